@@ -2,9 +2,35 @@
 
 import os
 import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests import reaper
+from tests.sampling import mark_long
+from tests.warm import warm_workers
 
 # TensorFlow turns it off on CPUs without AVX-512, where channels-first convolutions then fail.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 # A shell that starts the tests in the background has them ignore SIGINT, and so would every process that a test starts and ends by it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_long(items)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_workers() -> Iterator[None]:
+    with warm_workers():
+        yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # the workers of pytest-xdist are descendants of the one process that is watched
+        watcher = reaper.start()
+        assert watcher.stdin is not None
+        config.add_cleanup(watcher.wait)
+        config.add_cleanup(watcher.stdin.close)

@@ -50,6 +50,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("backend", "variant"), LEGS)
 @pytest.mark.parametrize("browser", PAGES)
+@pytest.mark.sample(9)
 def test_a_browser_runs_what_its_row_says(browser: str, backend: str, variant: str | None, digits: Path) -> None:
     request = {"script": "./harness.js", "backend": backend, "variant": variant, "layers": False, "worker": True, "count": 1}
     given = host.read_manifest(digits)["inputs"][0]
@@ -126,6 +127,7 @@ def elsewhere(request: Any, monkeypatch: Any) -> Iterator[str]:
     process.wait(20)
 
 
+@pytest.mark.sample("webkit")
 def test_a_browser_at_a_url_is_asked_for_by_the_standard(elsewhere: str, plain: Path, tmp_path: Path) -> None:
     """Firefox by its name; in place of Safari, what else of WebKit there is."""
     (result,) = host.run_bundle(plain, "wasm", [{"x": np.ones((1, 4), np.float32)}], host=elsewhere, variant="simd")

@@ -94,6 +94,7 @@ def test_an_activation_leaves_a_variable_with_a_second_consumer_alone(tmp_path):
 
 @pytest.mark.parametrize("op", ["Div", "Pow"])
 @pytest.mark.parametrize("first", ["const", "x"])
+@pytest.mark.sample(2)
 def test_one_divided_by_x_and_one_to_the_power_of_x_are_not_x(op, first, tmp_path):
     """Only x / 1 and x ** 1 are x."""
     operands = "one, x" if first == "const" else "x, one"

@@ -44,6 +44,7 @@ def answers(bundle: Path, browser: str) -> dict[str, Any]:
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
 
+@pytest.mark.sample("chromium")
 def test_a_lost_context_is_told_and_loading_again_helps(answers: dict[str, Any]) -> None:
     codes = [error["code"] for error in answers["lost"]["errors"]]
     assert codes == ["ContextLost", "ContextLost"]

@@ -113,6 +113,7 @@ def answers(request: Any, bundles: dict[str, Path]) -> dict[str, Any]:
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
 
+@pytest.mark.sample("chromium")
 def test_models_that_are_chained_on_the_gpu_give_the_bits_of_the_way_over_the_cpu(answers: dict[str, Any]) -> None:
     assert answers["chained"] == {
         "fresh": True,

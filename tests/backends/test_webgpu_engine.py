@@ -38,6 +38,7 @@ def answers(browser: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
 
+@pytest.mark.sample("chromium")
 def test_a_lost_device_is_told_and_loading_again_helps(answers: dict[str, Any]) -> None:
     codes = [error["code"] for error in answers["lost"]["errors"]]
     assert codes == ["DeviceLost"] * 3

@@ -123,6 +123,7 @@ def test_split_reductions_compute_what_the_graphs_say(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("browser", "least"), [("firefox", 1e-4), ("chromium", 0)])
+@pytest.mark.sample("chromium-0")
 def test_blocks_are_multiplied_in_float16_where_the_device_can(browser, least, tmp_path, monkeypatch):
     """Mesa's lavapipe has `shader-f16`, SwiftShader has not; factors that do not lie as float16 tell by their error."""
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))

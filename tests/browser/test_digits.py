@@ -115,6 +115,7 @@ def page(built: Path) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("digit", range(10))
+@pytest.mark.sample(4)
 def test_demo_reads_what_is_drawn(page: Any, digit: int) -> None:
     demo.clear(page)
     demo.draw(page, demo.examples()[digit]["strokes"])
@@ -129,6 +130,7 @@ def test_demo_says_what_it_runs_on(page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.sample("light")
 def test_demo_looks_drawn(page: Any, scheme: str) -> None:
     demo.clear(page)
     demo.draw(page, demo.examples()[3]["strokes"])

@@ -133,6 +133,7 @@ def test_broken_answers(fault: str, made: Soak, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", representative(SLOW, *STALLS))
+@pytest.mark.sample(1)
 def test_slow_answers(fault: str, made: Soak, tmp_path: Path) -> None:
     with serving(fault, wrapped(made)) as (_, reached):
         assert "does not answer" in checked(made, made.build(tmp_path, reached), tmp_path)

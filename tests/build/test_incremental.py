@@ -90,6 +90,7 @@ def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers
     assert tree.bytes() == before
 
 
+@pytest.mark.sample("toy")
 def test_two_checkouts_give_identical_bytes(model: Model, tmp_path: Path) -> None:
     found = []
     for folder, seed in (("one", "1"), ("somewhere/else", "2")):

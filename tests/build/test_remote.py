@@ -56,6 +56,7 @@ def warnings(told: str) -> list[str]:
 
 
 @pytest.mark.parametrize("server", representative(REAL, *QUICK), indirect=True)
+@pytest.mark.sample("folder", "reapi")
 def test_what_one_machine_built_another_takes(server: dict[str, str], trees: list[Tree]) -> None:
     first, second = trees
     assert first.build(**server, **WRITES)
@@ -382,6 +383,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.sample("401", "bytes", "garbage")
 def test_a_build_goes_on_without_a_remote_that_fails(fault: str, filled: tuple[Faulty, Tree, Tree]) -> None:
     server, first, second = filled
     server.fault = fault

@@ -52,6 +52,7 @@ CHANGES: dict[str, Callable[[Tree], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.sample(4)
 def test_every_change_is_seen(change: str, settled: Tree) -> None:
     CHANGES[change](settled)
     assert noticed(settled)

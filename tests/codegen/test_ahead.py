@@ -53,6 +53,7 @@ def reads_ahead(made):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.sample("relaxed")
 def test_no_bit_changes(variant, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     jobs = []

@@ -1,13 +1,19 @@
+import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.runtime import fake_bundle
+from webkiln.cli import main
+
+PACKAGE = Path(__file__).resolve().parents[2] / "pipeline"
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -34,12 +40,32 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def webkiln(tmp_path: Path, cache: Path) -> Command:
-    """Runs the real command line in a process of its own, in an empty folder."""
+    """Runs a command in an empty folder: in this process, where stages and browsers stay warm, or with `env` or other options of `subprocess.run` in a
+    process of its own."""
 
     def run(*arguments: str | Path, **more: Any) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-m", "webkiln.cli", *map(str, arguments)]
-        package = Path(__file__).resolve().parents[2] / "pipeline"
-        environment = os.environ | {"WEBKILN_CACHE": str(cache), "PYTHONPATH": str(package), **more.pop("env", {})}
+        words = [*map(str, arguments)]
+        settings = {"WEBKILN_CACHE": str(cache)}
+        if not more:
+            return _here(words, tmp_path, settings)
+        command = [sys.executable, "-m", "webkiln.cli", *words]
+        environment = os.environ | settings | {"PYTHONPATH": str(PACKAGE), **more.pop("env", {})}
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240, check=False, **more)
 
     return run
+
+
+def _here(words: Sequence[str], folder: Path, settings: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+    """What a command prints and returns that runs in this process."""
+    printed, told = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("warnings.showwarning", warnings.showwarning)
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        with redirect_stdout(printed), redirect_stderr(told):
+            try:
+                status = main(words)
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else 1
+    return subprocess.CompletedProcess(["webkiln", *words], status, printed.getvalue(), told.getvalue())

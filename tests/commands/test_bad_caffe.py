@@ -64,6 +64,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.sample(8)
 def test_definitions(name: str, webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     path = tmp_path_factory.mktemp("caffe") / f"{name}.prototxt"
     path.write_text(TEXTS[name][0])
@@ -71,6 +72,7 @@ def test_definitions(name: str, webkiln: Command, tmp_path_factory: pytest.TempP
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sample(4)
 def test_weight_files(name: str, webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     path = tmp_path_factory.mktemp("caffe") / f"{name}.caffemodel"
     path.write_bytes(FILES[name][0])

@@ -48,6 +48,7 @@ def check(done: "subprocess.CompletedProcess[str]", part: str, folder: Path) -> 
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sample(6)
 def test_files(name: str, webkiln: Command, sources: Path, tmp_path: Path) -> None:
     check(webkiln("build", sources / name, "-o", "public/model"), FILES[name], tmp_path)
 
@@ -61,6 +62,7 @@ def test_everything_unknown_is_named_at_once(command: str, webkiln: Command, sou
 
 
 @pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.sample(5)
 def test_options(option: str, webkiln: Command, sources: Path, tmp_path: Path) -> None:
     check(webkiln("build", sources / "good.keras", "-o", "public/model", *option.split(" ")), OPTIONS[option], tmp_path)
 

@@ -32,11 +32,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.sample(12)
 def test_files(name: str, webkiln: Command, files: Path, tmp_path: Path) -> None:
     check(webkiln("build", files / f"{name}.onnx", "-o", "public/model"), EXPECTED[name], tmp_path)
 
 
 @pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.sample(4)
 def test_options(option: str, webkiln: Command, files: Path, tmp_path: Path) -> None:
     check(webkiln("build", files / "good.onnx", "-o", "public/model", *option.split(" ")), OPTIONS[option], tmp_path)
 

@@ -200,6 +200,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.sample(6)
 def test_what_is_no_model_is_one_error(kind: str, webkiln: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("bad") / "net.bin"
     written(kind, path)

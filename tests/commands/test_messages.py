@@ -83,6 +83,7 @@ def test_what_keras_writes_by_itself_is_not_held_against_the_model(layer: object
 
 
 @pytest.mark.parametrize("name", ["net.keras", "net.h5"])
+@pytest.mark.sample("net.keras")
 def test_the_spelling_of_the_tutorial_registers_a_class(name: str, webkiln: Command, tmp_path: Path) -> None:
     """With the package Custom, for a file that was saved without registering."""
     status, text = build(webkiln, Doubled(), tmp_path, name=name, plugin=PLUGIN)
@@ -117,6 +118,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("where", HOSTILE)
+@pytest.mark.sample(3)
 def test_nothing_that_a_file_names_is_imported(where: str, webkiln: Command, tmp_path: Path) -> None:
     """Although a plugin registers a class, which Keras then makes from the file."""
     changed, values, said = HOSTILE[where]
@@ -183,6 +185,7 @@ class Outer(keras.layers.Layer):
 
 
 @pytest.mark.parametrize("trust", [(), ("--trust-source",)], ids=["untrusted", "trusted"])
+@pytest.mark.sample("untrusted")
 def test_a_class_inside_a_known_one_is_named(trust: tuple[str, ...], webkiln: Command, tmp_path: Path) -> None:
     status, text = build(webkiln, Outer(Inner(name="inner"), name="outer"), tmp_path, *trust, plugin=OUTER)
     assert status == 2

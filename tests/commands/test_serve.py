@@ -125,6 +125,7 @@ def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sample(3)
 def test_every_form_of_bundle_runs(form: str, page: Any, tmp_path: Path) -> None:
     opened = page(fake_bundle.build(tmp_path, form=FORMS[form]))
     assert opened.text("h1") == "fake"
@@ -255,6 +256,7 @@ def test_what_does_not_fit_is_told(name: str, file: str, data: bytes, kind: str,
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 400)])
+@pytest.mark.sample("light-1200")
 def test_it_looks_like_something(scheme: str, width: int, page: Any, colours: Path) -> None:
     opened = page(colours)
     pixels = screenshot(scheme, width)

@@ -1,5 +1,7 @@
 """A fixed part of the conformance cases in each run of the tests: the first of every operator, and networks."""
 
+import pytest
+
 from tests.conformance.__main__ import surprises
 from tests.conformance.cases import cases, kept
 from tests.conformance.judge import judge
@@ -22,6 +24,7 @@ def representative():
 
 
 @every_page_leg
+@pytest.mark.sample("chromium-wasm", "firefox-js")
 def test_the_first_case_of_every_operator(browser, backend, tmp_path):
     chosen = representative()
     assert len(chosen) > 150

@@ -63,6 +63,7 @@ def programs(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("service", [github, gitlab])
+@pytest.mark.sample("github")
 def test_the_main_branch_stores_and_others_take(service: Any, programs: Path, tmp_path: Path) -> None:
     steps, main, others = service()
     shared = tmp_path / "shared"

@@ -57,6 +57,7 @@ def source(request, tmp_path_factory):
         (["x"], ["side"], {"x": [None, 8, 8, 3]}, ["side"], 4),
     ],
 )
+@pytest.mark.sample(10)
 def test_parts_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
     made, read = source
     spec, blobs = read(Cut(tuple(starts), tuple(ends)))

@@ -17,6 +17,7 @@ EXAMPLES = [found for seed in range(7000, 7040) if (found := example(seed)) is n
 
 
 @pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.sample("wasm", "js")
 def test_random_graphs_of_all_families(backend):
     assert len(EXAMPLES) > 30
     assert not [(found.seed, wrong, print_graph(found.graph)) for found, wrong in disagreements(EXAMPLES, backend)]
@@ -26,6 +27,7 @@ CORNERS = [example_of(cross.graph(seed, [at]), seed) for seed, at in enumerate(c
 
 
 @pytest.mark.parametrize("backend", [pytest.param(name, marks=[pytest.mark.long] * name.startswith("webg")) for name in TARGETS])
+@pytest.mark.sample("js")
 def test_layers_in_all_layouts_strides_and_sizes(backend):
     """Every shader of them compiles, and every element is right."""
     assert sum(bool(found.graph.nodes) for found in CORNERS) > len(CORNERS) - 5

@@ -155,6 +155,7 @@ def check_no_bit_changes(jobs, backend, targets, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))
+@pytest.mark.sample("js")
 def test_blocks_change_no_bit(backend, tmp_path, monkeypatch):
     jobs = {name: job(made, given(made)) for name, text in (BLOCKED | WHOLE).items() for made in [parsed(text)]}
     check_no_bit_changes(jobs, backend, [limited(limit, backend) for limit in (0, LIMIT, OPEN_LIMIT)], tmp_path, monkeypatch)

@@ -222,6 +222,7 @@ def test_memory_is_that_of_what_is_narrow():
 
 
 @pytest.mark.parametrize("start", range(0, 240, 40))
+@pytest.mark.sample(3)
 def test_random_blocks(start):
     taken = 0
     for seed in range(start, start + 40):

@@ -1,24 +1,17 @@
 """The repository's own models, built and verified through the actions that doit runs."""
 
-import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.hosts import backends, legs
-from webkiln.build import engine
 from webkiln.build.engine import Engine
-from webkiln.build.environment import environment
-from webkiln.build.executor import LocalPool
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.recipe import Recipe, read_recipe
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
-KEPT = 2
-"""How many pools of workers stay warm."""
 
 
 class Model:
@@ -58,31 +51,3 @@ def model(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     with Engine(folder / ".webkiln") as session:
         yield Model(session, read_recipe(MODELS / request.param / "recipe.toml"), folder)
-
-
-class WarmPool(LocalPool):
-    """A pool that outlives its engine."""
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.fixture(scope="session", autouse=True)
-def warm_workers() -> Iterator[None]:
-    """Engines of this tree whose workers would have the same environment share them; those whose code has changed are replaced as ever."""
-    pools: dict[tuple[tuple[str, str], ...], WarmPool] = {}
-
-    def pool(pythonpath: Path, size: int | None = None, homes: Path | None = None) -> LocalPool:
-        if pythonpath != share().package.parent:
-            return LocalPool(pythonpath, size, homes)
-        key = (*sorted(environment(Path("home"), pythonpath, os.environ).items()), ("size", str(size)))
-        pools[key] = pools.pop(key, None) or WarmPool(pythonpath, size)
-        while len(pools) > KEPT:
-            LocalPool.close(pools.pop(next(iter(pools))))
-        return pools[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "LocalPool", pool)
-        yield
-    for warm in pools.values():
-        LocalPool.close(warm)

@@ -131,6 +131,7 @@ def test_sizes_become_multiples(made, name):
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+@pytest.mark.sample("js", "webgpu")
 def test_backends_agree_with_keras(made, backend, tmp_path):
     tasks = [(name, size) for name, (*_, sizes) in MODELS.items() for size in sizes]
     graphs = {name: optimised(graph) for name, (_, graph) in made.items()}

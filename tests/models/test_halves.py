@@ -87,6 +87,7 @@ def test_halves_between_layers_are_near_what_keras_computes(make, browser, tmp_p
     ("browser", "encoding"),
     representative(product(PAGES, ["float16", "int8", "eightbit"]), *zip(PAGES, ["int8", "float16", "eightbit"], strict=True)),
 )
+@pytest.mark.sample("chromium-int8")
 def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_path):
     recipe = made(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
     with Engine(tmp_path / ".webkiln") as engine:
@@ -98,6 +99,7 @@ def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_pa
     ("browser", "products", "encoding"),
     [("firefox", "float16", "float32"), ("firefox", "float16", "int8"), ("chromium", "float32", "float32")],
 )
+@pytest.mark.sample("chromium-float32-float32")
 def test_verification_tells_in_what_a_device_multiplies(browser, products, encoding, tmp_path):
     """Mesa's lavapipe has `shader-f16`, SwiftShader has not."""
     recipe = made(tmp_path, wide, backends=["webgpu", "webgl"], encodings=[encoding], precision="float16-arithmetic")

@@ -37,6 +37,7 @@ def test_long_models_are_right(kind, backend, tmp_path):
 
 
 @pytest.mark.parametrize("kind", representative(["adds", "functions", "diamonds", "fan", "joined"], "functions", "diamonds"))
+@pytest.mark.sample("functions")
 def test_time_grows_with_the_length(kind):
     begin = time.process_time()
     made = program(converted(long_model(kind, 5000)), TARGETS["wasm"], "float32")

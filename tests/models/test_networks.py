@@ -5,7 +5,7 @@ import json
 import keras
 import pytest
 
-from tests.hosts import HOSTS, one_page
+from tests.hosts import HOSTS, every_host, one_page
 from tests.models.conftest import MODELS, Model
 from webkiln.build.engine import Engine
 from webkiln.errors import RecipeError, SourceError
@@ -23,26 +23,28 @@ def build(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("browser", HOSTS)
+@pytest.mark.sample("chromium")
 def test_a_small_mobilenet_computes_what_keras_does(build, browser):
     results = build(weights="random").verify("float32", browser)
     assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
 
 
-def test_an_lstm_computes_what_keras_does(tmp_path):
+@every_host
+@pytest.mark.sample("chromium")
+def test_an_lstm_computes_what_keras_does(host, tmp_path):
     keras.utils.set_random_seed(3)
     layers = [keras.layers.LSTM(24, return_sequences=True), keras.layers.LSTM(16), keras.layers.Dense(5, activation="softmax")]
     folder = tmp_path / "lstm"
     folder.mkdir()
     keras.Sequential([keras.Input((40, 12)), *layers]).save(folder / "lstm.keras")
     (folder / "recipe.toml").write_text(f'source = "lstm.keras"\nbackends = {json.dumps(BACKENDS)}\n')
-    results = []
-    for browser in HOSTS:
-        with Engine(tmp_path / ".webkiln") as engine:
-            results += Model(engine, read_recipe(folder / "recipe.toml"), tmp_path).verify("float32", browser)
+    with Engine(tmp_path / ".webkiln") as engine:
+        results = Model(engine, read_recipe(folder / "recipe.toml"), tmp_path).verify("float32", host)
     assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
 
 
 @one_page
+@pytest.mark.long
 def test_a_narrow_unet_draws_what_keras_does(browser, tmp_path):
     recipe = with_parameters(read_recipe(MODELS / "unet" / "recipe.toml"), {"width": 0.0625})
     with Engine(tmp_path / ".webkiln") as engine:
@@ -62,6 +64,7 @@ def test_a_narrow_unet_draws_what_keras_does(browser, tmp_path):
         ({"width": 2}, RecipeError, r"applications\.py: MobileNetV2 takes no 'width'"),
     ],
 )
+@pytest.mark.sample(1)
 def test_what_cannot_be_made(build, parameters, error, message):
     model = build(**parameters)
     with pytest.raises(error, match=message):

@@ -105,6 +105,7 @@ MODELS = {"keras": keras_model, "onnx": onnx_model, "tflite": tflite_model}
 
 
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.sample("onnx", "tflite")
 def test_recorded_outputs_are_verified_without_the_framework(kind, without_frameworks, made, tmp_path):
     source, arrays = MODELS[kind](tmp_path)
     result = verified(made(source, RECORDED, **arrays))
@@ -126,6 +127,7 @@ def test_a_wrong_number_fails(kind, made, tmp_path):
 
 
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.sample("onnx")
 def test_without_the_framework_the_error_says_how_to_record(kind, without_frameworks, made, tmp_path):
     source, _ = MODELS[kind](tmp_path)
     with pytest.raises(ToolError, match=r'pip install .*; or record the reference where the framework runs: reference = "expected\.npz"'):
@@ -264,6 +266,7 @@ def test_a_report_says_that_the_reference_was_recorded(made, tmp_path):
 
 
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.sample("onnx")
 def test_diff_takes_a_recorded_reference(kind, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source, arrays = MODELS[kind](tmp_path)

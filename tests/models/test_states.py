@@ -60,6 +60,7 @@ def test_a_state_is_kept_between_runs_and_reset(bundle, backend):
 
 
 @every_page_leg
+@pytest.mark.sample(8)
 def test_a_state_is_kept_in_a_browser(bundle, browser, backend):
     folder, expected = bundle
     request = {"script": "/models/states.mjs", "bundle": "/bundle/index.js", "backend": backend}

@@ -46,6 +46,7 @@ def saved(tmp_path_factory):
 
 
 @pytest.mark.parametrize("browser", ["node", "chromium"])
+@pytest.mark.sample("node")
 def test_texts_are_verified(saved, browser, tmp_path):
     _, folder = saved
     with Engine(tmp_path / ".webkiln") as engine:

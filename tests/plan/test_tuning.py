@@ -91,6 +91,7 @@ def kernels_of(made: dict[str, Any]) -> list[str]:
     ("backend", "variant"),
     representative([("wasm", "relaxed"), ("js", ""), ("wasm", "simd"), ("webgpu", "")], ("wasm", "relaxed"), ("js", "")),
 )
+@pytest.mark.sample("js-")
 def test_every_candidate_computes_the_same(backend, variant, tmp_path):
     rng = np.random.default_rng(0)
     jobs = []

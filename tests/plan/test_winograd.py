@@ -78,6 +78,7 @@ def convolutions():
     ("backend", "variant"),
     representative([("wasm", "relaxed"), ("js", None), ("wasm", "simd"), ("webgpu", None)], ("wasm", "relaxed"), ("js", None)),
 )
+@pytest.mark.sample("js-None")
 def test_convolutions(backend, variant, tmp_path):
     cases = list(convolutions())
     jobs = [node_job("Conv", case, trained=True) for case in cases]
@@ -148,6 +149,7 @@ SEEN = "a filter that is an output"
 
 @pytest.mark.parametrize("backend", ["wasm", "js", "webgpu"])
 @pytest.mark.parametrize("encoding", ["float32", "int8"])
+@pytest.mark.sample("float32-wasm", "int8-js")
 def test_graphs(encoding, backend, tmp_path):
     rng = np.random.default_rng(0)
     jobs = []

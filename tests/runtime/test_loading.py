@@ -56,6 +56,7 @@ def copied(bundle: Path, tmp_path: Path) -> Path:
 @places
 @pytest.mark.parametrize("damage_and_code", DAMAGES, ids=["truncated", "longer", "altered", "missing"])
 @pytest.mark.parametrize("which", ["weights", "wasm"])
+@pytest.mark.sample(24)
 def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[[Path], None], str], which: str, copied: Path) -> None:
     damage, code = damage_and_code
     name = {"weights": shard(copied), "wasm": f"{BEST[host]}.wasm"}[which]
@@ -81,6 +82,7 @@ def test_damage_in_each_piece(host: str, piece: int, copied: Path) -> None:
 @every_host
 @places
 @pytest.mark.parametrize("backend", ["wasm", "js"])
+@pytest.mark.sample(4)
 def test_loads_at_the_same_time(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "concurrent", {"worker": worker, "backends": [backend]})
     assert got == {"results": [Y] * 3, "codes": ["MissingFile", "Aborted"]}
@@ -116,6 +118,7 @@ def rebuild(path: Path) -> None:
 @places
 @pytest.mark.parametrize(("damage", "code"), [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")])
 @pytest.mark.parametrize("backend", ["wasm", "js"])
+@pytest.mark.sample(16)
 def test_damaged_modules(host: str, worker: bool, damage: Callable[[Path], None], code: str, backend: str, copied: Path) -> None:
     damage(copied / f"{backend}.js")
     got = perform(host, copied, "loadError", {"worker": worker, "backends": [backend]})
@@ -126,6 +129,7 @@ def test_damaged_modules(host: str, worker: bool, damage: Callable[[Path], None]
 @every_host
 @places
 @pytest.mark.parametrize(("damage", "code"), [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")])
+@pytest.mark.sample(8)
 def test_damaged_profiles(host: str, worker: bool, damage: Callable[[Path], None], code: str, copied: Path) -> None:
     damage(copied / "profile.js")
     got = perform(host, copied, "loadError", {"worker": worker, "profile": True})
@@ -181,6 +185,7 @@ def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
         ({"stallTimeout": "30"}, "WrongOption", "stallTimeout: expected milliseconds from 0"),
     ],
 )
+@pytest.mark.sample(16)
 def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str, bundle: Path) -> None:
     got = perform(host, bundle, "loadError", options)
     assert got["code"] == code
@@ -200,6 +205,7 @@ def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str,
         ("wasm", "broken", "Unavailable"),
     ],
 )
+@pytest.mark.sample(16)
 def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str], bundle: Path) -> None:
     which, fault, code = case
     name = shard(bundle) if which == "weights" else f"{BEST[host]}.wasm"
@@ -248,6 +254,7 @@ def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) ->
 
 
 @every_host
+@pytest.mark.sample(2)
 def test_unreachable_server(host: str, bundle: Path) -> None:
     got = perform(host, bundle, "loadError", {"backends": ["js"], "baseURL": "http://127.0.0.1:9/"})
     assert got["code"] == "Unavailable"
@@ -276,6 +283,7 @@ def test_without_digests_the_length_is_checked(damage: Callable[[Path], None], c
     ("policy", "backend", "code"),
     [(STRICT, "js", None), (WASM_ONLY, "wasm", None), (WASM_ONLY, "js", None), (STRICT, "wasm", "CompileFailed")],
 )
+@pytest.mark.sample(8)
 def test_content_security_policy(browser: str, worker: bool, policy: str, backend: str, code: str | None, bundle: Path) -> None:
     site = Site(bundle, headers={"Content-Security-Policy": policy})
     options = {"worker": worker, "backends": [backend]}
@@ -313,6 +321,7 @@ ELSEWHERE = "default-src 'none'; script-src 'self' http://localhost:* 'wasm-unsa
     ids=["no policy", "blob", "no blob"],
 )
 @pytest.mark.parametrize("backend", ["wasm", "js"])
+@pytest.mark.sample(6)
 def test_a_bundle_of_another_origin(browser: str, policy: str | None, worker: bool, backend: str, bundle: Path) -> None:
     headers = {"Access-Control-Allow-Origin": "*", **({"Content-Security-Policy": policy} if policy else {})}
     got = in_page(Site(bundle, headers=headers, host="localhost"), "warnings", {"backends": [backend]}, browser)

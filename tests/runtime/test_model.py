@@ -106,6 +106,7 @@ def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle
 @every_host
 @places
 @backends
+@pytest.mark.sample(4)
 def test_profile(host: str, worker: bool, backend: str, bundle: Path) -> None:
     first, second, threads = perform(host, bundle, "profile", {"worker": worker, "backends": backend, "profile": True})
     assert (first["backend"], first["variant"]) == (backend, BEST[host] if backend == "wasm" else None)
@@ -137,6 +138,7 @@ def test_a_single_file_has_no_profile(host: str, tmp_path: Path) -> None:
 @every_host
 @places
 @backends
+@pytest.mark.sample(4)
 def test_layers(host: str, worker: bool, backend: str, bundle: Path, layers_bundle: Path) -> None:
     options: dict[str, Any] = {"worker": worker, "backends": backend}
     layer = {"layer": "scale", "variable": "scale.out", "dtype": "float32", "shape": [1, 4]}

@@ -42,6 +42,7 @@ IN_WASM = ("dropped", "failed", "stalled", "altered")
 
 @every_host
 @pytest.mark.parametrize("fault", RECOVERED)
+@pytest.mark.sample(12)
 def test_weights_arrive_nevertheless(host: str, fault: str, bundle: Path) -> None:
     site = Site(bundle, scripts={shard(bundle): list(RECOVERED[fault])})
     assert loaded(site, host, "run", {"worker": host != "node"})["y"] == Y
@@ -56,6 +57,7 @@ def test_weights_arrive_without_a_worker(fault: str, bundle: Path) -> None:
 
 @every_host
 @pytest.mark.parametrize("fault", IN_WASM)
+@pytest.mark.sample(6)
 def test_code_arrives_nevertheless(host: str, fault: str, bundle: Path) -> None:
     name = named("wasm", host, bundle)
     steps = [step.replace("200000", "100").replace("20000", "50") for step in RECOVERED[fault]]
@@ -97,6 +99,7 @@ def refused_rows() -> list[Any]:
 
 
 @pytest.mark.parametrize(("host", "fault"), refused_rows())
+@pytest.mark.sample(10)
 def test_errors_say_what_happened(host: str, fault: str, bundle: Path) -> None:
     steps, code, part = REFUSED[fault]
     site = Site(bundle, scripts={shard(bundle): list(steps)})

@@ -189,6 +189,7 @@ const array = async (source, options) => Array.from(await WebDNN.Image.getImageA
     ],
 )
 @pytest.mark.parametrize("source", ["canvas", "pixels"])
+@pytest.mark.sample(8)
 def test_image_arrays(page: tuple[Site, Any], source: str, options: str, expected: list[float]) -> None:
     _, run = page
     assert run(f"{PIXELS} return await array({source}, {options});") == pytest.approx(expected)

@@ -122,6 +122,7 @@ def test_types_are_literal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("libraries", ["es2022,dom", "es2022,webworker", "esnext,dom"])
+@pytest.mark.sample(1)
 def test_types_of_dtypes_and_images(libraries: str, tmp_path: Path) -> None:
     """In environments with and without the classes of pages and of half-precision arrays."""
     bundle = fake_bundle.build(tmp_path, labels=None)

@@ -37,6 +37,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @every_host
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
+@pytest.mark.sample(20)
 def test_each_form_runs(form: str, host: str, backend: str, worker: bool, bundles: dict[str, Path]) -> None:
     got = perform(host, bundles[form], "warnings", {"backends": [backend], "worker": worker})
     assert (got["y"], got["backend"], got["worker"], got["warned"]) == (Y, backend, worker, [])

@@ -16,6 +16,7 @@ SOURCE = Path(__file__).parent / "projects" / "several"
 
 
 @pytest.mark.parametrize("tool", ["vite", "rollup", "webpack", "esbuild"])
+@pytest.mark.sample("vite")
 def test_several_models(tool: str, tmp_path: Path) -> None:
     project.need_packages()
     place = project.lay(tmp_path, SOURCE)

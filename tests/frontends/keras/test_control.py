@@ -85,6 +85,7 @@ def converted(model):
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", IN_LAYERS)
+@pytest.mark.sample(14)
 def test_in_layers(name, seed):
     x = keras.Input((3, 4), batch_size=2, name="x")
     layer = Custom(IN_LAYERS[name])

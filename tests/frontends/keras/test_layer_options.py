@@ -56,6 +56,7 @@ def drawn():
 
 
 @pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd")])
+@pytest.mark.sample("js-")
 def test_random_options(drawn, backend, variant, tmp_path):
     assert len(drawn.wanted) >= COUNT
     assert run_trees([drawn], backend, tmp_path, variant) == [{}]

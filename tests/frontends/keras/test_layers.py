@@ -52,6 +52,7 @@ def test_files_are_converted_by_numpy_and_h5py_alone(trees, tmp_path):
     ("backend", "variant"),
     representative([("js", ""), ("wasm", "relaxed"), ("wasm", "simd"), ("webgpu", ""), ("webgl", "")], ("js", ""), ("wasm", "relaxed")),
 )
+@pytest.mark.sample("js-")
 def test_backends_compute_what_keras_computes(trees, backend, variant, tmp_path):
     assert run_trees(trees, backend, tmp_path, variant) == [{}] * len(trees)
 

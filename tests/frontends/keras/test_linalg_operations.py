@@ -63,6 +63,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.sample(24)
 def test_linalg_operation(compare, name, tmp_path):
     check(compare, ROWS[name], tmp_path, 1e-4)
 

@@ -171,6 +171,7 @@ def test_models_under_masks(compare, make):
 
 
 @pytest.mark.parametrize("make", [make for make in MODELS if make is not inside_own_layers], ids=lambda make: make.__name__)
+@pytest.mark.sample(4)
 def test_files_under_masks(make, tmp_path):
     model = make()
     graph = KerasConverter().convert(model)

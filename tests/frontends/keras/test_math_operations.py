@@ -47,6 +47,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.sample(12)
 def test_math_operation(compare, name, tmp_path):
     check(compare, ROWS[name], tmp_path, 3e-5)
 

@@ -65,6 +65,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.sample(16)
 def test_nn_operation(compare, name, tmp_path):
     check(compare, ROWS[name], tmp_path, 2e-3 if "halves" in name else 2e-5)
 

@@ -17,6 +17,7 @@ from webkiln.ops.evaluate import run_graph
 
 
 @pytest.mark.parametrize("name", [*CASES, *MORE])
+@pytest.mark.sample(52)
 def test_operation(compare, name, tmp_path):
     model = build((CASES | MORE)[name], batch=2)
     graph = compare(model, tolerance=1e-4)
@@ -106,11 +107,13 @@ def check(function, dtypes):
 
 
 @pytest.mark.parametrize("name", OF_ONE)
+@pytest.mark.sample(20)
 def test_dtypes_of_one(name):
     assert sum(check(getattr(ops, name), [dtype]) for dtype in DTYPES) >= 4
 
 
 @pytest.mark.parametrize("name", OF_TWO)
+@pytest.mark.sample(12)
 def test_dtypes_of_two(name):
     function = where_true if name == "where_true" else getattr(ops, name)
     pairs = itertools.combinations_with_replacement(

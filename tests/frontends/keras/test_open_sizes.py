@@ -84,6 +84,7 @@ def test_graphs_agree_with_keras(stacks, name):
 
 
 @pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))
+@pytest.mark.sample("js")
 def test_backends_agree_with_keras(stacks, backend, tmp_path):
     tasks = [(name, size) for name in STACKS for size in SIZES]
     jobs = [Job(graph, {graph.inputs[0]: values(size)}, fixed_values(graph, graph.weights)) for _, graph, size in _all(stacks, tasks)]
@@ -132,6 +133,7 @@ def test_two_names_that_must_agree_are_guarded():
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+@pytest.mark.sample("js")
 def test_recurrences_over_batches_of_any_size(backend, tmp_path):
     """The states start as zeros of an open size, and the sizes have names that mean something else in the languages of the backends."""
     x = keras.Input((None, 3, 4))

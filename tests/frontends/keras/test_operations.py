@@ -110,6 +110,7 @@ def test_logical(compare, name):
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
+@pytest.mark.sample(24)
 def test_expression(compare, name, tmp_path):
     model = build(EXPRESSIONS[name], batch=2)
     graph = compare(model)

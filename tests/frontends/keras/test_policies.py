@@ -35,6 +35,7 @@ def refute(policy, dtypes, folder):
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("dtype", representative(dtype_cross.DTYPES, "uint8", "int32", "float16"))
+@pytest.mark.sample("float16")
 def test_each_layer_takes_each_dtype(dtype, tmp_path):
     assert refute("float32", [dtype], tmp_path) == []
 
@@ -61,6 +62,7 @@ def single(layer, shape=(4,), dtype="float32"):
 
 @pytest.mark.parametrize("policy", dtype_cross.POLICIES)
 @pytest.mark.parametrize("suffix", ["keras", "h5"])
+@pytest.mark.sample(4)
 def test_files_give_the_graph_of_memory(policy, suffix, tmp_path):
     """A chain under one policy whose last layer computes in float32, as Keras advises."""
     x = keras.Input((8, 8, 3), dtype="uint8", name="x")
@@ -144,6 +146,7 @@ def layers_with_adapters():
 
 @pytest.mark.parametrize("name", list(layers_with_adapters()))
 @pytest.mark.parametrize("source", ["memory", "m.keras", "m.h5"])
+@pytest.mark.sample(7)
 def test_low_rank_adapters(name, source, tmp_path):
     layer, shape, dtype = layers_with_adapters()[name]
     model = single(layer, shape, dtype)
@@ -170,6 +173,7 @@ def quantized(mode):
 
 @pytest.mark.parametrize("mode", ["int8", "int4"])
 @pytest.mark.parametrize("source", ["memory", "m.keras", "m.h5"])
+@pytest.mark.sample(2)
 def test_quantized_layers_are_traced(mode, source, tmp_path):
     """Exact integers times the scales that the rows of the input ask for."""
     model = quantized(mode)

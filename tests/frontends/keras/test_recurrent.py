@@ -224,6 +224,7 @@ FILES = [name for name in MODELS if not name.startswith("own cell")]
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sample(16)
 def test_files_give_the_same_graph(name, tmp_path):
     model = MODELS[name]()
     inputs = inputs_of(model)
@@ -240,6 +241,7 @@ def job(model, graph, inputs):
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+@pytest.mark.sample("js")
 def test_backends_agree_with_keras(backend, tmp_path):
     built = {name: make() for name, make in MODELS.items()}
     graphs = {name: optimised(prepared(model)) for name, model in built.items()}
@@ -263,6 +265,7 @@ LENGTHS = (1, 2, 7, 64, 100)
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+@pytest.mark.sample("js")
 def test_sequences_of_any_length(backend, tmp_path):
     model = open_ended()
     graph = prepared(model, {"": (2, "T", 4)})
@@ -309,6 +312,7 @@ def optimised(graph):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(16)
 def test_passes_keep_the_numbers(name):
     model = MODELS[name]()
     graph, inputs = prepared(model), inputs_of(model)

@@ -203,6 +203,7 @@ def recurrent(folder: Path, layers: list[keras.Layer]) -> tuple[keras.Model, Pat
 
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN", "Bidirectional"])
 @pytest.mark.parametrize("sequences", [False, True])
+@pytest.mark.sample(3)
 def test_recurrent_layers_are_recurrences_of_any_length(name: str, sequences: bool, tmp_path: Path) -> None:
     layers = keras.layers
     made = (

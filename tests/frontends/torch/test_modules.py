@@ -30,11 +30,13 @@ def test_there_are_enough() -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
+@pytest.mark.sample(24)
 def test_a_module(name: str) -> None:
     assert interpreted(as_given(name)) is None
 
 
 @pytest.mark.parametrize("name", [name for name, case in MODULES.items() if case.sizes])
+@pytest.mark.sample(6)
 def test_one_bundle_is_for_all_sizes(name: str) -> None:
     with quiet():
         other = sample(name, MODULES[name], program(name), at_other_sizes(MODULES[name]))

@@ -47,6 +47,7 @@ def stacked(version: str, state: str) -> Sample:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.sample(4)
 def test_a_script(name: str) -> None:
     check_file(OLD / name)
     assert interpreted(script(name)) is None
@@ -54,6 +55,7 @@ def test_a_script(name: str) -> None:
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.sample(4)
 def test_a_state_dict(version: str, state: str) -> None:
     assert interpreted(stacked(version, state)) is None
 

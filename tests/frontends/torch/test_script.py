@@ -44,6 +44,7 @@ def scripted(name: str, folder: Path) -> Sample:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.sample(3)
 def test_a_script(name: str, tmp_path: Path) -> None:
     sample = scripted(name, tmp_path)
     assert interpreted(sample) is None
@@ -56,6 +57,7 @@ def test_scripts_on_a_backend(backend: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in UNTRACED])
+@pytest.mark.sample(24)
 def test_a_trace(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every module of the corpus by way of torch.jit.trace."""
     case, path = MODULES[name], tmp_path / "traced.pt"

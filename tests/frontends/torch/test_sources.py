@@ -218,6 +218,7 @@ def code() -> bytes:
         (lambda name, data: (name, data[:-4] if name.endswith("weight_0") else data), {}, "cannot read the program"),
     ],
 )  # fmt: skip
+@pytest.mark.sample(8)
 def test_programs_that_are_refused(
     change: Callable[..., Any], more: dict[str, bytes], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def check(name, model: Model, outputs) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sample(60)
 def test_files_compute_what_keras_computed(name, tmp_path):
     model, graph = converted(name, tmp_path)
     check(name, model, run_graph(graph, given(model, graph))[0])
@@ -56,6 +57,7 @@ RUN = [pytest.param("wasm", tuple(FILES), marks=pytest.mark.long, id="wasm all")
 
 
 @pytest.mark.parametrize(("backend", "names"), RUN)
+@pytest.mark.sample("js")
 def test_backends_compute_what_keras_computed(backend, names, tmp_path):
     """Files of one model mostly give one program with the same weights, which runs once."""
     programs: dict[str, tuple[str, Model, Job]] = {}

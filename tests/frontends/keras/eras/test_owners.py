@@ -69,6 +69,7 @@ def keyed():
 
 @pytest.mark.parametrize("kind", ["keras", "h5", "memory"])
 @pytest.mark.parametrize("make", [frozen_around, one_way, over_time, spectral, heads, keyed])
+@pytest.mark.sample(8)
 def test_every_layer_takes_its_own_weights(make, kind, compare, tmp_path):
     model = make()
     compare(model)

@@ -300,6 +300,7 @@ def test_old_layers_compute_what_they_did(name: str, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+@pytest.mark.sample("js")
 def test_backends_compute_what_they_did(backend: str, tmp_path: Any) -> None:
     jobs = [job(old, tmp_path / f"{number}.h5") for number, old in enumerate(CASES.values())]
     for old, outputs in zip(CASES.values(), run(jobs, backend, tmp_path), strict=True):

@@ -1,0 +1,61 @@
+"""Ends what a run of the tests leaves behind, however the run ends: browsers, drivers, displays, servers.
+
+A process of its own watches the run. It notes all descendants of the run while it lasts, and kills those that are left when it has ended, be
+it by a signal that no handler sees. Descendants whose parents have died are found by a variable of their environment, too.
+"""
+
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+VARIABLE = "WEBKILN_TESTS"
+POLL_SECONDS = 0.5
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def start() -> "subprocess.Popen[bytes]":
+    """Watch this process; what is written to the standard input of the watcher is ignored, and its end is the end of the run."""
+    os.environ[VARIABLE] = str(os.getpid())
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.reaper", str(os.getpid())], cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True
+    )
+
+
+def watch(run: psutil.Process) -> None:
+    known: set[psutil.Process] = set()
+    while not select.select([sys.stdin], [], [], POLL_SECONDS)[0]:
+        known |= descendants(run)
+    for process in left_of(run.pid, known):
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+
+
+def descendants(run: psutil.Process) -> set[psutil.Process]:
+    try:
+        return {*run.children(recursive=True)}
+    except psutil.NoSuchProcess:
+        return set()
+
+
+def left_of(run: int, known: set[psutil.Process]) -> list[psutil.Process]:
+    """The processes of a run that still exist, but for this one."""
+    return [
+        process for process in {*known, *psutil.process_iter()} if process.pid != os.getpid() and (process in known or is_of(run, process))
+    ]
+
+
+def is_of(run: int, process: psutil.Process) -> bool:
+    try:
+        return process.environ().get(VARIABLE) == str(run)
+    except (psutil.Error, OSError):
+        return False
+
+
+if __name__ == "__main__":
+    watch(psutil.Process(int(sys.argv[1])))
