@@ -13,6 +13,7 @@ import pytest
 from tests.build.remotes import certified, connect_proxy, faulty, tls_proxy
 from tests.build.tree import REPOSITORY
 from webkiln import canonical
+from webkiln.build import reads
 from webkiln.build.derived import Derived
 from webkiln.build.environment import environment, keyed
 from webkiln.build.reads import TICK_SECONDS
@@ -125,3 +126,11 @@ def test_downloads_have_the_users_proxy_and_authorities(variable: str, tmp_path:
             subprocess.run(command, env=given, check=True, timeout=60)
     assert target.read_bytes() == data
     assert asked == [f"localhost:{port}"]
+
+
+def test_packages_behind_a_link_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A virtual environment may be reached through a link, and a library be opened by its real path."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "link"))
+    assert {str(tmp_path / "link"), str(tmp_path / "real")} <= {*reads.installed()}

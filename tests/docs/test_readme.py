@@ -47,9 +47,10 @@ class Clone:
                 (self.root / name).unlink()
         (self.root / ".venv" / "servers").mkdir(parents=True)
         for path in Path(sys.prefix).iterdir():
-            if path.name not in {"installed", "servers"}:
+            if path.name not in {"installed", "tests-installed", "servers"}:
                 (self.root / ".venv" / path.name).symlink_to(path)
-        (self.root / ".venv" / "installed").touch()
+        for stamp in ("installed", "tests-installed"):
+            (self.root / ".venv" / stamp).touch()
         (self.root / ".venv" / "servers" / "installed").touch()
         (self.root / "runtime" / "node_modules").mkdir()
         (self.root / "runtime" / "node_modules" / ".package-lock.json").touch()

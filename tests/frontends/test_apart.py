@@ -11,6 +11,8 @@ from webkiln.frontends.onnx.load import read_checked
 from webkiln.frontends.onnx.tensors import MODEL, read_array
 from webkiln.frontends.wire import encoded
 
+pytestmark = pytest.mark.probes
+
 LARGE = np.random.default_rng(0).normal(size=(150, 150)).astype(np.float32)
 LAYOUT = {1: {2: 2}, 3: 4}
 

@@ -20,6 +20,8 @@ from webkiln.frontends.formats import FORMATS
 from webkiln.frontends.glance import glancing, is_glancing, unread
 from webkiln.frontends.inspection import Inspection, from_json, inspect_model, inspector, to_json
 
+pytestmark = pytest.mark.probes
+
 HERE = Path(__file__).parent
 
 

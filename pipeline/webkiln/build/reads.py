@@ -343,9 +343,10 @@ def is_fresh(found: Stamp, now: float) -> bool:
 
 
 def installed() -> tuple[str, ...]:
-    """Where Python and its packages are."""
+    """Where Python and its packages are. Libraries may be opened by their real paths where an environment is reached through a link."""
     users = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
-    return tuple({sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages(), *users})
+    folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages(), *users}
+    return (*folders, *{os.path.realpath(folder) for folder in folders} - folders)
 
 
 def machine(roots: Sequence[Path]) -> tuple[str, ...]:

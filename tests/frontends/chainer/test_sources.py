@@ -16,6 +16,8 @@ from webkiln.errors import RecipeError, SourceError, ToolError
 from webkiln.frontends.chainer.recording import read
 from webkiln.recipe import Recipe, read_recipe
 
+pytestmark = pytest.mark.probes
+
 NET = ("--weights", "snapshot.npz", "--source-format", "chainer")
 
 

@@ -14,6 +14,8 @@ from tests.frontends.keras.layer_cases import NOT_CONVERTED, REFUSED
 from webkiln.errors import ShapeError, UnsupportedError, UserError
 from webkiln.frontends.keras.converter import KerasConverter
 
+pytestmark = pytest.mark.probes
+
 
 def single(shape, layer):
     x = keras.Input(shape, name="x")

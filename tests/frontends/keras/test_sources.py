@@ -24,6 +24,8 @@ from webkiln.frontends.keras.reader import parse_model
 PLUGIN = """
 import keras
 
+pytestmark = pytest.mark.probes
+
 @keras.saving.register_keras_serializable(package="tests")
 class Triple(keras.layers.Layer):
     def build(self, shape):

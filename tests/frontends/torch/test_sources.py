@@ -30,6 +30,8 @@ from webkiln.frontends.torch.source import program_of
 from webkiln.frontends.torch.weights import read_state
 from webkiln.recipe import ModuleSource, PathSource, Recipe, parse_recipe
 
+pytestmark = pytest.mark.probes
+
 MADE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
 
 
