@@ -20,26 +20,51 @@ const log = [];
 // Node loads its own fetch at the first use, which takes longer than the delays here.
 await new Response('').arrayBuffer();
 
-/** The bytes of a file in two chunks, of which the second never comes where `half`; its coming is noted. Where `other`, they are not those of the manifest. */
-const body = (index, half, other) => new ReadableStream({
+/** Requests that wait for their turn: one file arrives after the other, in `order` among those that wait. */
+const waiting = [];
+let arriving = false;
+const next = async () => {
+  if (arriving || !waiting.length) return;
+  arriving = true;
+  await later(30);
+  waiting.sort((one, other) => order.indexOf(one.index) - order.indexOf(other.index));
+  waiting.shift().begin();
+};
+const over = () => {
+  arriving = false;
+  next();
+};
+
+/**
+ * The bytes of a file in two chunks, of which the second never comes where `half`; its coming is noted. Where `other`, they are not those of the manifest.
+ * `ended` is called afterwards.
+ */
+const body = (index, half, other, ended) => new ReadableStream({
   type: 'bytes',
   async start(controller) {
     const bytes = other ? files[index].bytes.map(byte => byte ^ 255) : files[index].bytes;
     const middle = bytes.length >> 1;
-    controller.enqueue(bytes.slice(0, middle));
-    await later(20);
-    log.push(['rest', index]);
-    if (half) return controller.error(new Error('reset'));
-    controller.enqueue(bytes.slice(middle));
-    controller.close();
+    try {
+      controller.enqueue(bytes.slice(0, middle));
+      await later(20);
+      log.push(['rest', index]);
+      if (half) return controller.error(new Error('reset'));
+      controller.enqueue(bytes.slice(middle));
+      controller.close();
+    } finally {
+      setTimeout(ended, 20);
+    }
   },
 });
-const response = (index, half, other) => new Response(body(index, half, other), { headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest } });
+const response = (index, half, other, ended = () => {}) => new Response(body(index, half, other, ended), { headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest } });
 
 globalThis.fetch = async (url, { cache }) => {
   const index = find(String(url));
-  await later(30 * order.indexOf(index));
-  return response(index, broken.includes(index), wrong.includes(index) && cache !== 'reload');
+  await new Promise(begin => {
+    waiting.push({ index, begin });
+    next();
+  });
+  return response(index, broken.includes(index), wrong.includes(index) && cache !== 'reload', over);
 };
 globalThis.caches = {
   open: async () => ({

@@ -1,0 +1,39 @@
+"""`make help` lists every target that a person may ask for."""
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+INTERNAL = {"tools", "browsers"}
+"""Targets that others need, and nobody asks for."""
+
+
+def make(*arguments: str) -> str:
+    return subprocess.run(["make", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def test_help_lists_every_target_with_what_it_does() -> None:
+    text = (ROOT / "Makefile").read_text()
+    targets = set(re.sub(r"\\\n", " ", text).partition(".PHONY:")[2].partition("\n")[0].split())
+    lines = dict(re.fullmatch(r"make (\S+) +(\S.*)", line).groups() for line in make("help").splitlines())  # type: ignore[union-attr]
+    assert lines.keys() == targets - INTERNAL
+
+
+def test_make_alone_is_help() -> None:
+    assert make() == make("help")
+
+
+def test_a_build_installs_no_framework_and_no_browser() -> None:
+    commands = make("--dry-run", "--always-make", "build", "model=digits")
+    assert "requirements.lock --editable ." in commands
+    for part in ("-r requirements.lock", "apt-get update", "npm"):
+        assert part not in commands
+
+
+def test_docs_names_every_page_that_is_generated() -> None:
+    pages = {
+        path.name.removesuffix("_page.py") for path in (ROOT / "tests" / "docs").glob("*_page.py") if not path.name.startswith("test_")
+    }
+    (listed,) = re.findall(r"for page in ([a-z_ ]+); do", (ROOT / "Makefile").read_text())
+    assert set(listed.split()) == pages
