@@ -17,9 +17,9 @@ function rate(step, operations) {
   return (operations * count) / (now - start) / 1e6;
 }
 
-async function prepare(folder) {
+async function prepare(folder, compiler) {
   const { program, create } = await import(`./${folder}/wasm.js`);
-  const engine = await create(await WebAssembly.compile(await bytes(`./${folder}/model.wasm`)));
+  const engine = await create(await WebAssembly.compile(await bytes(`./${folder}/${compiler}.wasm`)));
   const memory = new Uint8Array(engine.buffer, engine.base);
   const weights = await bytes(`./${folder}/weights.bin`);
   program.init.forEach(([, start, size], entry) => {
@@ -30,23 +30,35 @@ async function prepare(folder) {
   return engine;
 }
 
-export async function run(jobs, rounds) {
+/** Rates of every job by every compiler, whose turns in a round begin with another one each time. */
+export async function run(jobs, compilers, rounds) {
   const { instance } = await WebAssembly.instantiate(await bytes("./peak.wasm"), { env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) } });
   const steps = 200000;
+  const [first] = compilers;
   const engines = [];
-  for (let number = 0; number < jobs.length; number++) engines.push(await prepare(number));
+  for (let number = 0; number < jobs.length; number++) {
+    engines.push({});
+    for (const compiler of compilers) engines[number][compiler] = await prepare(number, compiler);
+  }
   const peaks = [];
   const rates = jobs.map(() => []);
   for (let round = 0; round <= rounds; round++) {
+    const turn = round % compilers.length;
+    const order = [...compilers.slice(turn), ...compilers.slice(0, turn)];
     const peak = rate(() => instance.exports.peak(steps), steps * 10 * 4 * 2);
     if (round > 0) peaks.push(peak);
     engines.forEach((engine, number) => {
-      const gflops = rate(() => engine.run(), jobs[number].flops);
-      if (round > 0) rates[number].push({ gflops, ratio: gflops / peak });
+      const gflops = Object.fromEntries(order.map((compiler) => [compiler, rate(() => engine[compiler].run(), jobs[number].flops)]));
+      if (round > 0) rates[number].push({ gflops, peak });
     });
   }
-  const rows = jobs.map(({ name, kernel }, number) => ({
-    name, kernel, gflops: median(rates[number].map((r) => r.gflops)), ratio: median(rates[number].map((r) => r.ratio)),
+  const each = (make) => Object.fromEntries(compilers.map((compiler) => [compiler, make(compiler)]));
+  const rows = jobs.map((job, number) => ({
+    ...job,
+    gflops: median(rates[number].map((r) => r.gflops[first])),
+    ratio: median(rates[number].map((r) => r.gflops[first] / r.peak)),
+    best: each((compiler) => Math.max(...rates[number].map((r) => r.gflops[compiler]))),
+    relative: each((compiler) => median(rates[number].map((r) => r.gflops[compiler] / r.gflops[first]))),
   }));
   return { peak: median(peaks), rows };
 }

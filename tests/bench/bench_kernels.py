@@ -1,21 +1,26 @@
-"""How close convolutions and matrix products come to the relaxed-SIMD peak of this machine, in Chromium, side by side in one run.
+"""How close convolutions and matrix products come to the relaxed-SIMD peak of this machine, in Chromium, side by side in one run, by each compiler.
 
-    .venv/bin/python -m tests.bench.bench_kernels [--variant simd] [--rounds 7]
+    .venv/bin/python -m tests.bench.bench_kernels [--variant simd] [--rounds 7] [--compilers emcc,zig]
 
-Each round times the peak loop (ten independent relaxed multiply-adds) and then every kernel for about 30 ms; the table shows medians over
-rounds of GFLOP/s and of the ratio to the peak of the same round. Sizes are run-time arguments: the column `kernel` shows what is shared.
+Each round times the peak loop (ten independent relaxed multiply-adds) and then every kernel of every compiler for about 30 ms; the table shows medians
+over rounds of GFLOP/s and of the ratio to the peak of the same round, for the first compiler. Of the others it shows how fast their code is, 1 being as
+fast as that of the first: the ratio of the best rounds, which other work on the machine disturbs least, and behind the slash the median of the ratios of
+the same round; and the size of their modules. Sizes of tensors are run-time arguments: the column `kernel` shows what is shared.
 """
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
+from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from tests.backends.harness import TEMPLATES, Job
 from webkiln.backends import browsers, toolchain
+from webkiln.backends.compilers import COMPILERS, Compiler, usable
 from webkiln.backends.server import Server
 from webkiln.backends.wasm import TARGET
 from webkiln.codegen.program import write_code
@@ -69,52 +74,84 @@ def jobs() -> dict[str, tuple[Job, float]]:
     return found
 
 
-def write_job(made: Job, folder: Path, variant: str) -> str:
-    """Everything the page needs to run one job; the main kernel's name."""
+def write_job(made: Job, folder: Path, variant: str, compilers: Mapping[str, Compiler]) -> tuple[str, dict[str, int]]:
+    """Everything the page needs to run one job, a module by each compiler; the main kernel's name, and the modules' bytes."""
     described = program(made.graph, TARGET, "float32")
     write_code(described, TEMPLATES, folder)
     sources = [*sorted((folder / "kernels").glob("*.c")), folder / "main.c"]
     objects = [source.with_suffix(".o") for source in sources]
-    toolchain.compile_objects(sources, objects, variant)
-    toolchain.link(objects, folder / "model.wasm")
+    sizes = {}
+    for name, compiler in compilers.items():
+        module = folder / f"{name}.wasm"
+        toolchain.compile_objects(sources, objects, variant, compiler)
+        toolchain.link(objects, module, compiler)
+        sizes[name] = module.stat().st_size
     (folder / "weights.bin").write_bytes(next(write(pieces(stored(made.graph), "float32"), made.weights.__getitem__)))
     (folder / "x.bin").write_bytes(made.inputs["x"].tobytes())
     first = described["main"][0]
-    return str(first.get("kernel") or [step["kernel"] for step in first["steps"]])
+    return str(first.get("kernel") or [step["kernel"] for step in first["steps"]]), sizes
 
 
-def measure(variant: str, rounds: int) -> dict[str, object]:
+def measure(variant: str, rounds: int, compilers: Mapping[str, Compiler]) -> dict[str, object]:
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         listed = []
         for number, (name, (made, flops)) in enumerate(jobs().items()):
-            kernel = write_job(made, folder / str(number), variant)
-            listed.append({"name": name, "flops": flops, "kernel": kernel})
+            kernel, sizes = write_job(made, folder / str(number), variant, compilers)
+            listed.append({"name": name, "flops": flops, "kernel": kernel, "bytes": sizes})
         toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
         toolchain.link([folder / "peak.o"], folder / "peak.wasm")
         (folder / "bench.mjs").write_bytes((HERE / "bench_kernels.mjs").read_bytes())
         (folder / "index.html").write_text("<!doctype html><title>bench</title>")
         with Server({"/": folder}) as server:
             session = browsers.session("chromium")
-            session.set_script_timeout(600)
+            session.set_script_timeout(1800)
             session.get(f"{server.url}/index.html")
-            script = "const done = arguments[2]; import('./bench.mjs').then((m) => m.run(arguments[0], arguments[1])).then(done, (e) => done({error: String(e)}))"
-            result = session.execute_async_script(script, listed, rounds)
+            script = "const done = arguments[3]; import('./bench.mjs').then((m) => m.run(arguments[0], arguments[1], arguments[2])).then(done, (e) => done({error: String(e)}))"
+            result = session.execute_async_script(script, listed, [*compilers], rounds)
     if "error" in result:
         raise RuntimeError(result["error"])
     return dict(result)
+
+
+def table(result: Mapping[str, object], compilers: Sequence[str]) -> None:
+    first, *others = compilers
+    print(" " * 80 + "".join(f"{name:>19}" for name in others))
+    rows = result["rows"]
+    for row in rows:
+        compared = "".join(
+            f"{row['best'][name] / row['best'][first]:7.3f} /{row['relative'][name]:6.3f} {row['bytes'][name] - row['bytes'][first]:+4}"
+            for name in others
+        )
+        print(
+            f"{row['name']:36} {row['gflops']:6.1f} GFLOP/s {100 * row['ratio']:5.1f} % of peak {row['bytes'][first]:6} bytes {compared}   {row['kernel']}"
+        )
+    for name in others:
+        ratios = {row["name"]: row["best"][name] / row["best"][first] for row in rows}
+        medians = geometric_mean(row["relative"][name] for row in rows)
+        size = sum(row["bytes"][name] for row in rows) / sum(row["bytes"][first] for row in rows)
+        print(
+            f"{name} / {first}: {geometric_mean(ratios.values()):.3f} (geometric mean of the best rounds), {medians:.3f} (of medians), {size:.3f} in bytes"
+        )
+        for job_name, ratio in ratios.items():
+            if abs(ratio - 1) > 0.1:
+                print(f"  more than 10 % apart: {job_name}, {ratio:.3f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--variant", choices=sorted(toolchain.VARIANT_FLAGS), default="relaxed")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--compilers", default="", help="those that are compared, such as emcc,zig; default: all that are here")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    result = measure(options.variant, options.rounds)
-    print(f"peak {result['peak']:.1f} GFLOP/s, {browsers.version('chromium')}, variant {options.variant}")
-    for row in result["rows"]:
-        print(f"{row['name']:36} {row['gflops']:6.1f} GFLOP/s {100 * row['ratio']:5.1f} % of peak   {row['kernel']}")
+    here = {name: found for name in options.compilers.split(",") if options.compilers and not isinstance(found := usable(name), str)}
+    here = here or {name: found for name in COMPILERS if not isinstance(found := usable(name), str)}
+    result = measure(options.variant, options.rounds, here)
+    print(
+        f"peak {result['peak']:.1f} GFLOP/s, {browsers.version('chromium')}, variant {options.variant}, {', '.join(map(str, here.values()))}"
+    )
+    table(result, [*here])
     if options.json:
         options.json.write_text(json.dumps(result))
 

@@ -14,6 +14,7 @@ from tests.build import soak_fleet
 from tests.build.fleets import addresses, grid, scheduler, warnings, workers
 from tests.build.remotes import free_port
 from tests.build.tree import Tree, checkout, executed
+from tests.commands.blocked import without
 from tests.parts import representative
 from webkiln import canonical
 
@@ -277,12 +278,14 @@ def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> 
     user, other = trees(2)
     expected = alone(user)
     with workers(address, [other], shared):
-        told = user.doit("build", "model=toy", **client(address, shared), PATH="/nowhere", EMSDK="/nowhere")
+        hidden = without(user.root, "ziglang", pipeline=user.root / "pipeline")
+        told = user.doit("build", "model=toy", **client(address, shared), **hidden, PATH="/nowhere", EMSDK="/nowhere")
     assert not warnings(told)
     assert user.bytes() == expected
     user.wipe()
     _emptied(shared)
-    with workers(address, [other], shared, PATH="/nowhere", EMSDK="/nowhere", WEBKILN_CACHE=str(other.root / "fresh")) as (bare,):
+    lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | {"PATH": "/nowhere", "EMSDK": "/nowhere"}
+    with workers(address, [other], shared, **lacking, WEBKILN_CACHE=str(other.root / "fresh")) as (bare,):
         told = user.doit("build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh"))
     assert "compiler" not in bare.said[0]
     assert "compile: no machine offers it what it needs (0.5 memory, 1 compiler)" in told

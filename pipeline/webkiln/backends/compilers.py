@@ -149,7 +149,10 @@ def _emcc_program() -> Path | None:
 
 
 def _zig_program() -> Path | None:
-    spec = importlib.util.find_spec("ziglang")
+    try:
+        spec = importlib.util.find_spec("ziglang")
+    except ImportError:  # of an import hook that hides packages
+        spec = None
     places = spec.submodule_search_locations if spec is not None else None
     zig = shutil.which("zig", path=os.pathsep.join(places)) if places else None
     return Path(zig) if zig else None

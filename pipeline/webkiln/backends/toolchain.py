@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from webkiln.backends import compilers
+from webkiln.backends.compilers import Compiler, choose
 from webkiln.codegen import room
 from webkiln.errors import ToolError
 
@@ -37,11 +37,12 @@ VARIANT_FLAGS = {"simd": (), "relaxed": ("-mrelaxed-simd", "-DRELAXED")}
 TIMEOUT_SECONDS = 600
 
 
-def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: str) -> None:
-    """Compile every source to its object in one call of the compiler (its start costs more than a small kernel)."""
+def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: str, compiler: Compiler | None = None) -> None:
+    """Compile every source to its object in one call of the compiler (its start costs more than a small kernel): of `compiler`, else the one that is used
+    here."""
     if not sources:
         return
-    compiler = compilers.choose()
+    compiler = compiler or choose()
     with TemporaryDirectory() as folder:
         unique = [Path(folder) / f"{position}.c" for position in range(len(sources))]
         for source, copy in zip(sources, unique, strict=True):
@@ -51,9 +52,9 @@ def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: s
             shutil.copyfile(copy.with_suffix(".o"), made)
 
 
-def link(objects: Sequence[Path], module: Path) -> None:
+def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None) -> None:
     """Link into one module, which imports its memory: of `room.pages` at least, shared, so that threads can help."""
-    compiler = compilers.choose()
+    compiler = compiler or choose()
     with TemporaryDirectory() as folder:
         trial = Path(folder) / "module.wasm"
         options = [
@@ -73,7 +74,7 @@ def link(objects: Sequence[Path], module: Path) -> None:
         shutil.copyfile(trial, module)
 
 
-def _run(command: Sequence[str], compiler: compilers.Compiler, folder: Path) -> None:
+def _run(command: Sequence[str], compiler: Compiler, folder: Path) -> None:
     environment = {**os.environ, **compiler.environment}
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
