@@ -20,6 +20,8 @@ VARIABLE = "WEBKILN_COMPILER"
 """Names the compiler that is to be used; without it the first of those that are here."""
 OLDEST = 19
 """The first LLVM with the opcodes of relaxed SIMD that browsers have."""
+NEWEST = 49
+"""The last one that is looked for by its version; there are two in a year."""
 LLVM = ("clang", "wasm-ld")
 PROGRAMS = ("emcc", *LLVM, "ziglang")
 """The programs of all compilers, by their names as tools."""
@@ -111,7 +113,7 @@ def _emcc() -> Compiler:
         raise _AbsentError(f"{emcc} has no LLVM beside it, and no clang-{OLDEST} with wasm-ld-{OLDEST}, or newer, is on PATH")
     if own is not None:
         _of_version(own["clang"])
-    version = "" if own else llvm["wasm-ld"].name.rpartition("-")[2]
+    version = "" if own else llvm["wasm-ld"].stem.rpartition("-")[2]
     node = {"NODE_PATH": "/usr/share/nodejs"} if Path("/usr/share/nodejs").is_dir() else {}
     told = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version, **node} if version else {}
     identity = {"emcc": {"emcc": (str(emcc),)}, **_identity(llvm)}
@@ -161,17 +163,17 @@ def _zig_program() -> Path | None:
 def _beside(emcc: Path) -> dict[str, Path] | None:
     """The LLVM of an emsdk."""
     found = {name: shutil.which(name, path=emcc.resolve().parent.parent / "bin") for name in LLVM}
-    return {name: Path(path) for name, path in found.items() if path} if found["wasm-ld"] else None
+    there = {name: Path(path) for name, path in found.items() if path}
+    return there if there.keys() == found.keys() else None
 
 
 def _with_version() -> dict[str, Path] | None:
     """The oldest LLVM on PATH, of OLDEST or newer, whose programs have its version in their names."""
-    names = {name for folder in _path() for name in _names(folder) if name.startswith("clang-")}
-    versions = {int(match[1]) for name in names if (match := re.match(r"clang-(\d+)(?:\.exe)?$", name))}
-    for version in sorted(versions):
-        found = {name: path for name in LLVM if (path := shutil.which(f"{name}-{version}"))}
-        if version >= OLDEST and len(found) == len(LLVM):
-            return {name: Path(path) for name, path in found.items()}
+    for version in range(OLDEST, NEWEST + 1):
+        clang = shutil.which(f"clang-{version}")
+        linker = shutil.which(f"wasm-ld-{version}") if clang else None
+        if clang and linker:
+            return {"clang": Path(clang), "wasm-ld": Path(linker)}
     return None
 
 
@@ -235,11 +237,3 @@ def _path() -> list[str]:
 def _all(name: str) -> Iterator[Path]:
     """All programs of a name on PATH."""
     yield from (Path(path) for folder in dict.fromkeys(_path()) if (path := shutil.which(name, path=folder)))
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder or ".") as entries:
-            return [entry.name for entry in entries]
-    except OSError:
-        return []
