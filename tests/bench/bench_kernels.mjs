@@ -1,25 +1,24 @@
 const MILLISECONDS = 30;
-const SHORT = 2; // milliseconds in which other programs rarely get the processor
 
 const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-/** Operations per nanosecond of `step`, called for about MILLISECONDS: `all` of them, and the `best` that took SHORT. */
-function rate(step, operations) {
-  let count = 0, best = 0, counted = 0;
-  const start = performance.now();
-  let now = start, since = start;
-  while (now - start < MILLISECONDS) {
-    step();
-    count++;
-    now = performance.now();
-    if (now - since >= SHORT) {
-      best = Math.max(best, (operations * (count - counted)) / (now - since) / 1e6);
-      [since, counted] = [now, count];
-    }
-  }
-  return { all: (operations * count) / (now - start) / 1e6, best };
+/** Milliseconds of a processor that this thread has had: what else runs on the machine does not count. */
+const clock = async () => Number(new TextDecoder().decode(await bytes("./clock")));
+
+/** Milliseconds of a number of calls. */
+async function time(step, count) {
+  const start = await clock();
+  for (let call = 0; call < count; call++) step();
+  return (await clock()) - start;
+}
+
+/** How many calls take about MILLISECONDS. */
+async function calls(step) {
+  let count = 1, taken = await time(step, 1);
+  while (taken < MILLISECONDS / 4) taken = await time(step, (count *= 2));
+  return Math.max(1, Math.round((count * MILLISECONDS) / taken));
 }
 
 async function prepare(folder, compiler) {
@@ -40,30 +39,39 @@ export async function run(jobs, compilers, rounds) {
   const { instance } = await WebAssembly.instantiate(await bytes("./peak.wasm"), { env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) } });
   const steps = 200000;
   const [first] = compilers;
+  const peak = { flops: steps * 10 * 4 * 2, step: () => instance.exports.peak(steps) };
+  peak.count = await calls(peak.step);
   const engines = [];
+  const counts = [];
   for (let number = 0; number < jobs.length; number++) {
     engines.push({});
     for (const compiler of compilers) engines[number][compiler] = await prepare(number, compiler);
+    for (const compiler of compilers) counts[number] = await calls(() => engines[number][compiler].run());
   }
   const peaks = [];
   const rates = jobs.map(() => []);
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 0; round < rounds; round++) {
     const turn = round % compilers.length;
     const order = [...compilers.slice(turn), ...compilers.slice(0, turn)];
-    const { all: peak } = rate(() => instance.exports.peak(steps), steps * 10 * 4 * 2);
-    if (round > 0) peaks.push(peak);
-    engines.forEach((engine, number) => {
-      const rated = Object.fromEntries(order.map((compiler) => [compiler, rate(() => engine[compiler].run(), jobs[number].flops)]));
-      if (round > 0) rates[number].push({ rated, peak });
-    });
+    const nothing = await time(() => {}, 0);
+    const top = (peak.flops * peak.count) / ((await time(peak.step, peak.count)) - nothing) / 1e6;
+    peaks.push(top);
+    for (let number = 0; number < jobs.length; number++) {
+      const gflops = {};
+      for (const compiler of order) {
+        const taken = await time(() => engines[number][compiler].run(), counts[number]);
+        gflops[compiler] = (jobs[number].flops * counts[number]) / (taken - nothing) / 1e6;
+      }
+      rates[number].push({ gflops, top });
+    }
   }
   const each = (make) => Object.fromEntries(compilers.map((compiler) => [compiler, make(compiler)]));
   const rows = jobs.map((job, number) => ({
     ...job,
-    gflops: median(rates[number].map((r) => r.rated[first].all)),
-    ratio: median(rates[number].map((r) => r.rated[first].all / r.peak)),
-    best: each((compiler) => Math.max(...rates[number].map((r) => r.rated[compiler].best))),
-    relative: each((compiler) => median(rates[number].map((r) => r.rated[compiler].all / r.rated[first].all))),
+    gflops: median(rates[number].map((r) => r.gflops[first])),
+    ratio: median(rates[number].map((r) => r.gflops[first] / r.top)),
+    relative: each((compiler) => median(rates[number].map((r) => r.gflops[compiler] / r.gflops[first]))),
+    best: each((compiler) => Math.max(...rates[number].map((r) => r.gflops[compiler]))),
   }));
   return { peak: median(peaks), rows };
 }

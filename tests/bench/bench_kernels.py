@@ -2,23 +2,29 @@
 
     .venv/bin/python -m tests.bench.bench_kernels [--variant simd] [--rounds 7] [--compilers emcc,zig]
 
-Each round times the peak loop (ten independent relaxed multiply-adds) and then every kernel of every compiler for about 30 ms; the table shows medians
-over rounds of GFLOP/s and of the ratio to the peak of the same round, for the first compiler. Of the others it shows how fast their code is, 1 being as
-fast as that of the first: the ratio of the best 2 ms, or of the best calls that take longer, which other work on the machine disturbs least, and behind the
-slash the median of the ratios of the same round; and the size of their modules. Sizes of tensors are run-time arguments: the column `kernel` shows what is shared.
+Each round times the peak loop (ten independent relaxed multiply-adds) and then every kernel of every compiler, for about 30 ms each of the time that the
+page's thread has a processor, so that other programs disturb little; the table shows medians over rounds of GFLOP/s and of the ratio to the peak of the
+same round, for the first compiler. Of the others it shows how fast their code is, 1 being as fast as that of the first: the median of the ratios of the
+same round, behind the slash the ratio of the best rounds, and how much larger their modules are, or that they are the same. Sizes of tensors are run-time
+arguments: the column `kernel` shows what is shared.
 """
 
 import argparse
+import contextlib
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from statistics import geometric_mean
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+from selenium.webdriver.remote.webdriver import WebDriver
 
 from tests.backends.harness import TEMPLATES, Job
+from tests.bench.watched import family
 from webkiln.backends import browsers, toolchain
 from webkiln.backends.compilers import COMPILERS, Compiler, usable
 from webkiln.backends.server import ISOLATED, Server
@@ -74,38 +80,40 @@ def jobs() -> dict[str, tuple[Job, float]]:
     return found
 
 
-def write_job(made: Job, folder: Path, variant: str, compilers: Mapping[str, Compiler]) -> tuple[str, dict[str, int]]:
-    """Everything the page needs to run one job, a module by each compiler; the main kernel's name, and the modules' bytes."""
+def write_job(made: Job, folder: Path, variant: str, compilers: Mapping[str, Compiler]) -> tuple[str, dict[str, bytes]]:
+    """Everything the page needs to run one job, a module by each compiler; the main kernel's name, and the modules."""
     described = program(made.graph, TARGET, "float32")
     write_code(described, TEMPLATES, folder)
     sources = [*sorted((folder / "kernels").glob("*.c")), folder / "main.c"]
     objects = [source.with_suffix(".o") for source in sources]
-    sizes = {}
+    modules = {}
     for name, compiler in compilers.items():
         module = folder / f"{name}.wasm"
         toolchain.compile_objects(sources, objects, variant, compiler)
         toolchain.link(objects, module, compiler)
-        sizes[name] = module.stat().st_size
+        modules[name] = module.read_bytes()
     (folder / "weights.bin").write_bytes(next(write(pieces(stored(made.graph), "float32"), made.weights.__getitem__)))
     (folder / "x.bin").write_bytes(made.inputs["x"].tobytes())
     first = described["main"][0]
-    return str(first.get("kernel") or [step["kernel"] for step in first["steps"]]), sizes
+    return str(first.get("kernel") or [step["kernel"] for step in first["steps"]]), modules
 
 
-def measure(variant: str, rounds: int, compilers: Mapping[str, Compiler]) -> dict[str, object]:
+def measure(variant: str, rounds: int, compilers: Mapping[str, Compiler]) -> dict[str, Any]:
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         listed = []
         for number, (name, (made, flops)) in enumerate(jobs().items()):
-            kernel, sizes = write_job(made, folder / str(number), variant, compilers)
-            listed.append({"name": name, "flops": flops, "kernel": kernel, "bytes": sizes})
+            kernel, modules = write_job(made, folder / str(number), variant, compilers)
+            digests = {compiler: hashlib.sha256(module).hexdigest() for compiler, module in modules.items()}
+            sizes = {compiler: len(module) for compiler, module in modules.items()}
+            listed.append({"name": name, "flops": flops, "kernel": kernel, "bytes": sizes, "digest": digests})
         toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
         toolchain.link([folder / "peak.o"], folder / "peak.wasm")
         (folder / "bench.mjs").write_bytes((HERE / "bench_kernels.mjs").read_bytes())
         (folder / "index.html").write_text("<!doctype html><title>bench</title>")
-        with Server({"/": folder}, headers=ISOLATED) as server:
-            session = browsers.session("chromium")
-            session.set_script_timeout(1800)
+        session = browsers.session("chromium")
+        with Server({"/": folder}, headers=ISOLATED, route=lambda path, body: clock(session, path)) as server:
+            session.set_script_timeout(3600)
             session.get(f"{server.url}/index.html")
             script = "const done = arguments[3]; import('./bench.mjs').then((m) => m.run(arguments[0], arguments[1], arguments[2])).then(done, (e) => done({error: String(e)}))"
             result = session.execute_async_script(script, listed, [*compilers], rounds)
@@ -114,28 +122,43 @@ def measure(variant: str, rounds: int, compilers: Mapping[str, Compiler]) -> dic
     return dict(result)
 
 
-def table(result: Mapping[str, object], compilers: Sequence[str]) -> None:
+def clock(session: WebDriver, path: str) -> tuple[int, str, bytes] | None:
+    """Milliseconds of a processor that the main threads of a browser's pages have had: all but the one that asks wait."""
+    if path != "/clock":
+        return None
+    nanoseconds = 0
+    for process in family(session.service.process.pid):
+        with contextlib.suppress(OSError):
+            if b"--type=renderer" in Path(f"/proc/{process}/cmdline").read_bytes():
+                nanoseconds += int(Path(f"/proc/{process}/task/{process}/schedstat").read_text().split()[0])
+    return 200, "text/plain", str(nanoseconds / 1e6).encode()
+
+
+def table(result: Mapping[str, Any], compilers: Sequence[str]) -> None:
     first, *others = compilers
-    print(" " * 80 + "".join(f"{name:>19}" for name in others))
     rows = result["rows"]
+    print(" " * 80 + "".join(f"{name:>22}" for name in others))
     for row in rows:
-        compared = "".join(
-            f"{row['best'][name] / row['best'][first]:7.3f} /{row['relative'][name]:6.3f} {row['bytes'][name] - row['bytes'][first]:+4}"
-            for name in others
-        )
+        compared = ""
+        for name in others:
+            size = "  same" if row["digest"][name] == row["digest"][first] else f"{row['bytes'][name] - row['bytes'][first]:+6}"
+            compared += f"{row['relative'][name]:7.3f} /{row['best'][name] / row['best'][first]:6.3f} {size} "
         print(
             f"{row['name']:36} {row['gflops']:6.1f} GFLOP/s {100 * row['ratio']:5.1f} % of peak {row['bytes'][first]:6} bytes {compared}   {row['kernel']}"
         )
     for name in others:
-        ratios = {row["name"]: row["best"][name] / row["best"][first] for row in rows}
-        medians = geometric_mean(row["relative"][name] for row in rows)
+        same = sum(row["digest"][name] == row["digest"][first] for row in rows)
+        means = [
+            geometric_mean(row["relative"][name] for row in rows),
+            geometric_mean(row["best"][name] / row["best"][first] for row in rows),
+        ]
         size = sum(row["bytes"][name] for row in rows) / sum(row["bytes"][first] for row in rows)
         print(
-            f"{name} / {first}: {geometric_mean(ratios.values()):.3f} (geometric mean of the best), {medians:.3f} (of medians), {size:.3f} in bytes"
+            f"{name} / {first}: {means[0]:.3f} (geometric mean of medians), {means[1]:.3f} (of the best), {size:.3f} in bytes, {same} of {len(rows)} modules the same"
         )
-        for job_name, ratio in ratios.items():
-            if abs(ratio - 1) > 0.1:
-                print(f"  more than 10 % apart: {job_name}, {ratio:.3f}")
+        for row in rows:
+            if abs(row["relative"][name] - 1) > 0.1:
+                print(f"  more than 10 % apart: {row['name']}, {row['relative'][name]:.3f}")
 
 
 def main() -> None:
