@@ -79,8 +79,8 @@ def _one_by_one(kernels: Mapping[str, str], variant: str) -> tuple[list[Path], d
 def _objects(sources: Sequence[str], variant: str) -> list[Path]:
     """The objects of these C files; what was compiled before is kept."""
     OBJECTS.mkdir(parents=True, exist_ok=True)
-    compiler = TOOLS.actual(COMPILERS).values()
-    digests = [hashlib.sha256("\0".join([*compiler, *toolchain.FLAGS, variant, text]).encode()).hexdigest() for text in sources]
+    how = [*TOOLS.actual(COMPILERS).values(), *toolchain.FLAGS, variant]
+    digests = [hashlib.sha256("\0".join([*how, text]).encode()).hexdigest() for text in sources]
     missing = {digest: text for digest, text in zip(digests, sources, strict=True) if not (OBJECTS / f"{digest}.o").exists()}
     with TemporaryDirectory(dir=OBJECTS) as folder:
         paths = [Path(folder) / f"{digest}.c" for digest in missing]

@@ -4,7 +4,7 @@ const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuff
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-/** Milliseconds of a processor that this thread has had: what else runs on the machine does not count. */
+/** Milliseconds of a processor that this thread has had: what else runs here does not count. */
 const clock = async () => Number(new TextDecoder().decode(await bytes("./clock")));
 
 /** Milliseconds of a number of calls. */
@@ -23,7 +23,8 @@ async function calls(step) {
 
 async function prepare(folder, compiler) {
   const { program, create } = await import(`./${folder}/wasm.js`);
-  const engine = await create(await WebAssembly.compile(await bytes(`./${folder}/${compiler}.wasm`)));
+  const module = await bytes(`./${folder}/${compiler}.wasm`);
+  const engine = await create(await WebAssembly.compile(module));
   const memory = new Uint8Array(engine.buffer, engine.base);
   const weights = await bytes(`./${folder}/weights.bin`);
   program.init.forEach(([, start, size], entry) => {
@@ -34,7 +35,7 @@ async function prepare(folder, compiler) {
   return engine;
 }
 
-/** Rates of every job by every compiler, whose turns in a round begin with another one each time. */
+/** Rates of every job by every compiler; their turns in a round begin with another one each time. */
 export async function run(jobs, compilers, rounds) {
   const { instance } = await WebAssembly.instantiate(await bytes("./peak.wasm"), { env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) } });
   const steps = 200000;
@@ -46,7 +47,9 @@ export async function run(jobs, compilers, rounds) {
   for (let number = 0; number < jobs.length; number++) {
     engines.push({});
     for (const compiler of compilers) engines[number][compiler] = await prepare(number, compiler);
-    for (const compiler of compilers) counts[number] = await calls(() => engines[number][compiler].run());
+    for (const compiler of compilers) {
+      counts[number] = await calls(() => engines[number][compiler].run());
+    }
   }
   const peaks = [];
   const rates = jobs.map(() => []);
@@ -65,13 +68,16 @@ export async function run(jobs, compilers, rounds) {
       rates[number].push({ gflops, top });
     }
   }
-  const each = (make) => Object.fromEntries(compilers.map((compiler) => [compiler, make(compiler)]));
-  const rows = jobs.map((job, number) => ({
-    ...job,
-    gflops: median(rates[number].map((r) => r.gflops[first])),
-    ratio: median(rates[number].map((r) => r.gflops[first] / r.top)),
-    relative: each((compiler) => median(rates[number].map((r) => r.gflops[compiler] / r.gflops[first]))),
-    best: each((compiler) => Math.max(...rates[number].map((r) => r.gflops[compiler]))),
-  }));
+  const each = (make) => Object.fromEntries(compilers.map((name) => [name, make(name)]));
+  const rows = jobs.map((job, number) => {
+    const all = rates[number];
+    return {
+      ...job,
+      gflops: median(all.map(({ gflops }) => gflops[first])),
+      ratio: median(all.map(({ gflops, top }) => gflops[first] / top)),
+      relative: each((name) => median(all.map(({ gflops }) => gflops[name] / gflops[first]))),
+      best: each((name) => Math.max(...all.map(({ gflops }) => gflops[name]))),
+    };
+  });
   return { peak: median(peaks), rows };
 }

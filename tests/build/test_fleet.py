@@ -278,14 +278,16 @@ def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> 
     user, other = trees(2)
     expected = alone(user)
     with workers(address, [other], shared):
+        nowhere = {"PATH": "/nowhere", "EMSDK": "/nowhere"}
         hidden = without(user.root, "ziglang", pipeline=user.root / "pipeline")
-        told = user.doit("build", "model=toy", **client(address, shared), **hidden, PATH="/nowhere", EMSDK="/nowhere")
+        told = user.doit("build", "model=toy", **client(address, shared), **hidden, **nowhere)
     assert not warnings(told)
     assert user.bytes() == expected
     user.wipe()
     _emptied(shared)
-    lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | {"PATH": "/nowhere", "EMSDK": "/nowhere"}
-    with workers(address, [other], shared, **lacking, WEBKILN_CACHE=str(other.root / "fresh")) as (bare,):
+    fresh = {"WEBKILN_CACHE": str(other.root / "fresh")}
+    lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | nowhere | fresh
+    with workers(address, [other], shared, **lacking) as (bare,):
         told = user.doit("build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh"))
     assert "compiler" not in bare.said[0]
     assert "compile: no machine offers it what it needs (0.5 memory, 1 compiler)" in told

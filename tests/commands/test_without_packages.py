@@ -67,7 +67,8 @@ def test_without_a_compiler_the_bundle_has_no_wasm(webkiln: Command, sources: Pa
     programs.mkdir()
     for name, path in (("python3", sys.executable), ("node", shutil.which("node"))):
         (programs / name).symlink_to(path or name)
-    settings = without(tmp_path, "ziglang") | {"PATH": str(programs), "EMSDK": "", "WEBKILN_CACHE": str(tmp_path / "cache")}
+    nowhere = {"PATH": str(programs), "EMSDK": "", "WEBKILN_CACHE": str(tmp_path / "cache")}
+    settings = without(tmp_path, "ziglang") | nowhere
     done = webkiln("build", sources / "good.keras", "-o", "out", env=settings)
     assert done.returncode == 0, done.stderr
     assert "built without wasm" in done.stderr

@@ -1,6 +1,7 @@
-"""The compiler of the wasm backend: emcc with its LLVM, else LLVM's own clang, else the clang in the wheel `ziglang`.
+"""The compiler of the wasm backend: emcc with its LLVM, else LLVM's own clang, else ziglang's.
 
-All three are clang and wasm-ld, of LLVM 19 or newer. Kernels include nothing but clang's own `wasm_simd128.h`, so that emcc's libraries are not needed.
+All three are clang and wasm-ld, of LLVM 19 or newer. Kernels include nothing but clang's own
+`wasm_simd128.h`, so that emcc's libraries are not needed.
 """
 
 import importlib.util
@@ -28,18 +29,22 @@ PROGRAMS = ("emcc", *LLVM, "ziglang")
 BARE = ("--target=wasm32", "--no-default-config")
 """What clang is told that emcc tells its own: nothing around it has a part in the result."""
 HELP = (
-    'Install one of: the compiler from PyPI, which needs no root (pip install "webkiln[compiler]"); LLVM 19 or newer (Debian and Ubuntu: '
-    "apt-get install clang-19 lld-19); emscripten with LLVM 19 (apt-get install emscripten clang-19 lld-19 llvm-19), or an emsdk "
-    "(https://emscripten.org) and set EMSDK. Or build with backend=js, which needs none"
+    "Install one of: the compiler from PyPI, which needs no root "
+    '(pip install "webkiln[compiler]"); LLVM 19 or newer (Debian and Ubuntu: apt-get install '
+    "clang-19 lld-19); emscripten with LLVM 19 (apt-get install emscripten clang-19 lld-19 "
+    "llvm-19), or an emsdk (https://emscripten.org) and set EMSDK. Or build with backend=js, "
+    "which needs none"
 )
 
 Command = tuple[str, ...]
+Judge = Callable[[Path], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """How to compile and to link: commands that flags and files follow, and variables that they need. `identity`: which programs, by their names as
-    tools, tell what it is; a part that it does without has none."""
+    """How to compile and to link: commands that flags and files follow, and variables that they
+    need. `identity`: of each part that keys name, the programs that tell its version, by their
+    names as tools; none of a part that this compiler does without."""
 
     name: str
     compile: Command
@@ -56,24 +61,26 @@ class _AbsentError(Exception):
 
 
 def choose() -> Compiler:
-    """The compiler that is used. Raises ToolError, which names the ways to get one; RecipeError where WEBKILN_COMPILER names none."""
+    """The compiler that is used. Raises ToolError, which names the ways to get one, and RecipeError
+    where WEBKILN_COMPILER names none."""
     asked, reasons = forced(), []
     for name in COMPILERS if asked is None else (asked,):
         found = usable(name)
         if isinstance(found, Compiler):
             return found
         reasons.append(f"{name}: {found}")
-    start = (
-        "the wasm backend needs a compiler, and none was found" if asked is None else f"{VARIABLE} asks for {asked}, which cannot be used"
-    )
+    start = "the wasm backend needs a compiler, and none was found"
+    if asked is not None:
+        start = f"{VARIABLE} asks for {asked}, which cannot be used"
     raise ToolError(f"{start} ({'; '.join(reasons)}). {HELP}")
 
 
 def forced() -> str | None:
-    """The compiler that WEBKILN_COMPILER names. Raises RecipeError where there is none of that name."""
+    """The compiler that WEBKILN_COMPILER names, if any. Raises RecipeError for an unknown one."""
     asked = os.environ.get(VARIABLE) or None
     if asked is not None and asked not in COMPILERS:
-        raise RecipeError(f"{VARIABLE} is {asked!r}, expected {', '.join(COMPILERS)}, or nothing for the first of these that is here")
+        expected = f"{', '.join(COMPILERS)}, or nothing for the first of these that is here"
+        raise RecipeError(f"{VARIABLE} is {asked!r}, expected {expected}")
     return asked
 
 
@@ -86,7 +93,8 @@ def usable(name: str) -> Compiler | str:
 
 
 def programs() -> dict[str, Path]:
-    """The programs of compilers that are here, of those in PROGRAMS: LLVM's are those that emcc runs, else those that would be used without it."""
+    """The programs of compilers that are here, of those in PROGRAMS: LLVM's are those that emcc
+    runs, else those that are used without it."""
     emcc, zig = _emcc_program(), _zig_program()
     found = {"emcc": emcc} if emcc else {}
     try:
@@ -98,42 +106,50 @@ def programs() -> dict[str, Path]:
 
 def folders() -> list[str]:
     """Where compilers are looked for."""
-    sdk = [f"{os.environ['EMSDK']}/upstream/{folder}" for folder in ("emscripten", "bin")] if os.environ.get("EMSDK") else []
-    return [*sdk, *_path(), *sys.path]
+    sdk = os.environ.get("EMSDK")
+    own = [f"{sdk}/upstream/{folder}" for folder in ("emscripten", "bin")] if sdk else []
+    return [*own, *_path(), *sys.path]
 
 
 def _emcc() -> Compiler:
-    """Of Debian's emcc 3.1.6 the clang is too old, so that it is told the suffix of another one; an emsdk has its own."""
+    """Debian's emcc 3.1.6 comes with a clang that is too old, and is told the suffix of another
+    one; an emsdk has its own."""
     emcc = _emcc_program()
     if emcc is None:
         raise _AbsentError("not on PATH, and EMSDK names no emsdk")
     own = _beside(emcc)
     llvm = own or _with_version()
     if llvm is None:
-        raise _AbsentError(f"{emcc} has no LLVM beside it, and no clang-{OLDEST} with wasm-ld-{OLDEST}, or newer, is on PATH")
+        pair = f"clang-{OLDEST} with wasm-ld-{OLDEST}"
+        raise _AbsentError(f"{emcc} has no LLVM beside it, and no {pair}, or newer, is on PATH")
     if own is not None:
         _of_version(own["clang"])
     version = "" if own else llvm["wasm-ld"].stem.rpartition("-")[2]
     node = {"NODE_PATH": "/usr/share/nodejs"} if Path("/usr/share/nodejs").is_dir() else {}
-    told = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version, **node} if version else {}
-    identity = {"emcc": {"emcc": (str(emcc),)}, **_identity(llvm)}
-    return Compiler("emcc", (str(emcc),), (str(llvm["wasm-ld"]),), identity, told)
+    told = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version, **node}
+    command, linker = (str(emcc),), (str(llvm["wasm-ld"]),)
+    identity: dict[str, dict[str, Command]] = {"emcc": {"emcc": command}, **_identity(llvm)}
+    return Compiler("emcc", command, linker, identity, told if version else {})
 
 
 def _clang() -> Compiler:
     llvm = _with_version() or _without_version()
-    return Compiler("clang", (str(llvm["clang"]), *BARE), (str(llvm["wasm-ld"]),), {"emcc": {}, **_identity(llvm)})
+    compile_command, link_command = (str(llvm["clang"]), *BARE), (str(llvm["wasm-ld"]),)
+    return Compiler("clang", compile_command, link_command, {"emcc": {}, **_identity(llvm)})
 
 
 def _zig() -> Compiler:
-    """The clang that zig compiles C with, and no more of zig: that would add flags for debugging, and keep a cache."""
+    """The clang that zig compiles C with, and no more of zig: `zig cc` adds flags for debugging,
+    and keeps a cache."""
     zig = _zig_program()
     if zig is None:
         raise _AbsentError("the package ziglang is not installed")
     clang, linker, own = (str(zig), "clang"), (str(zig), "wasm-ld"), {"ziglang": (str(zig),)}
     _of_version(*clang)
-    identity = {"emcc": {}, "clang": {**own, "clang": clang}, "wasm-ld": {**own, "wasm-ld": linker}}
-    return Compiler("zig", (*clang, *BARE, "-resource-dir", str(zig.with_name("lib"))), linker, identity)
+    parts = {"clang": {**own, "clang": clang}, "wasm-ld": {**own, "wasm-ld": linker}}
+    identity: dict[str, dict[str, Command]] = {"emcc": {}, **parts}
+    resources = ("-resource-dir", str(zig.with_name("lib")))
+    return Compiler("zig", (*clang, *BARE, *resources), linker, identity)
 
 
 COMPILERS: Mapping[str, Callable[[], Compiler]] = {"emcc": _emcc, "clang": _clang, "zig": _zig}
@@ -146,7 +162,8 @@ def _identity(llvm: Mapping[str, Path]) -> dict[str, dict[str, Command]]:
 
 def _emcc_program() -> Path | None:
     sdk = os.environ.get("EMSDK")
-    emcc = (shutil.which("emcc", path=f"{sdk}/upstream/emscripten") if sdk else None) or shutil.which("emcc")
+    own = shutil.which("emcc", path=f"{sdk}/upstream/emscripten") if sdk else None
+    emcc = own or shutil.which("emcc")
     return Path(emcc) if emcc else None
 
 
@@ -168,7 +185,7 @@ def _beside(emcc: Path) -> dict[str, Path] | None:
 
 
 def _with_version() -> dict[str, Path] | None:
-    """The oldest LLVM on PATH, of OLDEST or newer, whose programs have its version in their names."""
+    """The oldest LLVM on PATH, from OLDEST on, whose programs have its version in their names."""
     for version in range(OLDEST, NEWEST + 1):
         clang = shutil.which(f"clang-{version}")
         linker = shutil.which(f"wasm-ld-{version}") if clang else None
@@ -178,13 +195,14 @@ def _with_version() -> dict[str, Path] | None:
 
 
 def _without_version() -> dict[str, Path]:
-    """The first clang on PATH that is new enough and compiles to WebAssembly, and a linker that is not older."""
+    """The first clang on PATH that is new enough and compiles to WebAssembly, and a linker that is
+    not older."""
     clang, version = _first("clang", OLDEST, _for_wasm)
     return {"clang": clang, "wasm-ld": _first("wasm-ld", version)[0]}
 
 
-def _first(name: str, least: int, judge: Callable[[Path], None] = lambda path: None) -> tuple[Path, int]:
-    """The first program on PATH of a version, and which it has."""
+def _first(name: str, least: int, judge: Judge = lambda path: None) -> tuple[Path, int]:
+    """The first program on PATH that has a version, and which that is; `judge` may refuse it."""
     reasons = []
     for program in _all(name):
         try:
@@ -224,10 +242,12 @@ def _says(program: str, *arguments: str) -> str:
 def _said(program: str, arguments: Command, modified: int, size: int) -> str:
     """What a program prints, asked once while its file stays as it is."""
     del modified, size
+    command = [program, *arguments]
     try:
-        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise _AbsentError(f"{program} does not run: {error}") from error
+    return done.stdout
 
 
 def _path() -> list[str]:
@@ -236,4 +256,6 @@ def _path() -> list[str]:
 
 def _all(name: str) -> Iterator[Path]:
     """All programs of a name on PATH."""
-    yield from (Path(path) for folder in dict.fromkeys(_path()) if (path := shutil.which(name, path=folder)))
+    for folder in dict.fromkeys(_path()):
+        if path := shutil.which(name, path=folder):
+            yield Path(path)

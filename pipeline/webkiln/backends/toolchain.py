@@ -1,7 +1,8 @@
-"""The toolchain: C files -> objects -> one module without JavaScript glue, by the compiler that `compilers` finds.
+"""C files -> objects -> one module without JavaScript glue, by the compiler that `compilers` finds.
 
-Kernels are printed with the unrolling and the addresses that they are to have: without loop strength reduction, which costs them registers, and without
-unrolling they are 1 to 8 % faster, and a sixth smaller.
+Kernels are printed with the unrolling and the addresses that they are to have: without loop
+strength reduction, which costs them registers, and without unrolling they are 1 to 8 % faster, and
+a sixth smaller.
 """
 
 import os
@@ -37,9 +38,14 @@ VARIANT_FLAGS = {"simd": (), "relaxed": ("-mrelaxed-simd", "-DRELAXED")}
 TIMEOUT_SECONDS = 600
 
 
-def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: str, compiler: Compiler | None = None) -> None:
-    """Compile every source to its object in one call of the compiler (its start costs more than a small kernel): of `compiler`, else the one that is used
-    here."""
+def compile_objects(
+    sources: Sequence[Path],
+    objects: Sequence[Path],
+    variant: str,
+    compiler: Compiler | None = None,
+) -> None:
+    """Compile every source to its object in one call of the compiler (its start costs more than a
+    small kernel): of `compiler`, else of the one that is used here."""
     if not sources:
         return
     compiler = compiler or choose()
@@ -47,7 +53,8 @@ def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: s
         unique = [Path(folder) / f"{position}.c" for position in range(len(sources))]
         for source, copy in zip(sources, unique, strict=True):
             copy.write_bytes(source.read_bytes())
-        _run([*compiler.compile, "-c", *FLAGS, *VARIANT_FLAGS[variant], *(path.name for path in unique)], compiler, Path(folder))
+        flags, names = (*FLAGS, *VARIANT_FLAGS[variant]), (path.name for path in unique)
+        _run([*compiler.compile, "-c", *flags, *names], compiler, Path(folder))
         for copy, made in zip(unique, objects, strict=True):
             shutil.copyfile(copy.with_suffix(".o"), made)
 
@@ -70,7 +77,8 @@ def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None
             f"--initial-memory={room.FIXED}",
             f"--max-memory={room.MOST * room.PAGE}",
         ]
-        _run([*compiler.link, *options, *map(str, objects), "-o", str(trial)], compiler, Path(folder))
+        command = [*compiler.link, *options, *map(str, objects), "-o", str(trial)]
+        _run(command, compiler, Path(folder))
         shutil.copyfile(trial, module)
 
 

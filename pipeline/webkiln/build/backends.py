@@ -33,8 +33,10 @@ def present(folder: Path) -> list[str]:
 
 
 def missing_compilers() -> list[str]:
-    """Why the wasm backend has no compiler, in one line, and how to get one; nothing where it has one."""
-    return [*_missing_compilers(*(os.environ.get(name) for name in ("PATH", "EMSDK", compilers.VARIABLE)))]
+    """Why the wasm backend has no compiler, in one line, and how to get one; nothing where it has
+    one."""
+    names = ("PATH", "EMSDK", compilers.VARIABLE)
+    return [*_missing_compilers(*(os.environ.get(name) for name in names))]
 
 
 @functools.cache

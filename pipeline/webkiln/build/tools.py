@@ -61,8 +61,8 @@ ZIG = 'pip install "webkiln[compiler]"'
 NODE = "install Node 20 or newer from your system or nodejs.org"
 TOOLS = {
     "emcc": Tool(("emcc",), r"(?m)^(?:emcc .*\) )?(\d+\.\d+\.\d+ .*|.*clang version .*)$", EMSCRIPTEN, flag="-v"),
-    "clang": Tool((f"clang-{compilers.OLDEST} or newer", "clang"), r"(?m)^(.*clang version .*)$", LLVM),
-    "wasm-ld": Tool((f"wasm-ld-{compilers.OLDEST} or newer", "wasm-ld"), r"(?m)^(.*LLD .*)$", LLVM),
+    "clang": Tool((f"clang-{compilers.OLDEST}", "clang"), r"(?m)^(.*clang version .*)$", LLVM),
+    "wasm-ld": Tool((f"wasm-ld-{compilers.OLDEST}", "wasm-ld"), r"(?m)^(.*LLD .*)$", LLVM),
     "ziglang": Tool(("the package ziglang",), r"(?m)^(\d+\.\d+.*)$", ZIG, flag="version"),
     **{name: Tool(browser.programs[0].commands, browser.version, browser.install, browser.shown) for name, browser in BROWSERS.items()},
     "node": Tool(("node",), r"v(\d+)\.", NODE),
@@ -70,7 +70,8 @@ TOOLS = {
 
 
 def find(name: str) -> Path:
-    """The program of a tool: of LLVM the one that compiles, else the first on PATH. Raises ToolError with how to get it."""
+    """The program of a tool: of LLVM the one that compiles, else the first on PATH. Raises
+    ToolError with how to get it."""
     tool = TOOLS[name]
     if name in BROWSERS:
         return Path(next(iter(BROWSERS[name].find().values())))
@@ -86,17 +87,23 @@ def find(name: str) -> Path:
 def read_version(name: str, path: Path) -> str:
     """The version that a program prints."""
     compiler = compilers.usable(name) if name in compilers.COMPILERS else ""
-    return _version_of(name, (str(path),), {} if isinstance(compiler, str) else compiler.environment)
+    more = {} if isinstance(compiler, str) else compiler.environment
+    return _version_of(name, (str(path),), more)
 
 
 def _version_of(name: str, command: compilers.Command, more: Mapping[str, str]) -> str:
     """The version that a command prints, run with `more` variables."""
     tool = TOOLS[name]
-    environment = {**of_tools(os.environ), **({"DISPLAY": hidden_display()} if tool.shown else {}), **more}
+    shown = {"DISPLAY": hidden_display()} if tool.shown else {}
+    given = {**of_tools(os.environ), **shown, **more}
+    asked = [*command, tool.flag]
     try:
-        done = subprocess.run([*command, tool.flag], capture_output=True, text=True, timeout=60, check=True, env=environment)
+        done = subprocess.run(
+            asked, env=given, capture_output=True, text=True, timeout=60, check=True
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
-        raise ToolError(f"{name} ({' '.join(command)}) does not run: {error}; {tool.hint}") from error
+        place = " ".join(command)
+        raise ToolError(f"{name} ({place}) does not run: {error}; {tool.hint}") from error
     text = done.stdout + done.stderr
     return "; ".join(re.findall(tool.version, text)) or text.strip().splitlines()[0]
 
@@ -129,9 +136,11 @@ class Toolchain:
         return tuple(sorted(names))
 
     def locked(self, names: Iterable[str]) -> dict[str, str]:
-        """What the lock files say; of Python packages that they do not name, what this machine has. Where a compiler is asked for, results of another one
-        do not count: of its parts this is what this machine has."""
-        return {name: self._asked(name) or self._locks.get(name) or self._unlocked(name) for name in names}
+        """What the lock files say; of Python packages that they do not name, what this machine has.
+        Where a compiler is asked for, results of another one do not count: of its parts this is
+        what this machine has."""
+        found = {name: self._asked(name) or self._locks.get(name) for name in names}
+        return {name: version or self._unlocked(name) for name, version in found.items()}
 
     def actual(self, names: Iterable[str]) -> dict[str, str]:
         """What this machine has. A missing program is a ToolError; a missing Python package is `absent`."""
@@ -183,9 +192,11 @@ class Toolchain:
         return self._remembered(name, sys.path, lambda: _installed_version(name))
 
     def _program_version(self, name: str) -> str:
-        described = self._remembered(f"{name} {os.environ.get(compilers.VARIABLE)}", compilers.folders(), lambda: _described(name))
+        question = f"{name} {os.environ.get(compilers.VARIABLE)}"
+        described = self._remembered(question, compilers.folders(), lambda: _described(name))
         files = [[file, *(stamp(file) or ())] for file in described.files]
-        key = canonical.key(["tool", name, [[tool, *command] for tool, command in described.commands.items()], files])
+        commands = [[tool, *command] for tool, command in described.commands.items()]
+        key = canonical.key(["tool", name, commands, files])
         known = self._derived.get(key)
         if known is None:
             known = described.read(name)
@@ -206,24 +217,30 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """How a tool says what it is: the commands that are asked, by the tools that they are; `files` are those that the answers depend on."""
+    """How a tool says what it is: the commands that are asked, by the tools that they are; `files`
+    are those that the answers depend on."""
 
     commands: Mapping[str, compilers.Command]
     files: Sequence[str]
     environment: Mapping[str, str]
 
     def read(self, name: str) -> str:
-        said = {tool: _version_of(tool, command, self.environment) for tool, command in self.commands.items()}
-        return "; ".join(version if tool == name else f"{tool} {version}" for tool, version in said.items()) or NOT_USED
+        said = []
+        for tool, command in self.commands.items():
+            version = _version_of(tool, command, self.environment)
+            said.append(version if tool == name else f"{tool} {version}")
+        return "; ".join(said) or NOT_USED
 
 
 def _described(name: str) -> _Described:
-    """Of the compiler that is used any part may depend on the others: emcc tells of the clang that it runs, too."""
+    """Any part of the compiler that is used may depend on the others: emcc tells of the clang that
+    it runs, too."""
     if name not in compilers.PROGRAMS:
         path = str(find(name))
         return _Described({name: (path,)}, [path], {})
     compiler = compilers.choose()
-    files = sorted({command[0] for commands in compiler.identity.values() for command in commands.values()})
+    parts = compiler.identity.values()
+    files = sorted({command[0] for part in parts for command in part.values()})
     return _Described(compiler.identity[name], files, compiler.environment)
 
 

@@ -1,4 +1,5 @@
-"""`webkiln tools`: what this machine has with versions, what is missing, which compiler is used and why, and which backends can be compiled."""
+"""`webkiln tools`: what this machine has with versions, what is missing, which compiler is used and
+why, and which backends can be compiled."""
 
 import argparse
 import sys
@@ -14,8 +15,10 @@ from webkiln.recipe import BACKENDS
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     only = parser.add_mutually_exclusive_group()
-    only.add_argument("--backends", action="store_true", help="print only the backends that can be compiled here")
-    only.add_argument("--compiler", action="store_true", help="print only which compiler is used; status 2 where there is none")
+    backends = "print only the backends that can be compiled here"
+    compiler = "print only which compiler is used; status 2 where there is none"
+    only.add_argument("--backends", action="store_true", help=backends)
+    only.add_argument("--compiler", action="store_true", help=compiler)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,6 +61,8 @@ def _judged() -> Iterator[str]:
             yield f"compiler {name}: cannot be used: {found}"
         elif used is None and asked in {None, name}:
             used = name
-            yield f"compiler {found}: used, {f'{compilers.VARIABLE} asks for it' if asked else 'the first that can be'}"
+            reason = f"{compilers.VARIABLE} asks for it" if asked else "the first that can be"
+            yield f"compiler {found}: used, {reason}"
         else:
-            yield f"compiler {found}: not used, {f'{compilers.VARIABLE} asks for {asked}' if asked else f'{used} comes first'}"
+            reason = f"{compilers.VARIABLE} asks for {asked}" if asked else f"{used} comes first"
+            yield f"compiler {found}: not used, {reason}"
