@@ -103,6 +103,7 @@ PACKAGES = {
     "torch": "torch",
     "torchvision": "torchvision",
     "yaml": "pyyaml",
+    "ziglang": "ziglang",
 }
 """What pip installs for a module that only some commands and sources need."""
 

@@ -10,6 +10,10 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from webkiln.backends import toolchain
+from webkiln.build.derived import Derived
+from webkiln.build.graph import COMPILERS
+from webkiln.build.share import share
+from webkiln.build.tools import Toolchain
 from webkiln.errors import ToolError
 
 INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) => tell(site) } });"
@@ -20,6 +24,7 @@ TOGETHER = 100
 """Programs of one module, and kernels of one file."""
 OBJECTS = user_cache_path("webkiln") / "tests"
 """What was compiled before."""
+TOOLS = Toolchain(share().root, Derived(OBJECTS / "derived.json"), installed=True)
 
 
 def build(programs: Mapping[int, Mapping[str, Any]], folder: Path, variant: str) -> tuple[dict[int, str], dict[int, str]]:
@@ -74,7 +79,8 @@ def _one_by_one(kernels: Mapping[str, str], variant: str) -> tuple[list[Path], d
 def _objects(sources: Sequence[str], variant: str) -> list[Path]:
     """The objects of these C files; what was compiled before is kept."""
     OBJECTS.mkdir(parents=True, exist_ok=True)
-    digests = [hashlib.sha256("\0".join([*toolchain.FLAGS, variant, text]).encode()).hexdigest() for text in sources]
+    how = [*TOOLS.actual(COMPILERS).values(), *toolchain.FLAGS, variant]
+    digests = [hashlib.sha256("\0".join([*how, text]).encode()).hexdigest() for text in sources]
     missing = {digest: text for digest, text in zip(digests, sources, strict=True) if not (OBJECTS / f"{digest}.o").exists()}
     with TemporaryDirectory(dir=OBJECTS) as folder:
         paths = [Path(folder) / f"{digest}.c" for digest in missing]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.tree import Tree
+from tests.build.tree import Tree, executed
+from tests.commands.blocked import without
 from webkiln import canonical
 from webkiln.build.graph import ModelGraph
 from webkiln.build.share import share
@@ -196,15 +197,39 @@ def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(toy: T
     empty = tmp_path / "bin"
     empty.mkdir()
     (empty / "node").symlink_to(str(shutil.which("node")))
+    hidden = without(tmp_path, "ziglang", pipeline=toy.root / "pipeline")
+    bare = hidden | {"PATH": str(empty), "EMSDK": ""}
     for command in (("build",), ("report", "browser=node")):
-        output = toy.doit(*command, "model=toy", PATH=str(empty))
-        assert "warning: dist/toy is built without wasm; emcc is needed and was not found" in output
+        output = toy.doit(*command, "model=toy", **bare)
+        assert "warning: dist/toy is built without wasm; the wasm backend needs a compiler" in output
+        assert "none was found (emcc: not on PATH" in output
         assert "wasm.js" not in toy.bytes()
     toy.build()
     assert "wasm.js" in toy.bytes()
     toy.wipe()
-    assert "without wasm" not in toy.doit("build", "model=toy", PATH=str(empty))
+    assert "without wasm" not in toy.doit("build", "model=toy", **bare)
     assert "wasm.js" in toy.bytes()
+
+
+def test_a_compiler_that_is_asked_for_has_results_of_its_own(toy: Tree, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("clang-19", "wasm-ld-19"):
+        (programs / name).write_text("#!/bin/sh\necho clang version 19.9.9, LLD 19.9.9\n")
+        (programs / name).chmod(0o755)
+    asked = {"PATH": f"{programs}:{os.environ['PATH']}", "EMSDK": "", "WEBKILN_COMPILER": "clang"}
+    toy.build()
+    told = toy.doit("build", "model=toy", **asked)
+    assert "warning: emcc is not used here, " in told
+    assert "warning: clang is clang version 19.9.9, LLD 19.9.9 here, " in told
+    assert not toy.build(**asked)
+    made = executed(toy.log())
+    assert (made["compile:toy:wasm:simd"], made["link:toy:wasm:simd"]) == (2, 2)
+    assert made["generate:toy:wasm"] == 1
+    assert not toy.build(), "the results of the other one are still there"
+    unknown = toy.doit("build", "model=toy", status=2, WEBKILN_COMPILER="gcc")
+    assert "WEBKILN_COMPILER is 'gcc', expected emcc, clang, zig" in unknown
+    assert "Traceback" not in unknown
 
 
 def test_a_dodo_of_ones_own_needs_two_lines(toy: Tree, tmp_path: Path) -> None:

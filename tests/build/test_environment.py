@@ -22,7 +22,7 @@ from webkiln.build.tools import Toolchain, find, read_version
 SHELL = {
     "PATH": "/opt/strange/bin", "HOME": "/home/me", "WEBKILN_WIDTH": "7", "PYTHONHASHSEED": "7", "EM_LLVM_ROOT": "/opt/llvm", "EMSDK_NODE": "/opt/node",
     "SE_OFFLINE": "true", "EMSDK": "/opt/emsdk", "LANG": "de_DE.UTF-8", "HTTPS_PROXY": "http://proxy:3128", "SSL_CERT_FILE": "/etc/mine.pem", "EDITOR": "vi",
-    "VIRTUAL_ENV": "/venv", "TMPDIR": "/scratch",
+    "VIRTUAL_ENV": "/venv", "TMPDIR": "/scratch", "WEBKILN_COMPILER": "zig",
 }  # fmt: skip
 
 
@@ -30,6 +30,7 @@ def test_stages_of_webkiln_find_tools_and_nothing_else() -> None:
     given = environment(Path("/home/stage"), Path("/pipeline"), SHELL)
     assert given["PATH"] == "/opt/strange/bin"
     assert given["EMSDK"] == "/opt/emsdk"
+    assert given["WEBKILN_COMPILER"] == "zig"
     assert given["HOME"] == "/home/stage"
     assert given["PYTHONHASHSEED"] == "0"
     assert given["LANG"] == "C.UTF-8"
@@ -40,7 +41,7 @@ def test_code_of_the_users_has_the_systems_own_programs() -> None:
     given = environment(Path("/home/stage"), Path("/pipeline"), SHELL, foreign=True)
     assert str(Path(sys.executable).parent) in given["PATH"].split(os.pathsep)
     assert "/opt/strange/bin" not in given["PATH"]
-    assert "EMSDK" not in given
+    assert not {"EMSDK", "WEBKILN_COMPILER"} & given.keys()
     assert given["HTTPS_PROXY"] == "http://proxy:3128"
 
 

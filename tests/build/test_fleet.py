@@ -14,6 +14,7 @@ from tests.build import soak_fleet
 from tests.build.fleets import addresses, grid, scheduler, warnings, workers
 from tests.build.remotes import free_port
 from tests.build.tree import Tree, checkout, executed
+from tests.commands.blocked import without
 from tests.parts import representative
 from webkiln import canonical
 
@@ -277,15 +278,19 @@ def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> 
     user, other = trees(2)
     expected = alone(user)
     with workers(address, [other], shared):
-        told = user.doit("build", "model=toy", **client(address, shared), PATH="/nowhere", EMSDK="/nowhere")
+        nowhere = {"PATH": "/nowhere", "EMSDK": "/nowhere"}
+        hidden = without(user.root, "ziglang", pipeline=user.root / "pipeline")
+        told = user.doit("build", "model=toy", **client(address, shared), **hidden, **nowhere)
     assert not warnings(told)
     assert user.bytes() == expected
     user.wipe()
     _emptied(shared)
-    with workers(address, [other], shared, PATH="/nowhere", EMSDK="/nowhere", WEBKILN_CACHE=str(other.root / "fresh")) as (bare,):
+    fresh = {"WEBKILN_CACHE": str(other.root / "fresh")}
+    lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | nowhere | fresh
+    with workers(address, [other], shared, **lacking) as (bare,):
         told = user.doit("build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh"))
-    assert "emcc" not in bare.said[0]
-    assert "compile: no machine offers it what it needs (0.5 memory, 1 emcc)" in told
+    assert "compiler" not in bare.said[0]
+    assert "compile: no machine offers it what it needs (0.5 memory, 1 compiler)" in told
     assert user.bytes() == expected
 
 

@@ -78,6 +78,10 @@ def test_other_questions_are_answered_in_full(settled: Tree) -> None:
     assert noticed(settled, PATH=f"{settled.root}:/usr/bin:/bin"), "programs are looked for elsewhere"
 
 
+def test_another_compiler_is_another_question(settled: Tree) -> None:
+    assert noticed(settled, WEBKILN_COMPILER="emcc")
+
+
 def test_what_is_forgotten_is_looked_at(settled: Tree) -> None:
     settled.doit("forget", "bundle:toy")
     assert noticed(settled)

@@ -16,9 +16,10 @@ sys.meta_path.insert(0, Absent())
 """
 
 
-def without(folder: Path, *packages: str) -> dict[str, str]:
-    """The environment of a command that lacks these packages; `folder` gets a file that Python runs when it starts."""
+def without(folder: Path, *packages: str, pipeline: Path = PIPELINE) -> dict[str, str]:
+    """The environment of a command of the webkiln in `pipeline` that lacks these packages; `folder`
+    gets a file that Python runs when it starts."""
     place = folder / "blocked"
     place.mkdir()
     (place / "sitecustomize.py").write_text(SCRIPT.format(packages=packages))
-    return {"PYTHONPATH": f"{place}:{PIPELINE}"}
+    return {"PYTHONPATH": f"{place}:{pipeline}"}

@@ -67,9 +67,11 @@ def test_without_a_compiler_the_bundle_has_no_wasm(webkiln: Command, sources: Pa
     programs.mkdir()
     for name, path in (("python3", sys.executable), ("node", shutil.which("node"))):
         (programs / name).symlink_to(path or name)
-    settings = {"PATH": str(programs), "EMSDK": "", "WEBKILN_CACHE": str(tmp_path / "cache")}
+    nowhere = {"PATH": str(programs), "EMSDK": "", "WEBKILN_CACHE": str(tmp_path / "cache")}
+    settings = without(tmp_path, "ziglang") | nowhere
     done = webkiln("build", sources / "good.keras", "-o", "out", env=settings)
     assert done.returncode == 0, done.stderr
     assert "built without wasm" in done.stderr
+    assert 'pip install "webkiln[compiler]"' in done.stderr
     assert (tmp_path / "out" / "js.js").is_file()
     assert not (tmp_path / "out" / "wasm.js").exists()

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from webkiln import canonical
+from webkiln.backends import compilers
 from webkiln.build.engine import Engine
-from webkiln.build.graph import COMPILERS, LINKERS, ModelGraph, Selection
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import VARIANTS
-from webkiln.build.tools import find
 from webkiln.errors import ToolError
 from webkiln.recipe import BACKENDS, Recipe
 
@@ -33,20 +33,20 @@ def present(folder: Path) -> list[str]:
 
 
 def missing_compilers() -> list[str]:
-    """What is wrong with the compilers of the wasm backend, a line for each that is missing."""
-    return [*_missing_compilers(os.environ.get("PATH"), os.environ.get("EMSDK"))]
+    """Why the wasm backend has no compiler, in one line, and how to get one; nothing where it has
+    one."""
+    names = ("PATH", "EMSDK", compilers.VARIABLE)
+    return [*_missing_compilers(*(os.environ.get(name) for name in names))]
 
 
 @functools.cache
 def _missing_compilers(*_: str | None) -> Sequence[str]:
     """Looked for once while the variables stay that say where they are."""
-    missing = []
-    for name in dict.fromkeys((*COMPILERS, *LINKERS)):
-        try:
-            find(name)
-        except ToolError as error:
-            missing.append(str(error))
-    return missing
+    try:
+        compilers.choose()
+    except ToolError as error:
+        return [str(error)]
+    return []
 
 
 def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> Selection:

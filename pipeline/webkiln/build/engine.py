@@ -94,8 +94,8 @@ class Engine:
         self._seconds: dict[str, float] = {}
         self.timeline = Timeline()
         self.explains = False
-        self.missing: dict[str, str] = {}
-        """Modules that could not be imported, with the task that needs them."""
+        self.missing: set[str] = set()
+        """Modules that an action needed and that are not installed."""
 
     def _opened(self, folder: Path) -> ActionCache:
         """A cache; one that cannot be written is read, below one of the tree."""
@@ -136,7 +136,11 @@ class Engine:
         with self._lock:
             lock = self._locks.setdefault(action.task, RLock())
         with lock:
-            result = self.current(action) or self._obtain(action)
+            try:
+                result = self.current(action) or self._obtain(action)
+            except MissingPackageError as error:
+                self.missing.add(error.module)
+                raise
             self._known[action.task] = result
             return result
 
@@ -557,8 +561,6 @@ class Engine:
                 yield
         except BaseException as error:
             self.progress.fail(action.task)
-            if isinstance(error, MissingPackageError):
-                self.missing[error.module] = action.task
             if isinstance(error, UserError) and action.source:
                 error.args = (re.sub(r"^source\b", lambda _: action.source, str(error)),)
             raise

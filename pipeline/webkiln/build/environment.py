@@ -10,8 +10,9 @@ from pathlib import Path
 from webkiln import canonical
 
 PLACES = ("SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
-TOOLS = ("PATH", "EMSDK", "EMSDK_PYTHON", "SELENIUM_REMOTE_URL")
-"""Where stages of webkiln find programs, whose versions are in keys. Code of the user's finds the system's own, by FOREIGN_PATH."""
+TOOLS = ("PATH", "EMSDK", "EMSDK_PYTHON", "WEBKILN_COMPILER", "SELENIUM_REMOTE_URL")
+"""Where stages of webkiln find programs, and which, whose versions are in keys. Code of the user's
+finds the system's own, by FOREIGN_PATH."""
 LIBRARIES = "LD_LIBRARY_PATH"
 AUTHORITIES = "SSL_CERT_FILE"
 BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
+from webkiln.backends.compilers import VARIABLE
 from webkiln.build.digests import FileDigests
 from webkiln.build.environment import keyed
 from webkiln.build.files import write_atomic
@@ -117,6 +118,7 @@ def _surroundings(shared: Share) -> Mapping[str, Any]:
         "files": {path: _stamp(path) for path in files},
         "places": {path: _stamp(path) for path in places},
         "python": sys.version,
+        "compiler": os.environ.get(VARIABLE),
         "environment": keyed(os.environ, reaches_network=True),
     }
 

@@ -11,14 +11,15 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from webkiln import canonical
-from webkiln.backends import browsers, remote, toolchain
+from webkiln.backends import browsers, compilers, remote
 from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.display import hidden_display
 from webkiln.build.derived import Derived
@@ -30,6 +31,7 @@ from webkiln.errors import ToolError
 Found = TypeVar("Found")
 ABSENT = "absent"
 UNLOCKED = "unlocked"
+NOT_USED = "not used"
 ELSEWHERE = f" at {remote.VARIABLE}"
 DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
@@ -54,24 +56,27 @@ class Tool:
 
 
 EMSCRIPTEN = "on Debian and Ubuntu: apt-get install emscripten; or install the emsdk and set EMSDK"
-LLVM = "on Debian and Ubuntu: apt-get install clang-19 lld-19 llvm-19"
+LLVM = "on Debian and Ubuntu: apt-get install clang-19 lld-19"
+ZIG = 'pip install "webkiln[compiler]"'
 NODE = "install Node 20 or newer from your system or nodejs.org"
 TOOLS = {
     "emcc": Tool(("emcc",), r"(?m)^(?:emcc .*\) )?(\d+\.\d+\.\d+ .*|.*clang version .*)$", EMSCRIPTEN, flag="-v"),
-    "clang": Tool(tuple(f"clang-{version}" for version in toolchain.VERSIONS), r"(?m)^(.*clang version .*)$", LLVM),
-    "wasm-ld": Tool(tuple(f"wasm-ld-{version}" for version in toolchain.VERSIONS), r"(?m)^(.*LLD .*)$", LLVM),
+    "clang": Tool((f"clang-{compilers.OLDEST}", "clang"), r"(?m)^(.*clang version .*)$", LLVM),
+    "wasm-ld": Tool((f"wasm-ld-{compilers.OLDEST}", "wasm-ld"), r"(?m)^(.*LLD .*)$", LLVM),
+    "ziglang": Tool(("the package ziglang",), r"(?m)^(\d+\.\d+.*)$", ZIG, flag="version"),
     **{name: Tool(browser.programs[0].commands, browser.version, browser.install, browser.shown) for name, browser in BROWSERS.items()},
     "node": Tool(("node",), r"v(\d+)\.", NODE),
 }
 
 
 def find(name: str) -> Path:
-    """The program of a tool: of the compilers the ones that compile, else the first on PATH. Raises ToolError with how to get it."""
+    """The program of a tool: of LLVM the one that compiles, else the first on PATH. Raises
+    ToolError with how to get it."""
     tool = TOOLS[name]
     if name in BROWSERS:
         return Path(next(iter(BROWSERS[name].find().values())))
-    if name in toolchain.PROGRAMS:
-        found = toolchain.programs().get(name)
+    if name in compilers.PROGRAMS:
+        found = compilers.programs().get(name)
     else:
         found = next((Path(path) for command in tool.commands if (path := shutil.which(command))), None)
     if found is not None:
@@ -81,14 +86,24 @@ def find(name: str) -> Path:
 
 def read_version(name: str, path: Path) -> str:
     """The version that a program prints."""
+    compiler = compilers.usable(name) if name in compilers.COMPILERS else ""
+    more = {} if isinstance(compiler, str) else compiler.environment
+    return _version_of(name, (str(path),), more)
+
+
+def _version_of(name: str, command: compilers.Command, more: Mapping[str, str]) -> str:
+    """The version that a command prints, run with `more` variables."""
     tool = TOOLS[name]
-    environment = {**of_tools(os.environ), **({"DISPLAY": hidden_display()} if tool.shown else {})}
-    if name in toolchain.PROGRAMS:
-        environment |= dict(toolchain.adjustments())
+    shown = {"DISPLAY": hidden_display()} if tool.shown else {}
+    given = {**of_tools(os.environ), **shown, **more}
+    asked = [*command, tool.flag]
     try:
-        done = subprocess.run([path, tool.flag], capture_output=True, text=True, timeout=60, check=True, env=environment)
+        done = subprocess.run(
+            asked, env=given, capture_output=True, text=True, timeout=60, check=True
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
-        raise ToolError(f"{name} ({path}) does not run: {error}; {tool.hint}") from error
+        place = " ".join(command)
+        raise ToolError(f"{name} ({place}) does not run: {error}; {tool.hint}") from error
     text = done.stdout + done.stderr
     return "; ".join(re.findall(tool.version, text)) or text.strip().splitlines()[0]
 
@@ -121,8 +136,11 @@ class Toolchain:
         return tuple(sorted(names))
 
     def locked(self, names: Iterable[str]) -> dict[str, str]:
-        """What the lock files say; of Python packages that they do not name, what this machine has."""
-        return {name: self._locks.get(name) or self._unlocked(name) for name in names}
+        """What the lock files say; of Python packages that they do not name, what this machine has.
+        Where a compiler is asked for, results of another one do not count: of its parts this is
+        what this machine has."""
+        found = {name: self._asked(name) or self._locks.get(name) for name in names}
+        return {name: version or self._unlocked(name) for name, version in found.items()}
 
     def actual(self, names: Iterable[str]) -> dict[str, str]:
         """What this machine has. A missing program is a ToolError; a missing Python package is `absent`."""
@@ -148,6 +166,13 @@ class Toolchain:
                 versions.setdefault(_normalised(match[1]), []).append(match[2])
         return locks | {name: "|".join(sorted(found)) for name, found in versions.items()}
 
+    def _asked(self, name: str) -> str | None:
+        if name not in compilers.PROGRAMS or compilers.forced() is None:
+            return None
+        with suppress(ToolError):
+            return self.actual([name])[name]
+        return None
+
     def _unlocked(self, name: str) -> str:
         return UNLOCKED if name in TOOLS or name.endswith(ELSEWHERE) else self._distribution_version(name)
 
@@ -167,11 +192,14 @@ class Toolchain:
         return self._remembered(name, sys.path, lambda: _installed_version(name))
 
     def _program_version(self, name: str) -> str:
-        path, *files = map(Path, self._remembered(name, _folders_of_programs(), lambda: _files_of(name)))
-        key = canonical.key(["tool", name, str(path), [[str(file), *(stamp(str(file)) or ())] for file in files]])
+        question = f"{name} {os.environ.get(compilers.VARIABLE)}"
+        described = self._remembered(question, compilers.folders(), lambda: _described(name))
+        files = [[file, *(stamp(file) or ())] for file in described.files]
+        commands = [[tool, *command] for tool, command in described.commands.items()]
+        key = canonical.key(["tool", name, commands, files])
         known = self._derived.get(key)
         if known is None:
-            known = read_version(name, path)
+            known = described.read(name)
             self._derived.remember(key, known)
         return str(known)
 
@@ -187,15 +215,33 @@ class Toolchain:
         return found
 
 
-def _folders_of_programs() -> list[str]:
-    sdk = [f"{os.environ['EMSDK']}/upstream/{folder}" for folder in ("emscripten", "bin")] if os.environ.get("EMSDK") else []
-    return [*sdk, *os.environ.get("PATH", "").split(os.pathsep)]
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """How a tool says what it is: the commands that are asked, by the tools that they are; `files`
+    are those that the answers depend on."""
+
+    commands: Mapping[str, compilers.Command]
+    files: Sequence[str]
+    environment: Mapping[str, str]
+
+    def read(self, name: str) -> str:
+        said = []
+        for tool, command in self.commands.items():
+            version = _version_of(tool, command, self.environment)
+            said.append(version if tool == name else f"{tool} {version}")
+        return "; ".join(said) or NOT_USED
 
 
-def _files_of(name: str) -> list[str]:
-    """A program, and the files that its version depends on: emcc tells of the clang that it runs, too."""
-    path = find(name)
-    return [str(path), *map(str, toolchain.programs().values() if name in toolchain.PROGRAMS else [path])]
+def _described(name: str) -> _Described:
+    """Any part of the compiler that is used may depend on the others: emcc tells of the clang that
+    it runs, too."""
+    if name not in compilers.PROGRAMS:
+        path = str(find(name))
+        return _Described({name: (path,)}, [path], {})
+    compiler = compilers.choose()
+    parts = compiler.identity.values()
+    files = sorted({command[0] for part in parts for command in part.values()})
+    return _Described(compiler.identity[name], files, compiler.environment)
 
 
 def _installed_version(distribution: str) -> str:

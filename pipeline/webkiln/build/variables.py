@@ -9,6 +9,7 @@ from webkiln.build.backends import backends_of, buildable, missing_compilers
 from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.errors import RecipeError
+from webkiln.installing import COMPILER, install_and_restart
 from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, with_parameters
 
 VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights", "force")
@@ -58,11 +59,13 @@ def destination(model: str, choice: Selection) -> Path:
 
 
 def choice_of(engine: Engine, graph: ModelGraph, encoding: str, variables: Variables) -> Selection:
-    """What is built in one encoding. Where compilers are missing, and the cache has no result of theirs, wasm is left out unless it was asked for."""
+    """What is built in one encoding. Where compilers are missing, and the cache has no result of theirs, wasm is left out unless it was asked for, or a
+    compiler is installed (`WEBKILN_INSTALL`)."""
     recipe = graph.recipe
     folder = destination(recipe.name, Selection((), encoding, variables.layers))
     choice = Selection(backends_of(recipe, variables.backends, folder), encoding, variables.layers)
     possible = choice if "wasm" in (variables.backends or ()) else buildable(engine, graph, choice)
     if possible != choice:
+        install_and_restart([COMPILER], engine.close)
         progress.warn("; ".join([f"{folder} is built without wasm", *missing_compilers()]))
     return possible

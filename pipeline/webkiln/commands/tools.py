@@ -1,36 +1,68 @@
-"""`webkiln tools`: what this machine has with versions, what is missing, and which backends can be compiled."""
+"""`webkiln tools`: what this machine has with versions, what is missing, which compiler is used and
+why, and which backends can be compiled."""
 
 import argparse
 import sys
+from collections.abc import Iterator
 
+from webkiln.backends import compilers
 from webkiln.backends.remote import VARIABLE, remote_url
-from webkiln.build.graph import COMPILERS, LINKERS
+from webkiln.build.backends import missing_compilers
 from webkiln.build.tools import TOOLS, find, read_version
 from webkiln.errors import ToolError
 from webkiln.recipe import BACKENDS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--backends", action="store_true", help="print only the backends that can be compiled here")
+    only = parser.add_mutually_exclusive_group()
+    backends = "print only the backends that can be compiled here"
+    compiler = "print only which compiler is used; status 2 where there is none"
+    only.add_argument("--backends", action="store_true", help=backends)
+    only.add_argument("--compiler", action="store_true", help=compiler)
 
 
 def run(options: argparse.Namespace) -> int:
-    missing: dict[str, str] = {}
-    if not options.backends and (url := remote_url()) is not None:
+    if options.compiler:
+        print(compilers.choose().name)
+        return 0
+    missing = missing_compilers()
+    if not options.backends:
+        missing = [*_tell(), *missing]
+    for message in missing:
+        print(message, file=sys.stderr)
+    if options.backends:
+        if missing:
+            print("the wasm backend is left out", file=sys.stderr)
+        print(",".join(name for name in BACKENDS if name != "wasm" or not missing))
+    return 0
+
+
+def _tell() -> Iterator[str]:
+    """Print what is here; what is missing beside compilers, which stand for each other."""
+    if (url := remote_url()) is not None:
         print(f"browsers are started at {VARIABLE}={url}, not here")
     for name in TOOLS:
         try:
             path = find(name)
-            if not options.backends:
-                print(f"{name}: {path}, version {read_version(name, path)}")
+            print(f"{name}: {path}, version {read_version(name, path)}")
         except ToolError as error:
-            missing[name] = str(error)
-    compilers = {*COMPILERS, *LINKERS} & missing.keys()
-    for name, message in missing.items():
-        if not options.backends or name in compilers:
-            print(message, file=sys.stderr)
-    if options.backends:
-        if compilers:
-            print("the wasm backend is left out", file=sys.stderr)
-        print(",".join(name for name in BACKENDS if name != "wasm" or not compilers))
-    return 0
+            if name not in compilers.PROGRAMS:
+                yield str(error)
+    for line in _judged():
+        print(line)
+
+
+def _judged() -> Iterator[str]:
+    """Of each compiler whether it is used, and why."""
+    asked, used = compilers.forced(), None
+    for name in compilers.COMPILERS:
+        found = compilers.usable(name)
+        if isinstance(found, str):
+            yield f"compiler {name}: cannot be used: {found}"
+        elif used is None and asked in {None, name}:
+            used = name
+            reason = f"{compilers.VARIABLE} asks for it" if asked else "the first that can be"
+            yield f"compiler {found}: used, {reason}"
+        else:
+            reason = f"{compilers.VARIABLE} asks for {asked}" if asked else f"{used} comes first"
+            yield f"compiler {found}: not used, {reason}"

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 def programs(processors: int) -> dict[str, float]:
     """The programs that stages ask for, as far as they are here, and how many of each may run at once. The compiler takes all processors on its own."""
-    found = {} if missing_compilers() else {"emcc": 1.0}
+    found = {} if missing_compilers() else {"compiler": 1.0}
     for name in BROWSERS:
         try:
             if remote_url() is None:

@@ -106,7 +106,7 @@ def resources(action: Action, size: int) -> dict[str, float]:
     """What an execution occupies on the machine where it runs, besides one of its processors: gigabytes of memory for inputs of `size` bytes, and
     programs, of which a machine runs only so many at once."""
     memory = LEAST_MEMORY + FRAMEWORK_MEMORY.get(action.stage, 0.0) + MEMORY.get(action.stage, 0.0) * size / GIGABYTE
-    programs = {"emcc": 1.0} if action.stage in ("compile", "link") else {}
+    programs = {"compiler": 1.0} if action.stage in ("compile", "link") else {}
     if action.stage == "verify" and action.params["browser"] in BROWSERS:
         programs |= dict.fromkeys(action.tools, 1.0)
     return {"memory": round(memory, 3), **programs}

@@ -1,0 +1,261 @@
+"""The compiler of the wasm backend: emcc with its LLVM, else LLVM's own clang, else ziglang's.
+
+All three are clang and wasm-ld, of LLVM 19 or newer. Kernels include nothing but clang's own
+`wasm_simd128.h`, so that emcc's libraries are not needed.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from webkiln.errors import MissingPackageError, RecipeError, ToolError
+
+VARIABLE = "WEBKILN_COMPILER"
+"""Names the compiler that is to be used; without it the first of those that are here."""
+OLDEST = 19
+"""The first LLVM with the opcodes of relaxed SIMD that browsers have."""
+NEWEST = 49
+"""The last one that is looked for by its version; there are two in a year."""
+LLVM = ("clang", "wasm-ld")
+PROGRAMS = ("emcc", *LLVM, "ziglang")
+"""The programs of all compilers, by their names as tools."""
+BARE = ("--target=wasm32", "--no-default-config")
+"""What clang is told that emcc tells its own: nothing around it has a part in the result."""
+HELP = (
+    "Install one of: the compiler from PyPI, which needs no root "
+    '(pip install "webkiln[compiler]"); LLVM 19 or newer (Debian and Ubuntu: apt-get install '
+    "clang-19 lld-19); emscripten with LLVM 19 (apt-get install emscripten clang-19 lld-19 "
+    "llvm-19), or an emsdk (https://emscripten.org) and set EMSDK. Or build with backend=js, "
+    "which needs none"
+)
+
+Command = tuple[str, ...]
+Judge = Callable[[Path], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """How to compile and to link: commands that flags and files follow, and variables that they
+    need. `identity`: of each part that keys name, the programs that tell its version, by their
+    names as tools; none of a part that this compiler does without."""
+
+    name: str
+    compile: Command
+    link: Command
+    identity: Mapping[str, Mapping[str, Command]]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.compile[0]}, linker {self.link[0]})"
+
+
+class _AbsentError(Exception):
+    """Why a compiler cannot be used."""
+
+
+def choose() -> Compiler:
+    """The compiler that is used. Raises MissingPackageError, which names the ways to get one, and RecipeError
+    where WEBKILN_COMPILER names none."""
+    asked, reasons = forced(), []
+    for name in COMPILERS if asked is None else (asked,):
+        found = usable(name)
+        if isinstance(found, Compiler):
+            return found
+        reasons.append(f"{name}: {found}")
+    start = "the wasm backend needs a compiler, and none was found"
+    if asked is not None:
+        start = f"{VARIABLE} asks for {asked}, which cannot be used"
+    raise MissingPackageError(f"{start} ({'; '.join(reasons)}). {HELP}", "ziglang")
+
+
+def forced() -> str | None:
+    """The compiler that WEBKILN_COMPILER names, if any. Raises RecipeError for an unknown one."""
+    asked = os.environ.get(VARIABLE) or None
+    if asked is not None and asked not in COMPILERS:
+        expected = f"{', '.join(COMPILERS)}, or nothing for the first of these that is here"
+        raise RecipeError(f"{VARIABLE} is {asked!r}, expected {expected}")
+    return asked
+
+
+def usable(name: str) -> Compiler | str:
+    """One of COMPILERS; where it cannot be used, the reason."""
+    try:
+        return COMPILERS[name]()
+    except _AbsentError as absent:
+        return str(absent)
+
+
+def programs() -> dict[str, Path]:
+    """The programs of compilers that are here, of those in PROGRAMS: LLVM's are those that emcc
+    runs, else those that are used without it."""
+    emcc, zig = _emcc_program(), _zig_program()
+    found = {"emcc": emcc} if emcc else {}
+    try:
+        found |= (emcc and _beside(emcc)) or _with_version() or _without_version()
+    except _AbsentError:
+        pass
+    return found | ({"ziglang": zig} if zig else {})
+
+
+def folders() -> list[str]:
+    """Where compilers are looked for."""
+    sdk = os.environ.get("EMSDK")
+    own = [f"{sdk}/upstream/{folder}" for folder in ("emscripten", "bin")] if sdk else []
+    return [*own, *_path(), *sys.path]
+
+
+def _emcc() -> Compiler:
+    """Debian's emcc 3.1.6 comes with a clang that is too old, and is told the suffix of another
+    one; an emsdk has its own."""
+    emcc = _emcc_program()
+    if emcc is None:
+        raise _AbsentError("not on PATH, and EMSDK names no emsdk")
+    own = _beside(emcc)
+    llvm = own or _with_version()
+    if llvm is None:
+        pair = f"clang-{OLDEST} with wasm-ld-{OLDEST}"
+        raise _AbsentError(f"{emcc} has no LLVM beside it, and no {pair}, or newer, is on PATH")
+    if own is not None:
+        _of_version(own["clang"])
+    version = "" if own else llvm["wasm-ld"].stem.rpartition("-")[2]
+    node = {"NODE_PATH": "/usr/share/nodejs"} if Path("/usr/share/nodejs").is_dir() else {}
+    told = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version, **node}
+    command, linker = (str(emcc),), (str(llvm["wasm-ld"]),)
+    identity: dict[str, dict[str, Command]] = {"emcc": {"emcc": command}, **_identity(llvm)}
+    return Compiler("emcc", command, linker, identity, told if version else {})
+
+
+def _clang() -> Compiler:
+    llvm = _with_version() or _without_version()
+    compile_command, link_command = (str(llvm["clang"]), *BARE), (str(llvm["wasm-ld"]),)
+    return Compiler("clang", compile_command, link_command, {"emcc": {}, **_identity(llvm)})
+
+
+def _zig() -> Compiler:
+    """The clang that zig compiles C with, and no more of zig: `zig cc` adds flags for debugging,
+    and keeps a cache."""
+    zig = _zig_program()
+    if zig is None:
+        raise _AbsentError("the package ziglang is not installed")
+    clang, linker, own = (str(zig), "clang"), (str(zig), "wasm-ld"), {"ziglang": (str(zig),)}
+    _of_version(*clang)
+    parts = {"clang": {**own, "clang": clang}, "wasm-ld": {**own, "wasm-ld": linker}}
+    identity: dict[str, dict[str, Command]] = {"emcc": {}, **parts}
+    resources = ("-resource-dir", str(zig.with_name("lib")))
+    return Compiler("zig", (*clang, *BARE, *resources), linker, identity)
+
+
+COMPILERS: Mapping[str, Callable[[], Compiler]] = {"emcc": _emcc, "clang": _clang, "zig": _zig}
+"""By their names, in the order in which they are preferred."""
+
+
+def _identity(llvm: Mapping[str, Path]) -> dict[str, dict[str, Command]]:
+    return {name: {name: (str(path),)} for name, path in llvm.items()}
+
+
+def _emcc_program() -> Path | None:
+    sdk = os.environ.get("EMSDK")
+    own = shutil.which("emcc", path=f"{sdk}/upstream/emscripten") if sdk else None
+    emcc = own or shutil.which("emcc")
+    return Path(emcc) if emcc else None
+
+
+def _zig_program() -> Path | None:
+    try:
+        spec = importlib.util.find_spec("ziglang")
+    except ImportError:  # of an import hook that hides packages
+        spec = None
+    places = spec.submodule_search_locations if spec is not None else None
+    zig = shutil.which("zig", path=os.pathsep.join(places)) if places else None
+    return Path(zig) if zig else None
+
+
+def _beside(emcc: Path) -> dict[str, Path] | None:
+    """The LLVM of an emsdk."""
+    found = {name: shutil.which(name, path=emcc.resolve().parent.parent / "bin") for name in LLVM}
+    there = {name: Path(path) for name, path in found.items() if path}
+    return there if there.keys() == found.keys() else None
+
+
+def _with_version() -> dict[str, Path] | None:
+    """The oldest LLVM on PATH, from OLDEST on, whose programs have its version in their names."""
+    for version in range(OLDEST, NEWEST + 1):
+        clang = shutil.which(f"clang-{version}")
+        linker = shutil.which(f"wasm-ld-{version}") if clang else None
+        if clang and linker:
+            return {"clang": Path(clang), "wasm-ld": Path(linker)}
+    return None
+
+
+def _without_version() -> dict[str, Path]:
+    """The first clang on PATH that is new enough and compiles to WebAssembly, and a linker that is
+    not older."""
+    clang, version = _first("clang", OLDEST, _for_wasm)
+    return {"clang": clang, "wasm-ld": _first("wasm-ld", version)[0]}
+
+
+def _first(name: str, least: int, judge: Judge = lambda path: None) -> tuple[Path, int]:
+    """The first program on PATH that has a version, and which that is; `judge` may refuse it."""
+    reasons = []
+    for program in _all(name):
+        try:
+            version = _of_version(program, least=least)
+            judge(program)
+        except _AbsentError as absent:
+            reasons.append(str(absent))
+        else:
+            return program, version
+    raise _AbsentError("; ".join(reasons) or f"no {name} of LLVM {least} or newer is on PATH")
+
+
+def _for_wasm(clang: Path) -> None:
+    if "wasm32" not in _says(str(clang), "--print-targets"):
+        raise _AbsentError(f"{clang} cannot compile to WebAssembly")
+
+
+def _of_version(*command: str | Path, least: int = OLDEST) -> int:
+    """The version of LLVM that a command has, which is to be `least` or newer."""
+    said = _says(*map(str, command), "--version")
+    shown = " ".join(map(str, command))
+    if not (found := re.search(r"(?:clang version|LLD) (\d+)", said)):
+        raise _AbsentError(f"{shown} does not say a version of LLVM")
+    if "Apple clang" in said:
+        raise _AbsentError(f"{shown} is Apple's, which cannot compile to WebAssembly")
+    if int(found[1]) < least:
+        raise _AbsentError(f"{shown} is of LLVM {found[1]}, too old: {least} or newer is needed")
+    return int(found[1])
+
+
+def _says(program: str, *arguments: str) -> str:
+    state = Path(program).stat()
+    return _said(program, arguments, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache
+def _said(program: str, arguments: Command, modified: int, size: int) -> str:
+    """What a program prints, asked once while its file stays as it is."""
+    del modified, size
+    command = [program, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _AbsentError(f"{program} does not run: {error}") from error
+    return done.stdout
+
+
+def _path() -> list[str]:
+    return os.environ.get("PATH", os.defpath).split(os.pathsep)
+
+
+def _all(name: str) -> Iterator[Path]:
+    """All programs of a name on PATH."""
+    for folder in dict.fromkeys(_path()):
+        if path := shutil.which(name, path=folder):
+            yield Path(path)
