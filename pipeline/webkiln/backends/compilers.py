@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from webkiln.errors import MissingPackageError, RecipeError, ToolError
+from webkiln.errors import MissingPackageError, RecipeError
 
 VARIABLE = "WEBKILN_COMPILER"
 """Names the compiler that is to be used; without it the first of those that are here."""
