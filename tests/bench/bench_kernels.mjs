@@ -1,8 +1,7 @@
 const MILLISECONDS = 30;
+const STEPS = 200000;
 
 const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
-
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
 /** Milliseconds of a processor that this thread has had: what else runs here does not count. */
 const clock = async () => Number(new TextDecoder().decode(await bytes("./clock")));
@@ -21,7 +20,30 @@ async function calls(step) {
   return Math.max(1, Math.round((count * MILLISECONDS) / taken));
 }
 
-async function prepare(folder, compiler) {
+const jobs = [];
+let peak;
+
+export async function begin() {
+  const env = { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) };
+  const { instance } = await WebAssembly.instantiate(await bytes("./peak.wasm"), { env });
+  const step = () => instance.exports.peak(STEPS);
+  peak = { step, flops: STEPS * 10 * 4 * 2, count: await calls(step) };
+}
+
+/** Get ready a job of so many operations, which lies in the folder of the next number. */
+export async function prepare(flops, compilers) {
+  const folder = jobs.length;
+  const steps = {};
+  for (const compiler of compilers) {
+    const engine = await start(folder, compiler);
+    steps[compiler] = () => engine.run();
+  }
+  let count;
+  for (const compiler of compilers) count = await calls(steps[compiler]);
+  jobs.push({ steps, flops, count });
+}
+
+async function start(folder, compiler) {
   const { program, create } = await import(`./${folder}/wasm.js`);
   const module = await bytes(`./${folder}/${compiler}.wasm`);
   const engine = await create(await WebAssembly.compile(module));
@@ -35,49 +57,19 @@ async function prepare(folder, compiler) {
   return engine;
 }
 
-/** Rates of every job by every compiler; their turns in a round begin with another one each time. */
-export async function run(jobs, compilers, rounds) {
-  const { instance } = await WebAssembly.instantiate(await bytes("./peak.wasm"), { env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) } });
-  const steps = 200000;
-  const [first] = compilers;
-  const peak = { flops: steps * 10 * 4 * 2, step: () => instance.exports.peak(steps) };
-  peak.count = await calls(peak.step);
-  const engines = [];
-  const counts = [];
-  for (let number = 0; number < jobs.length; number++) {
-    engines.push({});
-    for (const compiler of compilers) engines[number][compiler] = await prepare(number, compiler);
-    for (const compiler of compilers) {
-      counts[number] = await calls(() => engines[number][compiler].run());
-    }
+/** GFLOP/s of the peak loop, and of every job by every compiler. */
+export async function round(compilers) {
+  const nothing = await time(() => {}, 0);
+  const rate = async (step, flops, count) => {
+    const taken = (await time(step, count)) - nothing;
+    return (flops * count) / taken / 1e6;
+  };
+  const top = await rate(peak.step, peak.flops, peak.count);
+  const rates = [];
+  for (const { steps, flops, count } of jobs) {
+    const made = {};
+    for (const name of compilers) made[name] = await rate(steps[name], flops, count);
+    rates.push(made);
   }
-  const peaks = [];
-  const rates = jobs.map(() => []);
-  for (let round = 0; round < rounds; round++) {
-    const turn = round % compilers.length;
-    const order = [...compilers.slice(turn), ...compilers.slice(0, turn)];
-    const nothing = await time(() => {}, 0);
-    const top = (peak.flops * peak.count) / ((await time(peak.step, peak.count)) - nothing) / 1e6;
-    peaks.push(top);
-    for (let number = 0; number < jobs.length; number++) {
-      const gflops = {};
-      for (const compiler of order) {
-        const taken = await time(() => engines[number][compiler].run(), counts[number]);
-        gflops[compiler] = (jobs[number].flops * counts[number]) / (taken - nothing) / 1e6;
-      }
-      rates[number].push({ gflops, top });
-    }
-  }
-  const each = (make) => Object.fromEntries(compilers.map((name) => [name, make(name)]));
-  const rows = jobs.map((job, number) => {
-    const all = rates[number];
-    return {
-      ...job,
-      gflops: median(all.map(({ gflops }) => gflops[first])),
-      ratio: median(all.map(({ gflops, top }) => gflops[first] / top)),
-      relative: each((name) => median(all.map(({ gflops }) => gflops[name] / gflops[first]))),
-      best: each((name) => Math.max(...all.map(({ gflops }) => gflops[name]))),
-    };
-  });
-  return { peak: median(peaks), rows };
+  return { peak: top, rates };
 }

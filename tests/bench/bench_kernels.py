@@ -15,12 +15,12 @@ Sizes of tensors are run-time arguments: the column `kernel` shows what is share
 import argparse
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -169,20 +169,48 @@ def measure(variant: str, rounds: int, compilers: Mapping[str, Compiler]) -> dic
         session = browsers.session("chromium")
         route = partial(clock, session)
         with Server({"/": folder}, headers=ISOLATED, route=route) as server:
-            session.set_script_timeout(3600)
             session.get(f"{server.url}/index.html")
-            result = session.execute_async_script(SCRIPT, listed, [*compilers], rounds)
-    if "error" in result:
-        raise RuntimeError(result["error"])
-    return dict(result)
+            names = [*compilers]
+            asked(session, "begin")
+            for row in listed:
+                asked(session, "prepare", row["flops"], names)
+            turns = [number % len(names) for number in range(rounds)]
+            found = [asked(session, "round", names[turn:] + names[:turn]) for turn in turns]
+    return {"peak": median(one["peak"] for one in found), "rows": [*judged(listed, found, names)]}
 
 
 SCRIPT = """
-const [jobs, compilers, rounds, done] = arguments;
+const [name, values, done] = arguments;
 import('./bench.mjs')
-  .then((bench) => bench.run(jobs, compilers, rounds))
+  .then((bench) => bench[name](...values))
   .then(done, (error) => done({ error: String(error) }));
 """
+
+
+def asked(session: WebDriver, name: str, *values: Any) -> Any:
+    """What a function of the page returns."""
+    result = session.execute_async_script(SCRIPT, name, values)
+    if isinstance(result, dict) and "error" in result:
+        raise RuntimeError(result["error"])
+    return result
+
+
+def judged(
+    listed: Sequence[dict[str, Any]],
+    found: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+) -> Iterator[dict[str, Any]]:
+    """Each job with what its rounds come to."""
+    for number, row in enumerate(listed):
+        rates = [one["rates"][number] for one in found]
+        ours = [rate[names[0]] for rate in rates]
+        pairs = {name: [rate[name] / rate[names[0]] for rate in rates] for name in names}
+        yield row | {
+            "gflops": median(ours),
+            "ratio": median(mine / one["peak"] for mine, one in zip(ours, found, strict=True)),
+            "relative": {name: median(values) for name, values in pairs.items()},
+            "best": {name: max(rate[name] for rate in rates) for name in names},
+        }
 
 
 def clock(session: WebDriver, path: str, body: bytes) -> Answer | None:
@@ -241,12 +269,12 @@ def main() -> None:
     parser.add_argument("--compilers", help="those compared, such as emcc,zig; default: all here")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    asked = options.compilers.split(",") if options.compilers else [*COMPILERS]
-    if unknown := {*asked} - COMPILERS.keys():
+    wanted = options.compilers.split(",") if options.compilers else [*COMPILERS]
+    if unknown := {*wanted} - COMPILERS.keys():
         parser.error(f"no such compiler: {', '.join(sorted(unknown))}")
-    here = {name: found for name in asked if not isinstance(found := usable(name), str)}
-    if options.compilers and here.keys() != {*asked}:
-        parser.error(f"not here: {', '.join(sorted({*asked} - here.keys()))}")
+    here = {name: found for name in wanted if not isinstance(found := usable(name), str)}
+    if options.compilers and here.keys() != {*wanted}:
+        parser.error(f"not here: {', '.join(sorted({*wanted} - here.keys()))}")
     result = measure(options.variant, options.rounds, here)
     place = f"Chromium {browsers.version('chromium')}, variant {options.variant}"
     print(f"peak {result['peak']:.1f} GFLOP/s, {place}, {', '.join(map(str, here.values()))}")

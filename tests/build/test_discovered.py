@@ -11,6 +11,7 @@ import pytest
 
 from tests.build.test_command_line import python
 from tests.build.tree import checkout, executed
+from webkiln.build import observer
 from webkiln.build.action import Action, Local
 from webkiln.build.engine import Engine
 from webkiln.build.share import PACKAGE, Share
@@ -185,6 +186,19 @@ def test_a_program_that_cannot_be_observed_is_warned_of(project: Project, capfd:
     project.script("import subprocess\nsubprocess.run(['/sbin/ldconfig', '--version'], stdout=subprocess.DEVNULL)\nreturn 1")
     project.make()
     assert "make:m: /sbin/ldconfig is run, and what it reads is not seen; list that as reads = [...]" in capfd.readouterr().err
+
+
+def test_what_the_observers_compiler_keeps_is_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """As zig does, by default below the user's home."""
+    told = tmp_path / "told"
+    script = f'touch "$ZIG_GLOBAL_CACHE_DIR/kept" && echo "$ZIG_GLOBAL_CACHE_DIR" > {told}; exit 1'
+    monkeypatch.setattr(observer, "COMPILERS", (("/bin/sh", "-c", script),))
+    assert observer.library(tmp_path / "cache") is None
+    place = Path(told.read_text().strip())
+    assert place.is_absolute()
+    assert not place.exists()
 
 
 def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:

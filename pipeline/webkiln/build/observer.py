@@ -49,8 +49,7 @@ def library(cache: Path) -> Path | None:
     for compiler in COMPILERS:
         made = beside(place)
         try:
-            command = [*compiler, *FLAGS, "-o", str(made), str(SOURCE)]
-            subprocess.run(command, check=True, capture_output=True, timeout=COMPILER_SECONDS)
+            _compile(compiler, made)
             if _works(made):
                 made.replace(place)
                 return place
@@ -59,6 +58,16 @@ def library(cache: Path) -> Path | None:
         finally:
             made.unlink(missing_ok=True)
     return None
+
+
+def _compile(compiler: Sequence[str], made: Path) -> None:
+    """Zig keeps what it compiles, by default below the user's home, which need not be writable."""
+    command = [*compiler, *FLAGS, "-o", str(made), str(SOURCE)]
+    with TemporaryDirectory() as kept:
+        given = {**os.environ, **dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), kept)}
+        subprocess.run(
+            command, env=given, check=True, capture_output=True, timeout=COMPILER_SECONDS
+        )  # fmt: skip
 
 
 def variables(made: Path, log: Path, ignored: Sequence[str]) -> dict[str, str]:
