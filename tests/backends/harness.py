@@ -203,15 +203,3 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {}, "written": {}, "late": [],
     }  # fmt: skip
-
-
-def error(got: Array, reference: Array) -> float:
-    """max|got - ref| / max(max|ref|, 1e-6); infinite where non-finite values differ."""
-    if got.size == 0:
-        return 0.0 if got.shape == reference.shape else np.inf
-    finite = np.isfinite(reference)
-    if not np.array_equal(np.where(finite, 0, reference), np.where(finite, 0, got), equal_nan=True):
-        return np.inf
-    wide, exact = got.astype(np.float64), reference.astype(np.float64)
-    scale = max(float(np.max(np.abs(exact[finite]), initial=0)), 1e-6)
-    return float(np.max(np.abs(wide[finite] - exact[finite]), initial=0)) / scale

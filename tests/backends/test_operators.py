@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.backends.harness import error, expected, node_job, run
+from tests.backends.harness import expected, node_job, run
 from tests.parts import representative
+from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ops.table import OPERATORS
 
@@ -41,5 +42,5 @@ def disagreement(outputs, reference, tolerance):
     """How what was computed differs; nothing where it does not."""
     if {name: value.dtype for name, value in outputs.items()} != {name: value.dtype for name, value in reference.items()}:
         return f"outputs {outputs.keys()} instead of {reference.keys()}, or of other types"
-    errors = {name: error(outputs[name], value) for name, value in reference.items()}
+    errors = {name: relative_error(outputs[name], value) for name, value in reference.items()}
     return {name: found for name, found in errors.items() if not found <= tolerance}

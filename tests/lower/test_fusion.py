@@ -5,9 +5,10 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.lower.mixed_graphs import graph
 from tests.passes.graphs import evaluate_graph
+from webkiln.backends.compare import relative_error
 from webkiln.ir import dim
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
@@ -55,9 +56,8 @@ def _run_steps(steps, memory, counters):
 
 
 def wrong(got, reference):
-    return {
-        name: value for name in reference if (value := error(got[name].astype(np.float64), reference[name].astype(np.float64))) > TOLERANCE
-    }
+    errors = {name: relative_error(got[name], value) for name, value in reference.items()}
+    return {name: error for name, error in errors.items() if not error <= TOLERANCE}
 
 
 @pytest.mark.parametrize("start", range(0, 600, 50))

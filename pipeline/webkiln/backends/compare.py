@@ -8,6 +8,7 @@ import numpy as np
 from webkiln.backends.frame import KeptLayer
 from webkiln.ir.types import Array
 
+LEAST_SCALE = 1e-6
 NOISE_FLOOR = 1e-5
 NOISE_FACTOR = 10.0
 
@@ -43,18 +44,41 @@ class LayerError:
         return f"{self.layer} {list(self.shape)} ({size}{'' if self.passed else worst})"
 
 
+def relative_error(got: Array, reference: Array) -> float:
+    """max|got - reference| / max(max|reference|, 1e-6) over the elements that are finite in `reference`, in float64. It is never NaN.
+
+    Infinite where the shapes differ, or where NaN and infinities are not equal at the same places. Types are not compared.
+    """
+    pair = _finite(got, reference) if got.shape == reference.shape else None
+    return np.inf if pair is None else _max_abs(pair[0] - pair[1]) / _scale(pair[1])
+
+
 def compare(got: Array, reference: Array) -> Comparison:
-    """Error of an output: max|got - reference| / max(max|reference|, 1e-6) over finite values; the others must match exactly."""
-    a, b = got.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
-    finite = np.isfinite(b)
-    if a.shape != b.shape or not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(a[finite]).all():
+    """Error of an output as `relative_error` defines it, but whatever the shapes of as many elements."""
+    pair = _finite(got.ravel(), reference.ravel()) if got.size == reference.size else None
+    if pair is None:
         return Comparison(None, None, None)
-    a, b = a[finite], b[finite]
-    max_abs = float(np.abs(a - b).max(initial=0.0))
-    scale = max(float(np.abs(b).max(initial=0.0)), 1e-6)
+    a, b = pair
+    max_abs = _max_abs(a - b)
     norm = float(np.linalg.norm(a) * np.linalg.norm(b))
     cosine = float(a @ b) / norm if norm > 0 and np.isfinite(norm) else None
-    return Comparison(max_abs, max_abs / scale, cosine)
+    return Comparison(max_abs, max_abs / _scale(b), cosine)
+
+
+def _finite(got: Array, reference: Array) -> tuple[Array, Array] | None:
+    """The elements of both, in float64, where `reference` is finite; None where the others do not match."""
+    a, b = got.astype(np.float64), reference.astype(np.float64)
+    finite = np.isfinite(b)
+    matches = np.array_equal(a[~finite], b[~finite], equal_nan=True) and bool(np.isfinite(a[finite]).all())
+    return (a[finite], b[finite]) if matches else None
+
+
+def _max_abs(values: Array) -> float:
+    return float(np.abs(values).max(initial=0.0))
+
+
+def _scale(reference: Array) -> float:
+    return max(_max_abs(reference), LEAST_SCALE)
 
 
 def bound_of(tolerance: float, noise: float) -> float:

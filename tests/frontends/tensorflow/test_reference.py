@@ -12,6 +12,7 @@ from tests.frontends.corpus import TOLERANCE
 from tests.frontends.tensorflow.modules import old, stepping
 from tests.frontends.tensorflow.test_corpus import arrays, saved
 from tests.frontends.tensorflow.test_files import Scored
+from webkiln.backends.compare import relative_error
 from webkiln.errors import SourceError
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.nodes.sampled import sampled_inputs
@@ -23,7 +24,6 @@ from webkiln.frontends.tensorflow.messages import dtype_name
 from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
 from webkiln.frontends.tensorflow.reference import Computed, compute_reference
-from webkiln.inputs import difference
 from webkiln.ops.evaluate import run_graph
 
 PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
@@ -47,7 +47,7 @@ def test_outputs_are_those_of_the_corpus(name: str, tmp_path: Path) -> None:
     place.mkdir()
     found, inside = outputs(saved(name, tmp_path / "saved"), given["in/"], place)
     assert found.keys() == given["out/"].keys()
-    assert all(difference(value, found[key]) <= TOLERANCE for key, value in given["out/"].items())
+    assert all(relative_error(found[key], value) <= TOLERANCE for key, value in given["out/"].items())
     assert inside
 
 
@@ -66,7 +66,7 @@ def test_every_node_is_a_layer(name: str, tmp_path: Path) -> None:
             TensorFlowConverter(input_shapes={item: array.shape for item, array in given.items()}).convert(model, blobs), given
         )
         assert (got[node].dtype, got[node].shape) == (layers[key].dtype, layers[key].shape), node
-        assert difference(layers[key], got[node]) <= TOLERANCE, node
+        assert relative_error(got[node], layers[key]) <= TOLERANCE, node
     nodes = {node.name for node in read_model(path)[0].graph.nodes if node.op not in ("STATE", "SET_STATE")}
     assert {key.partition("/")[2] for key in layers} <= nodes
     assert {"tanh", "relu"} <= nodes if name != "old" else {"first", "behind", "soft"} <= {key.partition("/")[2] for key in layers}

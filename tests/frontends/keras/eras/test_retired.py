@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.frontends.keras.eras.layouts import write_h5
+from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.ops.evaluate import fixed_values, run_graph
@@ -290,7 +291,7 @@ def check(old: Old, outputs: dict[str, np.ndarray]) -> None:
     (got,) = outputs.values()
     wanted = old.wanted(*old.given)
     assert got.shape == wanted.shape
-    assert error(got, wanted) < 2e-5
+    assert relative_error(got, wanted) < 2e-5
 
 
 @pytest.mark.parametrize("name", CASES)
