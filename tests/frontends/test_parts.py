@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from tests.frontends.corpus import TOLERANCE
+from tests.frontends.tensorflow.graph_models import graph_model
 from tests.frontends.tensorflow.modules import old, stepping
-from tests.frontends.tensorflow.test_corpus import FOLDER as TENSORFLOW
-from tests.frontends.tensorflow.test_corpus import saved
-from tests.frontends.tensorflow.test_files import graph_model
-from tests.frontends.tflite.test_corpus import CORPUS as TFLITE
+from tests.frontends.tensorflow.samples import FOLDER as TENSORFLOW
+from tests.frontends.tensorflow.samples import saved
+from tests.frontends.tflite.make import CORPUS as TFLITE
 from webkiln.backends.compare import relative_error
 from webkiln.errors import RecipeError
 from webkiln.frontends.arrays import Blobs

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.backends.harness import run
-from tests.lower.test_chains import given, job, parsed
-from tests.lower.test_fusion import run_calls, wrong
+from tests.lower.chain_graphs import given, job, parsed
+from tests.lower.fused_calls import run_calls, wrong
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
-from tests.lower.test_fusion import run_calls
+from tests.lower.fused_calls import run_calls
 from tests.passes.graphs import evaluate_graph, values_for
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS

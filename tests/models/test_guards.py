@@ -11,10 +11,10 @@ from keras import layers
 from onnx import helper, numpy_helper
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.test_recurrent import optimised
 from tests.frontends.keras.tried import randomise
 from tests.frontends.onnx.models import floats, weight
 from tests.frontends.onnx.models import model as onnx_model
+from tests.passes.running import optimised
 from webkiln.backends import host
 from webkiln.backends.compare import relative_error
 from webkiln.build.descriptor import generate_descriptor

@@ -10,8 +10,8 @@ from keras import layers
 from onnx import TensorProto, helper
 
 from tests.backends.harness import Job, run
-from tests.frontends.keras.test_recurrent import optimised
 from tests.frontends.onnx.models import floats, literal, model
+from tests.passes.running import optimised
 from webkiln import canonical
 from webkiln.backends.compare import relative_error
 from webkiln.build.descriptor import generate_descriptor

@@ -8,8 +8,8 @@ import pytest
 
 from tests.backends.harness import Job, run
 from tests.bench.long_models import KINDS, long_model
-from tests.frontends.keras.test_recurrent import optimised
 from tests.parts import representative
+from tests.passes.running import optimised
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.frontends.onnx.converter import OnnxConverter

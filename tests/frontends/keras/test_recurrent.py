@@ -1,7 +1,5 @@
 """Recurrent layers against Keras: cells, masks, both directions, states, wrappers; from memory and from files."""
 
-from importlib import import_module
-
 import keras
 import numpy as np
 import pytest
@@ -9,13 +7,13 @@ from keras import layers
 
 from tests.backends.harness import Job, run
 from tests.frontends.keras.tried import randomise
+from tests.passes.running import optimised
 from webkiln.backends.compare import relative_error
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import fixed_values, next_states, run_graph
 from webkiln.ops.table import infer
-from webkiln.passes.pipeline import PASSES
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -294,19 +292,6 @@ def test_states_last_between_runs():
         outputs, values = run_graph(graph, {graph.inputs[0]: inputs[0]}, states=states)
         states = next_states(graph, values)
         assert relative_error(next(iter(outputs.values())), outputs_of(model, inputs)[0]) < 1e-5
-
-
-def optimised(graph):
-    """The graph after all passes, which also work on the graphs inside it."""
-    for name in PASSES:
-        module = import_module(f"webkiln.passes.{name}")
-
-        def change(part, run=module.run):
-            return run(part.map_inside(change))
-
-        graph = change(graph)
-        verify(graph, infer)
-    return graph
 
 
 @pytest.mark.parametrize("name", MODELS)

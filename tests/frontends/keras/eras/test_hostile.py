@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.frontends.keras.eras.chains import chain, layer, numbers
 from tests.frontends.keras.eras.layouts import keras_1_2, read, tf_keras_2_4, write_h5, write_tfjs, write_weights
-from tests.frontends.keras.eras.test_retired import chain, layer, numbers
 from webkiln.backends.compare import relative_error
 from webkiln.errors import SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.formats import format_of_file
