@@ -52,3 +52,11 @@ output y = y
     )
     values = {"x": np.arange(38).reshape(2, 1, 19).astype(np.uint8)}
     assert not wrong(run_calls(made, values), evaluate_graph(made, values))
+
+
+def test_what_is_not_a_number_is_wrong():
+    ones, holes = np.ones(3, np.float32), np.full(3, np.nan, np.float32)
+    assert wrong({"y": holes}, {"y": ones}) == {"y": np.inf}
+    assert wrong({"y": ones}, {"y": holes}) == {"y": np.inf}
+    assert wrong({"y": ones * np.float32(1.01)}, {"y": ones}) == {"y": pytest.approx(0.01, rel=1e-3)}
+    assert not wrong({"y": ones * np.float32(1.00001)}, {"y": ones})

@@ -11,7 +11,7 @@ from tests.hosts import HOSTS
 from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.backends import browsers
-from webkiln.backends.compare import compare, relative_error
+from webkiln.backends.compare import compare, relative_error, relative_errors
 from webkiln.errors import VerificationError
 
 verify = fake_bundle.stage("verify")
@@ -141,6 +141,11 @@ NAN, INF = np.nan, np.inf
 )
 def test_relative_error(got: Any, reference: Any, error: float) -> None:
     assert relative_error(np.asarray(got), np.asarray(reference)) == pytest.approx(error, rel=1e-12)
+
+
+def test_relative_errors_of_elements() -> None:
+    got, reference = np.array([NAN, NAN, INF, 1.5, -2.0]), np.array([NAN, 1.0, -INF, 1.0, -2.0])
+    assert relative_errors(got, reference).tolist() == [0, INF, INF, 0.25, 0]
 
 
 @pytest.fixture(scope="module")

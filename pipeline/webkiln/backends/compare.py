@@ -49,36 +49,31 @@ def relative_error(got: Array, reference: Array) -> float:
 
     Infinite where the shapes differ, or where NaN and infinities are not equal at the same places. Types are not compared.
     """
-    pair = _finite(got, reference) if got.shape == reference.shape else None
-    return np.inf if pair is None else _max_abs(pair[0] - pair[1]) / _scale(pair[1])
+    return float(relative_errors(got, reference).max(initial=0.0)) if got.shape == reference.shape else np.inf
+
+
+def relative_errors(got: Array, reference: Array) -> Array:
+    """Of each element what `relative_error` is the largest of; both arrays have one shape."""
+    a, b = got.astype(np.float64), reference.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    return np.where(np.isnan(apart), np.inf, apart) / max(_max_abs(b[np.isfinite(b)]), LEAST_SCALE)
 
 
 def compare(got: Array, reference: Array) -> Comparison:
     """Error of an output as `relative_error` defines it, but whatever the shapes of as many elements."""
-    pair = _finite(got.ravel(), reference.ravel()) if got.size == reference.size else None
-    if pair is None:
+    a, b = got.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
+    relative = relative_error(a, b)
+    if np.isinf(relative):
         return Comparison(None, None, None)
-    a, b = pair
-    max_abs = _max_abs(a - b)
+    a, b = a[np.isfinite(b)], b[np.isfinite(b)]
     norm = float(np.linalg.norm(a) * np.linalg.norm(b))
     cosine = float(a @ b) / norm if norm > 0 and np.isfinite(norm) else None
-    return Comparison(max_abs, max_abs / _scale(b), cosine)
-
-
-def _finite(got: Array, reference: Array) -> tuple[Array, Array] | None:
-    """The elements of both, in float64, where `reference` is finite; None where the others do not match."""
-    a, b = got.astype(np.float64), reference.astype(np.float64)
-    finite = np.isfinite(b)
-    matches = np.array_equal(a[~finite], b[~finite], equal_nan=True) and bool(np.isfinite(a[finite]).all())
-    return (a[finite], b[finite]) if matches else None
+    return Comparison(_max_abs(a - b), relative, cosine)
 
 
 def _max_abs(values: Array) -> float:
     return float(np.abs(values).max(initial=0.0))
-
-
-def _scale(reference: Array) -> float:
-    return max(_max_abs(reference), LEAST_SCALE)
 
 
 def bound_of(tolerance: float, noise: float) -> float:
@@ -102,12 +97,9 @@ def layer_errors(kept: Sequence[KeptLayer], expected: Mapping[str, Array], bound
 
 
 def _layer_error(layer: str, got: Array, reference: Array, bound: float) -> LayerError:
-    a, b = got.astype(np.float64), reference.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-    index = np.unravel_index(int(np.where(np.isnan(off), np.inf, off).argmax()), got.shape)
+    index = np.unravel_index(int(relative_errors(got, reference).argmax()), got.shape)
     place = tuple(int(i) for i in index)
-    return LayerError(layer, got.shape, compare(got, reference).relative, bound, place, float(a[place]), float(b[place]))
+    return LayerError(layer, got.shape, compare(got, reference).relative, bound, place, float(got[place]), float(reference[place]))
 
 
 def sets_of(archive: Mapping[str, Array], part: str) -> dict[str, dict[str, Array]]:
