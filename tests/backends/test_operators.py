@@ -63,11 +63,11 @@ def of(leg: Leg, operator: str) -> list[Tried]:
     return [item for item in tried(operator) if item.number % leg.step == 0]
 
 
-def run_all(leg: Leg, operators: Sequence[str], path: Path) -> None:
-    """Write the outputs of the cases of operators, in one go: one compiler call, one Node process or page."""
+def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> None:
+    """Write the outputs of the cases of operators to `path`, computed in one go: one compiler call, one Node process or page."""
     rows = {(operator, number): item for operator in operators for number, item in enumerate(of(leg, operator))}
     jobs = [node_job(operator, item.case, trained=item.trained) for (operator, _), item in rows.items()]
-    results = run(jobs, leg.backend, path.with_suffix(""), leg.variant)
+    results = run(jobs, leg.backend, folder, leg.variant)
     arrays = {
         f"{operator}/{number}/{name}": value
         for (operator, number), found in zip(rows, results, strict=True)
@@ -77,13 +77,14 @@ def run_all(leg: Leg, operators: Sequence[str], path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def leg(request: pytest.FixtureRequest, run_folder: Path) -> tuple[Leg, Mapping[str, Array]]:
+def leg(request: pytest.FixtureRequest, run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Leg, Mapping[str, Array]]:
     """A leg with the outputs of all cases of those operators whose tests run on it, which one worker computes for all."""
     chosen: Leg = request.param
     calls = [item.callspec.params for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
     selected = {params["operator"] for params in calls if params.get("leg") == chosen}
     operators = [name for name in OPERATORS if name in selected]
-    path = made_once(run_folder / f"operators-{chosen}.npz", lambda path: run_all(chosen, operators, path))
+    folder = tmp_path_factory.mktemp("operators")
+    path = made_once(run_folder / f"operators-{chosen}.npz", lambda path: run_all(chosen, operators, folder, path))
     with np.load(path, allow_pickle=False) as archive:
         return chosen, dict(archive)
 
@@ -100,7 +101,7 @@ def test_an_operator_agrees_with_its_reference(leg: tuple[Leg, Mapping[str, Arra
     rows = of(chosen, operator)
     assert rows
     assert outputs.keys() == set(range(len(rows)))
-    found = {str(item): disagreement(outputs[number], item.reference, item.case.tolerance) for number, item in enumerate(rows)}
+    found = {f"{number}: {item}": disagreement(outputs[number], item.reference, item.case.tolerance) for number, item in enumerate(rows)}
     assert not {row: wrong for row, wrong in found.items() if wrong}
 
 
