@@ -125,6 +125,17 @@ def test_no_schedule_is_expected_to_be_slower_than_one_point_at_a_time(backend: 
         assert times[0] <= times[1] * beyond, call.nest
 
 
+@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu"])
+def test_products_leave_few_lanes_idle(backend: str) -> None:
+    """A fifth of them at most behind the end of the axis, or none of the backend's shapes leaves fewer."""
+    least = min(lanes for lanes, _ in TARGETS[backend].shapes)
+    for size in range(2, 70):
+        call, schedule = scheduled(product_of(9, 31, size), backend)
+        assert sizes_of(call)[schedule.vector or ""] == size
+        idle = {lanes: 1 - size / (-(-size // lanes) * lanes) for lanes in (schedule.lanes, least)}
+        assert idle[schedule.lanes] <= max(idle[least], 0.2), (size, schedule)
+
+
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.parametrize("columns", [8, 64, 300])
 def test_lanes_lie_along_what_is_neighbouring_in_memory(columns: int, backend: str) -> None:
