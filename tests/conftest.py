@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
         assert watcher.stdin is not None
         config.add_cleanup(watcher.wait)
         config.add_cleanup(watcher.stdin.close)
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that is new in each run of the tests, and the same for all of its workers."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder if worker_id == "master" else folder.parent

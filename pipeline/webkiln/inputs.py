@@ -117,8 +117,9 @@ def sample(distribution: str, parameters: Mapping[str, float], shape: tuple[int,
     return np.asarray(first + second * values).astype(dtype)
 
 
-def difference(reference: Array, other: Array) -> float:
-    """max|other - reference| / max(max|reference|, 1e-6) over the elements that are finite in both."""
+def deviation(reference: Array, other: Array) -> float:
+    """The noise between two computations: max|other - reference| / max(max|reference|, 1e-6) over the elements that are finite in both, 0 where
+    none are. It does not see NaN and infinities: whether a result is right is for `relative_error` of `backends/compare.py` to say."""
     a, b = reference.astype(np.float64), other.astype(np.float64)
     finite = np.isfinite(a) & np.isfinite(b)
     if not finite.any():
@@ -138,7 +139,7 @@ def natural_sets(
         sets = made(scale)
         first, second = (run(sets[name]) for name in NATURAL)
         checked = [key for key in first if first[key].dtype.kind == "f"] or list(first)
-        spreads = {key: max(difference(first[key], second[key]), difference(second[key], first[key])) for key in checked}
+        spreads = {key: max(deviation(first[key], second[key]), deviation(second[key], first[key])) for key in checked}
         flat = [(key, spread) for key, spread in spreads.items() if spread < LEAST_DIFFERENCE]
         if not flat:
             return sets
@@ -169,6 +170,6 @@ def reference_arrays(
         noisy = [run({key: moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
         noisy += [other(values)[0] for other in others]
         for key, value in outputs.items():
-            noise = [difference(value, other[key]) for other in noisy if other[key].shape == value.shape]
+            noise = [deviation(value, other[key]) for other in noisy if other[key].shape == value.shape]
             reference[f"{name}/noise/{key}"] = np.array(max(noise, default=0.0))
     return reference, layers

@@ -15,9 +15,10 @@ from tests.backends.modules import build
 from webkiln.backends import frame, pages
 from webkiln.backends.server import ISOLATED
 from webkiln.backends.table import TARGETS
-from webkiln.codegen import glsl, write_wasm
+from webkiln.codegen import glsl
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
+from webkiln.codegen.write_wasm import Thresholds
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
@@ -38,17 +39,14 @@ from webkiln.plan.tuning import UNTUNED, Tuning
 from webkiln.program import places_of, program, shared
 from webkiln.weights.shards import pieces, stored, write
 
-write_wasm.SHARED = write_wasm.SHORT = 0
-"""Launches of tests are short, and done in chunks all the same."""
-write_wasm.COLD, write_wasm.WARM = -1, 1
-"""Every kernel is called with nothing to do first, which must leave no trace."""
-
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Templates(ROOT / "kernels")
 RUNNER = Path(__file__).with_name("run_node.mjs")
 HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
 PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
+EVERYTHING = Thresholds(shared=0, short=0, turns=1, cold=-1)
+"""Launches are done in chunks, however short they are, and every kernel is called with nothing to do first, which must leave no trace."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ def run_programs(
 ) -> list[dict[str, Array]]:
     """Print, compile and run programs in one page of a browser; where none is named, in one Node process, or in Chromium what needs a GPU."""
     for number, item in enumerate(prepared):
-        write_code(item.program, TEMPLATES, folder / str(number) / "code")
+        write_program(item.program, folder / str(number) / "code")
     modules: dict[int, str] = {}
     if backend == "wasm":
         modules, broken = build({number: item.program for number, item in enumerate(prepared)}, folder, variant)
@@ -125,6 +123,12 @@ def run_programs(
     else:
         answers = _run_in_node(frames, backend, folder, modules)
     return [frame.decode(answer).outputs for answer in answers]
+
+
+def write_program(program: dict[str, Any], folder: Path) -> None:
+    """The code of a program whose launches are all shared, and whose kernels are all warmed, on the backend that does so."""
+    options = {"thresholds": EVERYTHING} if program["backend"] == "wasm" else {}
+    write_code(program, TEMPLATES, folder, **options)
 
 
 def in_page(script: str, request: Mapping[str, Any], frames: Sequence[bytes], folder: Path, seconds: float, browser: str) -> list[bytes]:
@@ -203,15 +207,3 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {}, "written": {}, "late": [],
     }  # fmt: skip
-
-
-def error(got: Array, reference: Array) -> float:
-    """max|got - ref| / max(max|ref|, 1e-6); infinite where non-finite values differ."""
-    if got.size == 0:
-        return 0.0 if got.shape == reference.shape else np.inf
-    finite = np.isfinite(reference)
-    if not np.array_equal(np.where(finite, 0, reference), np.where(finite, 0, got), equal_nan=True):
-        return np.inf
-    wide, exact = got.astype(np.float64), reference.astype(np.float64)
-    scale = max(float(np.max(np.abs(exact[finite]), initial=0)), 1e-6)
-    return float(np.max(np.abs(wide[finite] - exact[finite]), initial=0)) / scale

@@ -5,8 +5,9 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.passes.graphs import evaluate_graph
+from webkiln.backends.compare import relative_error
 from webkiln.ir.bind import bind
 from webkiln.ir.text import parse
 
@@ -167,4 +168,4 @@ def test_corner_graphs(backend, tmp_path):
     for name, job, outputs in zip(GRAPHS, jobs, run(jobs, backend, tmp_path), strict=True):
         for output, reference in evaluate_graph(job.graph, job.inputs).items():
             assert outputs[output].dtype == reference.dtype, name
-            assert error(outputs[output].astype("float64"), reference.astype("float64")) < 1e-5, (name, output)
+            assert relative_error(outputs[output], reference) < 1e-5, (name, output)

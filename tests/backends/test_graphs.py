@@ -9,9 +9,10 @@ from hypothesis import Phase, given, settings
 
 import webkiln.program
 from tests.backends import harness
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.parts import representative
 from tests.passes.graphs import evaluate_graph, graphs, values_for
+from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse, print_graph
 from webkiln.program import layer_outputs, plan
@@ -47,7 +48,7 @@ def test_random_graphs(backend, variant, tmp_path):
     results = run([job(graph) for graph in found], backend, tmp_path, variant)
     for graph, outputs in zip(found, results, strict=True):
         for name, reference in evaluate_graph(graph, values_for(graph)).items():
-            assert error(outputs[name], reference) < TOLERANCE["float32"], print_graph(graph)
+            assert relative_error(outputs[name], reference) < TOLERANCE["float32"], print_graph(graph)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path
     for graph, outputs in zip(found, results, strict=True):
         exact = evaluate_graph(graph, decoded(graph, encoding))
         for name, reference in exact.items():
-            assert error(outputs[name], reference) < TOLERANCE["float32"], print_graph(graph)
+            assert relative_error(outputs[name], reference) < TOLERANCE["float32"], print_graph(graph)
 
 
 def decoded(graph, encoding):

@@ -1,45 +1,113 @@
 """Every operator, every sample case, every backend, against the numpy references."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from tests.backends.harness import error, expected, node_job, run
+from tests.backends.harness import expected, node_job, run
 from tests.parts import representative
-from webkiln.backends.table import TARGETS
+from tests.shared_files import made_once
+from webkiln.backends.compare import relative_error
+from webkiln.ir.types import Array
+from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS
 
-EVERY = [("js", "", 1), ("wasm", "relaxed", 1), ("wasm", "simd", 1), ("webgpu", "", 1), ("webgl", "", 1)]
-A_THIRD = [("webgpu", "", 3), ("webgl", "", 3)]
+
+@dataclass(frozen=True)
+class Leg:
+    """A backend, and of how many cases of each operator one is tried on it."""
+
+    backend: str
+    variant: str
+    step: int
+
+    def __str__(self) -> str:
+        return "-".join(filter(None, (self.backend, self.variant, "" if self.step == 1 else f"1of{self.step}")))
+
+
+EVERY = [Leg("js", "", 1), Leg("wasm", "relaxed", 1), Leg("wasm", "simd", 1), Leg("webgpu", "", 1), Leg("webgl", "", 1)]
+A_THIRD = [Leg("webgpu", "", 3), Leg("webgl", "", 3)]
 """On software GPUs the first case of each operator and every third of the others."""
 
 
-def held(value, backend):
-    """Whether a backend holds these whole numbers; what it does not is refused where it enters (test_webgpu_engine.py)."""
-    stored = np.dtype(TARGETS[backend].stored(str(value.dtype)))
-    return value.dtype.kind not in "iu" or stored.itemsize >= value.dtype.itemsize or np.array_equal(value.astype(stored), value)
+@dataclass(frozen=True)
+class Tried:
+    """A sample case, and whether every operand but the first is a weight."""
+
+    number: int
+    case: Case
+    reference: Mapping[str, Array]
+    trained: bool
+
+    def __str__(self) -> str:
+        return f"{self.case.name or self.number} {'trained' if self.trained else 'given'} {self.case.attrs}"
 
 
-@pytest.mark.parametrize(("backend", "variant", "step"), representative([*EVERY, *A_THIRD], *EVERY[:2], *A_THIRD))
-def test_operators_agree_with_their_references(backend, variant, step, tmp_path):
-    """All cases in one go, or one of `step`: one compiler call, one Node process or page."""
-    tried, jobs = [], []
-    for name, operator in OPERATORS.items():
-        cases = list(enumerate(operator.cases()))
-        assert cases, f"{name} has no sample case"
-        for number, case in cases[::step]:
-            reference = expected(name, case)
-            if not all(held(value, backend) for value in (*case.inputs, *reference.values())):
-                continue
-            for trained in (False, True) if len(case.inputs) > 1 else (False,):
-                tried.append((f"{name} {case.name or number} {'trained' if trained else 'given'} {case.attrs}", reference, case.tolerance))
-                jobs.append(node_job(name, case, trained=trained))
-    results = run(jobs, backend, tmp_path, variant)
-    assert {at: wrong for (at, *wanted), outputs in zip(tried, results, strict=True) if (wrong := disagreement(outputs, *wanted))} == {}
+@cache
+def tried(operator: str) -> Sequence[Tried]:
+    cases = list(enumerate(OPERATORS[operator].cases()))
+    assert cases, f"{operator} has no sample case"
+    references = [expected(operator, case) for _, case in cases]
+    return [
+        Tried(number, case, reference, trained)
+        for (number, case), reference in zip(cases, references, strict=True)
+        for trained in ((False, True) if len(case.inputs) > 1 else (False,))
+    ]
 
 
-def disagreement(outputs, reference, tolerance):
+def of(leg: Leg, operator: str) -> list[Tried]:
+    return [item for item in tried(operator) if item.number % leg.step == 0]
+
+
+def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> None:
+    """Write the outputs of the cases of operators to `path`, computed in one go: one compiler call, one Node process or page."""
+    rows = {(operator, number): item for operator in operators for number, item in enumerate(of(leg, operator))}
+    jobs = [node_job(operator, item.case, trained=item.trained) for (operator, _), item in rows.items()]
+    results = run(jobs, leg.backend, folder, leg.variant)
+    arrays = {
+        f"{operator}/{number}/{name}": value
+        for (operator, number), found in zip(rows, results, strict=True)
+        for name, value in found.items()
+    }
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def leg(request: pytest.FixtureRequest, run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Leg, Mapping[str, Array]]:
+    """A leg with the outputs of all cases of those operators whose tests run on it, which one worker computes for all."""
+    chosen: Leg = request.param
+    calls = [item.callspec.params for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    selected = {params["operator"] for params in calls if params.get("leg") == chosen}
+    operators = [name for name in OPERATORS if name in selected]
+    folder = tmp_path_factory.mktemp("operators")
+    path = made_once(run_folder / f"operators-{chosen}.npz", lambda path: run_all(chosen, operators, folder, path))
+    with np.load(path, allow_pickle=False) as archive:
+        return chosen, dict(archive)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("leg", representative([*EVERY, *A_THIRD], *EVERY[:2], *A_THIRD), indirect=True, ids=str)
+def test_an_operator_agrees_with_its_reference(leg: tuple[Leg, Mapping[str, Array]], operator: str) -> None:
+    chosen, arrays = leg
+    outputs: dict[int, dict[str, Array]] = {}
+    for key, value in arrays.items():
+        name, number, output = key.split("/")
+        if name == operator:
+            outputs.setdefault(int(number), {})[output] = value
+    rows = of(chosen, operator)
+    assert rows
+    assert outputs.keys() == set(range(len(rows)))
+    found = {f"{number}: {item}": disagreement(outputs[number], item.reference, item.case.tolerance) for number, item in enumerate(rows)}
+    assert not {row: wrong for row, wrong in found.items() if wrong}
+
+
+def disagreement(outputs: Mapping[str, Array], reference: Mapping[str, Array], tolerance: float) -> str | dict[str, float]:
     """How what was computed differs; nothing where it does not."""
     if {name: value.dtype for name, value in outputs.items()} != {name: value.dtype for name, value in reference.items()}:
         return f"outputs {outputs.keys()} instead of {reference.keys()}, or of other types"
-    errors = {name: error(outputs[name], value) for name, value in reference.items()}
+    errors = {name: relative_error(outputs[name], value) for name, value in reference.items()}
     return {name: found for name, found in errors.items() if not found <= tolerance}

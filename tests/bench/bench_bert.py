@@ -15,8 +15,8 @@ import numpy as np
 from keras import layers
 
 from tests.bench.watched import watched
+from webkiln.backends.compare import relative_error
 from webkiln.backends.host import run_bundle
-from webkiln.inputs import difference
 
 WIDTH, HEADS, VOCABULARY, LONGEST = 768, 12, 30522, 512
 LENGTHS = (1, 7, 128, 512)
@@ -64,7 +64,7 @@ def main() -> None:
             own = time.perf_counter() - begin
             _, result = run_bundle(bundle, "wasm", [given, given])
             (output,) = result.outputs.values()
-            error = difference(expected, output)
+            error = relative_error(output, expected)
             print(f"T = {length}: error {error:.1e}, {result.ms:.0f} ms; Keras {own * 1000:.0f} ms", flush=True)
 
 

@@ -26,6 +26,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from tests.bench import networks, onnx_export, sequences, tfjs_export
 from webkiln import canonical
 from webkiln.backends import browsers, toolchain
+from webkiln.backends.compare import relative_error
 from webkiln.backends.js import TARGET
 from webkiln.backends.server import ISOLATED, Server
 from webkiln.build.engine import Engine
@@ -182,17 +183,13 @@ def measuring(folder: Path) -> Iterator[Any]:
         yield session
 
 
-def error(got: Array, reference: Array) -> float:
-    return float(np.max(np.abs(got - reference)) / max(float(np.max(np.abs(reference))), 1e-6))
-
-
 def errors(name: str, result: Mapping[str, Any], reference: Mapping[str, Array]) -> dict[str, float]:
     """Of each engine the largest difference of an output from Keras's. RuntimeError where it is too large."""
     found = {}
     for engine, outputs in result["outputs"].items():
         named = outputs if len(reference) > 1 else dict(zip(reference, outputs.values(), strict=True))
-        found[engine] = max(error(channels_last(np.array(named[key]), engine, value), value) for key, value in reference.items())
-        if found[engine] > TOLERANCE:
+        found[engine] = max(relative_error(channels_last(np.array(named[key]), engine, value), value) for key, value in reference.items())
+        if not found[engine] <= TOLERANCE:
             raise RuntimeError(f"{name}: the output of {engine} is {found[engine]:.1e} from Keras's, at most {TOLERANCE:.0e} is allowed")
     return found
 

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from tests.browser.test_images import INPUTS, PAGE, PRELUDE, expected, picture
+from tests.browser.pictures import INPUTS, PAGE, PRELUDE, expected, picture
 from tests.frontends.onnx.models import model
 from tests.models.conftest import Model
 from tests.runtime.tampering import Site, serve

@@ -1,13 +1,11 @@
 """`webkiln build` and `generate_descriptor` run the same actions without a dodo.py."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.build.tree import Tree
+from tests.build.tree import Tree, python
 
 TUTORIAL = """
 import numpy as np
@@ -23,14 +21,6 @@ graph = Graph(
 generate_descriptor("wasm", graph).save("output")
 generate_descriptor("js", graph).save("output")
 """
-
-
-def python(tree: Tree, *arguments: str, status: int = 0) -> str:
-    process = subprocess.run(
-        [sys.executable, *arguments], cwd=tree.root, env=tree.environment(), capture_output=True, text=True, check=False
-    )
-    assert process.returncode == status, process.stdout + process.stderr
-    return process.stdout + process.stderr
 
 
 def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from tests.build.test_command_line import python
-from tests.build.tree import checkout, executed
+from tests.build.tree import checkout, executed, python
 from webkiln.build import observer
 from webkiln.build.action import Action, Local
 from webkiln.build.engine import Engine

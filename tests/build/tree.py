@@ -140,3 +140,11 @@ def _register(pipeline: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: webkiln\nVersion: 0\n")
     lines = [f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in table.items()) for group, table in entry_points.items()]
     (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+def python(tree: Tree, *arguments: str, status: int = 0) -> str:
+    process = subprocess.run(
+        [sys.executable, *arguments], cwd=tree.root, env=tree.environment(), capture_output=True, text=True, check=False
+    )
+    assert process.returncode == status, process.stdout + process.stderr
+    return process.stdout + process.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.conftest import Command
-from tests.commands.test_bad_input import check
+from tests.commands.refusals import check
 from tests.frontends.caffe.make import CORPUS
 from tests.frontends.caffe.nets import NETS, given, layer
 from webkiln.frontends.wire import encoded

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.conftest import Command
+from tests.commands.refusals import check
 
 FILES = {
     "truncated.keras": "truncated.keras: a .keras archive without its end: the file is truncated",
@@ -34,17 +35,6 @@ OPTIONS = {
     "--encoding int3": "unknown encoding 'int3'; valid: float32, float16, int8, eightbit",
     "--plugin absent.py": "absent.py: cannot be read",
 }
-
-
-def check(done: "subprocess.CompletedProcess[str]", part: str, folder: Path) -> None:
-    """Status 2, a single error that holds `part`, and a folder as empty as it was."""
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr + done.stdout
-    first, *rest = done.stderr.splitlines()
-    assert first.startswith("error: ")
-    assert all(line.startswith("  ") for line in rest), "only the parts of one error may follow, indented"
-    assert part in done.stderr
-    assert [path.name for path in folder.iterdir()] == []
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands import bad_onnx
 from tests.commands.conftest import Command
-from tests.commands.test_bad_input import check
+from tests.commands.refusals import check
 from tests.frontends.onnx.models import classifier
 
 EXPECTED = {name: text for name, (_, text) in (bad_onnx.REFUSED | bad_onnx.BYTES).items()}

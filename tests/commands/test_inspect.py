@@ -16,7 +16,7 @@ import pytest
 
 from tests.commands.blocked import without
 from tests.commands.conftest import Command
-from tests.commands.test_bad_input import check
+from tests.commands.refusals import check
 from tests.frontends.onnx.models import classifier, floats
 
 CORPORA = Path(__file__).parents[1] / "frontends"

@@ -25,7 +25,7 @@ from tests.browser.looks import has_content, screenshot
 from tests.frontends.onnx.models import model
 from tests.models.conftest import Model
 from tests.runtime import fake_bundle
-from tests.stages.test_forms import FORMS
+from tests.stages.forms import FORMS
 from webkiln.backends import browsers
 from webkiln.backends.server import Server
 from webkiln.build.engine import Engine

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.backends.harness import TEMPLATES, Prepared, given, in_page
+from tests.backends.harness import Prepared, given, in_page, write_program
 from tests.backends.modules import build
 from webkiln.backends import frame
 from webkiln.backends.table import TARGETS
-from webkiln.codegen.program import write_code
 from webkiln.errors import WebkilnError
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify
@@ -68,7 +67,7 @@ def run_graphs(
         try:
             changed = optimised(graph)
             code = program(changed, TARGETS[backend], "float32")
-            write_code(code, TEMPLATES, folder / str(number) / "code")
+            write_program(code, folder / str(number) / "code")
             shards = list(write(pieces(stored(changed), "float32"), fixed_values(changed, graph.weights).__getitem__))
             made[number] = Prepared(code, values, shards)
         except (WebkilnError, ArithmeticError, LookupError, TypeError, ValueError, AssertionError) as error:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.backends.harness import ROOT
+from webkiln.backends.compare import relative_error
 
 COMPANIONS = ROOT / ".venv" / "keras-hub"
 sys.path.append(os.environ.get("KERAS_HUB", str(COMPANIONS)))
@@ -27,7 +28,6 @@ from tests.families.page import record
 from webkiln.backends.host import run_bundle
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.inputs import difference
 
 BACKENDS = ("wasm", "js")
 TOLERANCE = 2e-4
@@ -164,7 +164,7 @@ def errors(model: Any, folder: Path) -> dict[str, float]:
         (result,) = run_bundle(folder, backend, [given])
         outputs = [result.outputs[name] for name in graph.outputs]
         pairs = zip(sorted(map(np.asarray, expected), key=np.size), sorted(outputs, key=np.size), strict=True)
-        found[backend] = max(difference(one, other) for one, other in pairs)
+        found[backend] = max(relative_error(other, one) for one, other in pairs)
     return found
 
 

@@ -13,11 +13,12 @@ import pytest
 import torch
 
 from tests.frontends.corpus import TOLERANCE
+from tests.frontends.tensorflow.graph_models import graph_model
 from tests.frontends.tensorflow.modules import old, stepping
-from tests.frontends.tensorflow.test_corpus import FOLDER as TENSORFLOW
-from tests.frontends.tensorflow.test_corpus import saved
-from tests.frontends.tensorflow.test_files import graph_model
-from tests.frontends.tflite.test_corpus import CORPUS as TFLITE
+from tests.frontends.tensorflow.samples import FOLDER as TENSORFLOW
+from tests.frontends.tensorflow.samples import saved
+from tests.frontends.tflite.make import CORPUS as TFLITE
+from webkiln.backends.compare import relative_error
 from webkiln.errors import RecipeError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.cut import WHOLE, Cut
@@ -34,7 +35,6 @@ from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.program import read_program
 from webkiln.frontends.torch.reference import compute_reference as compute_torch
 from webkiln.frontends.torch.source import TracedProgram
-from webkiln.inputs import difference
 from webkiln.ir.bind import bind, placeholders
 from webkiln.ops.evaluate import run_graph
 
@@ -120,7 +120,7 @@ def same(got: Arrays, expected: Arrays) -> None:
     assert set(got) == set(expected)
     for name, value in expected.items():
         assert (got[name].dtype, got[name].shape) == (value.dtype, value.shape), name
-        assert difference(value, got[name]) <= TOLERANCE, name
+        assert relative_error(got[name], value) <= TOLERANCE, name
 
 
 def names(model: NodeModel) -> Sequence[str]:

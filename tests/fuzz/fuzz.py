@@ -16,6 +16,7 @@ import numpy as np
 from tests.backends.harness import Job, run
 from tests.fuzz import cross, graphs
 from tests.fuzz.graphs import values_for
+from webkiln.backends.compare import relative_errors
 from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Graph
@@ -101,12 +102,7 @@ def agrees(got, expected):
     """Per element: equal, or near in relation to the largest."""
     if got.dtype.kind != "f":
         return got == expected
-    with np.errstate(all="ignore"):
-        wide, exact = got.astype(np.float64), expected.astype(np.float64)
-        finite = np.isfinite(exact)
-        scale = max(np.max(np.abs(exact), initial=1e-6, where=finite), 1e-6)
-        tolerance = max(TOLERANCE, float(np.finfo(got.dtype).eps) * 4)
-        return (wide == exact) | (np.isnan(wide) & np.isnan(exact)) | (finite & (np.abs(wide - exact) <= tolerance * scale))
+    return relative_errors(got, expected) <= max(TOLERANCE, float(np.finfo(got.dtype).eps) * 4)
 
 
 def held(array, backend):

@@ -14,8 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.conformance.cases import kept
 from tests.frontends.onnx.classical_cases import FAMILIES
+from tests.frontends.onnx.control_models import DATA, KNOWN, branches, doubled
 from tests.frontends.onnx.models import classifier, dynamic, floats, literal, model, weight
-from tests.frontends.onnx.test_control import DATA, KNOWN, branches, doubled
 from tests.fuzz import files
 from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln.frontends.onnx import load

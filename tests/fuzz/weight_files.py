@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.frontends.torch.test_weights import GGUF, gguf, safetensors
+from tests.frontends.torch.weight_files import GGUF, gguf, safetensors
 from tests.fuzz import files
 from tests.fuzz.files import mutate_bytes
 from webkiln.frontends.torch.weights import read_state

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
+from tests.ir.texts import STATEFUL
 from tests.passes.graphs import graphs
 from webkiln import canonical
 from webkiln.errors import InternalError
@@ -11,19 +12,6 @@ from webkiln.ir.graph import Constant, Graph, Node, State, Variable
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.types import Type
-
-STATEFUL = """\
-graph counter
-input x: float32[1,3] N,C
-input noise: float32[1,3] N,C ~ uniform(maxval=1.0, minval=-0.5)
-slot start: float32[]
-const flags: bool[2] = [true,false]
-const limits: float32[2] = [-1.5,{"float":"inf"}]
-state total start next -> total: float32[]
-sum: float32[] = ReduceSum(x) {"axes":[0,1]} @counter
-next: float32[] = Add(total, sum) @counter
-output y = next
-"""
 
 
 @settings(max_examples=100, deadline=None)

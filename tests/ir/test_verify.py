@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ir.test_text import STATEFUL
+from tests.ir.texts import STATEFUL
 from webkiln.errors import InternalError, ShapeError
 from webkiln.ir.axis import OrderNC
 from webkiln.ir.graph import Constant, Node, State, Variable

@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.backends.harness import error, run
-from tests.lower.test_chains import given, job, parsed
-from tests.lower.test_fusion import run_calls, wrong
+from tests.backends.harness import run
+from tests.lower.chain_graphs import given, job, parsed
+from tests.lower.fused_calls import run_calls, wrong
 from tests.passes.graphs import evaluate_graph
+from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir import dim
 from webkiln.lower import lower as lowering
@@ -134,4 +135,4 @@ def test_backends_compute_them(backend, tmp_path):
     jobs = [job(made, given(made)) for made in map(parsed, (TAKEN | STAYS).values())]
     for item, outputs in zip(jobs, run(jobs, backend, tmp_path), strict=True):
         reference, _ = run_graph(item.graph, item.inputs, item.weights)
-        assert all(error(outputs[key], value) < 1e-5 for key, value in reference.items())
+        assert all(relative_error(outputs[key], value) < 1e-5 for key, value in reference.items())

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.lower.test_chains import BLOCKED, given, parsed
-from tests.lower.test_fusion import run_calls, wrong
+from tests.lower.chain_graphs import BLOCKED, given, parsed
+from tests.lower.fused_calls import run_calls, wrong
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.table import TARGETS
 from webkiln.lower.lower import lower

@@ -1,63 +1,15 @@
 """Fused and tidied calls compute what the graph says: in numpy on many graphs, through the printers on some."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
+from tests.lower.fused_calls import run_calls, values_of, wrong
 from tests.lower.mixed_graphs import graph
 from tests.passes.graphs import evaluate_graph
-from webkiln.ir import dim
+from tests.passes.running import optimised
 from webkiln.ir.text import parse, print_graph
-from webkiln.ir.verify import verify
-from webkiln.lower.lower import lower
-from webkiln.nest.build import Repeat
-from webkiln.nest.interpret import interpret
 from webkiln.ops.evaluate import fixed_values
-from webkiln.ops.table import infer
-from webkiln.passes.pipeline import PASSES
-
-TOLERANCE = 1e-4
-
-
-def values_of(made, seed):
-    rng = np.random.default_rng(seed)
-    return {name: (rng.standard_normal(made.type(name).shape) * 1.3).astype(np.float32) for name in (*made.inputs, *sorted(made.slots))}
-
-
-def optimised(made):
-    for name in PASSES:
-        made = import_module(f"webkiln.passes.{name}").run(made)
-        verify(made, infer)
-    return made
-
-
-def run_calls(made, values, target=None):
-    """Run the fused calls with the interpreter of nests."""
-    memory = fixed_values(made, values) | {name: values[name] for name in made.inputs}
-    lowered = lower(made, target=target)
-    _run_steps(lowered.steps, memory, {})
-    return {output: memory[lowered.roots[name]].reshape(made.type(name).shape) for output, name in made.outputs.items()}
-
-
-def _run_steps(steps, memory, counters):
-    for step in steps:
-        if isinstance(step, Repeat):
-            for number in range(step.count):
-                _run_steps(step.steps, memory, counters | {step.counter: number})
-            continue
-        for view in step.outputs:
-            memory.setdefault(view.name, np.zeros(view.type.size, view.type.dtype))
-        inputs, outputs = ([memory[view.name].reshape(view.shape) for view in views] for views in (step.inputs, step.outputs))
-        with np.errstate(all="ignore"):
-            interpret(step.nest, inputs, {name: dim.at(value, counters) for name, value in step.args.items()}, outputs)
-
-
-def wrong(got, reference):
-    return {
-        name: value for name in reference if (value := error(got[name].astype(np.float64), reference[name].astype(np.float64))) > TOLERANCE
-    }
 
 
 @pytest.mark.parametrize("start", range(0, 600, 50))
@@ -100,3 +52,11 @@ output y = y
     )
     values = {"x": np.arange(38).reshape(2, 1, 19).astype(np.uint8)}
     assert not wrong(run_calls(made, values), evaluate_graph(made, values))
+
+
+def test_what_is_not_a_number_is_wrong():
+    ones, holes = np.ones(3, np.float32), np.full(3, np.nan, np.float32)
+    assert wrong({"y": holes}, {"y": ones}) == {"y": np.inf}
+    assert wrong({"y": ones}, {"y": holes}) == {"y": np.inf}
+    assert wrong({"y": ones * np.float32(1.01)}, {"y": ones}) == {"y": pytest.approx(0.01, rel=1e-3)}
+    assert not wrong({"y": ones * np.float32(1.00001)}, {"y": ones})

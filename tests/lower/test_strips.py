@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.lower.test_chains import check_no_bit_changes, given, job
-from tests.lower.test_fusion import run_calls, values_of
+from tests.lower.chain_graphs import check_no_bit_changes, given, job
+from tests.lower.fused_calls import run_calls, values_of
 from tests.parts import representative
 from tests.passes.graphs import Builder
 from webkiln.backends.table import TARGETS

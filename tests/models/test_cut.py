@@ -11,8 +11,8 @@ import torch
 
 from tests.frontends.onnx.models import classifier
 from tests.frontends.tensorflow.modules import Stepping, stepping
-from tests.frontends.tensorflow.test_reference import reference as computed_by_tensorflow
-from tests.frontends.tflite.test_corpus import CORPUS
+from tests.frontends.tensorflow.references import reference as computed_by_tensorflow
+from tests.frontends.tflite.make import CORPUS
 from tests.models.conftest import Model
 from webkiln.backends.compare import layer_errors, layers_of
 from webkiln.backends.host import read_manifest, run_bundle

@@ -10,12 +10,13 @@ import pytest
 from keras import layers
 from onnx import helper, numpy_helper
 
-from tests.backends.harness import Job, error, run
-from tests.frontends.keras.test_recurrent import optimised
+from tests.backends.harness import Job, run
 from tests.frontends.keras.tried import randomise
 from tests.frontends.onnx.models import floats, weight
 from tests.frontends.onnx.models import model as onnx_model
+from tests.passes.running import optimised
 from webkiln.backends import host
+from webkiln.backends.compare import relative_error
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import SizeError, ToolError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -127,7 +128,7 @@ def test_sizes_become_multiples(made, name):
     assert from_json(json.loads(json.dumps(to_json(graph)))) == graph
     for size in sizes:
         (got,) = run_graph(graph, {"x": image(*size)})[0].values()
-        assert error(got, np.asarray(model(image(*size)))) < 1e-5
+        assert relative_error(got, np.asarray(model(image(*size)))) < 1e-5
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
@@ -138,7 +139,7 @@ def test_backends_agree_with_keras(made, backend, tmp_path):
     jobs = [Job(graphs[name], {"x": image(*size)}, fixed_values(graphs[name], made[name][1].weights)) for name, size in tasks]
     for (name, size), outputs in zip(tasks, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()
-        assert error(got, np.asarray(made[name][0](image(*size)))) < 1e-4, (name, size)
+        assert relative_error(got, np.asarray(made[name][0](image(*size)))) < 1e-4, (name, size)
 
 
 def test_a_wrong_size_is_told_what_it_must_be(made, tmp_path):
@@ -177,7 +178,7 @@ def test_what_cannot_be_solved_is_checked_when_sizes_are_set(name, backend, tmp_
     engine = "node" if backend in ("js", "wasm") else "chromium"
     (result,) = host.run_bundle(tmp_path / "bundle", backend, [{"x": image(*right)}], host=engine)
     (got,) = result.outputs.values()
-    assert error(got, np.asarray(model(image(*right)))) < 1e-4
+    assert relative_error(got, np.asarray(model(image(*right)))) < 1e-4
     with pytest.raises(ToolError, match=message):
         host.run_bundle(tmp_path / "bundle", backend, [{"x": image(*wrong)}], host=engine)
 
@@ -216,6 +217,6 @@ def test_files_of_exporters(backend, tmp_path):
     for height, width in ((8, 16), (24, 32), (7, 15)):
         x = np.random.default_rng(height).normal(size=(1, 3, height, width)).astype(np.float32)
         (result,) = host.run_bundle(tmp_path / "bundle", backend, [{"image": x}], host=engine)
-        assert error(next(iter(result.outputs.values())), session.run(None, {"image": x})[0]) < 1e-4
+        assert relative_error(next(iter(result.outputs.values())), session.run(None, {"image": x})[0]) < 1e-4
     with pytest.raises(ToolError, match=r"WrongSize: height is 9; layer '\w+' needs it to be a multiple of 8, or 7 more"):
         host.run_bundle(tmp_path / "bundle", backend, [{"image": np.zeros((1, 3, 9, 16), np.float32)}], host=engine)

@@ -9,10 +9,11 @@ import pytest
 from keras import layers
 from onnx import TensorProto, helper
 
-from tests.backends.harness import Job, error, run
-from tests.frontends.keras.test_recurrent import optimised
+from tests.backends.harness import Job, run
 from tests.frontends.onnx.models import floats, literal, model
+from tests.passes.running import optimised
 from webkiln import canonical
+from webkiln.backends.compare import relative_error
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.onnx.converter import OnnxConverter
@@ -72,7 +73,7 @@ def test_folded_values(backend, tmp_path):
     expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
     (outputs,) = run([Job(graph, {"x": x}, fixed)], backend, tmp_path)
     for name, value in zip(("product", "y"), expected, strict=True):
-        assert error(outputs[name], value) < 1e-5
+        assert relative_error(outputs[name], value) < 1e-5
 
 
 @keras.saving.register_keras_serializable()
@@ -108,10 +109,10 @@ def test_tables_of_layers(make, tmp_path):
     graph = optimised(checked(converter.convert(made)))
     assert len(graph.constants) <= 2
     x = np.random.default_rng(2).normal(size=(1, 40)).astype(np.float32)
-    assert error(next(iter(run_graph(graph, {"x": x})[0].values())), np.asarray(made(x))) < 1e-5
+    assert relative_error(next(iter(run_graph(graph, {"x": x})[0].values())), np.asarray(made(x))) < 1e-5
     for backend in BACKENDS:
         (outputs,) = run([Job(graph, {"x": x})], backend, tmp_path / backend)
-        assert error(next(iter(outputs.values())), np.asarray(made(x))) < 1e-5
+        assert relative_error(next(iter(outputs.values())), np.asarray(made(x))) < 1e-5
 
 
 def test_equal_tables_are_stored_once(tmp_path):

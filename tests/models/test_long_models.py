@@ -6,10 +6,11 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.bench.long_models import KINDS, long_model
-from tests.frontends.keras.test_recurrent import optimised
 from tests.parts import representative
+from tests.passes.running import optimised
+from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
@@ -33,7 +34,7 @@ def test_long_models_are_right(kind, backend, tmp_path):
     x = np.random.default_rng(3).uniform(-1, 1, (2, 16)).astype(np.float32)
     (outputs,) = run([Job(graph, {"x": x}, fixed_values(graph, graph.weights))], backend, tmp_path)
     (expected,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
-    assert error(outputs["y"], expected) < 1e-3
+    assert relative_error(outputs["y"], expected) < 1e-3
 
 
 @pytest.mark.parametrize("kind", representative(["adds", "functions", "diamonds", "fan", "joined"], "functions", "diamonds"))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from keras import layers
 
-from tests.backends.harness import error
 from tests.hosts import PAGE_LEGS
 from webkiln.backends import host
+from webkiln.backends.compare import relative_error
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import ToolError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -86,7 +86,7 @@ def test_one_bundle_serves_all_lengths(bundle, model, backend, engine):
         expected = dict(zip(("each", "last"), map(np.asarray, model(given["x"])), strict=True))
         assert {name: value.shape for name, value in result.outputs.items()} == {name: value.shape for name, value in expected.items()}
         for name, value in expected.items():
-            assert error(result.outputs[name], value) < 2e-4
+            assert relative_error(result.outputs[name], value) < 2e-4
 
 
 def test_a_size_that_is_too_small_for_a_layer_is_named(tmp_path):

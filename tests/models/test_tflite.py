@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.frontends.tflite.files import dense, with_metadata
 from tests.frontends.tflite.singles import written
-from tests.frontends.tflite.test_load import dense, with_metadata
 from tests.hosts import PAGES
 from tests.models.conftest import Model
 from webkiln.backends.host import read_manifest, run_bundle

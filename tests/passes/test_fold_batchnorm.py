@@ -1,6 +1,6 @@
 """Batch normalisations that must not fold into the product before them."""
 
-from tests.passes.test_passes import run
+from tests.passes.running import run
 from webkiln.ir.text import parse
 
 

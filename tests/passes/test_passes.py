@@ -8,16 +8,11 @@ import pytest
 from hypothesis import given, settings
 
 from tests.passes.graphs import evaluate_graph, graphs, values_for
+from tests.passes.running import run
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
 from webkiln.ops.table import infer
 from webkiln.passes.pipeline import PASSES
-
-
-def run(name, graph):
-    changed = import_module(f"webkiln.passes.{name}").run(graph)
-    verify(changed, infer)
-    return changed
 
 
 @pytest.mark.parametrize("name", PASSES)

@@ -6,8 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.backends.harness import error, expected, node_job, run
+from tests.backends.harness import expected, node_job, run
 from tests.hosts import A_PART_OF_A_VARIANT
+from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.nest.schedule import Slide
@@ -83,4 +84,4 @@ def test_rows_of_every_size(variant, every, tmp_path):
     results = run([node_job("Conv", case, trained=True) for case in cases], "wasm", tmp_path, variant)
     for case, outputs in zip(cases, results, strict=True):
         for name, value in expected("Conv", case).items():
-            assert error(outputs[name], value) <= case.tolerance, case.name
+            assert relative_error(outputs[name], value) <= case.tolerance, case.name

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.parts import representative
+from webkiln.backends.compare import relative_error
 from webkiln.backends.launches import launches
 from webkiln.backends.table import TARGETS
 from webkiln.errors import RecipeError
@@ -105,7 +106,7 @@ def test_every_candidate_computes_the_same(backend, variant, tmp_path):
         results = run(jobs, backend, tmp_path / str(number), variant or "simd", tuning=tuning)
         for job, outputs in zip(jobs, results, strict=True):
             wanted, _ = run_graph(job.graph, job.inputs, job.weights)
-            assert all(error(outputs[key], value) <= 1e-5 for key, value in wanted.items()), (trial, job.graph.nodes[0].op)
+            assert all(relative_error(outputs[key], value) <= 1e-5 for key, value in wanted.items()), (trial, job.graph.nodes[0].op)
         for job in jobs:
             for item in decided(program(job.graph, TARGETS[backend], "float32", tuning=tuning)):
                 tried.setdefault(item["key"], set()).add(item["chosen"])

@@ -7,8 +7,9 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from tests.backends.harness import Job, error, expected, node_job, run
+from tests.backends.harness import Job, expected, node_job, run
 from tests.parts import representative
+from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.ir.types import Type
@@ -43,7 +44,7 @@ def test_transforms_correlate(taps, count):
     found = np.empty((count, 50), np.float32)
     interpret(call.nest, [x, w], call.args, [found])
     exact = np.stack([(x[n : n + taps].astype(np.float64) * w).sum(0) for n in range(count)])
-    assert error(found, exact.astype(np.float32)) < 2e-5
+    assert relative_error(found, exact.astype(np.float32)) < 2e-5
 
 
 def convolutions():
@@ -85,7 +86,7 @@ def test_convolutions(backend, variant, tmp_path):
     for case, job, outputs in zip(cases, jobs, run(jobs, backend, tmp_path, variant), strict=True):
         assert plan(job.graph, TARGETS[backend]).filters, f"{case.name} is computed directly"
         for name, value in expected("Conv", case).items():
-            assert error(outputs[name], value) <= case.tolerance, case.name
+            assert relative_error(outputs[name], value) <= case.tolerance, case.name
 
 
 CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
@@ -165,7 +166,7 @@ def test_graphs(encoding, backend, tmp_path):
         assert bool(plan(job.graph, TARGETS[backend]).filters) == (name != SEEN), name
         reference, _ = run_graph(job.graph, job.inputs, job.weights)
         for output, value in reference.items():
-            assert error(outputs[output], value) < (1e-5 if encoding == "float32" else 2e-2), (name, output)
+            assert relative_error(outputs[output], value) < (1e-5 if encoding == "float32" else 2e-2), (name, output)
 
 
 def test_filters_themselves_do_not_stay():

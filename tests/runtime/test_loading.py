@@ -9,20 +9,12 @@ from typing import Any
 import pytest
 
 from tests.hosts import BEST, every_host, every_page
+from tests.runtime.loads import Y, places, shard
 from tests.runtime.tampering import Site, in_node, in_page, perform, serve
-from webkiln import canonical
 from webkiln.codegen.bundles import PIECE_BYTES
 
-Y = [11.5, 6.0, 10.75, 42.0]
 STRICT = "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
 WASM_ONLY = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
-
-places = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
-
-
-def shard(bundle: Path, index: int = 0) -> str:
-    name: str = canonical.read(bundle / "manifest.json")["shards"][index]["file"]
-    return name
 
 
 def truncate(path: Path) -> None:

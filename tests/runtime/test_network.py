@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.hosts import BEST, PAGES, every_host, every_page
+from tests.runtime.loads import Y, places, shard
 from tests.runtime.tampering import Site, in_node, in_page, serve
-from tests.runtime.test_loading import Y, places, shard
 
 STALL_MS = 400
 

@@ -11,19 +11,12 @@ import pytest
 from tests.hosts import every_host, every_page
 from tests.runtime import fake_bundle
 from tests.runtime.tampering import Site, in_page, perform
+from tests.stages.forms import FORMS, PACKAGE
 from webkiln import canonical
 from webkiln.build.names import BY_BYTES, bundle_files, may_be_published
 from webkiln.errors import RecipeError
 from webkiln.recipe import Form, read_recipe
 
-PACKAGE = {"name": "@me/fake", "version": "1.2.3", "license": "MIT", "description": "y = x * w + total"}
-FORMS = {
-    "folder": Form(),
-    "hashed": Form(hashed=True),
-    "npm": Form("npm", package=PACKAGE),
-    "npm-hashed": Form("npm", hashed=True, package=PACKAGE),
-    "single": Form("single"),
-}
 Y = [11.5, 6.0, 10.75, 42.0]
 forms = pytest.mark.parametrize("form", FORMS)
 

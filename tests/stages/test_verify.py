@@ -11,7 +11,7 @@ from tests.hosts import HOSTS
 from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.backends import browsers
-from webkiln.backends.compare import compare
+from webkiln.backends.compare import compare, relative_error, relative_errors
 from webkiln.errors import VerificationError
 
 verify = fake_bundle.stage("verify")
@@ -106,6 +106,46 @@ def test_altered_weight_is_caught(tmp_path: Path) -> None:
 )
 def test_compare(got: list[float], reference: list[float], relative: float | None) -> None:
     assert compare(np.array(got), np.array(reference)).relative == (relative if relative is None else pytest.approx(relative))
+
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize(
+    ("got", "reference", "error"),
+    [
+        ([1, 2.2], [1, 2], 0.1),
+        ([0, 0], [0, 0], 0),
+        ([0, 1e-7], [0, 0], 0.1),
+        ([NAN, NAN], [1, 1], INF),
+        ([NAN, 1], [NAN, 1], 0),
+        ([1, NAN], [NAN, 1], INF),
+        ([1, 1], [NAN, NAN], INF),
+        ([INF, -INF, 2.2], [INF, -INF, 2], 0.1),
+        ([INF], [-INF], INF),
+        ([INF], [1], INF),
+        ([1], [INF], INF),
+        ([NAN], [INF], INF),
+        ([], [], 0),
+        (np.zeros((0, 2)), np.zeros((2, 0)), INF),
+        ([], [1], INF),
+        ([1], [1, 1], INF),
+        ([[1, 1]], [1, 1], INF),
+        (1, [1], INF),
+        (np.float16([1, 2.25]), np.float64([1, 2]), 0.125),
+        (np.uint8([0, 255]), np.int8([0, -1]), 256),
+        (np.array([True, False]), np.float32([1, 0]), 0),
+        (np.int32([2**31 - 1]), np.int32([-(2**31)]), 2 - 2**-31),
+        (np.float32([3e38]), np.float32([-3e38]), 2),
+    ],
+)
+def test_relative_error(got: Any, reference: Any, error: float) -> None:
+    assert relative_error(np.asarray(got), np.asarray(reference)) == pytest.approx(error, rel=1e-12)
+
+
+def test_relative_errors_of_elements() -> None:
+    got, reference = np.array([NAN, NAN, INF, 1.5, -2.0]), np.array([NAN, 1.0, -INF, 1.0, -2.0])
+    assert relative_errors(got, reference).tolist() == [0, INF, INF, 0.25, 0]
 
 
 @pytest.fixture(scope="module")

@@ -40,6 +40,7 @@ FRAMEWORK_STAGES = {"fetch", "load", "reference"}
 """Those whose programs import frameworks."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_share" not in path.parts)
 STAGES = sorted((REPOSITORY / "stages").glob("*.py"))
+TESTS = sorted(path for path in (REPOSITORY / "tests").rglob("*.py") if not {"node_modules", "__pycache__"} & {*path.parts})
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -89,6 +90,14 @@ def imported(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
     yield from imports(path)
+
+
+def test_test_modules_are_imported_by_none() -> None:
+    """What several of them need is in a module that pytest does not collect."""
+    assert len(TESTS) > 100
+    parts = {path: {part for module in imported(path) for part in module.split(".")} for path in TESTS}
+    modules = {path.stem for path in TESTS if path.name.startswith("test_")}
+    assert {name(path): sorted(found) for path, parts in parts.items() if (found := parts & modules)} == {}
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=name)

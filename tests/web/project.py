@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 COMMANDS = EXAMPLES / "node_modules" / ".bin"
 RECORDER = Path(__file__).with_name("recorder.js")
+SOURCE = Path(__file__).parent / "projects" / "several"
 AWKWARD = "räume & wege"
 PLAINER = "rooms & ways"
 """Turbopack 16.4 panics where letters beyond ASCII are in the path from its root."""

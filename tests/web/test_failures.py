@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.web import project
-from tests.web.test_imports import SOURCE
+from tests.web.project import SOURCE
 
 TOOLS = ["vite", "rollup", "webpack", "esbuild"]
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tests.web import pages, project
+from tests.web.models import NAME, PIXELS, wider
 
-PIXELS = (np.arange(64, dtype=np.float32) % 29 / np.float32(29)).reshape(1, 8, 8, 1)
 SCRIPT = ("dev", "--strictPort", "--host=127.0.0.1", "--port={port}")
-NAME = "ziffern ä.keras"
 
 
 @pytest.fixture
@@ -74,15 +73,6 @@ def overlay() -> str:
 def changed(model: Any, factor: float) -> Any:
     model.set_weights([weight * factor for weight in model.get_weights()])
     return model
-
-
-def wider(classes: int, filters: int) -> Any:
-    import keras
-
-    image = keras.Input((8, 8, 1), name="image")
-    hidden = keras.layers.Conv2D(filters, 3, activation="tanh", name="conv")(image)
-    scores = keras.layers.Dense(classes, activation="softmax", name="scores")(keras.layers.Flatten(name="flat")(hidden))
-    return keras.Model(image, scores, name="digits")
 
 
 def test_new_weights_keep_the_page(served: project.Dev, place: Path, model: Any) -> None:

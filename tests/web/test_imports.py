@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tests.web import pages, project
+from tests.web.models import NAME, PIXELS, wider
+from tests.web.project import SOURCE
 from tests.web.rows import BASE, STRICT
-from tests.web.test_hot import NAME, PIXELS, wider
-
-SOURCE = Path(__file__).parent / "projects" / "several"
 
 
 @pytest.mark.parametrize("tool", ["vite", "rollup", "webpack", "esbuild"])

@@ -8,6 +8,7 @@ import numpy as np
 from webkiln.backends.frame import KeptLayer
 from webkiln.ir.types import Array
 
+LEAST_SCALE = 1e-6
 NOISE_FLOOR = 1e-5
 NOISE_FACTOR = 10.0
 
@@ -43,18 +44,36 @@ class LayerError:
         return f"{self.layer} {list(self.shape)} ({size}{'' if self.passed else worst})"
 
 
+def relative_error(got: Array, reference: Array) -> float:
+    """max|got - reference| / max(max|reference|, 1e-6) over the elements that are finite in `reference`, in float64. It is never NaN.
+
+    Infinite where the shapes differ, or where NaN and infinities are not equal at the same places. Types are not compared.
+    """
+    return float(relative_errors(got, reference).max(initial=0.0)) if got.shape == reference.shape else np.inf
+
+
+def relative_errors(got: Array, reference: Array) -> Array:
+    """Of each element what `relative_error` is the largest of; both arrays have one shape."""
+    a, b = got.astype(np.float64), reference.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    return np.where(np.isnan(apart), np.inf, apart) / max(_max_abs(b[np.isfinite(b)]), LEAST_SCALE)
+
+
 def compare(got: Array, reference: Array) -> Comparison:
-    """Error of an output: max|got - reference| / max(max|reference|, 1e-6) over finite values; the others must match exactly."""
+    """Error of an output as `relative_error` defines it, but whatever the shapes of as many elements."""
     a, b = got.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
-    finite = np.isfinite(b)
-    if a.shape != b.shape or not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(a[finite]).all():
+    relative = relative_error(a, b)
+    if np.isinf(relative):
         return Comparison(None, None, None)
-    a, b = a[finite], b[finite]
-    max_abs = float(np.abs(a - b).max(initial=0.0))
-    scale = max(float(np.abs(b).max(initial=0.0)), 1e-6)
+    a, b = a[np.isfinite(b)], b[np.isfinite(b)]
     norm = float(np.linalg.norm(a) * np.linalg.norm(b))
     cosine = float(a @ b) / norm if norm > 0 and np.isfinite(norm) else None
-    return Comparison(max_abs, max_abs / scale, cosine)
+    return Comparison(_max_abs(a - b), relative, cosine)
+
+
+def _max_abs(values: Array) -> float:
+    return float(np.abs(values).max(initial=0.0))
 
 
 def bound_of(tolerance: float, noise: float) -> float:
@@ -78,12 +97,9 @@ def layer_errors(kept: Sequence[KeptLayer], expected: Mapping[str, Array], bound
 
 
 def _layer_error(layer: str, got: Array, reference: Array, bound: float) -> LayerError:
-    a, b = got.astype(np.float64), reference.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-    index = np.unravel_index(int(np.where(np.isnan(off), np.inf, off).argmax()), got.shape)
+    index = np.unravel_index(int(relative_errors(got, reference).argmax()), got.shape)
     place = tuple(int(i) for i in index)
-    return LayerError(layer, got.shape, compare(got, reference).relative, bound, place, float(a[place]), float(b[place]))
+    return LayerError(layer, got.shape, compare(got, reference).relative, bound, place, float(got[place]), float(reference[place]))
 
 
 def sets_of(archive: Mapping[str, Array], part: str) -> dict[str, dict[str, Array]]:

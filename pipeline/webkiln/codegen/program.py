@@ -11,8 +11,8 @@ from webkiln.nest import written
 from webkiln.plan import kernel as kernels
 
 
-def write_code(program: dict[str, Any], templates: Templates, folder: Path) -> None:
-    """Write the sources of `program` into `folder`.
+def write_code(program: dict[str, Any], templates: Templates, folder: Path, **options: Any) -> None:
+    """Write the sources of `program` into `folder`; `options` are those of the backend's writer, as `thresholds` of wasm's.
 
     The writer of a backend is imported by name: the graph of actions adds its module, and the templates that it needs, to the key of that
     backend alone.
@@ -23,4 +23,4 @@ def write_code(program: dict[str, Any], templates: Templates, folder: Path) -> N
         {name: written.from_json(data) for name, data in sorted(program["written"].items())},
     )
     folder.mkdir(parents=True, exist_ok=True)
-    import_module(f"webkiln.codegen.write_{program['backend']}").write(program, sources, templates, folder)
+    import_module(f"webkiln.codegen.write_{program['backend']}").write(program, sources, templates, folder, **options)

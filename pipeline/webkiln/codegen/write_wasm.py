@@ -1,6 +1,7 @@
 """The sources of the wasm backend: a C file for each kernel and procedure, one that calls them, and a small ES module."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,23 @@ from webkiln.plan.kernel import Kernel
 
 DATA = ("kernels/*.c", "kernels/*.c.jinja", "kernels/program.wasm.js.jinja", "kernels/vocabulary.js")
 
-SHARED = 200_000
-"""Operations or bytes of a launch that outweigh telling another processor of it: some microseconds."""
-SHORT = 30_000_000
-"""Operations of a run that is over before another processor has woken up."""
-WARM = 3000
-"""Calls of a kernel with nothing to do after which engines optimise it, while weights arrive, instead of during the first run: V8 counts the length of code
-that returned, up to some millions of bytes."""
-COLD = 0.005
-"""The part of a program's operations and bytes below which a kernel is not worth that."""
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What is worth being shared by processors, and worth being called before the first run."""
+
+    shared: int = 200_000
+    """Operations or bytes of a launch that outweigh telling another processor of it: some microseconds."""
+    short: int = 30_000_000
+    """Operations of a run that is over before another processor has woken up."""
+    turns: int = 3000
+    """Calls of a kernel with nothing to do after which engines optimise it, while weights arrive, instead of during the first run: V8 counts the length
+    of code that returned, up to some millions of bytes."""
+    cold: float = 0.005
+    """The part of a program's operations and bytes below which a kernel is not worth that."""
 
 
-def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
+def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path, thresholds: Thresholds = Thresholds()) -> None:
     (folder / "kernels").mkdir()
     texts = {
         **{name: c.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
@@ -44,10 +50,10 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
 
     shared: list[str] = []
     total = flops(program["main"])
-    short = not is_symbolic(total) and total < SHORT
+    short = not is_symbolic(total) and total < thresholds.short
 
     def launch(entry: dict[str, Any]) -> str:
-        if short or not _is_shared(entry):
+        if short or not _is_shared(entry, thresholds.shared):
             return call(entry["kernel"], entry)
         turns, grain = map(size, entry["split"])
         shared.append(call(entry["kernel"], entry, [f"wk_share({turns}, {grain}, {part}, parts)" for part in ("part", "part + 1")]))
@@ -69,7 +75,11 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         flag="*(unsigned char *)(m + {place})",
         mark="wk_mark({site});",
     )
-    warmed = [] if short else [_idle(name, sources.kernels[name]) for name in _warmed(program["main"]) if name in sources.kernels]
+    warmed = (
+        []
+        if short
+        else [_idle(name, sources.kernels[name]) for name in _warmed(program["main"], thresholds.cold) if name in sources.kernels]
+    )
     main = steps(program["main"], language)
     main_text = templates.render(
         "main.c",
@@ -77,7 +87,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         init=[call(entry["kernel"], entry) for entry in program["init"]],
         main=main,
         warmed=warmed,
-        turns=WARM,
+        turns=thresholds.turns,
         parameters=parameters(program),
         late=late(program),
         shared=shared,
@@ -97,17 +107,17 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         most=room.MOST if program["placeholders"] else pages,
         shared=bool(shared),
         warmed=len(warmed),
-        short=SHORT,
+        short=thresholds.short,
         lines=[about],
     )
     (folder / "wasm.js").write_text(text)
 
 
-def _warmed(items: Sequence[dict[str, Any]]) -> list[str]:
+def _warmed(items: Sequence[dict[str, Any]], cold: float) -> list[str]:
     """The kernels that take a part worth mentioning of the time of a run; of open sizes all."""
     costs = work(items)
     total = sum(costs.values())
-    return sorted(name for name, cost in costs.items() if is_symbolic(total) or cost > COLD * total)
+    return sorted(name for name, cost in costs.items() if is_symbolic(total) or cost > cold * total)
 
 
 def _idle(name: str, kernel: Kernel) -> str:
@@ -115,10 +125,10 @@ def _idle(name: str, kernel: Kernel) -> str:
     return f"{name}({', '.join(['m'] * len(kernel.operands) + ['0'] * len(_numbers(kernel)))})"
 
 
-def _is_shared(entry: dict[str, Any]) -> bool:
+def _is_shared(entry: dict[str, Any], least: int) -> bool:
     """Whether a launch is worth being shared by processors; of open sizes it may be."""
     costs = [entry["flops"], entry["bytes"]]
-    return "split" in entry and any(isinstance(cost, str) or cost >= SHARED for cost in costs)
+    return "split" in entry and any(isinstance(cost, str) or cost >= least for cost in costs)
 
 
 def _numbers(source: Kernel | Procedure | WrittenKernel) -> tuple[str, ...]:

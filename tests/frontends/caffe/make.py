@@ -9,6 +9,7 @@ import numpy as np
 from tests.frontends.caffe.nets import NETS, OPENCV, Made
 from tests.frontends.caffe.reference import Net
 from tests.frontends.corpus import write_sample
+from webkiln.backends.compare import relative_error
 from webkiln.frontends.caffe.load import read_net
 from webkiln.frontends.caffe.reference import Runner
 from webkiln.frontends.caffe.schema import messages
@@ -42,9 +43,7 @@ def write(name: str, made: Made, folder: Path) -> Path:
         net = read_net(path, None if made.alone or not weights else folder / f"{name}.caffemodel")
         found, _ = Runner(net, made.inputs, name, {}, fused=False)(values)
         for blob, expected in outputs.items():
-            off = (
-                np.abs(found[blob] - expected).max() / max(np.abs(expected).max(), 1e-6) if found[blob].shape == expected.shape else np.inf
-            )
+            off = relative_error(found[blob], expected)
             assert off < AGREES, f"{name}: {blob} is {found[blob].shape}, by numpy {expected.shape}; off by {off}"
         outputs = {blob: found[blob].astype(np.float32) for blob in outputs}
     write_sample(path, values, outputs)

@@ -9,6 +9,7 @@ import pytest
 from tests.frontends.chainer.reading import CORPUS, HERE, recorded, snapshot
 from tests.models.conftest import Model
 from webkiln import canonical
+from webkiln.backends.compare import relative_error
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Selection
@@ -19,7 +20,6 @@ from webkiln.frontends.chainer.parts import RecordedModel, recorded_part
 from webkiln.frontends.chainer.recording import read, write
 from webkiln.frontends.cut import Cut
 from webkiln.frontends.nodes.spec import NodeModel
-from webkiln.inputs import difference
 from webkiln.ir.bind import bind, placeholders
 from webkiln.ops.evaluate import run_graph
 from webkiln.recipe import read_recipe
@@ -65,7 +65,7 @@ def test_two_parts_continue_each_other(name: str, opened: bool) -> None:
         between = computed(head, given)
         assert set(between) == {called}
         for key, value in computed(tail, between).items():
-            assert difference(expected[key], value) <= 1e-5, (called, key)
+            assert relative_error(value, expected[key]) <= 1e-5, (called, key)
 
 
 def test_a_link_stands_for_what_its_call_gives() -> None:
@@ -129,7 +129,7 @@ def test_a_recorded_reference_verifies_a_part(built) -> None:  # type: ignore[no
     manifest = read_manifest(bundle := made.bundle())
     assert [item["name"] for item in manifest["inputs"]] == ["conv2"]
     (found,) = run_bundle(bundle, "js", [between], host="node")
-    assert difference(output, found.outputs["output"]) <= 1e-4
+    assert relative_error(found.outputs["output"], output) <= 1e-4
 
 
 def test_a_record_of_the_whole_is_none_of_a_part(built) -> None:  # type: ignore[no-untyped-def]

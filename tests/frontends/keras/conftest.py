@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.frontends.keras.tried import randomise
+from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify
@@ -61,8 +62,7 @@ def compare() -> Callable[..., Graph]:
         for (name, got), wanted in zip(outputs.items(), flat, strict=True):
             assert got.shape == wanted.shape, name
             assert str(got.dtype) == str(wanted.dtype), name
-            scale = max(float(np.abs(wanted).max(initial=0)), 1e-6)
-            assert float(np.abs(got.astype("float64") - wanted.astype("float64")).max(initial=0)) / scale < tolerance, name
+            assert relative_error(got, wanted) < tolerance, name
         return graph
 
     return check

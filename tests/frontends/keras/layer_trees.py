@@ -10,9 +10,10 @@ import keras
 import numpy as np
 from keras import layers as L
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.frontends.keras.layer_cases import Tried
 from tests.frontends.keras.tried import randomise
+from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import fixed_values
@@ -79,7 +80,7 @@ class Tree:
         found = {}
         for name, reference in self.wanted.items():
             assert (outputs[name].shape, outputs[name].dtype) == (reference.shape, reference.dtype), name
-            found[name] = error(outputs[name], reference)
+            found[name] = relative_error(outputs[name], reference)
         return {name: value for name, value in found.items() if not value < 1e-4}
 
 

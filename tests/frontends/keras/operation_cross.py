@@ -16,7 +16,7 @@ import numpy as np
 from keras import ops
 
 from tests.frontends.keras.dtype_cross import Found, expected, judge
-from tests.frontends.keras.test_operations import BINARY, LOGICAL, POSITIVE, UNARY
+from tests.frontends.keras.operation_models import BINARY, LOGICAL, POSITIVE, UNARY
 from webkiln.errors import UserError
 from webkiln.frontends.keras.converter import KerasConverter
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from keras import layers as L
 
-from tests.backends.harness import error
 from tests.frontends.keras.tried import randomise
 from webkiln import canonical
+from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ops.evaluate import run_graph
 
@@ -93,7 +93,7 @@ def test_gates_of_hard_sigmoid(tmp_path, kind):
                 old.writestr(name, b'{"keras_version": "2.15.0"}' if name == "metadata.json" else new.read(name))
     layer = built(L.LSTM(3, recurrent_activation=gate_2))
     layer.set_weights(model.get_weights())
-    assert error(outputs_of(path, x)[0], np.asarray(layer(x))) < 1e-5
+    assert relative_error(outputs_of(path, x)[0], np.asarray(layer(x))) < 1e-5
 
 
 MERGES = {
@@ -117,7 +117,7 @@ def test_merges_show_the_steps_that_all_operands_show(tmp_path, name):
     ]  # fmt: skip
     write(tmp_path / "m.h5", functional("m", model, "ab", ["lstm", 0, 0]), {"lstm": named("lstm/lstm_cell", layer)})
     shown = np.logical_and.reduce([np.any(item != 0, -1) for item, has in zip((a, b), masked, strict=True) if has])
-    assert error(outputs_of(tmp_path / "m.h5", a, b)[0], np.asarray(layer(merged, mask=shown))) < 1e-5
+    assert relative_error(outputs_of(tmp_path / "m.h5", a, b)[0], np.asarray(layer(merged, mask=shown))) < 1e-5
 
 
 def test_sequences_put_together_keep_their_masks(tmp_path):
@@ -128,7 +128,7 @@ def test_sequences_put_together_keep_their_masks(tmp_path):
     model = [source("a", 5, 4), source("b", 5, 4), *masks, joined, entry("LSTM", "lstm", [["joined", 0]], **GATED)]
     write(tmp_path / "m.h5", functional("m", model, "ab", ["lstm", 0, 0]), {"lstm": named("lstm/lstm_cell", layer)})
     whole = np.concatenate([a, b], 1)
-    assert error(outputs_of(tmp_path / "m.h5", a, b)[0], np.asarray(layer(whole, mask=np.any(whole != 0, -1)))) < 1e-5
+    assert relative_error(outputs_of(tmp_path / "m.h5", a, b)[0], np.asarray(layer(whole, mask=np.any(whole != 0, -1)))) < 1e-5
 
 
 def test_both_directions_are_told_apart(tmp_path):
@@ -138,7 +138,7 @@ def test_both_directions_are_told_apart(tmp_path):
     weights = named("both/forward_lstm/lstm_cell", both.forward_layer) | named("both/backward_lstm/lstm_cell", both.backward_layer)
     model = functional("m", [source("x", 5, 4), entry("Bidirectional", "both", [["x", 0]], layer=inner)], "x", ["both", 0, 0])
     write(tmp_path / "m.h5", model, {"both": weights})
-    assert error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(both(x))) < 1e-5
+    assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(both(x))) < 1e-5
 
 
 def test_cells_of_one_class_are_told_apart(tmp_path):
@@ -153,7 +153,7 @@ def test_cells_of_one_class_are_told_apart(tmp_path):
     weights = named("rnn/cells/simple_rnn_cell", cells[0]) | named("rnn/cells/simple_rnn_cell_1", cells[1])
     model = functional("m", [source("x", 5, 4), entry("RNN", "rnn", [["x", 0]], cell=stack)], "x", ["rnn", 0, 0])
     write(tmp_path / "m.h5", model, {"rnn": weights})
-    assert error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(x))) < 1e-5
+    assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(x))) < 1e-5
 
 
 def test_models_inside_models_count_their_calls_from_one(tmp_path):
@@ -165,7 +165,7 @@ def test_models_inside_models_count_their_calls_from_one(tmp_path):
     model = functional("m", [source("x", 5, 4), nested], "x", ["inner", 2, 0])
     kernel, bias = layer.get_weights()
     write(tmp_path / "m.h5", model, {"inner": {"dense/kernel": kernel, "dense/bias": bias}})
-    assert error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(layer(x)))) < 1e-5
+    assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(layer(x)))) < 1e-5
 
 
 def test_a_sequential_inside_a_model_is_no_operation(tmp_path):
@@ -177,7 +177,7 @@ def test_a_sequential_inside_a_model_is_no_operation(tmp_path):
     outer = {"class_name": "Sequential", "config": {"name": "outer", "layers": [source("x", 5, 4), chain]}}
     kernel, bias = layer.get_weights()
     write(tmp_path / "m.h5", outer, {"chain": {"dense/kernel": kernel, "dense/bias": bias}})
-    assert error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(x))) < 1e-5
+    assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(x))) < 1e-5
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -202,4 +202,4 @@ def test_a_sequential_that_is_a_bare_list_and_cells_without_a_name(tmp_path, nes
     else:
         write(tmp_path / "m.h5", {"class_name": "Sequential", "config": chain}, {"both": both, "d": dense})
     (x,) = sequences(1)
-    assert error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(half(reference(x)))) < 1e-5
+    assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(half(reference(x)))) < 1e-5

@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 from tests.frontends.keras.operation_cases import CASES, MORE
-from tests.frontends.keras.test_operations import build
+from tests.frontends.keras.operation_models import build
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.operations.arguments import ABOVE, promote
 from webkiln.frontends.keras.policies import storable

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from keras import layers
 
-from tests.backends.harness import Job, error, run
-from tests.frontends.keras.test_recurrent import optimised
+from tests.backends.harness import Job, run
 from tests.frontends.keras.tried import randomise
 from tests.parts import representative
+from tests.passes.running import optimised
+from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -80,7 +81,7 @@ def test_graphs_agree_with_keras(stacks, name):
     model, graph = stacks[name]
     for size in SIZES:
         (got,) = run_graph(graph, {graph.inputs[0]: values(size)})[0].values()
-        assert error(got, np.asarray(model(values(size)))) < 1e-5, size
+        assert relative_error(got, np.asarray(model(values(size)))) < 1e-5, size
 
 
 @pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))
@@ -90,7 +91,7 @@ def test_backends_agree_with_keras(stacks, backend, tmp_path):
     jobs = [Job(graph, {graph.inputs[0]: values(size)}, fixed_values(graph, graph.weights)) for _, graph, size in _all(stacks, tasks)]
     for (model, _, size), outputs, task in zip(_all(stacks, tasks), run(jobs, backend, tmp_path), tasks, strict=True):
         (got,) = outputs.values()
-        assert error(got, np.asarray(model(values(size)))) < 1e-4, task
+        assert relative_error(got, np.asarray(model(values(size)))) < 1e-4, task
 
 
 def _all(stacks, tasks):
@@ -144,7 +145,7 @@ def test_recurrences_over_batches_of_any_size(backend, tmp_path):
     jobs = [Job(graph, {graph.inputs[0]: given}, fixed_values(graph, graph.weights)) for given in sets]
     for given, outputs in zip(sets, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()
-        assert error(got, np.asarray(model(given))) < 1e-4
+        assert relative_error(got, np.asarray(model(given))) < 1e-4
 
 
 def test_states_that_last_need_a_batch_of_a_fixed_size():

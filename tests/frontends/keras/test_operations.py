@@ -5,27 +5,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.frontends.keras import test_image_operations as image
-from tests.frontends.keras import test_linalg_operations as linalg
-from tests.frontends.keras import test_math_operations as math
-from tests.frontends.keras import test_nn_operations as nn
+from tests.frontends.keras import image_rows, linalg_rows, math_rows, nn_rows
 from tests.frontends.keras.operation_cases import CASES
+from tests.frontends.keras.operation_models import BINARY, LOGICAL, POSITIVE, UNARY, build
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.operations.table import OF_TENSORS, OPERATIONS
 from webkiln.frontends.keras.spec import CALLING
-
-UNARY = (
-    "abs absolute negative sign floor ceil round square relu relu6 sigmoid softplus softsign silu selu elu celu leaky_relu gelu "
-    "hard_sigmoid hard_silu hard_tanh log_sigmoid tanh_shrink squareplus softmax log_softmax exp expm1 exp2 sin cos cosh tanh erf "
-    "reciprocal ravel transpose squeeze sum mean max min prod amax amin argmax argmin var std any all "
-    "glu hard_shrink soft_shrink sparse_plus sparse_sigmoid logsumexp copy stop_gradient isnan zeros_like ones_like flip"
-).split()
-POSITIVE = "sqrt rsqrt log log1p log2 log10".split()
-BINARY = (
-    "add subtract multiply divide true_divide maximum minimum power mod floor_divide divide_no_nan "
-    "equal not_equal less less_equal greater greater_equal"
-).split()
-LOGICAL = "logical_and logical_or logical_xor".split()
 
 EXPRESSIONS = {
     "scalars": lambda x, y: 2 * x + 1 - y / 3,
@@ -84,11 +69,6 @@ EXPRESSIONS = {
 }
 
 
-def build(function, *, batch=None):
-    x, y = (keras.Input((3, 4), batch_size=batch, name=name) for name in "xy")
-    return keras.Model([x, y], [function(x, y), y])
-
-
 @pytest.mark.parametrize("name", UNARY)
 def test_unary(compare, name):
     compare(build(lambda x, y: getattr(ops, name)(x), batch=2))
@@ -141,7 +121,7 @@ def test_operations_of_tensors_are_operations():
 
 
 def test_every_operation_is_tried():
-    rows = (name.split()[0] for module in (nn, image, linalg, math) for name in module.ROWS)
+    rows = (name.split()[0] for module in (nn_rows, image_rows, linalg_rows, math_rows) for name in module.ROWS)
     spelled = {name.replace("_", "") for name in (*UNARY, *POSITIVE, *BINARY, *LOGICAL, *rows)}
     written = {
         "where", "clip", "einsum", "normalize", "threshold", "cast", "converttotensor", "fulllike", "matmul", "dot", "moments", "norm", "batchnorm", "layernorm",

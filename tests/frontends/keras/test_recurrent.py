@@ -1,20 +1,19 @@
 """Recurrent layers against Keras: cells, masks, both directions, states, wrappers; from memory and from files."""
 
-from importlib import import_module
-
 import keras
 import numpy as np
 import pytest
 from keras import layers
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.frontends.keras.tried import randomise
+from tests.passes.running import optimised
+from webkiln.backends.compare import relative_error
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import fixed_values, next_states, run_graph
 from webkiln.ops.table import infer
-from webkiln.passes.pipeline import PASSES
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -217,7 +216,7 @@ def test_graphs_agree_with_keras(name):
     graph, inputs = prepared(model), inputs_of(model)
     outputs, _ = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))
     for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
-        assert error(got, expected) < 1e-5
+        assert relative_error(got, expected) < 1e-5
 
 
 FILES = [name for name in MODELS if not name.startswith("own cell")]
@@ -233,7 +232,7 @@ def test_files_give_the_same_graph(name, tmp_path):
     graph = KerasConverter(batch_size=2).convert(tmp_path / "model.keras")
     outputs, _ = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))
     for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
-        assert error(got, expected) < 1e-5
+        assert relative_error(got, expected) < 1e-5
 
 
 def job(model, graph, inputs):
@@ -249,7 +248,7 @@ def test_backends_agree_with_keras(backend, tmp_path):
     jobs = [job(built[name], graphs[name], inputs[name]) for name in MODELS]
     for name, outputs in zip(MODELS, run(jobs, backend, tmp_path), strict=True):
         for got, expected in zip(outputs.values(), outputs_of(built[name], inputs[name]), strict=True):
-            assert error(got, expected) < 1e-4, name
+            assert relative_error(got, expected) < 1e-4, name
 
 
 def open_ended():
@@ -274,7 +273,7 @@ def test_sequences_of_any_length(backend, tmp_path):
     results = run([job(model, graph, inputs) for inputs in given], backend, tmp_path)
     for inputs, outputs in zip(given, results, strict=True):
         for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
-            assert error(got, expected) < 2e-4, inputs[0].shape
+            assert relative_error(got, expected) < 2e-4, inputs[0].shape
 
 
 def test_states_that_keras_resets_otherwise_are_refused():
@@ -295,20 +294,7 @@ def test_states_last_between_runs():
         inputs = inputs_of(model, seed=seed)
         outputs, values = run_graph(graph, {graph.inputs[0]: inputs[0]}, states=states)
         states = next_states(graph, values)
-        assert error(next(iter(outputs.values())), outputs_of(model, inputs)[0]) < 1e-5
-
-
-def optimised(graph):
-    """The graph after all passes, which also work on the graphs inside it."""
-    for name in PASSES:
-        module = import_module(f"webkiln.passes.{name}")
-
-        def change(part, run=module.run):
-            return run(part.map_inside(change))
-
-        graph = change(graph)
-        verify(graph, infer)
-    return graph
+        assert relative_error(next(iter(outputs.values())), outputs_of(model, inputs)[0]) < 1e-5
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -319,4 +305,4 @@ def test_passes_keep_the_numbers(name):
     changed = optimised(graph)
     named = dict(zip(graph.inputs, inputs, strict=True))
     for got, expected in zip(run_graph(changed, named)[0].values(), outputs_of(model, inputs), strict=True):
-        assert error(got, expected) < 1e-5
+        assert relative_error(got, expected) < 1e-5

@@ -7,7 +7,7 @@ from keras import layers as L
 from keras import ops
 
 from webkiln.errors import RecipeError, ShapeError, SourceError, VerificationError
-from webkiln.inputs import difference, make_inputs
+from webkiln.inputs import deviation, make_inputs
 
 SETS = ("natural0", "natural1", "extreme")
 PARAMS = {"format": "keras", "batch_size": 1, "input_shapes": {}, "plugins": [], "trust_source": False}
@@ -100,9 +100,9 @@ def test_inputs_of_every_dtype():
         assert {name: (str(value.dtype), value.shape) for name, value in values.items()} == table
 
 
-def test_difference_ignores_what_is_not_finite():
-    assert difference(np.array([2.0, np.inf]), np.array([1.0, np.inf])) == 0.5
-    assert difference(np.array([np.nan]), np.array([np.nan])) == 0
+def test_deviation_ignores_what_is_not_finite():
+    assert deviation(np.array([2.0, np.inf]), np.array([1.0, np.inf])) == 0.5
+    assert deviation(np.array([np.nan]), np.array([np.nan])) == 0
 
 
 def test_fetch(stage, tmp_path):

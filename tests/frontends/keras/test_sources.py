@@ -1,6 +1,5 @@
 """Bad files: each gives one clear error, and nothing in them is executed."""
 
-import io
 import json
 import zipfile
 from pathlib import Path
@@ -13,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from keras import layers as L
 
+from tests.frontends.keras.archives import rewritten
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
 from webkiln.frontends import probe
 from webkiln.frontends.keras import archive
@@ -45,26 +45,6 @@ def good(tmp_path_factory):
     model.save(folder / "m.keras")
     model.save(folder / "m.h5")
     return folder
-
-
-def rewritten(source: Path, target: Path, *, config=None, weights=None, extra=()):
-    """A copy of an archive with its config or its weights changed by a function."""
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name == "config.json" and config is not None:
-                tree = json.loads(data)
-                config(tree)
-                data = json.dumps(tree).encode()
-            if name == "model.weights.h5" and weights is not None:
-                buffer = io.BytesIO(data)
-                with h5py.File(buffer, "r+") as file:
-                    weights(file)
-                data = buffer.getvalue()
-            new.writestr(name, data)
-        for name, data in extra:
-            new.writestr(name, data)
-    return target
 
 
 def error_of(path, kind=SourceError, **options):

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.frontends.onnx.models import model
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
+from webkiln.backends.compare import relative_error
 from webkiln.frontends.onnx.operators.microsoft import MICROSOFT
 from webkiln.frontends.onnx.operators.microsoft_quantize import MICROSOFT_QUANTIZE
 
@@ -143,6 +144,6 @@ def test_operators_agree_with_onnxruntime(results, number):
         got = results[number][name]
         assert (got.dtype, got.shape) == (value.dtype, value.shape)
         if value.dtype.kind == "f":
-            assert error(got, value) < 1e-4
+            assert relative_error(got, value) < 1e-4
         else:
             assert np.abs(got.astype(int) - value.astype(int)).max() <= tried.off

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.frontends.onnx.models import model
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
+from webkiln.backends.compare import relative_error
 
 RNG = np.random.default_rng(30)
 
@@ -75,4 +76,4 @@ def test_options_agree_with_onnxruntime(results, name):
     built, inputs = made(name)
     for output, value in onnxruntime_outputs(built, inputs).items():
         assert results[name][output].shape == value.shape
-        assert error(results[name][output], value) < 1e-4
+        assert relative_error(results[name][output], value) < 1e-4

@@ -73,3 +73,21 @@ def old(folder: Path) -> Path:
     finally:
         v1.enable_control_flow_v2()
     return folder / "saved_model.pb"
+
+
+class Scored(tf.Module):
+    """A variable, a table of numbers, and two signatures."""
+
+    def __init__(self) -> None:
+        self.weight = tf.Variable(np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32), name="weight")
+        keys, values = tf.constant([2, 0, 1], tf.int64), tf.constant([7, 9, -4], tf.int64)
+        self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), 5)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
+    def score(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        y = tf.matmul(x, self.weight)
+        return {"score": y, "label": self.table.lookup(tf.argmax(y, 1)), "other": self.table.lookup(tf.constant([[3], [0]], tf.int64))}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
+    def doubled(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"twice": x * 2.0}

@@ -1,16 +1,16 @@
 """Files of every kind that hold one graph give one and the same model."""
 
-import json
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from google.protobuf.json_format import MessageToDict
 
 from tests.frontends.corpus import Sample, objection
-from tests.frontends.tensorflow.test_corpus import FOLDER, arrays, converted, sample, saved
+from tests.frontends.tensorflow.graph_models import graph_model
+from tests.frontends.tensorflow.modules import Scored
+from tests.frontends.tensorflow.samples import FOLDER, arrays, converted, sample, saved
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
 from webkiln.frontends.tensorflow import walk
 from webkiln.frontends.tensorflow.fold import FOLDS
@@ -19,24 +19,6 @@ from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
 from webkiln.frontends.tensorflow.refused import REFUSED
 from webkiln.ops.evaluate import run_graph
-
-
-class Scored(tf.Module):
-    """A variable, a table of numbers, and two signatures."""
-
-    def __init__(self) -> None:
-        self.weight = tf.Variable(np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32), name="weight")
-        keys, values = tf.constant([2, 0, 1], tf.int64), tf.constant([7, 9, -4], tf.int64)
-        self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), 5)
-
-    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
-    def score(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        y = tf.matmul(x, self.weight)
-        return {"score": y, "label": self.table.lookup(tf.argmax(y, 1)), "other": self.table.lookup(tf.constant([[3], [0]], tf.int64))}
-
-    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
-    def doubled(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"twice": x * 2.0}
 
 
 @pytest.fixture(scope="module")
@@ -124,32 +106,6 @@ def test_keras_saves_models_so(tmp_path: Path) -> None:
     got, _ = run_graph(graph, {next(iter(graph.inputs)): x})
     (y,) = got.values()
     assert np.abs(y - model(x).numpy()).max() < 1e-5
-
-
-def graph_model(frozen: Path, folder: Path, *, named: bool) -> Path:
-    """A graph model as the converter of TensorFlow.js writes them: the graph as JSON, the constants in two shards."""
-    graph = tf.compat.v1.GraphDef.FromString(frozen.read_bytes())
-    weights, data = [], b""
-    for node in graph.node:
-        if node.op == "Const" and node.attr["dtype"].type in (tf.float32.as_datatype_enum, tf.int32.as_datatype_enum):
-            array = tf.make_ndarray(node.attr["value"].tensor)
-            weights.append({"name": node.name, "shape": list(array.shape), "dtype": array.dtype.name})
-            data += array.tobytes()
-            node.attr["value"].ClearField("value")
-    names = [node.name for node in graph.node if node.name == "Identity" or node.name.startswith("Identity_")]
-    table = {"format": "graph-model", "generatedBy": "2.20.0", "modelTopology": MessageToDict(graph)}
-    if named:
-        inputs = {"picture:0": {"name": "x0:0", "dtype": "DT_FLOAT", "tensorShape": {"dim": [{"size": str(n)} for n in (-1, 9, 8, 4)]}}}
-        table["signature"] = {
-            "inputs": {"picture": inputs["picture:0"]},
-            "outputs": {name: {"name": f"{name}:0", "dtype": "DT_FLOAT"} for name in names},
-        }
-    table["weightsManifest"] = [{"paths": ["group1-shard1of2.bin", "group1-shard2of2.bin"], "weights": weights}]
-    folder.mkdir()
-    (folder / "model.json").write_text(json.dumps(table))
-    (folder / "group1-shard1of2.bin").write_bytes(data[: len(data) // 2])
-    (folder / "group1-shard2of2.bin").write_bytes(data[len(data) // 2 :])
-    return folder / "model.json"
 
 
 @pytest.mark.parametrize("name", ["convolutions", "lookups", "shapes", "nested"])

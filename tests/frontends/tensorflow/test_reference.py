@@ -1,7 +1,6 @@
 """References of TensorFlow: outputs, what every node gives, and states that each run finds as they were saved."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,12 +8,12 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from tests.frontends.corpus import TOLERANCE
-from tests.frontends.tensorflow.modules import old, stepping
-from tests.frontends.tensorflow.test_corpus import arrays, saved
-from tests.frontends.tensorflow.test_files import Scored
+from tests.frontends.tensorflow.modules import Scored, old, stepping
+from tests.frontends.tensorflow.references import Arrays, reference
+from tests.frontends.tensorflow.samples import arrays, saved
+from webkiln.backends.compare import relative_error
 from webkiln.errors import SourceError
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.nodes.sampled import sampled_inputs
+from webkiln.frontends.cut import Cut
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.dtypes import LISTED, RESULTS, USUAL
 from webkiln.frontends.tensorflow.fold import FOLDS
@@ -22,17 +21,8 @@ from webkiln.frontends.tensorflow.load import read_model
 from webkiln.frontends.tensorflow.messages import dtype_name
 from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
-from webkiln.frontends.tensorflow.reference import Computed, compute_reference
-from webkiln.inputs import difference
+from webkiln.frontends.tensorflow.reference import Computed
 from webkiln.ops.evaluate import run_graph
-
-PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
-Arrays = dict[str, np.ndarray]
-
-
-def reference(path: Path, cut: Cut = WHOLE, signature: str = "") -> tuple[Arrays, Arrays]:
-    (whole, _), (part, _) = (read_model(path, None, signature, one) for one in (WHOLE, cut))
-    return compute_reference(path, None, signature, part, sampled_inputs(whole, PARAMS, {}, part))
 
 
 def outputs(path: Path, inputs: Arrays, place: Path) -> tuple[Arrays, Arrays]:
@@ -47,7 +37,7 @@ def test_outputs_are_those_of_the_corpus(name: str, tmp_path: Path) -> None:
     place.mkdir()
     found, inside = outputs(saved(name, tmp_path / "saved"), given["in/"], place)
     assert found.keys() == given["out/"].keys()
-    assert all(difference(value, found[key]) <= TOLERANCE for key, value in given["out/"].items())
+    assert all(relative_error(found[key], value) <= TOLERANCE for key, value in given["out/"].items())
     assert inside
 
 
@@ -66,7 +56,7 @@ def test_every_node_is_a_layer(name: str, tmp_path: Path) -> None:
             TensorFlowConverter(input_shapes={item: array.shape for item, array in given.items()}).convert(model, blobs), given
         )
         assert (got[node].dtype, got[node].shape) == (layers[key].dtype, layers[key].shape), node
-        assert difference(layers[key], got[node]) <= TOLERANCE, node
+        assert relative_error(got[node], layers[key]) <= TOLERANCE, node
     nodes = {node.name for node in read_model(path)[0].graph.nodes if node.op not in ("STATE", "SET_STATE")}
     assert {key.partition("/")[2] for key in layers} <= nodes
     assert {"tanh", "relu"} <= nodes if name != "old" else {"first", "behind", "soft"} <= {key.partition("/")[2] for key in layers}

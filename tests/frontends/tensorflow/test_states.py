@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.frontends.tensorflow.test_corpus import converted
+from tests.frontends.tensorflow.samples import converted
 from tests.models.states import runs_and_reset
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import UnsupportedError

@@ -1,20 +1,18 @@
 """What a LiteRT file says besides its operators: signatures, states, other graphs, labels, buffers elsewhere, and bytes that lie."""
 
-import io
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import flatbuffers
 import numpy as np
 import pytest
 import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 
+from tests.frontends.tflite.files import dense, packed, unpacked, with_metadata
 from tests.frontends.tflite.integer_singles import INTEGER_SINGLES
 from tests.frontends.tflite.make import single_inputs
-from tests.frontends.tflite.singles import Single, T, f, ints, options, q, randomly, weights, whole, written
+from tests.frontends.tflite.singles import Single, T, f, ints, options, q, randomly, whole, written
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
 from webkiln.frontends.nodes.spec import from_json, to_json
 from webkiln.frontends.tflite.converter import TfliteConverter
@@ -30,16 +28,6 @@ def graph_of(path: Path, signature: str = "", **given: Any) -> Graph:
     model, blobs = read_model(path, signature)
     assert from_json(to_json(model)) == model
     return TfliteConverter(**given).convert(model, blobs)
-
-
-def packed(model: Any) -> bytes:
-    builder = flatbuffers.Builder(1 << 12)
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
-
-
-def unpacked(data: bytes) -> Any:
-    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(data, 0))
 
 
 class TwoFunctions(tf.Module):
@@ -133,47 +121,6 @@ def test_open_sizes_on_one_graph(tmp_path: Path) -> None:
         outputs, _ = run_graph(graph, values)
         for name, value in expected.items():
             assert np.allclose(outputs[name], value, rtol=1e-5)
-
-
-def dense() -> Single:
-    return Single("dense", "FULLY_CONNECTED", [f(2, 6), weights(1, 4, 6), weights(2, 4)], [f(2, 4)], options("FullyConnectedOptions"))
-
-
-def with_metadata(data: bytes, lines: str) -> bytes:
-    """A model whose metadata name a file of labels, and the archive with it behind the tables."""
-    builder = flatbuffers.Builder(256)
-    text = builder.CreateString("labels.txt")
-
-    def table(count: int, *fields: tuple[int, Any, str]) -> int:
-        builder.StartObject(count)
-        for number, value, kind in fields:
-            (builder.PrependInt8Slot if kind == "byte" else builder.PrependUOffsetTRelativeSlot)(number, value, 0)
-        return int(builder.EndObject())
-
-    def vector(*items: int) -> int:
-        builder.StartVector(4, len(items), 4)
-        for item in reversed(items):
-            builder.PrependUOffsetTRelative(item)
-        return int(builder.EndVector())
-
-    associated = table(5, (0, text, "offset"), (2, 2, "byte"))
-    files = vector(associated)
-    tensor = table(7, (6, files, "offset"))
-    tensors = vector(tensor)
-    graph = table(5, (3, tensors, "offset"))
-    graphs = vector(graph)
-    builder.Finish(table(8, (3, graphs, "offset")), b"M001")
-    model = unpacked(data)
-    buffer, entry = schema.BufferT(), schema.MetadataT()
-    buffer.data = np.frombuffer(bytes(builder.Output()), np.uint8)
-    model.buffers.append(buffer)
-    entry.name, entry.buffer = "TFLITE_METADATA", len(model.buffers) - 1
-    model.metadata = [entry]
-    made = io.BytesIO()
-    made.write(packed(model))
-    with zipfile.ZipFile(made, "a") as archive:
-        archive.writestr("labels.txt", lines)
-    return made.getvalue()
 
 
 def test_labels_of_the_metadata(tmp_path: Path) -> None:

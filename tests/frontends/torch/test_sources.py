@@ -16,7 +16,7 @@ import torch
 
 from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
 from tests.frontends.corpus import Sample, interpreted
-from tests.frontends.torch import factories
+from tests.frontends.torch.nets import MADE, net
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import RecipeError, SourceError
@@ -31,13 +31,6 @@ from webkiln.frontends.torch.weights import read_state
 from webkiln.recipe import ModuleSource, PathSource, Recipe, parse_recipe
 
 pytestmark = pytest.mark.probes
-
-MADE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
-
-
-def net() -> torch.nn.Module:
-    torch.manual_seed(3)
-    return factories.Net().eval()
 
 
 def save_program(path: Path) -> Path:

@@ -1,9 +1,6 @@
 """Files of weights for modules that a function makes: safetensors and GGUF."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +8,14 @@ import torch
 
 from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
 from tests.frontends.torch import factories
+from tests.frontends.torch.nets import MADE, net
 from tests.frontends.torch.renamed import NAMES
-from tests.frontends.torch.test_sources import MADE, net
+from tests.frontends.torch.weight_files import GGUF, gguf, safetensors
 from webkiln.errors import SourceError
 from webkiln.frontends.torch.factory import made_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.gguf import read_gguf
 from webkiln.frontends.torch.weights import DTYPES, read_state
-
-GGUF = Path(__file__).parent / "corpus" / "types.gguf"
 
 
 def test_every_type_of_gguf_is_read_as_by_the_gguf_package() -> None:
@@ -29,35 +25,6 @@ def test_every_type_of_gguf_is_read_as_by_the_gguf_package() -> None:
         for name in expected.files:
             assert found[name].dtype == expected[name].dtype
             assert np.array_equal(found[name], expected[name]), name
-
-
-def gguf(
-    tensors: Mapping[str, np.ndarray], *, version: int = 3, kind: int = 0, alignment: int = 32, shape: list[int] | None = None
-) -> bytes:
-    """A file of float32 tensors, or of what else `kind` calls them."""
-
-    def text(value: str) -> bytes:
-        return len(value).to_bytes(8, "little") + value.encode()
-
-    def numbers(*values: int, size: int = 8) -> bytes:
-        return b"".join(value.to_bytes(size, "little") for value in values)
-
-    told, data = b"", b""
-    for name, value in tensors.items():
-        sizes = list(value.shape) if shape is None else shape
-        told += text(name) + numbers(len(sizes), size=4) + numbers(*sizes[::-1]) + numbers(kind, size=4) + numbers(len(data))
-        data += value.astype("<f4").tobytes()
-        data += bytes(-len(data) % alignment)
-    pair = text("general.alignment") + numbers(4, alignment, size=4)
-    head = b"GGUF" + numbers(version, size=4) + numbers(len(tensors), 1) + pair + told
-    return head + bytes(-len(head) % alignment) + data
-
-
-def safetensors(entries: Mapping[str, tuple[str, Any, Any]], body: bytes) -> bytes:
-    text = json.dumps(
-        {name: {"dtype": dtype, "shape": shape, "data_offsets": offsets} for name, (dtype, shape, offsets) in entries.items()}
-    ).encode()
-    return len(text).to_bytes(8, "little") + text + body
 
 
 @pytest.mark.parametrize(("version", "alignment"), [(2, 32), (3, 32), (3, 64), (3, 8)])

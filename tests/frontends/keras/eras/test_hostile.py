@@ -9,9 +9,9 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.backends.harness import error
+from tests.frontends.keras.eras.chains import chain, layer, numbers
 from tests.frontends.keras.eras.layouts import keras_1_2, read, tf_keras_2_4, write_h5, write_tfjs, write_weights
-from tests.frontends.keras.eras.test_retired import chain, layer, numbers
+from webkiln.backends.compare import relative_error
 from webkiln.errors import SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.formats import format_of_file
 from webkiln.frontends.keras.converter import KerasConverter
@@ -218,7 +218,7 @@ def test_what_a_running_std_is(tmp_path, version, deviation):
     graph = KerasConverter(batch_size=3).convert(*parse_model(tmp_path / "model.json", companion=tmp_path / "w.h5"))
     x, (gamma, beta, mean, spread) = numbers(3, 4), arrays
     wanted = (x - mean) / (spread + 0.01 if deviation else np.sqrt(spread + 0.01)) * gamma + beta
-    assert error(run_graph(graph, {"input": x})[0]["n"], wanted) < 1e-5
+    assert relative_error(run_graph(graph, {"input": x})[0]["n"], wanted) < 1e-5
 
 
 def test_yaml_runs_nothing(pair, tmp_path):

@@ -6,9 +6,10 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
 from tests.frontends.keras.eras.layouts import FILES, Model, read, read_3
 from webkiln import canonical
+from webkiln.backends.compare import relative_error
 from webkiln.canonical import digest
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
@@ -36,7 +37,7 @@ def check(name, model: Model, outputs) -> None:
     bound = BOUNDS.get(FILES[name].layout, 2e-5)
     for got, wanted in zip(outputs.values(), model.wanted, strict=True):
         assert got.shape == wanted.shape, name
-        assert error(got, wanted) < bound, name
+        assert relative_error(got, wanted) < bound, name
 
 
 @pytest.mark.parametrize("name", FILES)

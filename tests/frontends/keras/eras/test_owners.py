@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keras import layers as L
 
-from tests.frontends.keras.test_sources import rewritten
+from tests.frontends.keras.archives import rewritten
 from webkiln.errors import SourceError
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.converter import KerasConverter

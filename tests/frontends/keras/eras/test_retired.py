@@ -10,28 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.backends.harness import Job, error, run
+from tests.backends.harness import Job, run
+from tests.frontends.keras.eras.chains import chain, layer, numbers
 from tests.frontends.keras.eras.layouts import write_h5
+from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.ops.evaluate import fixed_values, run_graph
 from webkiln.passes.pipeline import PASSES
 
 Arrays = list[np.ndarray]
-
-
-def numbers(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([*shape, seed]).uniform(-0.9, 0.9, shape).astype("float32")
-
-
-def layer(class_name: str, name: str, *shape: int | None, **config: Any) -> dict[str, Any]:
-    """A layer of a chain; the first has the shape of what it takes."""
-    start = {"batch_input_shape": [None, *shape], "input_dtype": config.pop("input_dtype", "float32")} if shape else {}
-    return {"class_name": class_name, "config": {"name": name, "trainable": True, **start, **config}}
-
-
-def chain(*layers: dict[str, Any]) -> dict[str, Any]:
-    return {"class_name": "Sequential", "config": list(layers)}
 
 
 @dataclass(frozen=True)
@@ -290,7 +278,7 @@ def check(old: Old, outputs: dict[str, np.ndarray]) -> None:
     (got,) = outputs.values()
     wanted = old.wanted(*old.given)
     assert got.shape == wanted.shape
-    assert error(got, wanted) < 2e-5
+    assert relative_error(got, wanted) < 2e-5
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,0 +1,48 @@
+"""What a program of wasm shares between processors and calls before its first run, by default and where everything is worth it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.backends.harness import EVERYTHING, TEMPLATES, write_program
+from webkiln.backends.table import TARGETS
+from webkiln.codegen.program import write_code
+from webkiln.codegen.write_wasm import Thresholds
+from webkiln.ir.text import parse
+from webkiln.program import program
+
+
+def square(size: int, tmp_path: Path, thresholds: Thresholds | None) -> str:
+    """The code that calls the kernels of one product, by default where there are no thresholds."""
+    graph = parse(f"""graph g
+input x: float32[{size},{size}]
+slot w: float32[{size},{size}]
+y: float32[{size},{size}] = MatMul(x, w)
+output out = y
+""")
+    made = program(graph, TARGETS["wasm"], "float32")
+    write_code(made, TEMPLATES, tmp_path, **({} if thresholds is None else {"thresholds": thresholds}))
+    return (tmp_path / "main.c").read_text()
+
+
+@pytest.mark.parametrize(("size", "long"), [(64, False), (512, True)])
+def test_only_long_runs_share_and_warm(size: int, long: bool, tmp_path: Path) -> None:
+    main = square(size, tmp_path, None)
+    assert ("wk_launch(" in main, 'export_name("warm")' in main) == (long, long)
+    assert ("turn < 3000" in main) == long
+
+
+def test_thresholds_are_asked_for(tmp_path: Path) -> None:
+    main = square(8, tmp_path, EVERYTHING)
+    assert "wk_launch(work, 0)" in main
+    assert "turn < 1;" in main
+    alone = square(512, tmp_path / "alone", Thresholds(shared=2**40))
+    assert "wk_launch(" not in alone
+    assert 'export_name("warm")' in alone
+
+
+@pytest.mark.parametrize("backend", TARGETS)
+def test_programs_of_tests_are_written_for_every_backend(backend: str, tmp_path: Path) -> None:
+    graph = parse("graph g\ninput x: float32[3]\ny: float32[3] = Relu(x)\noutput out = y\n")
+    write_program(program(graph, TARGETS[backend], "float32"), tmp_path)
+    assert any(tmp_path.iterdir())

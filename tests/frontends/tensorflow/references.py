@@ -1,0 +1,19 @@
+"""What TensorFlow computes of a model, or of a part of it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.nodes.sampled import sampled_inputs
+from webkiln.frontends.tensorflow.load import read_model
+from webkiln.frontends.tensorflow.reference import compute_reference
+
+PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
+Arrays = dict[str, np.ndarray]
+
+
+def reference(path: Path, cut: Cut = WHOLE, signature: str = "") -> tuple[Arrays, Arrays]:
+    (whole, _), (part, _) = (read_model(path, None, signature, one) for one in (WHOLE, cut))
+    return compute_reference(path, None, signature, part, sampled_inputs(whole, PARAMS, {}, part))

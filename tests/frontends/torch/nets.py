@@ -1,0 +1,12 @@
+"""A module of `factories.py`, and the source that names its function."""
+
+import torch
+
+from tests.frontends.torch import factories
+
+MADE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
+
+
+def net() -> torch.nn.Module:
+    torch.manual_seed(3)
+    return factories.Net().eval()

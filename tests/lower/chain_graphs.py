@@ -1,0 +1,108 @@
+"""Products of which one is the operand of another, and values for them."""
+
+from textwrap import dedent
+
+import numpy as np
+
+from tests.backends.harness import Job, run
+from webkiln.backends.compare import relative_error
+from webkiln.backends.table import TARGETS
+from webkiln.ir.text import parse
+from webkiln.ops.evaluate import run_graph
+
+
+def attention(batch, heads, queries, keys, width, *, mask=False):
+    scores = f"float32[{batch},{heads},{queries},{keys}]"
+    return f"""
+        input q: float32[{batch},{heads},{queries},{width}]
+        input k: float32[{batch},{heads},{keys},{width}]
+        input v: float32[{batch},{heads},{keys},{width}]
+        {f"input m: float32[1,1,{queries},{keys}]" if mask else "const m: float32[] = [0.125]"}
+        a: {scores} = MatMul(q, k) {{"transpose_b":true}}
+        b: {scores} = {"Add" if mask else "Mul"}(a, m)
+        p: {scores} = Softmax(b) {{"axis":3}}
+        y: float32[{batch},{heads},{queries},{width}] = MatMul(p, v)
+        output out = y
+    """
+
+
+BLOCKED = {
+    "blocks of heads": attention(1, 6, 30, 28, 16),
+    "rows of each head": attention(1, 2, 120, 130, 16),
+    "rows that are left": attention(1, 2, 127, 96, 16),
+    "a mask": attention(2, 3, 101, 90, 8, mask=True),
+    "batches": attention(5, 1, 48, 60, 8),
+    "open sizes": attention("B", 3, "T", "S", 16, mask=True),
+    "one open size": attention(1, 4, "T", "T", 16),
+    "heads inside": """
+        input q: float32[1,90,4,16]
+        input k: float32[1,90,4,16]
+        input v: float32[1,90,4,16]
+        a: float32[1,4,90,90] = Einsum(q, k) {"equation":"bqhd,bkhd->bhqk"}
+        p: float32[1,4,90,90] = Softmax(a) {"axis":3}
+        y: float32[1,90,4,16] = Einsum(p, v) {"equation":"bhqk,bkhd->bqhd"}
+        output out = y
+    """,
+    "over rows": """
+        input q: float32[3,60,16]
+        input k: float32[3,70,16]
+        input v: float32[3,60,16]
+        a: float32[3,60,70] = MatMul(q, k) {"transpose_b":true}
+        p: float32[3,60,70] = Softmax(a) {"axis":1}
+        y: float32[3,70,16] = MatMul(p, v) {"transpose_a":true}
+        output out = y
+    """,
+    "two products of the same": """
+        input q: float32[2,60,16]
+        input k: float32[2,70,16]
+        input v: float32[2,70,16]
+        input w: float32[2,70,24]
+        a: float32[2,60,70] = MatMul(q, k) {"transpose_b":true}
+        p: float32[2,60,70] = Sigmoid(a)
+        y: float32[2,60,16] = MatMul(p, v)
+        z: float32[2,60,24] = MatMul(p, w)
+        output out = y
+        output other = z
+    """,
+    "what stands among them": """
+        input q: float32[2,60,16]
+        input k: float32[2,70,16]
+        input x: float32[2,70,8]
+        slot w: float32[8,16]
+        a: float32[2,60,70] = MatMul(q, k) {"transpose_b":true}
+        p: float32[2,60,70] = Softmax(a) {"axis":2}
+        v: float32[2,70,16] = MatMul(x, w)
+        y: float32[2,60,16] = MatMul(p, v)
+        r: float32[2,60,16] = Relu(y)
+        s: float32[2,60,16] = Add(r, q)
+        output out = s
+    """,
+}  # fmt: skip
+OPEN = {"B": 2, "T": 83, "S": 71}
+
+
+def parsed(text):
+    return parse("graph g\n" + "\n".join(line.strip() for line in dedent(text).splitlines() if line.strip()))
+
+
+def given(made, seed=0, sizes=OPEN):
+    rng = np.random.default_rng(seed)
+    shape = {name: [sizes.get(str(size), size) for size in made.type(name).shape] for name in (*made.inputs, *sorted(made.slots))}
+    return {name: rng.standard_normal(extents).astype(np.float32) for name, extents in shape.items()}
+
+
+def job(made, values):
+    return Job(made, {name: values[name] for name in made.inputs}, {name: values[name] for name in made.slots})
+
+
+def check_no_bit_changes(jobs, backend, targets, folder, monkeypatch):
+    """The jobs compute what the operators say, and for every target the bits of the first one."""
+    results = []
+    for number, target in enumerate(targets):
+        monkeypatch.setitem(TARGETS, backend, target)
+        results.append(run(list(jobs.values()), backend, folder / str(number)))
+    for (name, item), plain, *blocked in zip(jobs.items(), *results, strict=True):
+        reference, _ = run_graph(item.graph, item.inputs, item.weights)
+        for key, value in reference.items():
+            assert relative_error(plain[key], value) < 1e-5, (name, key)
+            assert all(np.array_equal(plain[key], other[key]) for other in blocked), (name, key)

@@ -1,0 +1,26 @@
+"""Passes, one or all of them, with the graph verified behind each."""
+
+from importlib import import_module
+
+from webkiln.ir.verify import verify
+from webkiln.ops.table import infer
+from webkiln.passes.pipeline import PASSES
+
+
+def run(name, graph):
+    changed = import_module(f"webkiln.passes.{name}").run(graph)
+    verify(changed, infer)
+    return changed
+
+
+def optimised(graph):
+    """The graph after all passes, which also work on the graphs inside it."""
+    for name in PASSES:
+        module = import_module(f"webkiln.passes.{name}")
+
+        def change(part, run=module.run):
+            return run(part.map_inside(change))
+
+        graph = change(graph)
+        verify(graph, infer)
+    return graph
