@@ -58,7 +58,7 @@ def test_random_graphs(backend, variant, tmp_path):
     ),
 )
 @pytest.mark.parametrize("limit", representative([SHARD_BYTES, 64], 64), ids=["whole", "split"])
-@pytest.mark.sample("64-js-float16", "64-js-eightbit", "64-wasm-int8", "64-webgpu-int8")
+@pytest.mark.sample("split-js-float16", "split-js-eightbit", "split-wasm-int8", "split-webgpu-int8")
 def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path, monkeypatch):
     for module in (harness, webkiln.program):
         monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))
