@@ -150,9 +150,13 @@ class Toolchain:
             if {version, version.partition("+")[0]} & {*locked.split("|")}:  # builds of one version, as of PyTorch with and without CUDA
                 found[name] = locked
             elif name not in self._warned and version != ABSENT:
-                self._warned.add(name)
+                # One line says that another compiler is used, not one for each of its programs.
+                self._warned |= {name, *(compilers.PROGRAMS if name in compilers.PROGRAMS else ())}
                 if not self._installed:
-                    warn(f"{name} is {version} here, {locked} in the lock file; results are kept apart")
+                    differs = f"{name} is {version} here, {locked} in the lock file"
+                    if name in compilers.PROGRAMS:
+                        differs = f"wasm is compiled by {compilers.choose().name} here, {differs}"
+                    warn(f"{differs}; results are kept apart")
         return found
 
     @cached_property
