@@ -81,8 +81,8 @@ def product_reads_ahead(*sizes):
 
 def test_what_caches_hold_comes_by_itself():
     """Nothing is read before its turn for few rows or small constants; from some size on, all of it is."""
-    by_rows = [product_reads_ahead(rows, 384, 384) for rows in range(1, 130, 4)]
-    by_columns = [product_reads_ahead(128, 384, columns) for columns in range(8, 400, 16)]
+    by_rows = [product_reads_ahead(rows, 384, 384) for rows in range(1, 130, 16)]
+    by_columns = [product_reads_ahead(128, 384, columns) for columns in range(8, 400, 48)]
     for found in (by_rows, by_columns):
         assert found == sorted(found)
         assert (found[0], found[-1]) == (False, True)

@@ -1,6 +1,7 @@
 """Which axis takes the lanes, and what is computed together: properties of the schedules of small graphs."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from math import prod
 
@@ -53,9 +54,9 @@ def map_of(rows: int, columns: int) -> Graph:
 
 
 GRAPHS = [
-    *(product_of(*sizes) for sizes in product((1, 5, 9, 54, 300), (3, 31, 256), (1, 3, 62, 512))),
+    *(product_of(*sizes) for sizes in product((1, 9, 300), (3, 256), (1, 3, 62, 512))),
     *(rows_by_rows(*sizes) for sizes in product((1, 20, 300), (3, 64, 300), (1, 30))),
-    *(convolution(*sizes) for sizes in product((3, 9, 20), (1, 12, 16), (1, 3, 72))),
+    *(convolution(*sizes) for sizes in product((3, 9, 20), (1, 16), (3, 72))),
     *(made(*sizes) for made in (row_sums, column_sums, map_of) for sizes in product((1, 50), (1, 5, 64, 300))),
 ]
 
@@ -64,6 +65,11 @@ def all_scheduled(graph: Graph, backend: str) -> Iterator[tuple[NestCall, Schedu
     planned = plan(graph, TARGETS[backend])
     for call, choice in zip(planned.lowered.calls, planned.choices, strict=True):
         yield call, choice.schedule
+
+
+@cache
+def of_all_graphs(backend: str) -> list[tuple[Graph, NestCall, Schedule]]:
+    return [(made, *item) for made in GRAPHS for item in all_scheduled(made, backend)]
 
 
 def scheduled(graph: Graph, backend: str) -> tuple[NestCall, Schedule]:
@@ -79,9 +85,8 @@ def sizes_of(call: NestCall) -> dict[str, int]:
 def test_schedules_are_legal(backend: str) -> None:
     """Each loop is there once, neighbours on the vector axis are read and stored as neighbours (fragments read whole texels along one of two loops), and what is
     promised of sizes holds."""
-    for made in GRAPHS:
-        for call, schedule in all_scheduled(made, backend):
-            check(call, schedule, TARGETS[backend], {*made.inputs})
+    for made, call, schedule in of_all_graphs(backend):
+        check(call, schedule, TARGETS[backend], {*made.inputs})
 
 
 def check(call: NestCall, schedule: Schedule, target: Target, inputs: set[str]) -> None:
@@ -117,7 +122,7 @@ def check(call: NestCall, schedule: Schedule, target: Target, inputs: set[str]) 
 @pytest.mark.parametrize("backend", MACHINES)
 def test_no_schedule_is_expected_to_be_slower_than_one_point_at_a_time(backend: str) -> None:
     """But for what the last vector and the last tile have beyond the ends of their axes."""
-    for call, schedule in (item for made in GRAPHS for item in all_scheduled(made, backend)):
+    for _, call, schedule in of_all_graphs(backend):
         taken, sizes = {schedule.vector: schedule.lanes, schedule.tile: schedule.count}, sizes_of(call)
         beyond = prod(-(-sizes[name] // count) * count / sizes[name] for name, count in taken.items() if name is not None)
         one = Schedule(tuple(loop.axis for loop in call.nest.axes))
@@ -129,7 +134,7 @@ def test_no_schedule_is_expected_to_be_slower_than_one_point_at_a_time(backend: 
 def test_products_leave_few_lanes_idle(backend: str) -> None:
     """A fifth of them at most behind the end of the axis, or none of the backend's shapes leaves fewer."""
     least = min(lanes for lanes, _ in TARGETS[backend].shapes)
-    for size in range(2, 70):
+    for size in range(2, 70, 3):
         call, schedule = scheduled(product_of(9, 31, size), backend)
         assert sizes_of(call)[schedule.vector or ""] == size
         idle = {lanes: 1 - size / (-(-size // lanes) * lanes) for lanes in (schedule.lanes, least)}
@@ -155,16 +160,16 @@ def test_weights_beyond_caches_are_streamed_for_few_rows_alone() -> None:
         _, schedule = scheduled(product_of(rows, 256, columns), "wasm")
         return (schedule.lanes, schedule.count) == streamed
 
-    found = [streams(rows, 512) for rows in range(2, 129, 3)]
+    found = [streams(rows, 512) for rows in range(2, 129, 6)]
     assert found == sorted(found, reverse=True)
     assert found[0]
     assert not found[-1]
-    assert not any(streams(rows, 496) for rows in range(2, 129, 9))
+    assert not any(streams(rows, 496) for rows in range(2, 129, 18))
 
 
 def test_few_points_of_long_reductions_are_shared_by_a_workgroup() -> None:
     """The fewer points and the longer their reductions, the rather; on webgpu alone."""
-    lengths = [scheduled(row_sums(50, columns), "webgpu")[1].group for columns in range(4, 400, 12)]
+    lengths = [scheduled(row_sums(50, columns), "webgpu")[1].group for columns in range(4, 400, 36)]
     points = [scheduled(row_sums(rows, 300), "webgpu")[1].group for rows in (1, 50, 500, 5000, 50_000)]
     group = TARGETS["webgpu"].group
     assert lengths == sorted(lengths)
