@@ -120,3 +120,8 @@ fuzz: setup
 # Mutated model files: what is accepted keeps to the standard, and nothing ends in a traceback, takes long or much memory.
 fuzz-files: setup
 	for format in onnx keras tensorflow tflite caffe chainer torch weight; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done
+
+# Small mistakes in passes/, plan/, weights/ and build/, one at a time, against the tests that matter for each; prints the score. At most an hour.
+.PHONY: mutants
+mutants: setup
+	$(BIN)/python -m tests.mutants --count $(or $(n),60)
