@@ -141,3 +141,8 @@ fuzz: setup ## Compare random graphs on every backend with numpy: [n=2000] [back
 
 fuzz-files: setup ## Read mutated model files: [n=1000].
 	for format in onnx keras tensorflow tflite caffe chainer torch weight; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done
+
+# Small mistakes in passes/, plan/, weights/ and build/, one at a time, against the tests that matter for each; prints the score. At most an hour.
+.PHONY: mutants
+mutants: setup
+	$(BIN)/python -m tests.mutants --count $(or $(n),60)

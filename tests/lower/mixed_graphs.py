@@ -109,9 +109,10 @@ def product(r, x, shape):
 
 
 def norm(r, x, shape):
-    scale, beta, mean = (r.b.slot(shape[-1]) for _ in range(3))
-    variance = r.b.op("Add", r.b.op("Square", r.b.slot(shape[-1])), r.b.scalar(0.5))
-    return r.b.op("BatchNorm", x, scale, beta, mean, variance, axis=len(shape) - 1, epsilon=0.01)
+    axis = r.choice([len(shape) - 1, r.randrange(len(shape))])
+    scale, beta, mean = (r.b.slot(shape[axis]) for _ in range(3))
+    variance = r.b.op("Add", r.b.op("Square", r.b.slot(shape[axis])), r.b.scalar(0.5))
+    return r.b.op("BatchNorm", x, scale, beta, mean, variance, axis=axis, epsilon=0.01)
 
 
 def conv(r, x, shape):

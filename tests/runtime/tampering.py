@@ -85,6 +85,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.perform_step(steps.pop(0) if steps else "right", kind, data)
         if fault == "stale" and "no-cache" not in self.headers.get("Cache-Control", ""):
             return self.reply(kind, data[:-1] + b"?")
+        if fault == "shorter" and "no-cache" not in self.headers.get("Cache-Control", ""):
+            return self.reply(kind, data[:-9])
         if fault == "page":
             return self.reply("text/html", b"<!doctype html><title>not found</title>")
         if fault.startswith("type:"):

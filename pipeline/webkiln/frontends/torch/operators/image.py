@@ -1,6 +1,7 @@
 """Resizing, and reading images at places that are data; the operators of torchvision."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from webkiln.frontends.nodes.call import known
@@ -11,16 +12,19 @@ from webkiln.frontends.onnx.operators.sample import deform_conv as deform_conv_o
 from webkiln.frontends.onnx.operators.sample import grid_sample as grid_sample_of_nodes
 from webkiln.frontends.onnx.operators.sample import roi_align as roi_align_of_nodes
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
+from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import part, reshaped
 
 
 def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = False) -> AtenHandler:
-    """To a size, or by factors, whose own scale is then the one that positions are computed with."""
+    """To a size, or by factors, whose own scale is then the one that positions are computed with. With `align_corners`, antialiasing has the scale
+    between the first and last pixels, and centres of pixels as it has without."""
 
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor("input" if c.has("input") else "self")
         sizes, factors = c["output_size"], scale_factors(c, count)
+        corners = bool(c.get("align_corners", False))
         attrs: dict[str, Any] = {
             "mode": mode,
             "antialias": int(antialias),
@@ -33,19 +37,27 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
                 "coordinate_transformation_mode": "half_pixel" if exact else "asymmetric",
             }
         else:
-            attrs["coordinate_transformation_mode"] = "align_corners" if c.get("align_corners", False) else "half_pixel"
+            attrs["coordinate_transformation_mode"] = "align_corners" if corners and not antialias else "half_pixel"
         call = renamed(c, [x], attrs)
         for d in range(count):
             axis = 2 + d
             factor = factors[d]
             scale = None if factor is None else fraction(factor)
             out = sizes[d] if sizes is not None else x.shape[axis] * scale.numerator // scale.denominator  # type: ignore[union-attr]
-            used = None if c.get("align_corners", False) else scale
+            used = None if corners else scale
+            if corners and antialias and out != x.shape[axis]:
+                used = between_corners(c, x.shape[axis], out)
             if out != x.shape[axis] or used not in (None, 1):
                 x = resized(call, x, axis, out, used)
         return c.op("Identity", x)
 
     return handler
+
+
+def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
+    if is_symbolic(size) or is_symbolic(out) or min(size, out) < 2:
+        raise c.call.unsupported("aligns corners of an axis of 1 or of an open size, with antialiasing", "Leave one of them out")
+    return Fraction(out - 1, size - 1)
 
 
 def scale_factors(c: AtenCall, count: int) -> Sequence[float | None]:

@@ -1,0 +1,128 @@
+"""Remembered digests of files: each part of a stamp that changes has the file read again."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from webkiln import canonical
+from webkiln.build import digests
+from webkiln.build.digests import FileDigests
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"before")
+    return path
+
+
+@pytest.fixture
+def memo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileDigests:
+    """Remembers files of any age."""
+    monkeypatch.setattr(digests, "SETTLED_NS", -(1 << 62))
+    return FileDigests(tmp_path / "state" / "digests.json")
+
+
+def wait_for_a_tick(path: Path) -> None:
+    """Until the clock of the file system shows another time than a file's last change."""
+    while time.time_ns() - os.stat(path).st_ctime_ns < 40_000_000:
+        time.sleep(0.01)
+
+
+def in_place(path: Path) -> None:
+    """As many bytes, and the time of the last change set back, as rsync -t, tar and restored backups do."""
+    stat = os.stat(path)
+    path.write_bytes(b"after!")
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert (os.stat(path).st_size, os.stat(path).st_mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+    assert os.stat(path).st_ctime_ns != stat.st_ctime_ns
+
+
+def replaced(path: Path) -> None:
+    stat = os.stat(path)
+    other = path.with_name("other")
+    other.write_bytes(b"after!")
+    os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    other.replace(path)
+
+
+def longer(path: Path) -> None:
+    stat = os.stat(path)
+    path.write_bytes(b"after, and longer")
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def later(path: Path) -> None:
+    path.write_bytes(b"after!")
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["same process", "next process"])
+@pytest.mark.parametrize("change", [in_place, replaced, longer, later])
+def test_a_changed_file_is_read_again(change: Callable[[Path], None], again: bool, file: Path, memo: FileDigests, tmp_path: Path) -> None:
+    before = memo.digest(file)
+    assert before == canonical.file_digest(file)
+    wait_for_a_tick(file)
+    memo.save()
+    change(file)
+    asked = FileDigests(tmp_path / "state" / "digests.json") if again else memo
+    assert asked.known(file, before) is None
+    assert asked.digest(file) == canonical.file_digest(file) != before
+
+
+@pytest.mark.parametrize("field", range(4), ids=["inode", "size", "mtime", "ctime"])
+def test_every_field_of_a_stamp_counts(field: int, file: Path, memo: FileDigests) -> None:
+    right = memo.digest(file)
+    row = memo._rows[os.fspath(file)]
+    assert len(row) == 5
+    row[4] = "remembered"
+    assert memo.digest(file) == "remembered"
+    assert memo.known(file, "remembered") is not None
+    assert memo.known(file, right) is None
+    row[field] += 1
+    assert memo.known(file, "remembered") is None
+    assert memo.digest(file) == right
+
+
+def test_a_fresh_file_is_not_remembered(file: Path, tmp_path: Path) -> None:
+    """Two changes within a tick of the clock leave equal stamps."""
+    memo = FileDigests(tmp_path / "digests.json")
+    digest = memo.digest(file)
+    assert memo.known(file, digest) is None
+    assert not memo._rows
+
+
+@pytest.mark.parametrize("older", ["mtime", "both"])
+def test_a_file_whose_last_change_is_recent_by_either_time_is_fresh(older: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memo = FileDigests(file.with_name("digests.json"))
+    os.utime(file, (1e9, 1e9))
+    if older == "both":
+        now = time.time_ns()
+        monkeypatch.setattr(digests.time, "time_ns", lambda: now + 3_000_000_000)
+    memo.digest(file)
+    assert bool(memo._rows) == (older == "both")
+
+
+def test_what_is_remembered_outlives_the_process(file: Path, memo: FileDigests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = memo.digest(file)
+    memo.save()
+    other = FileDigests(tmp_path / "state" / "digests.json")
+    monkeypatch.setattr(canonical, "file_digest", lambda path: pytest.fail("read again"))
+    assert other.digest(file) == digest
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"rows":{}}', '{"files":3}', '{"files":{"a":'])
+def test_a_damaged_memory_is_forgotten(damage: str, file: Path, tmp_path: Path, memo: FileDigests) -> None:
+    path = tmp_path / "digests.json"
+    path.write_text(damage)
+    again = FileDigests(path)
+    assert again.digest(file) == canonical.file_digest(file)
+    again.save()
+    assert list(FileDigests(path)._rows) == [os.fspath(file)]
+
+
+def test_a_missing_file_is_an_error(memo: FileDigests, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        memo.digest(tmp_path / "none")

@@ -1,0 +1,225 @@
+"""Each option of a command changes what the command does: what it builds, which code it runs, what it says."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from webkiln import canonical, cli
+from webkiln.build.engine import Engine
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.recipe import PathSource, Recipe
+
+Call = Callable[..., str]
+W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+
+
+def write_model(path: Path) -> Path:
+    """y = relu(x @ w) * factor, of an open number of rows."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], "first"),
+        helper.make_node("Relu", ["a"], ["b"], "second"),
+        helper.make_node("Mul", ["b", "factor"], ["y"], "third"),
+    ]
+    given = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4]),
+        helper.make_tensor_value_info("factor", TensorProto.FLOAT, []),
+    ]
+    results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3])]
+    graph = helper.make_graph(nodes, "graph", given, results, [numpy_helper.from_array(W, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
+
+
+@pytest.fixture
+def call(tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Runs a command in an empty folder; gives what it prints, and expects it to end with a code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WEBKILN_CACHE", str(cache))
+
+    def run(*arguments: str | Path, code: int = 0) -> str:
+        got = cli.main(list(map(str, arguments)))
+        printed = capfd.readouterr()
+        assert got == code, printed
+        return printed.out + printed.err
+
+    return run
+
+
+@pytest.fixture
+def build(call: Call, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    model = write_model(tmp_path / "model.onnx")
+
+    def run(*options: str | Path, folder: str = "dist/model", backend: str = "js") -> dict[str, Any]:
+        sizes = [] if any(str(option).startswith(("--dim", "--input-shape")) for option in options) else ["--dim", "N=2"]
+        call("build", model, "--backend", backend, *sizes, *options)
+        return dict(canonical.read(tmp_path / folder / "manifest.json"))
+
+    return run
+
+
+def shapes(manifest: dict[str, Any], what: str = "inputs") -> dict[str, list[Any]]:
+    return {item["name"]: item["shape"] for item in manifest[what]}
+
+
+def test_what_is_built(build: Any, tmp_path: Path) -> None:
+    plain = build()
+    assert (plain["name"], plain["encoding"], list(plain["backends"])) == ("model", "float32", ["js"])
+    assert shapes(plain) == {"x": [2, 4], "factor": []}
+    other = build("--name", "other", "--dim", "N=5", "--value", "factor=2.5", folder="dist/other")
+    assert (other["name"], shapes(other)) == ("other", {"x": [5, 4]})
+    there = build("--output", "here/there", "--input-shape", "x=T,4", "--to-layer", "second", folder="here/there", backend="js,webgl")
+    assert (list(there["backends"]), list(shapes(there, "outputs"))) == (["js", "webgl"], ["b"])
+    assert shapes(there)["x"] not in ([2, 4], [5, 4])
+    assert "T" in json.dumps(shapes(there)["x"])
+    assert set(shapes(build("--from-layer", "first", "--from-layer", "factor"))) == {"a", "factor"}
+
+
+def test_encodings_have_a_folder_each(build: Any, tmp_path: Path) -> None:
+    assert build("--encoding", "float32,float16")["encoding"] == "float32"
+    assert canonical.read(tmp_path / "dist/model-float16/manifest.json")["encoding"] == "float16"
+    sizes = [sum(path.stat().st_size for path in (tmp_path / name).glob("weights-*.bin")) for name in ("dist/model", "dist/model-float16")]
+    assert sizes == [48, 24]
+
+
+def test_the_precision_of_a_backend(build: Any) -> None:
+    assert "precision" not in build(backend="webgpu")["backends"]["webgpu"]
+    assert build("--precision", "float16", backend="webgpu")["backends"]["webgpu"]["precision"] == "float16"
+
+
+def test_how_a_bundle_is_written(build: Any, call: Call, tmp_path: Path) -> None:
+    build("--depfile", "files.txt")
+    assert str(tmp_path / "model.onnx") in (tmp_path / "files.txt").read_text().splitlines()
+    plain = {path.name for path in (tmp_path / "dist/model").iterdir()}
+    assert "js.js" in plain
+    build("--hashed", "--output", "hashed", folder="hashed")
+    hashed = {path.name for path in (tmp_path / "hashed").iterdir()}
+    assert "js.js" not in hashed
+    assert any(name.startswith(("js-", "js.")) for name in hashed - plain)
+    call(
+        "build",
+        "model.onnx",
+        "--backend",
+        "js",
+        "--dim",
+        "N=2",
+        "--format",
+        "npm",
+        "--package",
+        "@me/net@1.2.3",
+        "--license",
+        "MIT",
+        "-o",
+        "package",
+    )
+    package = json.loads((tmp_path / "package" / "package.json").read_text())
+    assert (package["name"], package["version"], package["license"]) == ("@me/net", "1.2.3", "MIT")
+
+
+def test_files_of_others_are_overwritten_by_force_alone(call: Call, tmp_path: Path) -> None:
+    write_model(tmp_path / "model.onnx")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "js.js").write_text("mine")
+    assert "js.js" in call("build", "model.onnx", "--backend", "js", "--dim", "N=2", "-o", "out", code=2)
+    assert (tmp_path / "out" / "js.js").read_text() == "mine"
+    call("build", "model.onnx", "--backend", "js", "--dim", "N=2", "-o", "out", "--force")
+    assert (tmp_path / "out" / "js.js").read_text() != "mine"
+
+
+@pytest.fixture(scope="module")
+def layered(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with its layers, of wasm and js."""
+    folder = tmp_path_factory.mktemp("layered")
+    recipe = Recipe("model", PathSource(write_model(folder / "model.onnx")), dims={"N": 2})
+    with Engine(folder / ".webkiln", cache=cache) as engine:
+        action = ModelGraph(recipe, engine.share).bundle(Selection(("wasm", "js"), layers=True))
+        engine.publish(action, "bundle/", folder / "bundle")
+    return folder / "bundle"
+
+
+@pytest.fixture
+def one_variant(layered: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """A copy whose other variants are no code, so that what runs them fails."""
+
+    def made(name: str) -> Path:
+        bundle = Path(shutil.copytree(layered, tmp_path / f"only-{name}"))
+        for path in bundle.glob("*.wasm"):
+            if path.stem != name:
+                path.write_bytes(b"no code")
+        return bundle
+
+    return made
+
+
+@pytest.mark.parametrize("variant", ["simd", "relaxed"])
+@pytest.mark.parametrize("command", ["run", "diff", "profile"])
+def test_the_variant_is_the_one_that_runs(command: str, variant: str, call: Call, one_variant: Any, tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32), factor=np.float32(1))
+    files = {
+        "run": ["--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"],
+        "diff": ["--against", "js"],
+        "profile": ["--runs", "1"],
+    }
+    bundle = one_variant(variant)
+    other = "relaxed" if variant == "simd" else "simd"
+    call(command, bundle, "--backend", "wasm", *files[command], "--variant", variant)
+    assert other in call(command, bundle, "--backend", "wasm", *files[command], "--variant", other, code=2)
+
+
+def test_the_backend_that_is_compared(call: Call, layered: Path) -> None:
+    assert "js against wasm in node" in call("diff", layered, "--backend", "js", "--against", "wasm")
+    assert "wasm against js in node" in call("diff", layered, "--backend", "wasm", "--against", "js")
+    assert "wasm against js in node" in call("diff", layered, "--against", "js")
+
+
+def test_the_bound_of_a_comparison(call: Call, layered: Path) -> None:
+    """js and wasm add in another order, so that they differ in the last bits."""
+    call("diff", layered, "--against", "js", "--bound", "1e-4")
+    failed = call("diff", layered, "--against", "js", "--bound", "1e-30", code=2)
+    assert "bound 1e-30" in failed
+
+
+@pytest.mark.parametrize("command", ["run", "diff", "profile"])
+def test_the_time_that_a_run_may_take(command: str, call: Call, layered: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32), factor=np.float32(1))
+    files = {
+        "run": ["--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"],
+        "diff": ["--against", "js"],
+        "profile": ["--runs", "1"],
+    }
+    assert "0.001" in call(
+        command, layered, "--backend", "js" if command != "diff" else "wasm", *files[command], "--timeout", "0.001", code=2
+    )
+
+
+def test_how_often_and_with_what_a_profile_runs(call: Call, layered: Path, tmp_path: Path) -> None:
+    few, many = (call("profile", layered, "--backend", "js", "--runs", str(runs)) for runs in (1, 7))
+    assert ("7 runs" in many, "7 runs" in few) == (True, False)
+    np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32))
+    assert "factor" in call("profile", layered, "--backend", "js", "--inputs", tmp_path / "in.npz", code=2)
+    call("profile", layered, "--backend", "js", "--runs", "1", "--trace", tmp_path / "t.json", "--html", tmp_path / "t.html")
+    assert json.loads((tmp_path / "t.json").read_text())
+    assert "<html" in (tmp_path / "t.html").read_text().lower()
+
+
+def test_what_is_explained(call: Call, layered: Path) -> None:
+    both, one = call("explain", layered), call("explain", layered, "--backend", "js")
+    assert "bundle, wasm" in both
+    assert "bundle, js" in both
+    assert "bundle, wasm" not in one
+    assert "bundle, js" in one
+    assert "candidates" not in one
+    assert "js: candidates" in call("explain", layered, "--backend", "js", "--candidates")
+
+
+def test_the_backends_that_can_be_compiled(call: Call) -> None:
+    listed = call("tools", "--backends")
+    assert "version" not in listed
+    assert {"js", "webgl", "webgpu"} <= set(listed.splitlines()[-1].split(","))
+    assert "version" in call("tools")

@@ -1,0 +1,103 @@
+"""Weights as a browser decodes them, cut into pieces of a few rows, in every encoding and at every place of their output channels."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import Job, run
+from webkiln.ir.text import parse
+from webkiln.weights import shards
+from webkiln.weights.encoding import ENCODINGS, eightbit_magnitudes
+from webkiln.weights.shards import pieces, stored
+
+GRAPH = """
+graph g
+input x: float32[3,40]
+input image: float32[1,20,1,2]
+input numbers: int32[5]
+slot rows: float32[64,40]
+slot columns: float32[40,50]
+slot kernel: float32[60,20,1,1]
+slot table: float32[30,12]
+slot vector: float32[50]
+a: float32[3,64] = MatMul(x, rows) {"transpose_b":true}
+b: float32[3,50] = MatMul(x, columns)
+c: float32[3,50] = Add(b, vector)
+d: float32[1,60,1,2] = Conv(image, kernel) {"dilation":[1,1],"groups":1,"out_dims":[0,1,2,3],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[0,1,2,3],"x_dims":[0,1,2,3]}
+e: float32[5,12] = Gather(table, numbers) {"axis":0}
+output a = a
+output c = c
+output d = d
+output e = e
+"""
+AXES = {"rows": 0, "columns": 1, "kernel": 0, "table": 1}
+"""Where the output channels of a weight are."""
+PIECE = 2000
+
+
+def decoded(values: np.ndarray, encoding: str, axis: int) -> np.ndarray:
+    """What is left of a weight, by the definitions of docs/formats.md."""
+    if encoding == "float16":
+        return values.astype(np.float16).astype(np.float32)
+    if encoding == "int8":
+        largest = np.max(np.abs(values), axis=tuple(d for d in range(values.ndim) if d != axis), keepdims=True)
+        scale = (largest / 127).astype(np.float32)
+        return np.rint(values / scale) * scale
+    if encoding == "eightbit":
+        largest = np.max(np.abs(values))
+        magnitudes = eightbit_magnitudes()
+        nearest = magnitudes[np.argmin(np.abs(np.abs(values)[..., None] / largest - magnitudes), axis=-1)]
+        return np.sign(values) * nearest * largest
+    return values
+
+
+def weights_of_many_sizes() -> dict[str, np.ndarray]:
+    """Channels of the same weight differ by a factor of up to 1000, so that the scale of one is wrong for all others."""
+    rng = np.random.default_rng(5)
+    made = {}
+    for name, shape in (("rows", (64, 40)), ("columns", (40, 50)), ("kernel", (60, 20, 1, 1)), ("table", (30, 12))):
+        axis = AXES[name]
+        sizes = (10.0 ** rng.uniform(-1.5, 1.5, shape[axis])).reshape([-1 if d == axis else 1 for d in range(len(shape))])
+        made[name] = (rng.uniform(-1, 1, shape) * sizes).astype(np.float32)
+    made["vector"] = rng.uniform(-1, 1, 50).astype(np.float32) * 100003
+    return made
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_pieces_of_weights(encoding: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shards.pieces.__defaults__ == (shards.SHARD_BYTES,)
+    monkeypatch.setattr(shards.pieces, "__defaults__", (PIECE,))
+    graph = parse(GRAPH.lstrip())
+    layout = pieces(stored(graph), encoding)
+    assert {piece.weight.name for piece in layout if piece.start} >= {"rows", "columns", "kernel"}
+    made = weights_of_many_sizes()
+    rng = np.random.default_rng(6)
+    x, image = rng.uniform(-1, 1, (3, 40)).astype(np.float32), rng.uniform(-1, 1, (1, 20, 1, 2)).astype(np.float32)
+    numbers = np.array([29, 0, 17, 5, 17], np.int32)
+    (found,) = run([Job(graph, {"x": x, "image": image, "numbers": numbers}, made, encoding)], backend, tmp_path)
+    left = {name: decoded(made[name], encoding, axis).astype(np.float64) for name, axis in AXES.items()}
+    wanted = {
+        "a": x @ left["rows"].T,
+        "c": x @ left["columns"] + made["vector"],
+        "d": np.einsum("oi,nihw->nohw", left["kernel"][:, :, 0, 0], image),
+        "e": left["table"][numbers],
+    }
+    limits = {
+        "a": np.abs(x) @ np.abs(left["rows"].T),
+        "c": np.abs(x) @ np.abs(left["columns"]) + np.abs(made["vector"]),
+        "d": np.einsum("oi,nihw->nohw", np.abs(left["kernel"][:, :, 0, 0]), np.abs(image)),
+        "e": np.abs(left["table"][numbers]),
+    }
+    for name, value in wanted.items():
+        assert np.isfinite(found[name]).all(), name
+        assert np.all(np.abs(found[name] - value) <= 2e-6 * limits[name]), name
+
+
+def test_a_vector_beyond_what_float16_holds(tmp_path: Path) -> None:
+    """Vectors stay as they are: 100000 is infinite as float16, and 2049 would be 2048."""
+    graph = parse("graph g\ninput x: float32[2,3]\nslot b: float32[3]\ny: float32[2,3] = Add(x, b)\noutput y = y\n")
+    job = Job(graph, {"x": np.zeros((2, 3), np.float32)}, {"b": np.array([100000, 2049, 1e-9], np.float32)}, "float16")
+    (found,) = run([job], "js", tmp_path)
+    np.testing.assert_array_equal(found["y"], np.array([[100000, 2049, 1e-9]] * 2, np.float32))
