@@ -11,7 +11,7 @@ BROWSERS := chromium:chromium chromedriver:chromium-driver firefox-esr:firefox-e
 CHECKERS := glslangValidator:glslang-tools nginx:nginx-light
 
 .PHONY: help build verify report models test check docs setup tools browsers formats conformance conformance-keras families web fuzz \
-	fuzz-files soak bench bench-others
+	fuzz-files soak mutants bench bench-others
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
@@ -142,7 +142,5 @@ fuzz: setup ## Compare random graphs on every backend with numpy: [n=2000] [back
 fuzz-files: setup ## Read mutated model files: [n=1000].
 	for format in onnx keras tensorflow tflite caffe chainer torch weight; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done
 
-# Small mistakes in passes/, plan/, weights/ and build/, one at a time, against the tests that matter for each; prints the score. At most an hour.
-.PHONY: mutants
-mutants: setup
+mutants: setup ## Plant small defects in passes, plans, weights and builds, and count those that tests find: [n=60]. At most an hour.
 	$(BIN)/python -m tests.mutants --count $(or $(n),60)
