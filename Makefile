@@ -142,5 +142,8 @@ fuzz: setup ## Compare random graphs on every backend with numpy: [n=2000] [back
 fuzz-files: setup ## Read mutated model files: [n=1000].
 	for format in onnx keras tensorflow tflite caffe chainer torch weight; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done
 
-mutants: setup ## Plant small defects in passes, plans, weights and builds, and count those that tests find: [n=60]. At most an hour.
-	$(BIN)/python -m tests.mutants --count $(or $(n),60)
+mutants: setup .venv/mutants/cosmic_ray ## Plant small defects in passes, plans, weights and builds, and count those that tests find: [n=60]. At most an hour.
+	PYTHONPATH=.venv/mutants $(BIN)/python -m tests.mutants --count $(or $(n),60)
+
+.venv/mutants/cosmic_ray:
+	$(BIN)/pip $(PIP) --target .venv/mutants --constraint requirements.lock cosmic-ray==8.7.0
