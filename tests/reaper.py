@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 VARIABLE = "WEBKILN_TESTS"
-POLL_SECONDS = 0.5
+POLL_SECONDS = 1.0
 ROOT = Path(__file__).resolve().parents[1]
 
 
