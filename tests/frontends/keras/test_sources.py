@@ -21,10 +21,10 @@ from webkiln.frontends.keras.load import load_model
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.reader import parse_model
 
+pytestmark = pytest.mark.probes
+
 PLUGIN = """
 import keras
-
-pytestmark = pytest.mark.probes
 
 @keras.saving.register_keras_serializable(package="tests")
 class Triple(keras.layers.Layer):
