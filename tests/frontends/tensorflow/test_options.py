@@ -1,0 +1,163 @@
+"""Every attribute of TensorFlow's raw operators with every value, at sizes that differ in each axis, against TensorFlow; a graph for each family."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+from tests.frontends.corpus import Sample, interpreted
+from tests.frontends.tensorflow.graphs import weights
+from webkiln.frontends.tensorflow.converter import TensorFlowConverter
+from webkiln.frontends.tensorflow.load import read_model
+
+Calls = Callable[[tf.Tensor], Iterator[tf.Tensor]]
+raw = tf.raw_ops
+IMAGE = (2, 7, 8, 4)
+
+
+def paddings(high: int, wide: int) -> Iterator[tuple[str, list[int]]]:
+    yield "SAME", []
+    yield "VALID", []
+    yield "EXPLICIT", [0, 0, high, 1, 0, wide, 0, 0]
+
+
+def windows(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    for (kind, explicit), stride, gaps in product(paddings(2, 3), ((1, 1), (2, 2), (3, 3)), ((1, 1), (1, 2))):
+        if max(stride) > 1 and max(gaps) > 1:
+            continue
+        attrs = {"strides": [1, *stride, 1], "padding": kind, "explicit_paddings": explicit, "dilations": [1, *gaps, 1]}
+        for inner in (4, 2, 1):
+            yield raw.Conv2D(input=x, filter=weights(3, 2, inner, 4), **attrs)
+        for multiplier in (1, 2):
+            yield raw.DepthwiseConv2dNative(input=x, filter=weights(3, 2, 4, multiplier), **attrs)
+    for (kind, explicit), stride in product(paddings(1, 1), ((1, 1), (2, 3), (3, 1))):
+        attrs = {"ksize": [1, 3, 2, 1], "strides": [1, *stride, 1], "padding": kind}
+        yield raw.MaxPool(input=x, explicit_paddings=explicit, **attrs)
+        if kind != "EXPLICIT":
+            yield raw.AvgPool(value=x, **attrs)
+            yield raw.Conv2DBackpropInput(
+                input_sizes=[2, *((7 * stride[0], 8 * stride[1]) if kind == "SAME" else (6 * stride[0] + 3, 7 * stride[1] + 2)), 5],
+                filter=weights(3, 2, 5, 4), out_backprop=x, strides=[1, *stride, 1], padding=kind,
+            )  # fmt: skip
+            yield raw.Dilation2D(input=x, filter=weights(3, 2, 4), strides=[1, *stride, 1], rates=[1, 1, 1, 1], padding=kind)
+            yield raw.ExtractImagePatches(images=x, ksizes=[1, 3, 2, 1], strides=[1, *stride, 1], rates=[1, 1, 1, 1], padding=kind)
+
+
+def reductions(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    for op, axes, keep in product(("Sum", "Mean", "Max", "Min", "Prod"), ([0], [1, 2], [-1], [0, -2]), (False, True)):
+        yield getattr(raw, op)(input=x, axis=axes, keep_dims=keep)
+    for op, keep in product(("All", "Any"), (False, True)):
+        yield getattr(raw, op)(input=x > 0, axis=[1], keep_dims=keep)
+    for axis in (0, 1, 2, -1):
+        for dtype in (tf.int32, tf.int64):
+            yield raw.ArgMax(input=x, dimension=axis, output_type=dtype)
+            yield raw.ArgMin(input=x, dimension=axis, output_type=dtype)
+        for exclusive, reverse in product((False, True), (False, True)):
+            yield raw.Cumsum(x=x, axis=axis, exclusive=exclusive, reverse=reverse)
+            yield raw.Cumprod(x=x, axis=axis, exclusive=exclusive, reverse=reverse)
+    for ordered in (False, True):
+        yield from raw.TopKV2(input=x, k=3, sorted=ordered) if ordered else ()
+
+
+def norms(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    for epsilon in (1e-4, 0.3):
+        yield raw.FusedBatchNormV3(
+            x=x, scale=weights(4), offset=weights(4) + 1, mean=weights(4) * 2, variance=tf.abs(weights(4)) + 0.2, epsilon=epsilon, is_training=False
+        )[0]  # fmt: skip
+    for radius, bias, alpha, beta in ((1, 1.0, 0.5, 0.75), (2, 2.0, 0.1, 0.5), (5, 1.0, 1e-2, 1.5)):
+        yield raw.LRN(input=x, depth_radius=radius, bias=bias, alpha=alpha, beta=beta)
+    for alpha in (0.1, 0.5, 1.5):
+        yield raw.LeakyRelu(features=x, alpha=alpha)
+
+
+def moved(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    for axis in (0, 1, 2, 3, -1, -2):
+        yield raw.ConcatV2(values=[x, x * 2], axis=axis)
+        yield raw.Pack(values=[x, x * 2], axis=axis)
+        yield from raw.Unpack(value=x, num=IMAGE[axis], axis=axis)
+        yield raw.GatherV2(params=x, indices=[1, 0], axis=axis)
+        yield raw.ReverseV2(tensor=x, axis=[axis])
+        yield raw.OneHot(indices=[[0, 2, -1]], depth=3, on_value=2.0, off_value=-1.0, axis=axis) * tf.reduce_sum(x) if abs(axis) < 2 else x
+        if IMAGE[axis] % 2 == 0:
+            yield from raw.Split(axis=axis, value=x, num_split=2)
+        yield raw.ExpandDims(input=x, axis=axis)
+    for batch, axis in ((1, 1), (1, 2), (0, 1)):
+        indices = [[1, 0], [0, 3]] if batch else [[1, 0]]
+        yield raw.GatherV2(params=x, indices=indices, axis=axis, batch_dims=batch)
+    for mode in ("REFLECT", "SYMMETRIC"):
+        yield raw.MirrorPad(input=x, paddings=[[0, 0], [2, 1], [0, 3], [1, 0]], mode=mode)
+    yield raw.Pad(input=x, paddings=[[0, 0], [2, 1], [0, 3], [1, 0]])
+    yield raw.PadV2(input=x, paddings=[[0, 1], [0, 1], [2, 3], [1, 0]], constant_values=-1.5)
+    for begin, end, shrink in product((0, 1, 6), (0, 2, 5), (0, 1, 8)):
+        yield raw.StridedSlice(
+            input=x, begin=[1, 2, 1, 3], end=[2, 6, 7, 4], strides=[1, 2, 3, 1], begin_mask=begin, end_mask=end, shrink_axis_mask=shrink
+        )
+    yield raw.StridedSlice(input=x, begin=[0, 1], end=[0, 3], strides=[1, 2], ellipsis_mask=1)
+    yield raw.StridedSlice(input=x, begin=[0, 0, 1], end=[0, 2, 3], strides=[1, 1, 1], new_axis_mask=1)
+    yield raw.ReverseSequence(input=x, seq_lengths=[2, 4], seq_dim=1, batch_dim=0)
+    yield raw.ReverseSequence(input=x, seq_lengths=[2, 1, 0, 1, 2, 1, 2], seq_dim=0, batch_dim=1)
+    for dims in ([], [0], [2], [0, 2]):
+        yield raw.Squeeze(input=x[:1, :3, :1], axis=dims)
+    for block in (2,):
+        yield raw.DepthToSpace(input=x, block_size=block)
+        yield raw.SpaceToDepth(input=x[:, :6], block_size=block)
+
+
+def products(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    rows = x[0, :, :, 0]
+    for a, b in product((False, True), (False, True)):
+        left, right = tf.transpose(rows) if a else rows, weights(5, 8) if b else weights(8, 5)
+        yield raw.MatMul(a=left, b=right, transpose_a=a, transpose_b=b)
+        many = x[..., 0] * 1.0
+        batches = tf.stack([right, right * 2])
+        yield raw.BatchMatMulV2(x=tf.linalg.matrix_transpose(many) if a else many, y=batches, adj_x=a, adj_y=b)
+
+
+def resized(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    ways = ((False, False), (True, False), (False, True))
+    for (corners, centres), size in product(ways, ([14, 3], [5, 20], [7, 8], [1, 1])):
+        for op in ("ResizeBilinear", "ResizeNearestNeighbor", *(["ResizeBicubic"] if centres else [])):
+            yield getattr(raw, op)(images=x, size=size, align_corners=corners, half_pixel_centers=centres)
+    for method, outside in product(("bilinear", "nearest"), (0.0, -2.0)):
+        boxes = [[0.1, 0.2, 0.8, 0.9], [0.5, -0.3, 1.4, 0.6]]
+        yield raw.CropAndResize(image=x, boxes=boxes, box_ind=[1, 0], crop_size=[3, 4], method=method, extrapolation_value=outside)
+
+
+def numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    whole = tf.cast(x * 9, tf.int32)
+    divisors = tf.constant([3, -2, 5, -7])
+    for op in ("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod", "Maximum", "Minimum", "Sub", "SquaredDifference"):
+        yield getattr(raw, op)(x=whole, y=divisors)
+    for dtype in (tf.int32, tf.int64, tf.float16, tf.bool, tf.float64, tf.int8):
+        yield raw.Cast(x=x * 3, DstT=dtype)
+    for tolerance in (1e-5, 0.5):
+        yield raw.ApproximateEqual(x=x, y=x + 0.2, tolerance=tolerance)
+    yield raw.Bucketize(input=x, boundaries=[-0.5, 0.0, 0.7])
+    yield raw.ClipByValue(t=x, clip_value_min=-0.3, clip_value_max=0.6)
+    for bits, narrow in product((4, 8), (False, True)):
+        yield raw.FakeQuantWithMinMaxArgs(inputs=x, min=-1.1, max=0.7, num_bits=bits, narrow_range=narrow)
+
+
+FAMILIES = (windows, reductions, norms, moved, products, resized, numbers)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_attributes(family: Calls, tmp_path: Path) -> None:
+    def function(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {f"y{number:03}": tf.identity(value) for number, value in enumerate(family(x))}
+
+    concrete = tf.function(function, input_signature=[tf.TensorSpec(IMAGE, tf.float32, name="x")]).get_concrete_function()
+    x = np.random.default_rng(3).standard_normal(IMAGE).astype(np.float32)
+    wanted = [value.numpy() for _, value in sorted(concrete(x=tf.constant(x)).items())]
+    path = tmp_path / "graph.pb"
+    path.write_bytes(convert_variables_to_constants_v2(concrete).graph.as_graph_def().SerializeToString())
+    spec, blobs = read_model(path, None)
+    graph = TensorFlowConverter().convert(spec, blobs)
+    assert len(graph.outputs) == len(wanted) >= 5
+    (name,) = graph.inputs
+    with np.errstate(all="ignore"):
+        assert interpreted(Sample(family.__name__, graph, {name: x}, dict(zip(graph.outputs, wanted, strict=True)))) is None
