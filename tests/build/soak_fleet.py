@@ -7,6 +7,7 @@ A step is its stage, its parameters and the bytes of its inputs. Two toys may ne
 was done again if it ran more often than there are toys that need it.
 """
 
+import itertools
 import random
 import shutil
 import signal
@@ -60,7 +61,7 @@ class Machines:
         self.port = free_port()
         self.address = f"tcp://127.0.0.1:{self.port}"
         self.workers: dict[FleetWorker, bool] = {}
-        self.free = [folder / f"cache-of-{number}" for number in range(200)]
+        self.numbers = itertools.count()
         self.scheduling = ExitStack()
         self.schedule()
 
@@ -79,7 +80,9 @@ class Machines:
 
     def add(self, *, fitting: bool = True) -> FleetWorker:
         tree = self.good if fitting else self.other
-        worker = started_worker(self.address, Tree(tree.root, self.free.pop(), ""), str(self.shared), processors=1)
+        worker = started_worker(
+            self.address, Tree(tree.root, self.folder / f"cache-of-{next(self.numbers)}", ""), str(self.shared), processors=1
+        )
         self.workers[worker] = fitting
         return worker
 
