@@ -13,6 +13,7 @@ import numpy as np
 from tests.backends import shaders
 from tests.backends.modules import build
 from webkiln.backends import frame, pages
+from webkiln.backends.compare import relative_error
 from webkiln.backends.server import ISOLATED
 from webkiln.backends.table import TARGETS
 from webkiln.codegen import glsl
@@ -207,3 +208,11 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {}, "written": {}, "late": [],
     }  # fmt: skip
+
+
+def disagreement(outputs: Mapping[str, Array], reference: Mapping[str, Array], tolerance: float) -> str | dict[str, float]:
+    """How what was computed differs; nothing where it does not."""
+    if {name: value.dtype for name, value in outputs.items()} != {name: value.dtype for name, value in reference.items()}:
+        return f"outputs {outputs.keys()} instead of {reference.keys()}, or of other types"
+    errors = {name: relative_error(outputs[name], value) for name, value in reference.items()}
+    return {name: found for name, found in errors.items() if not found <= tolerance}

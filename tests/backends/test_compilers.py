@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.harness import expected, node_job, run
-from tests.backends.test_operators import disagreement
+from tests.backends.harness import disagreement, expected, node_job, run
 from tests.build.tree import REPOSITORY
 from webkiln.backends import compilers, toolchain
 from webkiln.backends.compilers import COMPILERS, OLDEST, Compiler, choose, usable

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.backends.harness import expected, node_job, run
+from tests.backends.harness import disagreement, expected, node_job, run
 from tests.parts import representative
 from tests.shared_files import made_once
-from webkiln.backends.compare import relative_error
 from webkiln.ir.types import Array
 from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS
@@ -103,11 +102,3 @@ def test_an_operator_agrees_with_its_reference(leg: tuple[Leg, Mapping[str, Arra
     assert outputs.keys() == set(range(len(rows)))
     found = {f"{number}: {item}": disagreement(outputs[number], item.reference, item.case.tolerance) for number, item in enumerate(rows)}
     assert not {row: wrong for row, wrong in found.items() if wrong}
-
-
-def disagreement(outputs: Mapping[str, Array], reference: Mapping[str, Array], tolerance: float) -> str | dict[str, float]:
-    """How what was computed differs; nothing where it does not."""
-    if {name: value.dtype for name, value in outputs.items()} != {name: value.dtype for name, value in reference.items()}:
-        return f"outputs {outputs.keys()} instead of {reference.keys()}, or of other types"
-    errors = {name: relative_error(outputs[name], value) for name, value in reference.items()}
-    return {name: found for name, found in errors.items() if not found <= tolerance}

@@ -10,7 +10,7 @@ import pytest
 from tests.commands.blocked import without
 from tests.commands.conftest import Command
 from tests.frontends.onnx.models import classifier
-from webkiln import installing
+from webkiln.build import installing
 
 PIP = """import pathlib, sys
 

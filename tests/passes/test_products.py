@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from tests.fuzz.graphs import values_for
 from tests.passes.graphs import evaluate_graph
 from tests.passes.product_graphs import graph, graphs
-from tests.passes.test_passes import run
+from tests.passes.running import run
 from webkiln.ir.text import parse, print_graph
 from webkiln.passes.pipeline import PASSES
 

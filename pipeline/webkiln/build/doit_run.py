@@ -77,7 +77,7 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
             if self.asked["trace"]:
                 session.engine.timeline.write(Path(self.asked["trace"]))
         if status and "engine" in session.__dict__ and session.engine.missing:
-            from webkiln.installing import install_and_restart
+            from webkiln.build.installing import install_and_restart
 
             install_and_restart(session.engine.missing, session.engine.close)
         return status
@@ -126,7 +126,7 @@ def guarded(work: Callable[[], Any]) -> int:
         return int(work() or 0)
     except UserError as error:
         if isinstance(error, MissingPackageError):
-            from webkiln.installing import install_and_restart
+            from webkiln.build.installing import install_and_restart
 
             install_and_restart([error.module])
         return fail(str(error))

@@ -145,18 +145,16 @@ class Toolchain:
     def actual(self, names: Iterable[str]) -> dict[str, str]:
         """What this machine has. A missing program is a ToolError; a missing Python package is `absent`."""
         found = {name: self._version(name) for name in names}
+        differing: list[str] = []
         for name, version in found.items():
             locked = self._locks.get(name, UNLOCKED)
             if {version, version.partition("+")[0]} & {*locked.split("|")}:  # builds of one version, as of PyTorch with and without CUDA
                 found[name] = locked
             elif name not in self._warned and version != ABSENT:
-                # One line says that another compiler is used, not one for each of its programs.
-                self._warned |= {name, *(compilers.PROGRAMS if name in compilers.PROGRAMS else ())}
-                if not self._installed:
-                    differs = f"{name} is {version} here, {locked} in the lock file"
-                    if name in compilers.PROGRAMS:
-                        differs = f"wasm is compiled by {compilers.choose().name} here, {differs}"
-                    warn(f"{differs}; results are kept apart")
+                self._warned.add(name)
+                differing.append(f"{name} is {version} here, {locked} in the lock file")
+        if differing and not self._installed:
+            warn(f"{'; '.join(differing)}; results are kept apart")
         return found
 
     @cached_property

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
+from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.chainer.reading import CORPUS, HERE
 from webkiln import canonical
 from webkiln.build.engine import Engine

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
+from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.corpus import A_PART_AND_ALL, Sample, interpreted, objections
 from tests.frontends.onnx.classical_cases import DOMAIN, FAMILIES, Tried, grown, real, sets, weighted
 from tests.frontends.onnx.running import converted, onnxruntime_outputs

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
+from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.corpus import Sample, interpreted
 from tests.frontends.torch.nets import MADE, net
 from webkiln.build.engine import Engine

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
+from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.torch import factories
 from tests.frontends.torch.nets import MADE, net
 from tests.frontends.torch.renamed import NAMES
