@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.passes.graphs import evaluate_graph
-from tests.passes.test_passes import run
+from tests.passes.running import run
 from webkiln.ir.text import parse
 
 
