@@ -15,7 +15,7 @@ Case = tuple[str, ...]
 
 
 def mark_long(items: Iterable[pytest.Item]) -> None:
-    """Mark as `long` what is not in the sample of its test. Raises UsageError where a sample names no case, or as many as there are."""
+    """Mark the cases outside of their test's sample as `long`. Raises UsageError for an unknown id, or for a count that is not smaller than the number of cases."""
     tests: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("sample") is not None:

@@ -121,6 +121,11 @@ def missing_package(error: ImportError, what: str = "this") -> MissingPackageErr
     return MissingPackageError(f"{what} needs {module}; {advice}", module) if advice else None
 
 
+def no_reference(framework: str, module: str) -> MissingPackageError:
+    """The error where the framework that computes reference outputs is not installed; `module` is a key of `PACKAGES`."""
+    return MissingPackageError(f"reference outputs are what {framework} computes; install it: pip install {PACKAGES[module]}", module)
+
+
 def similar(value: str, valid: Iterable[str]) -> str:
     """`; did you mean wasm?` where a name is nearly a valid one."""
     from difflib import get_close_matches

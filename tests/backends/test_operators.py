@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.backends.harness import disagreement, expected, node_job, run
 from tests.parts import representative
 from tests.shared_files import made_once
+from webkiln import npz
 from webkiln.ir.types import Array
 from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS
@@ -72,7 +72,7 @@ def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> Non
         for (operator, number), found in zip(rows, results, strict=True)
         for name, value in found.items()
     }
-    np.savez(path, **arrays)  # type: ignore[arg-type]
+    npz.write(path, arrays)
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +84,7 @@ def leg(request: pytest.FixtureRequest, run_folder: Path, tmp_path_factory: pyte
     operators = [name for name in OPERATORS if name in selected]
     folder = tmp_path_factory.mktemp("operators")
     path = made_once(run_folder / f"operators-{chosen}.npz", lambda path: run_all(chosen, operators, folder, path))
-    with np.load(path, allow_pickle=False) as archive:
-        return chosen, dict(archive)
+    return chosen, npz.read(path)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

@@ -58,7 +58,7 @@ GRAPHS = {
 }  # fmt: skip
 EXTENSIONS = {"wasm": "c", "js": "js", "webgpu": "wgsl", "webgl": "glsl"}
 GOLDENS = {
-    ("wasm", "relu_of_seven"): "vectors, and what is left of the last one",
+    ("wasm", "relu_of_seven"): "vectors, then the remaining elements one by one",
     ("wasm", "row_sum"): "accumulators apart, which are folded",
     ("wasm", "vector_by_matrix"): "a panel of constants",
     ("wasm", "dense_int8"): "weights that are decoded where they are read",

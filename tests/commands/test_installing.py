@@ -10,7 +10,9 @@ import pytest
 from tests.commands.blocked import without
 from tests.commands.conftest import Command
 from tests.frontends.onnx.models import classifier
+from webkiln.backends import compilers
 from webkiln.build import installing
+from webkiln.errors import ToolError
 
 PIP = """import pathlib, sys
 
@@ -24,7 +26,7 @@ DODO = 'from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): r
 
 
 def lacking(folder: Path, package: str, *, works: bool) -> tuple[dict[str, str], Path]:
-    """The environment of a command that lacks a package until pip, which is an imitation, is run; and the file with what pip is asked for."""
+    """The environment of a command that cannot import a package until a fake pip runs, and the file that records pip's arguments."""
     settings = without(folder, package)
     place = folder / "blocked"
     (place / "pip.py").write_text(PIP.format(works=works))
@@ -73,3 +75,14 @@ def test_nothing_is_installed_unasked_or_unknown(modules: list[str], settings: d
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(installing.subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
     installing.install_and_restart(modules)
+
+
+@pytest.mark.parametrize(("asked", "module"), [("", "ziglang"), ("zig", "ziglang"), ("emcc", None)])
+def test_the_package_is_not_installed_for_another_compiler(asked: str, module: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compilers.VARIABLE, asked)
+    for name in ("_emcc_program", "_zig_program", "_with_version"):
+        monkeypatch.setattr(compilers, name, lambda: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ToolError) as raised:
+        compilers.choose()
+    assert getattr(raised.value, "module", None) == module

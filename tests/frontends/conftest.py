@@ -24,9 +24,11 @@ def trust_files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 def run_here(module: str, path: Path, arguments: Sequence[str] = ()) -> tuple[int | None, str]:
     """What `run_probe` returns."""
-    printed = io.TextIOWrapper(io.BytesIO())
+    written = io.BytesIO()
+    printed = io.TextIOWrapper(written)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [module, str(path.absolute()), *arguments])
         patch.setattr(sys, "stdout", printed)
         status: int = importlib.import_module(module).main()
-    return status, printed.buffer.getvalue().decode(errors="replace")  # type: ignore[attr-defined]  # of BytesIO
+    printed.flush()
+    return status, written.getvalue().decode(errors="replace")

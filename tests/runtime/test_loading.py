@@ -225,7 +225,7 @@ def test_misserved_module(browser: str, fault: str, bundle: Path) -> None:
 @every_host
 @pytest.mark.parametrize("build", ["stale", "shorter"])
 def test_stale_code_is_asked_for_again(host: str, build: str, bundle: Path) -> None:
-    """The faulty server stands for an HTTP cache: it answers with an earlier build, of as many bytes or fewer, unless it is told to revalidate."""
+    """The server imitates an HTTP cache with an earlier build of the same size or smaller, which it serves unless the request revalidates."""
     site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), build))
     if host != "node":
         got = in_page(site, "run", {"backends": ["wasm"]}, host)

@@ -16,7 +16,7 @@ def make(*arguments: str) -> str:
 def test_help_lists_every_target_with_what_it_does() -> None:
     text = (ROOT / "Makefile").read_text()
     targets = set(re.sub(r"\\\n", " ", text).partition(".PHONY:")[2].partition("\n")[0].split())
-    lines = dict(re.fullmatch(r"make (\S+) +(\S.*)", line).groups() for line in make("help").splitlines())  # type: ignore[union-attr]
+    lines = dict(re.fullmatch(r"make (\S+) +(\S.*)", line).groups() for line in make("help").splitlines())
     assert lines.keys() == targets - INTERNAL
 
 

@@ -37,7 +37,7 @@ PIECE = 2000
 
 
 def decoded(values: np.ndarray, encoding: str, axis: int) -> np.ndarray:
-    """What is left of a weight, by the definitions of docs/formats.md."""
+    """The values of a weight after encoding and decoding it as docs/formats.md defines."""
     if encoding == "float16":
         return values.astype(np.float16).astype(np.float32)
     if encoding == "int8":

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from webkiln.errors import MissingPackageError, RecipeError
+from webkiln.errors import MissingPackageError, RecipeError, ToolError
 
 VARIABLE = "WEBKILN_COMPILER"
 """Names the compiler that is to be used; without it the first of those that are here."""
@@ -24,10 +24,12 @@ OLDEST = 19
 NEWEST = 49
 """The last one that is looked for by its version; there are two in a year."""
 LLVM = ("clang", "wasm-ld")
-PROGRAMS = ("emcc", *LLVM, "ziglang")
+PACKAGE = "ziglang"
+"""The Python package that has a compiler."""
+PROGRAMS = ("emcc", *LLVM, PACKAGE)
 """The programs of all compilers, by their names as tools."""
 BARE = ("--target=wasm32", "--no-default-config")
-"""What clang is told that emcc tells its own: nothing around it has a part in the result."""
+"""Options that emcc passes to its clang: no configuration file affects the output."""
 HELP = (
     "Install one of: the compiler from PyPI, which needs no root "
     '(pip install "webkiln[compiler]"); LLVM 19 or newer (Debian and Ubuntu: apt-get install '
@@ -61,8 +63,8 @@ class _AbsentError(Exception):
 
 
 def choose() -> Compiler:
-    """The compiler that is used. Raises MissingPackageError, which names the ways to get one, and RecipeError
-    where WEBKILN_COMPILER names none."""
+    """The compiler that is used. Raises ToolError, which names the ways to get
+    one, as MissingPackageError where the package would do, and RecipeError where WEBKILN_COMPILER names none."""
     asked, reasons = forced(), []
     for name in COMPILERS if asked is None else (asked,):
         found = usable(name)
@@ -72,7 +74,8 @@ def choose() -> Compiler:
     start = "the wasm backend needs a compiler, and none was found"
     if asked is not None:
         start = f"{VARIABLE} asks for {asked}, which cannot be used"
-    raise MissingPackageError(f"{start} ({'; '.join(reasons)}). {HELP}", "ziglang")
+    message = f"{start} ({'; '.join(reasons)}). {HELP}"
+    raise MissingPackageError(message, PACKAGE) if asked in {None, "zig"} else ToolError(message)
 
 
 def forced() -> str | None:
@@ -101,7 +104,7 @@ def programs() -> dict[str, Path]:
         found |= (emcc and _beside(emcc)) or _with_version() or _without_version()
     except _AbsentError:
         pass
-    return found | ({"ziglang": zig} if zig else {})
+    return found | ({PACKAGE: zig} if zig else {})
 
 
 def folders() -> list[str]:
@@ -112,8 +115,8 @@ def folders() -> list[str]:
 
 
 def _emcc() -> Compiler:
-    """Debian's emcc 3.1.6 comes with a clang that is too old, and is told the suffix of another
-    one; an emsdk has its own."""
+    """emcc. Debian's 3.1.6 ships a clang that is too old; variables make it run `clang-19`. An
+    emsdk ships a clang of its own."""
     emcc = _emcc_program()
     if emcc is None:
         raise _AbsentError("not on PATH, and EMSDK names no emsdk")
@@ -144,7 +147,7 @@ def _zig() -> Compiler:
     zig = _zig_program()
     if zig is None:
         raise _AbsentError("the package ziglang is not installed")
-    clang, linker, own = (str(zig), "clang"), (str(zig), "wasm-ld"), {"ziglang": (str(zig),)}
+    clang, linker, own = (str(zig), "clang"), (str(zig), "wasm-ld"), {PACKAGE: (str(zig),)}
     _of_version(*clang)
     parts = {"clang": {**own, "clang": clang}, "wasm-ld": {**own, "wasm-ld": linker}}
     identity: dict[str, dict[str, Command]] = {"emcc": {}, **parts}
@@ -169,7 +172,7 @@ def _emcc_program() -> Path | None:
 
 def _zig_program() -> Path | None:
     try:
-        spec = importlib.util.find_spec("ziglang")
+        spec = importlib.util.find_spec(PACKAGE)
     except ImportError:  # of an import hook that hides packages
         spec = None
     places = spec.submodule_search_locations if spec is not None else None

@@ -13,8 +13,6 @@ from webkiln.build.share import share
 from webkiln.errors import PACKAGES
 
 VARIABLE = "WEBKILN_INSTALL"
-COMPILER = "ziglang"
-"""The module that has a compiler of C."""
 TRIED = "WEBKILN_INSTALL_TRIED"
 """The modules that were installed for this command before, which is not tried twice."""
 

@@ -136,9 +136,8 @@ class Toolchain:
         return tuple(sorted(names))
 
     def locked(self, names: Iterable[str]) -> dict[str, str]:
-        """What the lock files say; of Python packages that they do not name, what this machine has.
-        Where a compiler is asked for, results of another one do not count: of its parts this is
-        what this machine has."""
+        """The versions in the lock files; those of this machine for Python packages that the files
+        do not name, and for the compiler that WEBKILN_COMPILER selects."""
         found = {name: self._asked(name) or self._locks.get(name) for name in names}
         return {name: version or self._unlocked(name) for name, version in found.items()}
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from webkiln.backends import compilers
 from webkiln.build import progress
 from webkiln.build.backends import backends_of, buildable, missing_compilers
 from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
-from webkiln.build.installing import COMPILER, install_and_restart
+from webkiln.build.installing import install_and_restart
 from webkiln.errors import RecipeError
 from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, with_parameters
 
@@ -66,6 +67,7 @@ def choice_of(engine: Engine, graph: ModelGraph, encoding: str, variables: Varia
     choice = Selection(backends_of(recipe, variables.backends, folder), encoding, variables.layers)
     possible = choice if "wasm" in (variables.backends or ()) else buildable(engine, graph, choice)
     if possible != choice:
-        install_and_restart([COMPILER], engine.close)
+        if compilers.forced() in {None, "zig"}:
+            install_and_restart([compilers.PACKAGE], engine.close)
         progress.warn("; ".join([f"{folder} is built without wasm", *missing_compilers()]))
     return possible

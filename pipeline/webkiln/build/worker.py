@@ -24,7 +24,7 @@ from typing import Any
 from webkiln.build import stage
 from webkiln.build.environment import DOWNLOADS, UMASK
 from webkiln.build.reads import ChangedError, recording
-from webkiln.errors import MissingPackageError, UserError, missing_package
+from webkiln.errors import MissingPackageError, ToolError, UserError, missing_package
 
 TELLING_SECONDS = 0.5
 
@@ -62,7 +62,7 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> d
     except UserError as error:
         return told(error, printed.getvalue())
     except MemoryError:
-        return {"status": "user", "type": "ToolError", "text": "out of memory", "printed": printed.getvalue()}
+        return told(ToolError("out of memory"), printed.getvalue())
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a stage raises must reach the parent
         missing = missing_package(error, f"the stage {Path(job['stage']).stem}") if isinstance(error, ImportError) else None
         if missing is not None:

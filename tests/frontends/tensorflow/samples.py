@@ -20,7 +20,7 @@ def arrays(name: str) -> dict[str, np.ndarray]:
 
 def converted(path: Path, folder: Path | None = None, **options: object) -> Graph:
     spec, blobs = read_model(path, folder)
-    return TensorFlowConverter(**options).convert(spec, blobs)  # type: ignore[arg-type]
+    return TensorFlowConverter(**options).convert(spec, blobs)
 
 
 def saved(name: str, folder: Path) -> Path:

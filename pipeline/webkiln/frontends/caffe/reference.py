@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import MissingPackageError, SourceError
+from webkiln.errors import SourceError, no_reference
 from webkiln.frontends.caffe.net import CaffeNet, NetLayer
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.nodes.sampled import SampledInputs
@@ -82,9 +82,7 @@ class Runner:
         try:
             import cv2
         except ImportError:
-            raise MissingPackageError(
-                'reference outputs are what OpenCV computes; install it: pip install "opencv-python-headless<5"', "cv2"
-            ) from None
+            raise no_reference("OpenCV", "cv2") from None
 
         self.net, self.fixed, self.name = net, fixed, name
         text, weights = definition(net, shapes), weights_of(net.layers)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from webkiln.errors import MissingPackageError, SourceError
+from webkiln.errors import SourceError, no_reference
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.onnx.check import nodes_of
@@ -36,9 +36,7 @@ class _Runner:
         try:
             import onnxruntime as ort
         except ImportError:
-            raise MissingPackageError(
-                "reference outputs are what onnxruntime computes; install it: pip install onnxruntime", "onnxruntime"
-            ) from None
+            raise no_reference("onnxruntime", "onnxruntime") from None
 
         model = part_of(onnx.load_model(path, load_external_data=False), cut, path.name)
         if folder is not None:

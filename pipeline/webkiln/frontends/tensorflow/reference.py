@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import MissingPackageError, SourceError, WebkilnError
+from webkiln.errors import SourceError, WebkilnError, no_reference
 from webkiln.frontends.nodes.part import of_part, reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
@@ -43,9 +43,7 @@ def import_tensorflow() -> Any:
     try:
         import tensorflow as tf
     except ImportError:
-        raise MissingPackageError(
-            "reference outputs are what TensorFlow computes; install it: pip install tensorflow-cpu", "tensorflow"
-        ) from None
+        raise no_reference("TensorFlow", "tensorflow") from None
     return tf
 
 

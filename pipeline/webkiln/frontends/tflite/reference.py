@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import MissingPackageError, SourceError
+from webkiln.errors import SourceError, no_reference
 from webkiln.frontends.nodes.part import of_part, reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
@@ -49,9 +49,7 @@ class Interpreted:
         try:
             from ai_edge_litert.interpreter import Interpreter, OpResolverType
         except ImportError:
-            raise MissingPackageError(
-                "reference outputs are what LiteRT computes; install it: pip install ai-edge-litert", "ai_edge_litert"
-            ) from None
+            raise no_reference("LiteRT", "ai_edge_litert") from None
         file = TfliteFile(path)
         index, _ = chosen(file, signature)
         if index:
