@@ -10,7 +10,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import BOOL, FLOAT, INT, LONG, REAL, ULONG, Expr, apply, bitcast, cast, const, select
+from webkiln.nest.expr import BOOL, FLOAT, INT, LONG, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.semantics import erf
 from webkiln.ops.operator import REQUIRED, Case, Operator, Work, define, linear, per_element
@@ -83,7 +83,9 @@ def softplus(x: Expr) -> Expr:
 
 
 def clip(attrs: Attributes, x: Expr) -> Expr:
-    low, high = const(attrs["min"], x.type), const(attrs["max"], x.type)
+    """Bounds below what an unsigned type holds are 0."""
+    least = 0 if x.type in (UINT, ULONG) else -inf
+    low, high = (const(max(attrs[side], least), x.type) for side in ("min", "max"))
     raised = select(apply("lt", x, low), low, x)
     return select(apply("gt", raised, high), high, raised)
 

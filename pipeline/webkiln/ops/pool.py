@@ -16,7 +16,7 @@ from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.budget import CALL
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.reduce import check_axes
+from webkiln.ops.reduce import check_axes, of_nothing
 from webkiln.ops.window import all_inside, window_index, window_size
 
 WINDOW = dict.fromkeys(("axes", "window", "strides", "dilation", "pad_low", "pad_high"), REQUIRED)
@@ -42,7 +42,7 @@ def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
     widths = [(0, 0)] * x.ndim
     for axis, _, _, _, low, high in _rows(attrs):
         widths[axis] = (low, high)
-    padded = np.pad(x.astype(np.float64), widths, constant_values=fill)
+    padded = np.pad(x.astype(np.float64) if is_float(str(x.dtype)) else x, widths, constant_values=fill)
     for tap in product(*(range(window) for window in attrs["window"])):
         places = [slice(None)] * x.ndim
         for t, (axis, window, stride, dilation, low, high) in zip(tap, _rows(attrs), strict=True):
@@ -59,7 +59,7 @@ def _window_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Ty
 
 
 def _max_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    return (np.max(np.stack(list(_windows(attrs, x, -inf))), axis=0),)
+    return (np.max(np.stack(list(_windows(attrs, x, of_nothing(np.max, str(x.dtype))))), axis=0),)
 
 
 def _average_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
@@ -131,7 +131,7 @@ def _places(attrs: Attributes, shape: tuple[int, ...]) -> Array:
 
 
 def _index_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    best = np.argmax(np.stack(list(_windows(attrs, x, -inf))), axis=0)
+    best = np.argmax(np.stack(list(_windows(attrs, x, of_nothing(np.max, str(x.dtype))))), axis=0)
     places = np.stack(list(_windows(attrs, _places(attrs, x.shape).astype(np.float64), -1)))
     return (np.take_along_axis(places, best[None], 0)[0],)
 
@@ -193,7 +193,7 @@ def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[A
     """Output o of `count` covers the elements from floor(o * size / count) up to ceil((o + 1) * size / count)."""
 
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-        y = x.astype(np.float64)
+        y = x.astype(np.float64) if is_float(str(x.dtype)) else x
         for axis, count in zip(attrs["axes"], attrs["sizes"], strict=True):
             size = y.shape[axis]
             windows = (range(o * size // count, -(-(o + 1) * size // count)) for o in range(count))

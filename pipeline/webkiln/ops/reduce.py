@@ -89,11 +89,12 @@ def of_nothing(function: Callable[..., Array], dtype: str) -> float:
 
 
 def mean(x: Array, axis: tuple[int, ...], *, keepdims: bool) -> Array:
-    """Of nothing, NaN; of whole numbers truncated, of none of them 0."""
-    total, count = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype), prod(x.shape[a] for a in axis)
+    """Of nothing, NaN; of whole numbers truncated, of none of them 0. Whole numbers of fewer than 32 bits have a sum of 32."""
+    wide = x.dtype if x.dtype.kind == "f" else np.result_type(x.dtype, f"{x.dtype.kind}4")
+    total, count = np.sum(x, axis=axis, keepdims=keepdims, dtype=wide), prod(x.shape[a] for a in axis)
     if x.dtype.kind == "f":
         return np.asarray(total / count)
-    return np.asarray(np.trunc(total / count) if count else np.zeros_like(total))
+    return np.asarray((total - np.fmod(total, count)) // count if count else np.zeros_like(total))
 
 
 for _name, _combiner, _function in (
