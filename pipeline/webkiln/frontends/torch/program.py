@@ -4,6 +4,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
@@ -44,14 +45,22 @@ SYMBOLS = {
 }  # fmt: skip
 
 
+_DECOMPOSED: WeakKeyDictionary[torch.export.ExportedProgram, torch.export.ExportedProgram] = WeakKeyDictionary()
+
+
 def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program without operators that change their operands, in core ATen and what is KEPT."""
-    table = torch.export.default_decompositions()
-    for name in KEPT:
-        packet, _, overload = name.partition(".")
-        found = getattr(getattr(torch.ops.aten, packet, None), overload, None)
-        table.pop(found, None)
-    return program.run_decompositions(table)
+    """The program without operators that change their operands, in core ATen and what is KEPT.
+
+    Computed once for each program: torch takes half a second even for a single operator.
+    """
+    found = _DECOMPOSED.get(program)
+    if found is None:
+        table = torch.export.default_decompositions()
+        for name in KEPT:
+            packet, _, overload = name.partition(".")
+            table.pop(getattr(getattr(torch.ops.aten, packet, None), overload, None), None)
+        found = _DECOMPOSED[program] = program.run_decompositions(table)
+    return found
 
 
 def read_program(
