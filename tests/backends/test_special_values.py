@@ -117,7 +117,7 @@ def agrees(label, got, expected, inputs):
 
 
 @pytest.mark.parametrize(("backend", "variant", "width", "browser"), LEGS, ids=str)
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 def test_operations(backend, variant, width, browser, tmp_path):
     known = types_of(backend)
     types = [type_ for type_ in known if operations(type_, width, known) and (width == 1 or type_ == FLOAT)]
@@ -171,6 +171,7 @@ def reduction_call(type_, rows):
 
 
 @pytest.mark.parametrize(("backend", "variant", "browser"), COMBINED, ids=str)
+@pytest.mark.sample(5)
 def test_combiners_with_extremes_and_nothing(backend, variant, browser, tmp_path):
     made = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
     made += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]

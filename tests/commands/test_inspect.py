@@ -275,6 +275,10 @@ def test_what_a_recipe_makes_is_inspected(webkiln: Command, tmp_path: Path) -> N
     done = webkiln("inspect", "net")
     assert done.returncode == 0, done.stderr
     assert told(done.stdout)["converts"] == "yes"
+
+
+@pytest.mark.long
+def test_what_a_function_returns_is_inspected(webkiln: Command, tmp_path: Path) -> None:
     (tmp_path / "made.py").write_text(
         "import keras\n\n\ndef net():\n    return keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])\n"
     )

@@ -27,12 +27,12 @@ def convert(converter, layer):
 """
 
 MADE = """
-import keras
 import webkiln.errors
 
 def make(weights="trained"):
     if weights != "random":
         raise webkiln.errors.SourceError("the trained weights are not here; pass --parameter weights=random")
+    import keras
     x = keras.Input((4,), name="x")
     return keras.Model(x, keras.layers.Dense(2, name="dense", kernel_initializer="glorot_normal")(x))
 """
@@ -118,7 +118,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("where", HOSTILE)
-@pytest.mark.sample(3)
+@pytest.mark.sample("a value of the registered layer")
 def test_nothing_that_a_file_names_is_imported(where: str, webkiln: Command, tmp_path: Path) -> None:
     """Although a plugin registers a class, which Keras then makes from the file."""
     changed, values, said = HOSTILE[where]
@@ -184,8 +184,8 @@ class Outer(keras.layers.Layer):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trust", [(), ("--trust-source",)], ids=["untrusted", "trusted"])
-@pytest.mark.sample("untrusted")
 def test_a_class_inside_a_known_one_is_named(trust: tuple[str, ...], webkiln: Command, tmp_path: Path) -> None:
     status, text = build(webkiln, Outer(Inner(name="inner"), name="outer"), tmp_path, *trust, plugin=OUTER)
     assert status == 2

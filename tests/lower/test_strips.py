@@ -152,11 +152,11 @@ def repeats(made, limit=LIMIT):
     return [step for step in lower(made.graph, target=limited("js", limit)).steps if isinstance(step, Repeat)]
 
 
-@pytest.mark.parametrize("backend", representative(["js", "wasm"], "js"))
-def test_strips_change_no_bit(backend, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("backend", "every"), representative([("js", 4), ("js", 1), ("wasm", 1)], ("js", 4)))
+def test_strips_change_no_bit(backend, every, tmp_path, monkeypatch):
     graphs = {name: (made.graph, SIZES[0]) for name, made in (STRIPS | WHOLE).items()}
     graphs |= {f"{name}, {sizes}": (made.graph, sizes) for name, made in OPEN.items() for sizes in SIZES}
-    jobs = {name: job(graph, given(graph, sizes=sizes)) for name, (graph, sizes) in graphs.items()}
+    jobs = {name: job(graph, given(graph, sizes=sizes)) for name, (graph, sizes) in list(graphs.items())[::every]}
     check_no_bit_changes(jobs, backend, [limited(backend, limit) for limit in (0, LIMIT)], tmp_path, monkeypatch)
 
 

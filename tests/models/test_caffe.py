@@ -39,6 +39,7 @@ OPEN = '[input_shapes]\ndata = ["N", 3, "H", "W"]\n[sample_sizes]\nN = 3\nH = 9\
     indirect=True,
     ids=lambda param: param[0],
 )  # fmt: skip
+@pytest.mark.sample("batch_norm")
 def test_bundles_agree_with_opencv(built):
     for browser in PAGES:
         results = built.verify("float32", browser)

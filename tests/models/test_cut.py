@@ -55,7 +55,9 @@ def write(folder, kind):
         ("pt2", ["1"], ["2"], ["1"], ["2"]),
         ("saved", ["relu"], ["tanh"], ["relu"], ["tanh"]),
     ],
+    ids=["keras", "onnx", "tflite", "pt2", "saved"],
 )
+@pytest.mark.sample("onnx", "tflite")
 def test_a_part_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, outputs):
     folder = tmp_path / "net"
     folder.mkdir()

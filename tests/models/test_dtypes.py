@@ -56,7 +56,7 @@ def bundle(tmp_path_factory):
 
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 @every_page_leg
-@pytest.mark.sample(8)
+@pytest.mark.sample(6)
 def test_inputs_and_outputs_have_the_dtypes_of_the_model(bundle, browser, backend, worker):
     request = {"script": "/models/dtypes.mjs", "bundle": "/bundle/index.js", "backend": backend, "worker": worker}
     (answer,) = pages.run_page("dtypes", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120, browser)

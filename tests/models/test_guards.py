@@ -132,7 +132,7 @@ def test_sizes_become_multiples(made, name):
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
-@pytest.mark.sample("js", "webgpu")
+@pytest.mark.sample("js")
 def test_backends_agree_with_keras(made, backend, tmp_path):
     tasks = [(name, size) for name, (*_, sizes) in MODELS.items() for size in sizes]
     graphs = {name: optimised(graph) for name, (_, graph) in made.items()}
@@ -168,6 +168,7 @@ CHECKED = {
 @pytest.mark.parametrize(
     ("name", "backend"), [(name, "js") for name in CHECKED] + [("a pyramid", backend) for backend in ("wasm", "webgpu", "webgl")]
 )
+@pytest.mark.sample(*(f"{name}-js" for name in CHECKED), "a pyramid-webgl")
 def test_what_cannot_be_solved_is_checked_when_sizes_are_set(name, backend, tmp_path):
     build, right, wrong, message = CHECKED[name]
     model, graph = converted(build)
@@ -206,6 +207,7 @@ def exported():
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgl"])
+@pytest.mark.sample("js")
 def test_files_of_exporters(backend, tmp_path):
     made = exported()
     spec, blobs = describe_model(made, "net")

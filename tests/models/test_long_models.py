@@ -37,8 +37,8 @@ def test_long_models_are_right(kind, backend, tmp_path):
     assert relative_error(outputs["y"], expected) < 1e-3
 
 
-@pytest.mark.parametrize("kind", representative(["adds", "functions", "diamonds", "fan", "joined"], "functions", "diamonds"))
-@pytest.mark.sample("functions")
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["adds", "functions", "diamonds", "fan", "joined"])
 def test_time_grows_with_the_length(kind):
     begin = time.process_time()
     made = program(converted(long_model(kind, 5000)), TARGETS["wasm"], "float32")

@@ -325,7 +325,7 @@ def only_user_errors(data: bytes, path: Path, read=read_model) -> None:
         pass
 
 
-QUICK = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @QUICK

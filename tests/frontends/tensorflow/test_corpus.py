@@ -6,6 +6,7 @@ import pytest
 
 from tests.frontends.corpus import A_PART_AND_ALL, interpreted, objections
 from tests.frontends.tensorflow.samples import FOLDER, arrays, converted, sample, saved
+from tests.parts import representative
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
 NOT_THERE: dict[tuple[str, str], str] = {}
@@ -37,8 +38,9 @@ def test_control_flow_of_tensorflow_1(path: Path) -> None:
     assert interpreted(sample(name, converted(path), frozen=True)) is None
 
 
-def test_every_graph_with_open_sizes_on_js(tmp_path: Path) -> None:
-    samples = [sample(name, converted(saved(name, tmp_path / name))) for name in NAMES]
+@pytest.mark.parametrize("every", representative([6, 1], 6))
+def test_graphs_with_open_sizes_on_js(every: int, tmp_path: Path) -> None:
+    samples = [sample(name, converted(saved(name, tmp_path / name))) for name in NAMES[::every]]
     assert objections(samples, "js", tmp_path / "programs") == {}
 
 
