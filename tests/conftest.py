@@ -1,5 +1,6 @@
 """What all tests begin with."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -16,6 +17,16 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 # A shell that starts the tests in the background has them ignore SIGINT, and so would every process that a test starts and ends by it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Modules of frameworks and collected tests are millions of objects that live until the end. A full garbage collection of them takes a second,
+# and a run had hundreds.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

@@ -66,10 +66,12 @@ def against_reference(text, values, folder, tolerance=1e-6):
     """Run a graph, as it is and as passes leave it, on every backend."""
     graph = parse(text)
     wanted = evaluate_graph(graph, values)
-    for number, form in enumerate((graph, optimised(graph))):
-        job = Job(form, {name: values[name] for name in form.inputs}, {name: values[name] for name in form.slots})
-        for backend in BACKENDS:
-            (outputs,) = run([job], backend, folder / f"{backend}{number}")
+    jobs = [
+        Job(form, {name: values[name] for name in form.inputs}, {name: values[name] for name in form.slots})
+        for form in (graph, optimised(graph))
+    ]
+    for backend in BACKENDS:
+        for number, outputs in enumerate(run(jobs, backend, folder / backend)):
             for name, value in wanted.items():
                 assert relative_error(outputs[name], value) <= tolerance, (backend, number, name)
 
