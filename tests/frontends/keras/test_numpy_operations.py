@@ -107,13 +107,13 @@ def check(function, dtypes):
 
 
 @pytest.mark.parametrize("name", OF_ONE)
-@pytest.mark.sample(20)
+@pytest.mark.sample(12)
 def test_dtypes_of_one(name):
     assert sum(check(getattr(ops, name), [dtype]) for dtype in DTYPES) >= 4
 
 
 @pytest.mark.parametrize("name", OF_TWO)
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_dtypes_of_two(name):
     function = where_true if name == "where_true" else getattr(ops, name)
     pairs = itertools.combinations_with_replacement(
