@@ -1,7 +1,6 @@
 """Every keras.ops operation of the table against Keras, in Functional models."""
 
 import keras
-import numpy as np
 import pytest
 from keras import ops
 
@@ -9,9 +8,11 @@ from tests.frontends.keras import image_rows, linalg_rows, math_rows, nn_rows
 from tests.frontends.keras.operation_cases import CASES
 from tests.frontends.keras.operation_expressions import EXPRESSIONS
 from tests.frontends.keras.operation_models import BINARY, LOGICAL, POSITIVE, UNARY, build
+from tests.frontends.keras.operation_rows import FILED
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.operations.table import OF_TENSORS, OPERATIONS
 from webkiln.frontends.keras.spec import CALLING
+
 
 @pytest.mark.parametrize("name", UNARY)
 def test_unary(compare, name):
@@ -34,7 +35,7 @@ def test_logical(compare, name):
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-@pytest.mark.sample(24)
+@pytest.mark.sample(FILED["expressions"])
 def test_expression(compare, name, tmp_path):
     model = build(EXPRESSIONS[name], batch=2)
     graph = compare(model)
