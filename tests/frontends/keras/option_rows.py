@@ -25,7 +25,7 @@ REDUCED = {
     f"{name} {axis} {keepdims}": of(
         lambda x, name=name, axis=axis, keepdims=keepdims: ops.nan_to_num(getattr(ops, name)(holed(x), axis=axis, keepdims=keepdims), nan=9.0)
     )
-    for name in ("nansum", "nanmean", "nanmax", "nanmin", "nanprod", "nanvar", "nanstd", "nanmedian")
+    for name in ("nansum", "nanmean", "nanmax", "nanmin", "nanprod", "nanvar", "nanstd")
     for axis, keepdims in ((0, False), ((0, -1), True))
 } | {
     f"{name} {axis} {keepdims}": of(lambda x, name=name, axis=axis, keepdims=keepdims: getattr(ops, name)(x, axis=axis, keepdims=keepdims))
@@ -38,8 +38,10 @@ QUANTILES = {
             x, 60.0 if "percentile" in name else 0.6, axis=1, method=method, keepdims=keepdims
         )
     )
-    for name in ("percentile", "nanquantile", "nanpercentile")
-    for method, keepdims in (("lower", True), ("higher", False), ("nearest", True), ("midpoint", False))
+    for name, method, keepdims in (
+        ("percentile", "lower", True), ("percentile", "higher", False), ("percentile", "nearest", True), ("percentile", "midpoint", False),
+        ("nanquantile", "lower", True), ("nanpercentile", "nearest", False),
+    )
 }  # fmt: skip
 
 ROWS: dict[str, Row] = REDUCED | QUANTILES | {
@@ -97,7 +99,7 @@ ROWS: dict[str, Row] = REDUCED | QUANTILES | {
     "hsv_to_rgb": row(lambda x: ops.image.hsv_to_rgb(ops.sigmoid(x), data_format=FIRST), BEFORE), "gaussian_blur": row(lambda x: ops.image.gaussian_blur(x, (5, 3), (0.4, 2.0)), SINGLE),
     "ssim": row(lambda x, y: ops.image.ssim(ops.sigmoid(x), ops.sigmoid(y), filter_size=3, filter_sigma=0.6, k1=0.1, k2=0.2), IMAGES, IMAGES),
     "svd": row(lambda x: ops.svd(x, full_matrices=False)[1], (2, 3, 5)), "norm": of(lambda x: ops.norm(x, ord=3, axis=0, keepdims=True)),
-    "logsumexp all": of(ops.logsumexp), "einsum": of(lambda x: ops.einsum("abc->ca", x)), "swapaxes": of(lambda x: ops.swapaxes(x, 0, -1)), "moveaxis": of(lambda x: ops.moveaxis(x, (0, 1), (-1, 0))),
+    "nanmedian": of(lambda x: ops.nan_to_num(ops.nanmedian(holed(x), axis=0, keepdims=True), nan=9.0)), "logsumexp all": of(ops.logsumexp), "einsum": of(lambda x: ops.einsum("abc->ca", x)), "swapaxes": of(lambda x: ops.swapaxes(x, 0, -1)), "moveaxis": of(lambda x: ops.moveaxis(x, (0, 1), (-1, 0))),
     "expand_dims": of(lambda x: ops.expand_dims(x, -2)), "meshgrid": of(lambda x: ops.meshgrid(x[0, 0], x[0, :, 1], indexing="ij")), "digitize": of(lambda x: ops.digitize(whole(x, 1), np.array([-1.0, 0.0, 2.0]))),
     "attention": row(lambda q, k: ops.dot_product_attention(q, k, k, scale=0.9), (2, 5, 4, 3), (2, 6, 4, 3)), "rfft": row(lambda x: ops.rfft(x, fft_length=30), (2, 24)),
     "in_top_k": row(lambda t, x: ops.in_top_k(t, x, 1), (5,), (5, 4), dtypes="int32"), "extract_patches": row(lambda x: ops.image.extract_patches(x, (2, 3), padding="same"), IMAGES),
