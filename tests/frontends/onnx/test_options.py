@@ -307,6 +307,8 @@ def further() -> Iterator[Row]:
         attrs = {"axis": axis, "inverse": inverse, "onesided": onesided}
         yield Row("DFT", 17, (real(2, 8, 2) if inverse else signal,), attrs)
     yield Row("DFT", 17, (real(2, 5, 8, 1),), {"axis": 2})
+    yield Row("DFT", 17, (real(2, 5, 8, 1),))
+    yield Row("STFT", 17, (real(1, 20, 1), np.array(3), real(6)), {}, (1, 2))
     for onesided in (0, 1):
         yield Row("STFT", 17, (real(1, 20, 1), np.array(3), real(6)), {"onesided": onesided}, (1, 2))
     for p in (1, 3):
@@ -324,7 +326,8 @@ def further() -> Iterator[Row]:
     for axis in (0, -1):
         many = np.abs(real(X.shape[axis])) + 0.1
         yield Row("QuantizeLinear", 13, (X * 20, many, np.zeros(X.shape[axis], np.uint8)), {"axis": axis})
-    boxes, scores = np.abs(real(1, 5, 4)), np.abs(real(1, 2, 5))
+    boxes = np.array([[[0.5, 0.5, 1, 1], [0.5, 0.9, 1, 1], [2, 2, 1, 3], [2.2, 3, 1, 3], [0.9, 0.4, 0.3, 2]]], np.float32)
+    scores = np.abs(real(1, 2, 5))
     limits = (np.array([3]), np.array([0.3], np.float32))
     for centre in (0, 1):
         yield Row("NonMaxSuppression", 11, (boxes, scores, *limits), {"center_point_box": centre})
@@ -343,6 +346,12 @@ def further() -> Iterator[Row]:
         {"hidden_size": 5, "activations": ["HardSigmoid", "Tanh"]},
         outputs=2,
     )
+    heads = (real(1, 2, 5, 4), real(1, 2, 5, 4), real(1, 2, 5, 4))
+    for attrs in ({}, {"softcap": 0.7}, {"scale": 0.9}, {"is_causal": 1}):
+        yield Row("Attention", 23, heads, attrs)
+    turned = (real(1, 2, 5, 8), real(1, 5, 2), real(1, 5, 2))
+    for interleaved in (0, 1):
+        yield Row("RotaryEmbedding", 23, turned, {"interleaved": interleaved, "rotary_embedding_dim": 4})
 
 
 FAMILIES = (softmaxes, reductions, windows, products, shapes, norms, elements, resizings, recurrent, further)
