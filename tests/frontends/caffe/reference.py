@@ -375,7 +375,8 @@ def upsample(call: Call, x: Blob, *places: Blob) -> Blob:
     param = call.layer.upsample_param
     if not places:
         return x.repeat(param.scale, 2).repeat(param.scale, 3)
-    height, width = param.upsample_h or x.shape[2] * param.scale, param.upsample_w or x.shape[3] * param.scale
+    height = param.upsample_h or x.shape[2] * (param.scale_h or param.scale) - param.pad_out_h
+    width = param.upsample_w or x.shape[3] * (param.scale_w or param.scale) - param.pad_out_w
     y = np.zeros((*x.shape[:2], height * width))
     for n, c, i, j in np.ndindex(*x.shape):
         y[n, c, int(places[0][n, c, i, j])] = x[n, c, i, j]

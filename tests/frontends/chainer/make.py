@@ -14,11 +14,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 import function_nets
 import nets
+import option_nets
 import sequence_nets
 import small
 import window_nets
 
-NETS = {net.__name__: net for module in (nets, function_nets, window_nets, sequence_nets) for net in module.NETS}
+NETS = {net.__name__: net for module in (nets, function_nets, window_nets, sequence_nets, option_nets) for net in module.NETS}
 CORPUS = Path(__file__).parent / "corpus"
 HDF5 = ("resnet", "encoder", "sequence_links", "chainer_1")
 TRAINER = ("classifier", "unet", "tokens")

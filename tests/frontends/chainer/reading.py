@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
 
 
-MODULES = ("nets", "function_nets", "window_nets", "sequence_nets")
+MODULES = ("nets", "function_nets", "window_nets", "sequence_nets", "option_nets")
 """Those of the corpus."""
 
 

@@ -22,7 +22,6 @@ def test_there_are_forty_nets_with_snapshots_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.sample(16)
 def test_each_net_computes_what_chainer_says(name: str) -> None:
     assert interpreted(sample(name)) is None
 

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.frontends.keras.image_rows import ROWS
-from tests.frontends.keras.operation_rows import check
+from tests.frontends.keras.operation_rows import FILED, check
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.sample(24)
+@pytest.mark.sample(FILED["image"])
 def test_image_operation(compare, name, tmp_path):
     check(compare, ROWS[name], tmp_path, 1e-4)

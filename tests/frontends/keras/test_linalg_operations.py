@@ -5,14 +5,14 @@ import pytest
 from keras import ops
 
 from tests.frontends.keras.linalg_rows import ROWS
-from tests.frontends.keras.operation_rows import built, check, row
+from tests.frontends.keras.operation_rows import FILED, built, check, row
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ops.evaluate import run_graph
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.sample(24)
+@pytest.mark.sample(FILED["linalg"])
 def test_linalg_operation(compare, name, tmp_path):
     check(compare, ROWS[name], tmp_path, 1e-4)
 

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from tests.frontends.keras.math_rows import PAIR, ROWS, SIGNAL
-from tests.frontends.keras.operation_rows import built, check, row
+from tests.frontends.keras.operation_rows import FILED, built, check, row
 from webkiln.errors import ShapeError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ops.evaluate import run_graph
@@ -14,7 +14,7 @@ WEIGHTS = np.linspace(0.1, 1, 8).astype("float32")
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.sample(12)
+@pytest.mark.sample(FILED["math"])
 def test_math_operation(compare, name, tmp_path):
     check(compare, ROWS[name], tmp_path, 3e-5)
 

@@ -5,14 +5,14 @@ import pytest
 from keras import ops
 
 from tests.frontends.keras.nn_rows import FIRST, LENGTHS, ROWS
-from tests.frontends.keras.operation_rows import built, check, row
+from tests.frontends.keras.operation_rows import FILED, built, check, row
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ops.evaluate import run_graph
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.sample(16)
+@pytest.mark.sample(FILED["nn"])
 def test_nn_operation(compare, name, tmp_path):
     check(compare, ROWS[name], tmp_path, 2e-3 if "halves" in name else 2e-5)
 

@@ -9,6 +9,7 @@ from keras import ops
 
 from tests.frontends.keras.operation_cases import CASES, MORE
 from tests.frontends.keras.operation_models import build
+from tests.frontends.keras.operation_rows import FILED
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.operations.arguments import ABOVE, promote
 from webkiln.frontends.keras.policies import storable
@@ -17,7 +18,7 @@ from webkiln.ops.evaluate import run_graph
 
 
 @pytest.mark.parametrize("name", [*CASES, *MORE])
-@pytest.mark.sample(52)
+@pytest.mark.sample(FILED["numpy"])
 def test_operation(compare, name, tmp_path):
     model = build((CASES | MORE)[name], batch=2)
     graph = compare(model, tolerance=1e-4)

@@ -111,7 +111,7 @@ def attended(call: NodeCall, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | Non
         rows, columns = scores.shape[2:]
         down = reshaped(call, iota(call, rows, "int32"), (rows, 1)) + (columns - rows)
         seen = call.op("LessEqual", [iota(call, columns, "int32"), down])
-        scores = call.op("Where", [seen, scores, call.like(call.attr("mask_filter_value", -10000.0), scores)])
+        scores = call.op("Where", [seen, scores, call.like(-inf, scores)])
     weights = call.op("Softmax", [scores], {"axis": 3})
     return together(call, call.op("MatMul", [weights, v]))
 
@@ -143,6 +143,8 @@ def attention(call: NodeCall) -> Tensor:
     x, heads = call.tensor(0), call.attr("num_heads")
     if call.has(4):
         raise call.unsupported("has a past", "Export the model without a cache of keys and values")
+    if call.attr("do_rotary", 0):
+        raise call.unsupported("turns queries and keys by their places", "Save the model without onnxruntime's optimisations")
     together_ = biased(call, product(call, x, call.tensor(1)), 2)
     widths = call.attr("qkv_hidden_sizes") or (together_.shape[2] // 3,) * 3
     starts = (0, widths[0], widths[0] + widths[1])

@@ -1,6 +1,7 @@
 """Quantised operators of the domain com.microsoft: each is computed on real numbers between dequantising and quantising."""
 
 from collections.abc import Callable
+from math import prod
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
@@ -46,7 +47,12 @@ def _leaky_relu(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def _softmax(call: NodeCall, x: Tensor) -> Tensor:
-    return call.op("Softmax", [x], {"axis": call.axis(call.attr("axis", -1), x.type.rank)})
+    """Before `opset` 13 over all axes from the given one on."""
+    axis = call.axis(call.attr("axis", -1), x.type.rank)
+    if call.attr("opset", 13) >= 13:
+        return call.op("Softmax", [x], {"axis": axis})
+    flat = reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
+    return reshaped(call, call.op("Softmax", [flat], {"axis": 1}), x.shape)
 
 
 def _average_pool(call: NodeCall, x: Tensor) -> Tensor:
