@@ -1,6 +1,7 @@
 """What each pass must leave alone, with a graph on either side of the line."""
 
 from importlib import import_module
+from itertools import permutations
 from textwrap import dedent
 
 import numpy as np
@@ -346,3 +347,150 @@ def test_transposes_in_other_orders_do_not_sink_together():
         output out = y
     """)
     assert run("sink_transposes", graph) == graph
+
+
+def test_a_transpose_sinks_past_an_operand_of_one_element():
+    """Whatever it is: it needs no turning."""
+    graph = graph_of("""
+        graph g
+        input x: float32[3,4]
+        input s: float32[]
+        t: float32[4,3] = Transpose(x) {"perm":[1,0]}
+        y: float32[4,3] = Add(t, s)
+        output out = y
+    """)
+    sunk = run("sink_transposes", graph)
+    assert [node.op for node in sunk.nodes] == ["Add", "Transpose"]
+    agree(sunk, graph)
+
+
+@pytest.mark.parametrize("gap", [1, 2])
+def test_padding_of_an_input_that_is_spread_is_spread_too(gap):
+    length = (6 - 1) * gap + 1 - 2
+    attrs = CONV.replace("}", f',"x_dilation":[{gap}]}}')
+    graph = graph_of(f"""
+        graph g
+        input x: float32[1,4,2]
+        slot w: float32[3,2,5]
+        p: float32[1,6,2] = Pad(x) {{"high":[0,1,0],"low":[0,1,0],"value":0.0}}
+        y: float32[1,{length},5] = Conv(p, w) {attrs}
+        output out = y
+    """)
+    absorbed = run("absorb_padding", graph)
+    assert operators(absorbed) == ["Conv"]
+    agree(absorbed, graph)
+
+
+@pytest.mark.parametrize(("first", "second", "same"), [
+    ('Softmax(x) {"axis":0}', 'Softmax(x) {"axis":1}', False),
+    ('Softmax(x) {"axis":1}', 'Softmax(x) {"axis":1}', True),
+    ('Transpose(x) {"perm":[1,0]}', 'Transpose(x) {"perm":[0,1]}', False),
+    ("MatMul(x, z)", 'MatMul(x, z) {"transpose_a":false,"transpose_b":false}', True),
+    ("MatMul(x, z)", 'MatMul(x, z) {"transpose_b":true}', False),
+    ("MatMul(x, z)", "MatMul(z, x)", False),
+    ("Sub(x, z)", "Sub(z, x)", False),
+    ("Relu(x)", "Neg(x)", False),
+    ("Relu(x)", "Relu(z)", False),
+    ('Pad(x) {"high":[0,0],"low":[0,0],"value":0.0}', 'Pad(x) {"high":[0,0],"low":[0,0],"value":1.0}', False),
+])  # fmt: skip
+def test_what_is_merged_is_the_same_in_everything(first, second, same):
+    graph = graph_of(f"""
+        graph g
+        input x: float32[3,3]
+        input z: float32[3,3]
+        a: float32[3,3] = {first}
+        b: float32[3,3] = {second}
+        y: float32[3,3] = Concat(a, b) {{"axis":0}}
+        output out = y
+    """.replace("y: float32[3,3]", "y: float32[6,3]"))  # fmt: skip
+    merged = run("merge_common", graph)
+    assert len(merged.nodes) == (2 if same else 3)
+    agree(merged, graph)
+
+
+def test_what_is_merged_may_be_an_output_or_the_next_value_of_a_state():
+    graph = graph_of("""
+        graph g
+        input x: float32[2]
+        slot w: float32[2]
+        state s w b -> held: float32[2]
+        a: float32[2] = Relu(x)
+        b: float32[2] = Relu(x)
+        c: float32[2] = Relu(x)
+        y: float32[2] = Add(a, held)
+        output out = y
+        output also = c
+    """)
+    merged = run("merge_common", graph)
+    assert [node.outputs for node in merged.nodes] == [("a",), ("y",)]
+    assert (merged.states[0].output, merged.outputs["also"]) == ("a", "a")
+    agree(merged, graph)
+
+
+@pytest.mark.parametrize("perm", [perm for perm in permutations(range(3)) if perm != (0, 1, 2)])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_product_reads_what_stays_contiguous(side, perm):
+    """Its summed axis stays innermost before the transpose, or on the right that of its columns; else it is moved as before."""
+    given = (2, 5, 4)
+    shape = [given[perm.index(dim)] for dim in range(3)]
+    graph = graph_of(f"""
+        graph g
+        input q: float32[2,5,4]
+        input k: float32[{",".join(map(str, shape))}]
+        t: float32[2,5,4] = Transpose(k) {{"perm":[{",".join(map(str, perm))}]}}
+        y: float32[2,5,5] = MatMul({"t, q" if side == "left" else "q, t"}) {{"transpose_b":true}}
+        output out = y
+    """)
+    changed = run("absorb_transposes", graph)
+    absorbed = perm.index(2) in ((2,) if side == "left" else (1, 2))
+    assert [node.op for node in changed.nodes] == (["Einsum"] if absorbed else ["Transpose", "MatMul"])
+    agree(changed, graph)
+
+
+def test_products_of_weights_alone_stay_as_they_are():
+    """They are computed once, where no layout is better than another."""
+    graph = graph_of("""
+        graph g
+        input x: float32[5,3]
+        slot v: float32[3,4]
+        slot w: float32[3,4]
+        t: float32[4,3] = Transpose(w) {"perm":[1,0]}
+        m: float32[3,3] = MatMul(v, t)
+        y: float32[5,3] = MatMul(x, m)
+        output out = y
+    """)
+    assert run("absorb_transposes", graph) == graph
+
+
+def test_a_transpose_sinks_past_a_weight_that_is_transposed_in_its_own_way():
+    graph = graph_of("""
+        graph g
+        input x: float32[3,3,3]
+        slot w: float32[3,3,3]
+        a: float32[3,3,3] = Transpose(x) {"perm":[1,2,0]}
+        b: float32[3,3,3] = Transpose(w) {"perm":[2,0,1]}
+        y: float32[3,3,3] = Add(a, b)
+        output out = y
+    """)
+    sunk = run("sink_transposes", graph)
+    assert operators(sunk) == ["Add", "Transpose"]
+    agree(sunk, graph)
+
+
+@pytest.mark.parametrize("side", ["pad_low", "pad_high"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("counted", ["true", "false"])
+def test_a_mean_that_leaves_its_own_padding_out_takes_no_other(side, axis, counted):
+    own = {"pad_low": [0, 0], "pad_high": [0, 0]}
+    own[side][axis] = 1
+    sizes = [5 - 1 + (axis == 0), 4 - 1 + (axis == 1)]
+    graph = graph_of(f"""
+        graph g
+        input x: float32[1,4,4,1]
+        p: float32[1,5,4,1] = Pad(x) {{"high":[0,0,0,0],"low":[0,1,0,0],"value":0.0}}
+        y: float32[1,{sizes[0]},{sizes[1]},1] = AvgPool(p) {{"axes":[1,2],"count_include_pad":{counted},"dilation":[1,1],"pad_high":{own["pad_high"]},"pad_low":{own["pad_low"]},"strides":[1,1],"window":[2,2]}}
+        output out = y
+    """)
+    absorbed = run("absorb_padding", graph)
+    assert operators(absorbed) == (["AvgPool"] if counted == "true" else ["Pad", "AvgPool"])
+    agree(absorbed, graph)

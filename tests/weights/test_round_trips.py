@@ -165,6 +165,7 @@ slot e: float32[4,4,4]
 slot f: float32[1,1,4,4]
 slot g: float32[4,4]
 slot h: float32[1,4]
+slot k: float32[1,4]
 m: float32[4,4] = MatMul(x, a)
 n: float32[4,4] = MatMul(m, b) {{"transpose_b":true}}
 o: float32[4,4] = MatMul(d, n)
@@ -173,6 +174,8 @@ q: float32[4,4,4] = Einsum(o, e) {{"equation":"ab,bcd->acd"}}
 r: float32[1,1,4,4] = MatMul(o, f)
 s: float32[2,4] = Gather(g, i) {{"axis":0}}
 t: float32[4,4] = Add(o, h)
+u: float32[4,1] = MatMul(x, k) {{"transpose_b":true}}
+output u = u
 output o = o
 output p = p
 output q = q
@@ -182,7 +185,7 @@ output t = t
 """)
     assert {item.name: (item.shape, item.channel_axis) for item in stored(graph)} == {
         "a": ((4, 4), 1), "b": ((4, 4), 0), "d": ((4, 4), None), "c": ((3, 4, 5), 2), "e": ((4, 4, 4), 2),
-        "f": ((4, 4), 1), "g": ((4, 4), 1), "h": ((4,), None),
+        "f": ((4, 4), 1), "g": ((4, 4), 1), "h": ((4,), None), "k": ((4,), None),
     }  # fmt: skip
 
 
