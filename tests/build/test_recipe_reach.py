@@ -107,6 +107,33 @@ def test_encodings_layers_and_trials_are_parameters(model: Path) -> None:
     assert graph.lower("js", Selection(("js",), trial=(1, 0))).params != graph.lower("js", others[2]).params
 
 
+def test_a_bundle_is_verified_by_the_tolerance_of_its_encoding_and_memory(model: Path) -> None:
+    tolerances = {"float32": 1.0, "float16": 2.0, "int8": 3.0, "eightbit": 4.0, "precision": 2.5}
+    recipe = Recipe("m", PathSource(model), tolerances=tolerances, precision="float16")
+    graph = ModelGraph(recipe, Share(PACKAGE.parent.parent, PACKAGE))
+    found = {
+        (encoding, action.params["backend"]): action.params["tolerance"]
+        for encoding in ("float32", "float16", "int8", "eightbit")
+        for action in graph.verify(Selection(("webgl", "js"), encoding), "chromium")
+    }
+    assert [found[encoding, "js"] for encoding in ("float32", "float16", "int8", "eightbit")] == [1, 2, 3, 4]
+    assert [found[encoding, "webgl"] for encoding in ("float32", "float16", "int8", "eightbit")] == [2.5, 2.5, 3, 4]
+
+
+def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_are_asked_for(model: Path) -> None:
+    graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))
+    choice = Selection(("wasm", "js"), layers=True)
+    made = [*graph.verify(choice, "node"), *graph.verify(choice, "firefox", ("js",))]
+    told = [tuple(action.params[name] for name in ("backend", "variant", "browser", "layers")) for action in made]
+    assert told == [
+        ("wasm", "relaxed", "node", True),
+        ("wasm", "simd", "node", True),
+        ("js", "", "node", True),
+        ("js", "", "firefox", True),
+    ]
+    assert [action.tools for action in made] == [("node",)] * 3 + [("firefox",)]
+
+
 def test_a_choice_that_is_tried_takes_no_tuned_ones(model: Path) -> None:
     graph = ModelGraph(Recipe("m", PathSource(model), tuned=FILE), Share(PACKAGE.parent.parent, PACKAGE))
     assert "tuned.json" in graph.lower("js", Selection(("js",))).inputs
