@@ -38,5 +38,6 @@ def test_what_takes_another_time_has_another_name() -> None:
 def test_what_follows_a_sum_and_how_it_is_called_makes_no_other_name() -> None:
     wanted = DIFFERENT["plain"]
     assert key(*PLAIN, "y: float32[6,8] = Relu(m)") == wanted
+    assert key(*PLAIN, "slot b: float32[8]", "y: float32[6,8] = Add(m, b)") == wanted
     assert key(*PLAIN, constants=("w", "others")) == wanted
     assert key(*PLAIN, names="abc", constants=("b",)) == wanted
