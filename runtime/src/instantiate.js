@@ -241,7 +241,7 @@ class Attempt {
       try {
         return { ...await this.start(backend), failures };
       } catch (error) {
-        if (this.stop.signal.aborted) throw error;
+        if (this.stop.signal.aborted) throw abortedError('the load');
         last = toldBy(error);
         failures.push({ backend, code: last?.code ?? 'NoBackend', message: messageOf(error) });
       }

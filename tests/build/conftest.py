@@ -4,6 +4,7 @@ import pytest
 
 from tests.build.models import MODELS, Model
 from tests.build.tree import Tree, checkout
+from webkiln.build.share import Share
 
 HERE = Path(__file__).parent
 BRIEF = {"test_two_checkouts_give_identical_bytes"}
@@ -31,3 +32,18 @@ def tree(model: Model, tmp_path: Path) -> Tree:
 @pytest.fixture
 def toy(tmp_path: Path) -> Tree:
     return checkout(tmp_path / "tree", tmp_path / "cache", toy=True)
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Share:
+    """A root with two stages and a package beside it."""
+    root, package = tmp_path / "root", tmp_path / "lib" / "webkiln"
+    (root / "stages").mkdir(parents=True)
+    package.mkdir(parents=True)
+    for name in ("one", "two"):
+        (root / "stages" / f"{name}.py").write_text("import numpy\nfrom webkiln import part\ndef run(inputs, outputs, params): ...\n")
+    (package / "part.py").write_text("SIZE = 1\n")
+    (package / "more.py").write_text("SIZE = 2\n")
+    (root / "toolchain.lock").write_text('[tools]\nnode = "1"\nclang = "2"\n')
+    (root / "requirements.lock").write_text("numpy==1\nscipy==2\n")
+    return Share(root, package)

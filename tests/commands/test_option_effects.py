@@ -7,34 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
+from tests.commands.small import write_model
 from webkiln import canonical, cli
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.recipe import PathSource, Recipe
 
 Call = Callable[..., str]
-W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
-
-
-def write_model(path: Path) -> Path:
-    """y = relu(x @ w) * factor, of an open number of rows."""
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["a"], "first"),
-        helper.make_node("Relu", ["a"], ["b"], "second"),
-        helper.make_node("Mul", ["b", "factor"], ["y"], "third"),
-    ]
-    given = [
-        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4]),
-        helper.make_tensor_value_info("factor", TensorProto.FLOAT, []),
-    ]
-    results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3])]
-    graph = helper.make_graph(nodes, "graph", given, results, [numpy_helper.from_array(W, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
-    return path
 
 
 @pytest.fixture

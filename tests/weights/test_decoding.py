@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
+from tests.weights.encoded import decoded
 from webkiln.ir.text import parse
 from webkiln.weights import shards
-from webkiln.weights.encoding import ENCODINGS, eightbit_magnitudes
+from webkiln.weights.encoding import ENCODINGS
 from webkiln.weights.shards import pieces, stored
 
 GRAPH = """
@@ -34,22 +35,6 @@ output e = e
 AXES = {"rows": 0, "columns": 1, "kernel": 0, "table": 1}
 """Where the output channels of a weight are."""
 PIECE = 2000
-
-
-def decoded(values: np.ndarray, encoding: str, axis: int) -> np.ndarray:
-    """The values of a weight after encoding and decoding it as docs/formats.md defines."""
-    if encoding == "float16":
-        return values.astype(np.float16).astype(np.float32)
-    if encoding == "int8":
-        largest = np.max(np.abs(values), axis=tuple(d for d in range(values.ndim) if d != axis), keepdims=True)
-        scale = (largest / 127).astype(np.float32)
-        return np.rint(values / scale) * scale
-    if encoding == "eightbit":
-        largest = np.max(np.abs(values))
-        magnitudes = eightbit_magnitudes()
-        nearest = magnitudes[np.argmin(np.abs(np.abs(values)[..., None] / largest - magnitudes), axis=-1)]
-        return np.sign(values) * nearest * largest
-    return values
 
 
 def weights_of_many_sizes() -> dict[str, np.ndarray]:

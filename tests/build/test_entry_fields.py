@@ -1,0 +1,379 @@
+"""Entries of the local and of the remote cache: each field, header and signature counts, of results and of discovered inputs alike."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webkiln import canonical
+from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob
+from webkiln.build.cache import ActionCache
+from webkiln.build.outputs import Expected, single
+from webkiln.build.remote import entries
+from webkiln.build.remote.entries import EntryError
+from webkiln.build.remote.shared import SharedCache
+from webkiln.build.remote.signing import Signer, signer
+from webkiln.build.state import TreeState
+from webkiln.errors import OutputError
+
+KEY, OTHER = "a" * 64, "b" * 64
+BLOB = Blob("c" * 64, 3)
+SAID = {"result": {"outputs": {"x": {"sha256": BLOB.sha256, "bytes": 3}}, "printed": ""}}
+READS = {"reads": ["0/a"]}
+
+
+def secret(folder: Path, letter: str) -> Signer:
+    path = folder / f"secret-{letter}"
+    path.write_bytes(letter.encode() * 32)
+    return signer(f"hmac:{path}")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Signer:
+    return secret(tmp_path, "s")
+
+
+def edited(data: bytes, **changes: Any) -> bytes:
+    """An entry with other fields in its body, under the header that it had."""
+    head, _, body = data.partition(b"\n")
+    return head + b"\n" + canonical.dumps({**json.loads(body), **changes})
+
+
+FORGED: dict[str, Callable[[bytes], bytes]] = {
+    "unsigned": lambda data: b"webkiln.entry/2 unsigned\n" + data.partition(b"\n")[2],
+    "another algorithm": lambda data: data.replace(b"hmac-sha256", b"ed25519", 1),
+    "no header": lambda data: data.partition(b"\n")[2],
+    "another form": lambda data: data.replace(b"webkiln.entry/2", b"webkiln.entry/1", 1),
+    "part of a signature": lambda data: data.replace(data.partition(b"\n")[0], data.partition(b"\n")[0][:-1], 1),
+    "shorter signature": lambda data: data.replace(data.partition(b"\n")[0], data.partition(b"\n")[0][:-2], 1),
+    "signature of nothing": lambda data: b"webkiln.entry/2 hmac-sha256 00\n" + data.partition(b"\n")[2],
+    "a changed byte": lambda data: data[:-3] + bytes([data[-3] ^ 1]) + data[-2:],
+    "cut off": lambda data: data[:-1],
+    "more behind": lambda data: data + b" ",
+    "another key": lambda data: edited(data, key=OTHER),
+    "another printed text": lambda data: edited(data, result={"outputs": {}, "printed": "x"}),
+}
+
+
+@pytest.mark.parametrize("said", [SAID, READS], ids=["result", "reads"])
+@pytest.mark.parametrize("how", FORGED)
+def test_a_signed_entry_that_was_touched_is_none(how: str, said: dict[str, Any], own: Signer) -> None:
+    data = entries.written(KEY, said, own)
+    assert entries.read(data, KEY, own)["key"] == KEY
+    with pytest.raises(EntryError):
+        entries.read(FORGED[how](data), KEY, own)
+
+
+def test_an_entry_of_another_key_or_signer_is_none(own: Signer, tmp_path: Path) -> None:
+    signed, plain = entries.written(KEY, SAID, own), entries.written(KEY, SAID, None)
+    for data, key, by in ((signed, OTHER, own), (signed, KEY, secret(tmp_path, "t")), (plain, OTHER, None), (plain, KEY, own)):
+        with pytest.raises(EntryError):
+            entries.read(data, key, by)
+    assert entries.read(signed, KEY, None)["result"] == entries.read(plain, KEY, None)["result"] == SAID["result"]
+
+
+@pytest.mark.parametrize("changes", [{"schema": "webkiln.entry/1"}, {"schema": None}, {"key": OTHER}])
+def test_an_entry_of_another_schema_is_none(changes: dict[str, Any]) -> None:
+    with pytest.raises(EntryError):
+        entries.read(edited(entries.written(KEY, SAID, None), **changes), KEY, None)
+
+
+def result_with(**changes: Any) -> dict[str, Any]:
+    return {"result": {"outputs": {"x": {"sha256": BLOB.sha256, "bytes": 3} | changes}, "printed": ""}}
+
+
+@pytest.mark.parametrize("body", [
+    {}, {"result": {}}, {"result": {"outputs": {}}}, {"result": {"outputs": [], "printed": ""}}, {"result": {"outputs": {}, "printed": 3}},
+    {"result": {"outputs": {}, "printed": "\ud800"}}, result_with(sha256="c" * 63), result_with(sha256="C" * 64), result_with(sha256=3),
+    result_with(bytes=-1), result_with(bytes=True), result_with(bytes="3"), result_with(bytes=1.0), result_with(bytes=1 << 60),
+])  # fmt: skip
+def test_what_is_no_result(body: dict[str, Any]) -> None:
+    assert entries.result_of(SAID, UNSIGNED).outputs == {"x": BLOB}
+    with pytest.raises(EntryError):
+        entries.result_of(body, UNSIGNED)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/x", "x/../y", "..", ".", "x//y", "a\\b", "a:b", "a\nb", "x/./y", "n" * 201, "/".join(["n" * 100] * 11), 3]
+)
+def test_what_is_no_path(path: object) -> None:
+    assert not entries.is_path(path)
+
+
+@pytest.mark.parametrize("path", ["x", "a/b.c", "a/", "-x", "é", "n" * 200])
+def test_what_is_a_path(path: str) -> None:
+    assert entries.is_path(path)
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Path:
+    (tmp_path / "team").mkdir()
+    return tmp_path / "team"
+
+
+def stored(team: Path, key: str, data: bytes) -> None:
+    place = entries.place(key)
+    (team / "ac" / place[:2]).mkdir(parents=True, exist_ok=True)
+    (team / "ac" / place[:2] / place).write_bytes(data)
+
+
+@pytest.fixture
+def shared(team: Path, own: Signer) -> Iterator[SharedCache]:
+    made = SharedCache(str(team), own)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("by", ["nobody", "another", "own"])
+@pytest.mark.parametrize("kind", ["result", "reads"])
+def test_a_build_with_a_key_takes_what_it_signed(kind: str, by: str, shared: SharedCache, team: Path, own: Signer, tmp_path: Path) -> None:
+    signers = {"nobody": None, "another": secret(tmp_path, "t"), "own": own}
+    stored(team, KEY, entries.written(KEY, SAID if kind == "result" else READS, signers[by]))
+    found = shared.find(KEY) if kind == "result" else shared.reads(KEY)
+    assert (found is not None) == (by == "own")
+    if isinstance(found, ActionResult):
+        assert found.provenance == own.key_id
+
+
+def test_an_entry_of_one_kind_is_none_of_the_other(shared: SharedCache, team: Path, own: Signer) -> None:
+    stored(team, KEY, entries.written(KEY, READS, own))
+    assert shared.find(KEY) is None
+    stored(team, OTHER, entries.written(OTHER, SAID, own))
+    assert shared.reads(OTHER) is None
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ActionCache:
+    return ActionCache(tmp_path / "cache")
+
+
+def blob(cache: ActionCache, data: bytes) -> Blob:
+    path = cache.root.parent / "new"
+    path.write_bytes(data)
+    return cache.store.put(path)
+
+
+def entry_of(cache: ActionCache, part: str = "actions") -> Path:
+    (path,) = (cache.root / part).glob("??/*")
+    return path
+
+
+def sealed(body: Any) -> dict[str, Any]:
+    return {"body": body, "sha256": canonical.key(body)}
+
+
+DAMAGE: dict[str, Callable[[Path, Any], object]] = {
+    "cut off": lambda path, entry: path.write_bytes(path.read_bytes()[:-1]),
+    "empty": lambda path, entry: path.write_bytes(b""),
+    "digest": lambda path, entry: canonical.write(path, {**entry, "sha256": "0" * 64}),
+    "body": lambda path, entry: canonical.write(path, {**entry, "body": {**entry["body"], "more": 1}}),
+    "key": lambda path, entry: canonical.write(path, sealed({**entry["body"], "key": OTHER})),
+    "schema": lambda path, entry: canonical.write(path, sealed({**entry["body"], "schema": "webkiln.action/1"})),
+    "no provenance": lambda path, entry: canonical.write(path, sealed({k: v for k, v in entry["body"].items() if k != "provenance"})),
+    "no outputs": lambda path, entry: canonical.write(path, sealed({**entry["body"], "result": {"printed": ""}})),
+    "a list": lambda path, entry: canonical.write(path, [entry]),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_damaged_entry_is_a_miss_and_is_made_again(how: str, cache: ActionCache) -> None:
+    result = ActionResult({"x": blob(cache, b"abc")}, "said")
+    cache.put(KEY, result)
+    assert cache.get(KEY, single("x")) == result
+    path = entry_of(cache)
+    DAMAGE[how](path, canonical.read(path))
+    assert cache.get(KEY, single("x")) is None
+    assert cache.own(KEY) is None
+    assert cache.verify() == [f"action {KEY}"]
+    cache.put(KEY, result)
+    assert cache.get(KEY, single("x")) == result
+
+
+@pytest.mark.parametrize("how", ["gone", "shorter", "longer"])
+def test_a_result_without_its_bytes_is_a_miss(how: str, cache: ActionCache) -> None:
+    made = blob(cache, b"abc")
+    cache.put(KEY, ActionResult({"x": made, "y": blob(cache, b"other")}))
+    path = cache.store.path(made.sha256)
+    path.chmod(0o644)
+    path.unlink() if how == "gone" else path.write_bytes(b"ab" if how == "shorter" else b"abcd")
+    assert cache.get(KEY, Expected(frozenset({"x", "y"}))) is None
+
+
+def test_a_result_that_lacks_what_is_expected_is_a_miss(cache: ActionCache) -> None:
+    cache.put(KEY, ActionResult({"x": blob(cache, b"abc")}))
+    assert cache.get(KEY, Expected(frozenset({"x", "y"}))) is None
+    assert cache.get(KEY, single("y")) is None
+    assert cache.get(OTHER, single("x")) is None
+
+
+@pytest.mark.parametrize(("provenance", "plain", "keyed", "built"), [
+    (HERE, True, True, True), (FLEET, True, True, True), (UNSIGNED, True, False, False), ("own", True, True, False), ("another", True, False, False),
+])  # fmt: skip
+def test_whose_results_count(
+    provenance: str, plain: bool, keyed: bool, built: bool, cache: ActionCache, own: Signer, tmp_path: Path
+) -> None:
+    named = {"own": own.key_id, "another": secret(tmp_path, "t").key_id}.get(provenance, provenance)
+    cache.put(KEY, ActionResult({"x": blob(cache, b"abc")}, provenance=named))
+    cache.note_reads(KEY, ["0/a"], OTHER, named)
+    with_key = ActionCache(cache.root, None, own)
+    assert (cache.get(KEY, single("x")) is not None, with_key.get(KEY, single("x")) is not None) == (plain, keyed)
+    assert (bool(cache.reads(KEY)), bool(with_key.reads(KEY))) == (plain, keyed)
+    assert (cache.get(KEY, single("x"), built=True) is not None) == built
+    assert len(cache.verify()) == 0
+    assert len(with_key.verify()) == (not keyed)
+
+
+def test_what_was_built_takes_the_place_of_what_was_fetched_and_not_the_other_way(cache: ActionCache) -> None:
+    fetched = ActionResult({"x": blob(cache, b"abc")}, "fetched", UNSIGNED)
+    built = ActionResult({"x": blob(cache, b"abd")}, "built", FLEET)
+    again = ActionResult({"x": blob(cache, b"abe")}, "again", HERE)
+    for result, kept in ((fetched, fetched), (built, built), (fetched, built), (again, built)):
+        cache.put(KEY, result)
+        assert cache.own(KEY) == kept
+    cache.put(KEY, again, anew=True)
+    assert cache.own(KEY) == again
+
+
+READ_DAMAGE: dict[str, Callable[[Path, Any], object]] = {
+    "cut off": DAMAGE["cut off"], "digest": DAMAGE["digest"],
+    "body": lambda path, entry: canonical.write(path, {**entry, "body": [[["0/b"], OTHER, HERE]]}),
+    "shorter rows": lambda path, entry: canonical.write(path, sealed([["0/b"], OTHER])),
+    "none": lambda path, entry: path.unlink(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", READ_DAMAGE)
+def test_damaged_sets_of_discovered_inputs_are_none(how: str, cache: ActionCache) -> None:
+    cache.note_reads(KEY, ["0/a"], OTHER)
+    cache.note_reads(KEY, ["0/a", "0/b"], OTHER)
+    assert cache.reads(KEY) == [("0/a", "0/b"), ("0/a",)]
+    path = entry_of(cache, "reads")
+    READ_DAMAGE[how](path, canonical.read(path))
+    assert cache.reads(KEY) == []
+
+
+def test_the_latest_sets_of_discovered_inputs_come_first_and_few_are_kept(cache: ActionCache) -> None:
+    for number in range(20):
+        cache.note_reads(KEY, [f"0/{number}"], OTHER)
+    latest = cache.reads(KEY)
+    assert latest[0] == ("0/19",)
+    assert 1 < len(latest) < 20
+    cache.note_reads(KEY, ["0/18"], OTHER)
+    assert cache.reads(KEY)[:2] == [("0/18",), ("0/19",)]
+    assert len(cache.reads(KEY)) == len(latest)
+
+
+def test_a_cache_below_is_read_and_not_changed(cache: ActionCache, tmp_path: Path) -> None:
+    result = ActionResult({"x": blob(cache, b"abc")}, "below")
+    cache.put(KEY, result)
+    cache.note_reads(KEY, ["0/a"], OTHER)
+    held = {path: path.stat().st_mtime_ns for path in cache.root.rglob("*")}
+    above = ActionCache(tmp_path / "above", base=cache.root)
+    assert above.get(KEY, single("x")) == result
+    assert above.reads(KEY) == [("0/a",)]
+    above.note_reads(KEY, ["0/b"], OTHER)
+    assert above.reads(KEY) == [("0/b",), ("0/a",)]
+    mine = ActionResult({"x": blob(above, b"abd")}, "above")
+    above.put(KEY, mine, anew=True)
+    assert above.get(KEY, single("x")) == mine
+    assert above.store.read(result.outputs["x"]) == b"abc"
+    assert {path: path.stat().st_mtime_ns for path in cache.root.rglob("*")} == held
+
+
+def live(cache: ActionCache, folder: Path, result: ActionResult) -> None:
+    """A tree that has a result."""
+    state = TreeState(folder / "state")
+    state.save("load:m", {}, result, {})
+    cache.register(state.root)
+
+
+def test_gc_keeps_what_trees_have_and_what_is_young(cache: ActionCache, tmp_path: Path) -> None:
+    kept, left, half = (ActionResult({"x": blob(cache, data)}) for data in (b"kept", b"left", b"half"))
+    for key, result in zip(
+        ("1" * 64, "2" * 64, "3" * 64), (kept, left, ActionResult({**kept.outputs, "y": half.outputs["x"]})), strict=True
+    ):
+        cache.put(key, result)
+    live(cache, tmp_path, kept)
+    for key, result in (("1" * 64, "1" * 64), ("2" * 64, "2" * 64)):
+        cache.note_reads(key, ["0/a"], result)
+    assert cache.gc() == {"actions": 0, "blobs": 0, "bytes": 0}
+    assert cache.gc(grace=-1) == {"actions": 2, "blobs": 2, "bytes": 8}
+    assert cache.own("1" * 64) == kept
+    assert cache.reads("1" * 64) == [("0/a",)]
+    assert cache.reads("2" * 64) == []
+    assert [*cache.store.digests()] == [kept.outputs["x"].sha256]
+
+
+def test_gc_forgets_trees_that_are_gone_and_what_was_on_its_way(cache: ActionCache, tmp_path: Path) -> None:
+    result = ActionResult({"x": blob(cache, b"kept")})
+    cache.put(KEY, result)
+    live(cache, tmp_path, result)
+    (cache.root / "arriving").mkdir()
+    (cache.root / "arriving" / "part").write_bytes(b"1")
+    cache.gc()
+    assert (cache.root / "arriving" / "part").exists()
+    cache.gc(grace=-1)
+    assert not (cache.root / "arriving" / "part").exists()
+    assert [*cache.trees()] == [tmp_path / "state"]
+    (tmp_path / "state").rename(tmp_path / "moved")
+    assert cache.gc(grace=-1)["blobs"] == 1
+    assert [*cache.trees()] == []
+    assert not [*(cache.root / "trees").iterdir()]
+
+
+def test_shrink_removes_what_was_used_longest_ago(cache: ActionCache) -> None:
+    blobs = [blob(cache, bytes([number]) * 10) for number in range(4)]
+    for number, made in enumerate(blobs):
+        cache.put(str(number) * 64, ActionResult({"x": made}))
+        os.utime(cache.store.path(made.sha256), (1e9 + (number * 7 + 3) % 4, 1e9))
+    young = blob(cache, b"0123456789")
+    used = sorted(blobs, key=lambda made: cache.store.path(made.sha256).stat().st_atime)
+    assert cache.shrink(30) == {"actions": 2, "blobs": 2, "bytes": 20}
+    assert {*cache.store.digests()} == {made.sha256 for made in (*used[2:], young)}
+    assert cache.shrink(0) == {"actions": 2, "blobs": 2, "bytes": 20}
+    assert [*cache.store.digests()] == [young.sha256]
+
+
+def test_a_damaged_blob_is_not_given_and_a_blob_without_bytes_is_an_error(cache: ActionCache, tmp_path: Path) -> None:
+    made = blob(cache, b"abc")
+    path = cache.store.path(made.sha256)
+    path.chmod(0o644)
+    path.write_bytes(b"abd")
+    assert cache.store.has(made)
+    assert not cache.store.materialise(made, tmp_path / "out", own=True)
+    assert not (tmp_path / "out").exists()
+    assert not cache.store.has(made)
+    with pytest.raises(OutputError, match="is gone"):
+        cache.store.file(made)
+    assert cache.store.read(made) is None
+
+
+@pytest.mark.parametrize("own_copy", [True, False])
+def test_who_may_change_what_is_given(own_copy: bool, cache: ActionCache, tmp_path: Path) -> None:
+    made = blob(cache, b"abc")
+    assert cache.store.materialise(made, tmp_path / "a" / "out", own=own_copy)
+    assert (tmp_path / "a" / "out").read_bytes() == b"abc"
+    same = os.stat(tmp_path / "a" / "out").st_ino == os.stat(cache.store.path(made.sha256)).st_ino
+    assert same == (not own_copy)
+
+
+def test_a_manifest_of_a_tree_has_all_that_is_asked_of_it(tmp_path: Path) -> None:
+    state = TreeState(tmp_path / "state")
+    result = ActionResult({"x": BLOB}, "said", UNSIGNED)
+    for number in range(3):
+        state.save("load:m:detail", {"n": number, "reads": {"0/b": 1, "0/a": 2}, "origin": "o"}, result, {Path("/f"): str(number)})
+    found = state.manifest("load:m:detail")
+    assert found is not None
+    assert (found.result, found.result.provenance, found.reads, found.origin) == (result, UNSIGNED, ("0/a", "0/b"), "o")
+    assert found.key == canonical.key({"n": 2, "reads": {"0/b": 1, "0/a": 2}, "origin": "o"})
+    assert [(run.document["n"], run.files) for run in state.runs("load:m:detail")] == [(2, {"/f": "2"}), (1, {"/f": "1"})]
+    state.save("load:m:detail", {"n": 1}, result, {})
+    again = state.manifest("load:m:detail")
+    assert again is not None
+    assert (again.reads, again.origin) == ((), None)
+    assert [run.document["n"] for run in state.runs("load:m:detail")] == [1, 2]
+    state.manifest_path("load:m:detail").write_text("{")
+    assert state.manifest("load:m:detail") is None

@@ -1,0 +1,153 @@
+"""Everything that a result depends on is part of its key, part by part."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webkiln import canonical
+from webkiln.build import digests
+from webkiln.build.action import Action, Folder, Local, Product
+from webkiln.build.derived import Derived
+from webkiln.build.engine import Engine
+from webkiln.build.share import Share
+from webkiln.build.tools import Toolchain
+from webkiln.errors import ToolError
+
+
+def keys(share: Share, action: Action, inputs: dict[str, str] | None = None, **more: Any) -> str:
+    with Engine(share.root / "state", cache=share.root / "cache", shared=share) as engine:
+        return canonical.key(engine._consumption.keys.document(action, inputs or {}, **more))
+
+
+PLAIN = Action("one:m", "one", ("out",), {}, {"n": 1})
+ALONE: dict[str, Callable[[Share], tuple[Action, dict[str, Any]]]] = {
+    "stage": lambda share: (replace(PLAIN, stage="two"), {}),
+    "parameter": lambda share: (replace(PLAIN, params={"n": 2}), {}),
+    "type of a parameter": lambda share: (replace(PLAIN, params={"n": "1"}), {}),
+    "output": lambda share: (replace(PLAIN, outputs=("other",)), {}),
+    "second output": lambda share: (replace(PLAIN, outputs=("out", "then")), {}),
+    "other second output": lambda share: (replace(PLAIN, outputs=("out", "thus")), {}),
+    "input": lambda share: (PLAIN, {"inputs": {"in": "a"}}),
+    "role of an input": lambda share: (PLAIN, {"inputs": {"also": "a"}}),
+    "bytes of an input": lambda share: (PLAIN, {"inputs": {"in": "b"}}),
+    "code": lambda share: (replace(PLAIN, code=(share.package / "more.py",)), {}),
+    "tool": lambda share: (replace(PLAIN, tools=("node",)), {}),
+    "other tool": lambda share: (replace(PLAIN, tools=("clang",)), {}),
+    "package": lambda share: (PLAIN, {"packages": ("scipy",)}),
+}
+
+
+def test_every_part_of_an_action_is_in_its_key(share: Share) -> None:
+    found = {name: keys(share, action, **more) for name, (action, more) in ((name, made(share)) for name, made in ALONE.items())}
+    found["plain"] = keys(share, PLAIN)
+    assert len({*found.values()}) == len(found)
+
+
+@pytest.mark.parametrize("said", ["task", "timeout", "source", "final"])
+def test_what_is_said_of_an_action_is_not_in_its_key(said: str, share: Share) -> None:
+    values: dict[str, Any] = {"task": "other:m", "timeout": 5.0, "source": "mine.onnx", "final": True}
+    assert keys(share, replace(PLAIN, **{said: values[said]})) == keys(share, PLAIN)
+
+
+EDITS: dict[str, Callable[[Share], object]] = {
+    "stage": lambda share: share.stage("one").write_text(share.stage("one").read_text() + "MORE = 1\n"),
+    "imported module": lambda share: (share.package / "part.py").write_text("SIZE = 3\n"),
+    "package that is imported": lambda share: (share.root / "requirements.lock").write_text("numpy==3\nscipy==2\n"),
+    "another stage": lambda share: share.stage("two").write_text("NONE = 1\n"),
+    "module that is not imported": lambda share: (share.package / "more.py").write_text("SIZE = 3\n"),
+    "package that is not imported": lambda share: (share.root / "requirements.lock").write_text("numpy==1\nscipy==3\n"),
+    "tool that is not used": lambda share: (share.root / "toolchain.lock").write_text('[tools]\nnode = "5"\n'),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_which_files_of_webkiln_are_in_a_key(edit: str, share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "SETTLED_NS", 1 << 62)
+    before = keys(share, PLAIN)
+    EDITS[edit](share)
+    seen = not edit.endswith(("another stage", "not imported", "not used"))
+    assert (keys(share, PLAIN) != before) == seen
+
+
+@pytest.mark.parametrize(("name", "plain", "foreign"), [
+    ("LD_LIBRARY_PATH", True, True), ("https_proxy", False, True), ("SSL_CERT_FILE", False, True), ("CURL_CA_BUNDLE", False, True),
+    ("SSL_CERT_DIR", False, True), ("TMPDIR", False, False), ("LANG", False, False),
+])  # fmt: skip
+def test_which_variables_are_in_a_key(
+    name: str, plain: bool, foreign: bool, share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for action, seen in ((PLAIN, plain), (replace(PLAIN, roots=(tmp_path,)), foreign)):
+        monkeypatch.delenv(name, raising=False)
+        before = keys(share, action)
+        monkeypatch.setenv(name, str(tmp_path))
+        assert (keys(share, action) != before) == seen
+
+
+def source_key(share: Share, action: Action) -> str:
+    with Engine(share.root / "state", cache=share.root / "cache", shared=share) as engine:
+        found = engine._consumption.source_key(action)
+        assert found is not None
+        return found.key
+
+
+def test_a_source_key_says_which_part_of_a_product_is_taken(share: Share) -> None:
+    first = Action("one:m", "one", ("a/", "b/"))
+    other = Action("one:n", "one", ("a/", "b/"), {}, {"n": 2})
+    (share.root / "x").write_text("1")
+    (share.root / "y").write_text("2")
+    inputs = [
+        {"in/": Product(first, "a/")}, {"in/": Product(first, "b/")}, {"in/": Product(first, "a/", "*.c")}, {"in/": Product(other, "a/")},
+        {"other/": Product(first, "a/")}, {"in": Local(share.root / "x")}, {"in": Local(share.root / "y")},
+        {"in/": Folder((("x", share.root / "x"),))}, {"in/": Folder((("y", share.root / "x"),))}, {"in/": Folder((("x", share.root / "y"),))},
+    ]  # fmt: skip
+    found = [source_key(share, Action("two:m", "two", ("out",), given)) for given in inputs]
+    assert len({*found}) == len(found)
+
+
+def test_what_a_lock_says_is_here_where_it_is(share: Share, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One of several versions, and builds of one version, are as locked; another is told of once, and keyed as it is."""
+    (share.root / "requirements.lock").write_text("numpy==1.0\nNumPy==2.0 ; python_version < '3'\nTorch_Vision==3\n# no==1\n")
+    here = {"numpy": "2.0", "torch-vision": "3+cpu", "other": "7"}
+    monkeypatch.setattr("webkiln.build.tools._installed_version", lambda name: here.get(name, "absent"))
+    tools = Toolchain(share.root, Derived(share.root / "derived.json"))
+    assert tools.distributions(["sklearn", "cv2", "numpy.linalg", "PIL_x"]) == (
+        "numpy-linalg",
+        "opencv-python-headless",
+        "pil-x",
+        "scikit-learn",
+    )
+    locked = {"numpy": "1.0|2.0", "torch-vision": "3", "node": "1"}
+    assert tools.locked(["numpy", "torch-vision", "node"]) == locked
+    assert tools.actual(["numpy", "torch-vision"]) == {"numpy": "1.0|2.0", "torch-vision": "3"}
+    assert capsys.readouterr().err == ""
+    here["numpy"] = "2.1"
+    again = Toolchain(share.root, Derived(share.root / "derived.json"))
+    for told in ("warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are kept apart\n", ""):
+        assert again.actual(["numpy", "gone"]) == {"numpy": "2.1", "gone": "absent"}
+        assert capsys.readouterr().err == told
+    assert again.locked(["other", "gone"]) == {"other": "7", "gone": "absent"}
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(ToolError, match="node is needed"):
+        Toolchain(share.root, Derived(share.root / "derived.json")).actual(["node"])
+
+
+def test_the_version_of_a_program_is_asked_for_again_when_it_changes(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "node"
+    program.parent.mkdir()
+
+    def install(version: str) -> None:
+        program.with_name("new").write_text(f"#!/bin/sh\necho v{version}.0.0\n")
+        program.with_name("new").chmod(0o755)
+        program.with_name("new").replace(program)
+
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    found = []
+    for version in ("20", "22"):
+        install(version)
+        derived = Derived(share.root / "derived.json")
+        found.append(Toolchain(share.root, derived, installed=True).actual(["node"])["node"])
+        derived.save()
+    assert found == ["20", "22"]

@@ -1,0 +1,174 @@
+"""What each key of a recipe changes: the actions that depend on it, and no others."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.small import write_model
+from webkiln.build.action import Action, Modules, Product
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.share import PACKAGE, Share
+from webkiln.recipe import ExportSource, Form, ImageInput, ModuleSource, PathSource, Recipe, UrlSource
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "model.onnx")
+
+
+def described(action: Action) -> Any:
+    """An action as it enters keys and messages, without what leads to it."""
+
+    def told(value: Any) -> Any:
+        return (value.action.task, value.path, value.pattern) if isinstance(value, Product) else value
+
+    inputs = {role: told(value) for role, value in action.inputs.items()}
+    return (action.stage, action.outputs, inputs, action.params, action.code, action.tools, action.roots, action.whole)
+
+
+CHOICE = Selection(("webgpu", "js"))
+
+
+def stages_of(recipe: Recipe, choice: Selection = CHOICE) -> dict[str, Any]:
+    """All actions of a model, by stage and what they are of."""
+    graph = ModelGraph(recipe, Share(PACKAGE.parent.parent, PACKAGE))
+    graph.report(choice, ("node",))
+    return {action.task: described(action) for action in graph.actions()}
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
+    return {task.split(":")[0] for task in before.keys() | after.keys() if before.get(task) != after.get(task)}
+
+
+FILE = Path("/nowhere/file.py")
+REACH: dict[str, tuple[str, dict[str, Any], set[str]]] = {
+    "source": ("onnx", {"source": PathSource(Path("/nowhere/b"))}, {"fetch"}),
+    "signature": ("tflite", {"signature": "serve"}, {"load", "reference"}),
+    "input_shapes": ("onnx", {"input_shapes": {"x": (1, 4)}}, {"convert", "reference"}),
+    "input_shapes of keras": ("keras", {"input_shapes": {"x": (1, 4)}}, {"convert", "reference"}),
+    "sample_sizes": ("onnx", {"sample_sizes": {"N": 3}}, {"reference"}),
+    "reference": ("onnx", {"reference": Path("/nowhere/r.npz")}, {"reference", "verify"}),
+    "batch_size": ("keras", {"batch_size": 3}, {"convert", "reference"}),
+    "tolerances": ("onnx", {"tolerances": {"float32": 0.5, "precision": 0.5}}, {"verify"}),
+    "labels": ("onnx", {"labels": ("a", "b")}, {"bundle"}),
+    "images": ("onnx", {"images": {"x": ImageInput(color="BGR")}}, {"bundle"}),
+    "plugins": ("onnx", {"plugins": (FILE,)}, {"load", "convert", "reference"}),
+    "plugins of keras": ("keras", {"plugins": (FILE,)}, {"load", "convert", "reference"}),
+    "operators": ("onnx", {"operators": (FILE,)}, {"convert", "optimize", "lower", "pack"}),
+    "trust_source": ("keras", {"trust_source": True}, {"load", "convert", "reference"}),
+    "trust_source of torch": ("torch", {"trust_source": True}, {"load", "convert", "reference"}),
+    "dims": ("onnx", {"dims": {"N": 3}}, {"convert", "reference"}),
+    "values": ("onnx", {"values": {"factor": 3}}, {"convert", "reference"}),
+    "from_layers": ("onnx", {"from_layers": ("a",)}, {"load", "reference"}),
+    "to_layers": ("keras", {"to_layers": ("a",)}, {"load", "reference"}),
+    "to_layers of torch": ("torch", {"to_layers": ("a",)}, {"load", "convert", "reference"}),
+    "form": ("onnx", {"form": Form(hashed=True)}, {"bundle"}),
+    "winograd": ("onnx", {"winograd": False}, {"lower"}),
+    "precision": ("onnx", {"precision": "float16"}, {"lower", "verify"}),
+    "tuned": ("onnx", {"tuned": Path("/nowhere/tuned.json")}, {"lower"}),
+}  # fmt: skip
+NOWHERE = {"name", "source_format", "backends", "encodings", "on_request", "project", "reads"}
+"""What names tasks, chooses formats and tasks, or counts where code of the user's runs alone."""
+
+
+def test_every_key_of_a_recipe_has_a_row() -> None:
+    assert {item.name for item in fields(Recipe)} - NOWHERE == {row.partition(" of ")[0] for row in REACH}
+
+
+@pytest.mark.parametrize("row", REACH)
+def test_what_a_key_of_a_recipe_reaches(row: str, tmp_path: Path) -> None:
+    """The actions themselves change; what follows them does if their results do."""
+    kind, given, stages = REACH[row]
+    (tmp_path / "a").write_bytes(b"")
+    recipe = Recipe("m", PathSource(tmp_path / "a"), source_format=kind)
+    assert changed(stages_of(recipe), stages_of(replace(recipe, **given))) == stages
+
+
+@pytest.mark.parametrize(("choice", "stages"), [
+    (Selection(("webgpu", "js"), "int8"), {"lower", "generate", "pack", "bundle", "verify", "report"}),
+    (Selection(("webgpu", "js"), layers=True), {"lower", "generate", "bundle", "verify", "report"}),
+    (Selection(("js",)), {"lower", "generate", "bundle", "verify", "report"}),
+])  # fmt: skip
+def test_what_is_asked_for_reaches_all_that_depends_on_it(choice: Selection, stages: set[str], model: Path) -> None:
+    recipe = Recipe("m", PathSource(model))
+    assert changed(stages_of(recipe), stages_of(recipe, choice)) == stages
+
+
+def test_encodings_layers_and_trials_are_parameters(model: Path) -> None:
+    graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))
+    plain, others = Selection(("js",)), [Selection(("js",), "int8"), Selection(("js",), layers=True), Selection(("js",), trial=(0, 1))]
+    assert graph.pack(others[0]).params != graph.pack(plain).params
+    for other in others:
+        assert graph.lower("js", other).params != graph.lower("js", plain).params
+    for other in others[:2]:
+        assert graph.bundle(other).params != graph.bundle(plain).params
+    assert graph.lower("js", Selection(("js",), trial=(1, 0))).params != graph.lower("js", others[2]).params
+
+
+def test_a_bundle_is_verified_by_the_tolerance_of_its_encoding_and_memory(model: Path) -> None:
+    tolerances = {"float32": 1.0, "float16": 2.0, "int8": 3.0, "eightbit": 4.0, "precision": 2.5}
+    recipe = Recipe("m", PathSource(model), tolerances=tolerances, precision="float16")
+    graph = ModelGraph(recipe, Share(PACKAGE.parent.parent, PACKAGE))
+    found = {
+        (encoding, action.params["backend"]): action.params["tolerance"]
+        for encoding in ("float32", "float16", "int8", "eightbit")
+        for action in graph.verify(Selection(("webgl", "js"), encoding), "chromium")
+    }
+    assert [found[encoding, "js"] for encoding in ("float32", "float16", "int8", "eightbit")] == [1, 2, 3, 4]
+    assert [found[encoding, "webgl"] for encoding in ("float32", "float16", "int8", "eightbit")] == [2.5, 2.5, 3, 4]
+
+
+def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_are_asked_for(model: Path) -> None:
+    graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))
+    choice = Selection(("wasm", "js"), layers=True)
+    made = [*graph.verify(choice, "node"), *graph.verify(choice, "firefox", ("js",))]
+    told = [tuple(action.params[name] for name in ("backend", "variant", "browser", "layers")) for action in made]
+    assert told == [
+        ("wasm", "relaxed", "node", True),
+        ("wasm", "simd", "node", True),
+        ("js", "", "node", True),
+        ("js", "", "firefox", True),
+    ]
+    assert [action.tools for action in made] == [("node",)] * 3 + [("firefox",)]
+
+
+def test_a_choice_that_is_tried_takes_no_tuned_ones(model: Path) -> None:
+    graph = ModelGraph(Recipe("m", PathSource(model), tuned=FILE), Share(PACKAGE.parent.parent, PACKAGE))
+    assert "tuned.json" in graph.lower("js", Selection(("js",))).inputs
+    assert "tuned.json" not in graph.lower("js", Selection(("js",), trial=(0, 0))).inputs
+
+
+def test_every_part_of_a_source_that_is_fetched_is_in_its_key(tmp_path: Path) -> None:
+    script = ExportSource(FILE, "save", {"n": 1})
+    module = ModuleSource(tmp_path, "makes", "net", {"n": 1})
+    (tmp_path / "makes.py").write_text("")
+    sources = [
+        UrlSource("https://a.example/m.onnx", "0" * 64), UrlSource("https://b.example/m.onnx", "0" * 64),
+        UrlSource("https://a.example/m.onnx", "1" * 64),
+        script, replace(script, function="other"), replace(script, parameters={"n": 2}), replace(script, script=FILE.with_name("b.py")),
+        module, replace(module, function="other"), replace(module, parameters={"n": 2}), replace(module, module="other"),
+    ]  # fmt: skip
+    formats = {UrlSource: "onnx", ExportSource: "onnx", ModuleSource: "torch"}
+    found = []
+    for source in sources:
+        graph = ModelGraph(Recipe("m", source, source_format=formats[type(source)]), Share(PACKAGE.parent.parent, PACKAGE))
+        found.append(described(graph.fetch()))
+    assert all(a != b for number, a in enumerate(found) for b in found[:number])
+
+
+def test_code_of_the_users_may_look_below_its_roots_alone(tmp_path: Path, model: Path) -> None:
+    share = Share(PACKAGE.parent.parent, PACKAGE)
+    plugin, data = tmp_path / "code" / "p.py", tmp_path / "data"
+    recipe = Recipe("m", PathSource(model), project=tmp_path / "app", reads=(data,), plugins=(plugin,))
+    graph = ModelGraph(recipe, share)
+    graph.report(Selection(("js",)), ("node",))
+    for action in graph.actions():
+        runs = action.stage in ("load", "convert", "reference")
+        assert action.roots == ((tmp_path / "app", tmp_path / "code", data) if runs else ()), action.task
+        assert action.whole == ((data,) if runs else ())
+    plain = ModelGraph(replace(recipe, plugins=()), share)
+    plain.report(Selection(("js",)), ("node",))
+    assert not any(action.roots for action in plain.actions())
+    assert isinstance(ModelGraph(replace(recipe, source=ModuleSource(tmp_path, "m", "f")), share).fetch().inputs["modules/"], Modules)

@@ -1,0 +1,119 @@
+"""What others read stays, and nothing is computed twice because they read it: another node, an output, the next value of a state."""
+
+from collections import Counter
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.passes.graphs import evaluate_graph, graphs
+from tests.passes.product_graphs import graphs as product_graphs
+from tests.passes.running import run
+from webkiln.backends.compare import relative_error
+from webkiln.ir.text import parse
+from webkiln.passes.pipeline import PASSES
+
+COSTLY = {"MatMul": "product", "Einsum": "product", "Conv": "Conv", "MaxPool": "pool", "AvgPool": "pool"}
+"""Operators that take long, and what they count as."""
+
+
+def costly(graph):
+    """How much of what takes long is left for the browser."""
+    fixed = {node.name for node in graph.fixed_part()}
+    return Counter(COSTLY[node.op] for node in graph.nodes if node.op in COSTLY and node.name not in fixed)
+
+
+@settings(max_examples=25, deadline=None)
+@given(graph=product_graphs)
+def test_no_pass_repeats_a_product(graph):
+    for name in PASSES:
+        changed = run(name, graph)
+        assert costly(changed) <= costly(graph), name
+        graph = changed
+
+
+@settings(max_examples=25, deadline=None)
+@given(graph=graphs())
+def test_no_pass_repeats_a_convolution(graph):
+    for name in PASSES:
+        changed = run(name, graph)
+        assert costly(changed) <= costly(graph), name
+        graph = changed
+
+
+HEADS = {
+    "convolution": """
+        input x: float32[1,4,2]
+        slot w: float32[3,2,5]
+        slot p: float32[5]
+        c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
+        y: float32[1,2,5] = BatchNorm(c, p, p, p, p) {"axis":2,"epsilon":0.01}
+    """,
+    "product": """
+        input x: float32[1,2,4]
+        slot w: float32[4,5]
+        slot p: float32[5]
+        c: float32[1,2,5] = MatMul(x, w)
+        y: float32[1,2,5] = BatchNorm(c, p, p, p, p) {"axis":2,"epsilon":0.01}
+    """,
+    "product before its bias": """
+        input x: float32[1,2,4]
+        slot w: float32[4,5]
+        slot p: float32[5]
+        c: float32[1,2,5] = MatMul(x, w)
+        b: float32[1,2,5] = Add(c, p)
+        y: float32[1,2,5] = BatchNorm(b, p, p, p, p) {"axis":2,"epsilon":0.01}
+    """,
+    "product with a bias": """
+        input x: float32[1,2,4]
+        slot w: float32[4,5]
+        slot p: float32[5]
+        m: float32[1,2,5] = MatMul(x, w)
+        c: float32[1,2,5] = Add(m, p)
+        y: float32[1,2,5] = BatchNorm(c, p, p, p, p) {"axis":2,"epsilon":0.01}
+    """,
+    "transpose": """
+        input x: float32[1,5,4]
+        input k: float32[1,2,4]
+        c: float32[1,4,5] = Transpose(x) {"perm":[0,2,1]}
+        y: float32[1,2,5] = MatMul(k, c)
+    """,
+}  # fmt: skip
+FOLDED = dict.fromkeys(HEADS, "fold_batchnorm") | {"transpose": "absorb_transposes"}
+"""Which pass would take `c` away."""
+READERS = {
+    "nobody": [],
+    "node": ["other: {type} = Neg(c)", "output also = other"],
+    "output": ["output also = c"],
+    "state": ["slot first: {type}", "state s first c -> held: {type}", "other: {type} = Neg(held)", "output also = other"],
+}
+
+
+def read_by(head, reader):
+    """The graph, in which `reader` reads `c` besides the node behind it."""
+    lines = dedent(HEADS[head]).strip().splitlines()
+    (kind,) = (line.partition(" = ")[0].removeprefix("c: ") for line in lines if line.startswith("c: "))
+    return parse("\n".join(["graph g", *lines, "output out = y", *(line.format(type=kind) for line in READERS[reader]), ""]))
+
+
+def values_of(graph):
+    rng = np.random.default_rng(4)
+    return {name: rng.uniform(0.3, 1.5, graph.type(name).shape).astype(np.float32) for name in (*graph.inputs, *sorted(graph.slots))}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("head", HEADS)
+def test_what_has_another_reader_stays_as_it_is(head, reader):
+    graph = read_by(head, reader)
+    changed = run(FOLDED[head], graph)
+    kept = [node for node in changed.nodes if node.outputs == ("c",)]
+    assert kept == ([] if reader == "nobody" else [node for node in graph.nodes if node.outputs == ("c",)])
+    assert costly(changed) == costly(graph)
+    if head == "transpose" and reader != "nobody":
+        assert changed == graph, "it is transposed anyway"
+    values = values_of(graph)
+    wanted, found = evaluate_graph(graph, values), evaluate_graph(changed, values)
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        assert relative_error(found[name], value) <= 1e-5

@@ -1,0 +1,43 @@
+"""Under which names measurements of kernels are kept: one for all that takes the same time, another for what does not."""
+
+from itertools import combinations
+
+from webkiln.ir.text import parse
+from webkiln.lower.lower import lower
+from webkiln.plan.naming import key_of
+
+PLAIN = ("float32[6,4]", "float32[4,8]", "float32[6,8]", "MatMul({x}, {w})")
+
+
+def key(
+    x: str, w: str, y: str, call: str, *more: str, kind: str = "contraction", constants: tuple[str, ...] = ("w",), names: str = "xwm"
+) -> str:
+    """The name of the first kernel of a graph that computes `call` and then perhaps more."""
+    first, second, result = names
+    lines = [f"input {first}: {x}", f"slot {second}: {w}", f"{result}: {y} = {call.format(x=first, w=second)}"]
+    lines += [*more, f"output out = {'y' if more else result}"]
+    return key_of(kind, lower(parse("\n".join(["graph g", *lines, ""]))).calls[0], constants)
+
+
+DIFFERENT = {
+    "plain": key(*PLAIN),
+    "kind": key(*PLAIN, kind="convolution"),
+    "columns": key("float32[6,4]", "float32[4,9]", "float32[6,9]", "MatMul({x}, {w})"),
+    "rows": key("float32[7,4]", "float32[4,8]", "float32[7,8]", "MatMul({x}, {w})"),
+    "sum": key("float32[6,5]", "float32[5,8]", "float32[6,8]", "MatMul({x}, {w})"),
+    "layout": key("float32[6,4]", "float32[8,4]", "float32[6,8]", 'MatMul({x}, {w}) {{"transpose_b":true}}'),
+    "weights that are computed": key(*PLAIN, constants=()),
+}  # fmt: skip
+
+
+def test_what_takes_another_time_has_another_name() -> None:
+    for (one, first), (two, second) in combinations(DIFFERENT.items(), 2):
+        assert first != second, f"{one} and {two}"
+
+
+def test_what_follows_a_sum_and_how_it_is_called_makes_no_other_name() -> None:
+    wanted = DIFFERENT["plain"]
+    assert key(*PLAIN, "y: float32[6,8] = Relu(m)") == wanted
+    assert key(*PLAIN, "slot b: float32[8]", "y: float32[6,8] = Add(m, b)") == wanted
+    assert key(*PLAIN, constants=("w", "others")) == wanted
+    assert key(*PLAIN, names="abc", constants=("b",)) == wanted
