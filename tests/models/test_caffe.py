@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.frontends.caffe.make import CORPUS
-from tests.hosts import PAGES
+from tests.hosts import every_page
 from tests.models.conftest import Model
 from webkiln.build.engine import Engine
 from webkiln.cli import main
@@ -39,11 +39,11 @@ OPEN = '[input_shapes]\ndata = ["N", 3, "H", "W"]\n[sample_sizes]\nN = 3\nH = 9\
     indirect=True,
     ids=lambda param: param[0],
 )  # fmt: skip
-@pytest.mark.sample("batch_norm")
-def test_bundles_agree_with_opencv(built):
-    for browser in PAGES:
-        results = built.verify("float32", browser)
-        assert all(row["passed"] for result in results for row in result["outputs"]), results
+@every_page
+@pytest.mark.sample("chromium-batch_norm")
+def test_bundles_agree_with_opencv(built, browser):
+    results = built.verify("float32", browser)
+    assert all(row["passed"] for result in results for row in result["outputs"]), results
 
 
 def test_layers_are_compared_with_those_of_opencv(tmp_path, capsys):

@@ -93,7 +93,7 @@ def nets(tmp_path):
 
 
 @every_host
-@pytest.mark.sample("chromium")
+@pytest.mark.sample("node")
 def test_from_modules_to_verified_bundles(nets, host):
     model = nets('source = "nets.models:make"\nbatch_size = 2\n[parameters]\nwidth = 6\n')
     with model.engine:
@@ -147,7 +147,7 @@ def test_keys_follow_the_modules_that_are_imported(nets, tmp_path):
     ],
     ids=["unbuilt", "int", "absent", "whim"],
 )
-@pytest.mark.sample("int", "absent")
+@pytest.mark.sample("int")
 def test_functions_that_do_not_fit(nets, source, error, message):
     model = nets(f'source = "{source}"\n')
     with model.engine, pytest.raises(error, match=message):

@@ -170,6 +170,7 @@ def test_states(tmp_path):
     expect_states(tmp_path / "bundle", ATTRIBUTES, layers)
 
 
+@pytest.mark.long
 def test_states_of_a_file(built, tmp_path):
     of_states(ATTRIBUTES, ODD).save(tmp_path / "net.keras")
     (tmp_path / "layers.py").write_text(f"import keras\n\n\n{inspect.getsource(Sums)}", "utf-8")

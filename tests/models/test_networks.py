@@ -23,14 +23,14 @@ def build(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("browser", HOSTS)
-@pytest.mark.sample("chromium")
+@pytest.mark.sample("node")
 def test_a_small_mobilenet_computes_what_keras_does(build, browser):
     results = build(weights="random").verify("float32", browser)
     assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
 
 
 @every_host
-@pytest.mark.sample("chromium")
+@pytest.mark.sample("node")
 def test_an_lstm_computes_what_keras_does(host, tmp_path):
     keras.utils.set_random_seed(3)
     layers = [keras.layers.LSTM(24, return_sequences=True), keras.layers.LSTM(16), keras.layers.Dense(5, activation="softmax")]

@@ -44,7 +44,7 @@ LONG = BESIDE | {"location": f"data/{'w' * 200}.bin"}
     indirect=True,
     ids=["batch of 2", "external data", "long name", "open sizes"],
 )
-@pytest.mark.sample("external data", "open sizes")
+@pytest.mark.sample("open sizes")
 def test_bundles_agree_with_onnxruntime(built):
     for browser in PAGES:
         results = built.verify("float32", browser)
