@@ -375,6 +375,7 @@ def test_the_plugin_of_a_copied_example_is_found_again(folder: Folder) -> None:
     assert folder.text("package.json") == before
 
 
+@pytest.mark.long
 def test_what_a_model_needs_goes_into_its_recipe(folder: Folder) -> None:
     import keras
 

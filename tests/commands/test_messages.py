@@ -142,19 +142,26 @@ def test_nothing_that_a_file_names_is_imported(where: str, webkiln: Command, tmp
     assert not {"imported", "made", "run"} & {path.name for path in tmp_path.iterdir()}
 
 
-def test_weights_of_a_function_are_made_up_by_a_parameter(webkiln: Command, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(MADE)
-    for given, status, said in (
+@pytest.mark.parametrize(
+    ("given", "status", "said"),
+    [
         (("--parameter", "weights=random"), 0, ""),
         (("--parameter", "weight=random"), 2, "make(weights='trained') does not take the recipe's parameters: got an unexpected keyword argument 'weight'"),
         (("--parameter", "weights"), 2, "--parameter is 'weights', expected NAME=VALUE, such as weights=random"),
         (("weights=random",), 2, "unknown option 'weights=random'; did you mean --parameter weights=random?"),
         ((), 2, "pass --parameter weights=random"),
-    ):  # fmt: skip
-        done = webkiln("build", "mine:make", "-o", "out", "--backend", "js", *given)
-        assert done.returncode == status, done.stderr
-        assert said in done.stderr
-        assert "Traceback" not in done.stderr
+    ],
+    ids=["a parameter", "an unknown parameter", "no value", "no option", "nothing"],
+)  # fmt: skip
+@pytest.mark.sample("no value", "no option", "nothing")
+def test_weights_of_a_function_are_made_up_by_a_parameter(
+    given: tuple[str, ...], status: int, said: str, webkiln: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(MADE)
+    done = webkiln("build", "mine:make", "-o", "out", "--backend", "js", *given)
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_an_error_of_a_handler_is_named_by_its_file_and_line(webkiln: Command, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: 
 
 
 @places
+@pytest.mark.sample(3)
 def test_procedures_and_what_follows_from_them_are_counted(built: dict[str, Path], browser: str, backend: str) -> None:
     launches = profiled(built["procedure"], backend, browser)["launches"]
     assert sorted(launch["layer"] for launch in launches) == ["negated", "places", "rectified"]

@@ -3,7 +3,8 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -43,7 +44,12 @@ STAGES = sorted((REPOSITORY / "stages").glob("*.py"))
 TESTS = sorted(path for path in (REPOSITORY / "tests").rglob("*.py") if not {"node_modules", "__pycache__"} & {*path.parts})
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> Sequence[str]:
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -57,7 +57,7 @@ def test_scripts_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in UNTRACED])
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 def test_a_trace(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every module of the corpus by way of torch.jit.trace."""
     case, path = MODULES[name], tmp_path / "traced.pt"
