@@ -11,6 +11,11 @@ from tests.frontends.onnx.models import model
 RNG = np.random.default_rng(20)
 
 
+def restart() -> None:
+    """Draw from here on what is drawn after an import, whatever was drawn before."""
+    RNG.bit_generator.state = np.random.default_rng(20).bit_generator.state
+
+
 def real(*shape: int, scale: float = 1.0) -> np.ndarray:
     return (RNG.standard_normal(shape) * scale).astype(np.float32)
 

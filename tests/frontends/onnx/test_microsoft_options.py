@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from tests.frontends.onnx.microsoft_nodes import Tried, real, scale, small, zero
+from tests.frontends.onnx.microsoft_nodes import Tried, real, restart, scale, small, zero
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from webkiln.backends.compare import relative_error
 from webkiln.errors import UnsupportedError
@@ -20,7 +20,8 @@ OUT = (scale(0.05), zero(110))
 
 
 def signed(*shape: int) -> np.ndarray:
-    return small(*shape, dtype="int8")
+    """Weights of seven bits: without VNNI, onnxruntime adds pairs of products of uint8 and int8 in 16 bits, which saturate."""
+    return small(*shape, dtype="int8") // 2
 
 
 def scales(*values: float) -> np.ndarray:
@@ -186,6 +187,7 @@ def objection(tried: Tried) -> str | None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_value_of_an_option_gives_what_onnxruntime_does(family: Callable[[], Iterator[Tried]]) -> None:
+    restart()
     rows = list(family())
     assert rows
     found = {f"{n} {row.op} {row.attrs}": wrong for n, row in enumerate(rows) if (wrong := objection(row))}
