@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.models import MODELS, Model
+from tests.build.remotes import faulty
 from tests.build.tree import Tree, checkout
 
 HERE = Path(__file__).parent
@@ -31,3 +32,19 @@ def tree(model: Model, tmp_path: Path) -> Tree:
 @pytest.fixture
 def toy(tmp_path: Path) -> Tree:
     return checkout(tmp_path / "tree", tmp_path / "cache", toy=True)
+
+
+@pytest.fixture(scope="session")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """A checkout in which nothing is built and nothing edited: it is only asked questions."""
+    place = tmp_path_factory.mktemp("asked")
+    return checkout(place / "tree", place / "cache", toy=True)
+
+
+@pytest.fixture(scope="session")
+def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a server holds after a build of the toy that stored its results there."""
+    place = tmp_path_factory.mktemp("held")
+    with faulty() as server:
+        checkout(place / "tree", place / "cache", toy=True).build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_WRITE="1")
+        return dict(server.held)

@@ -291,12 +291,13 @@ def throttled(port: int, rate: int) -> Iterator[int]:
             waking.connect_ex(listening.getsockname())
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("scheme", representative(["http", "grpc"], "grpc"))
 def test_a_remote_that_is_slow_and_good(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of 100 KB a second carries blobs both ways, several at once, longer than an answer may take."""
     told: list[str] = []
     monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
-    contents = [random.Random(number).randbytes(300_000) for number in range(4)]
+    contents = [random.Random(number).randbytes(100_000) for number in range(4)]
     paths = {Blob(canonical.digest(data), len(data)): tmp_path / f"{number}" for number, data in enumerate(contents)}
     for path, data in zip(paths.values(), contents, strict=True):
         path.write_bytes(data)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.build.tree import Tree, executed
+from tests.build.tree import Tree, built, executed
 from webkiln import canonical
 from webkiln.build.digests import SETTLED_NS
 from webkiln.build.tasks import _only_builds
@@ -14,7 +14,7 @@ from webkiln.build.tasks import _only_builds
 @pytest.fixture
 def settled(toy: Tree) -> Tree:
     """A tree whose bundle is noted: it was built, and found up to date when its files were old enough for their stamps to tell."""
-    toy.build()
+    built(toy)
     time.sleep(SETTLED_NS / 1e9)
     toy.build()
     assert [*canonical.read(toy.state / "settled.json")["rows"]] == ["bundle:toy"]

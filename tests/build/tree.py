@@ -97,16 +97,53 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
     """
     tree = copied(root, cache, toy=toy)
     cache.mkdir(parents=True, exist_ok=True)
-    (cache / "derived.json").write_bytes(_derived())
+    (cache / "derived.json").write_bytes(_clean_build().derived)
     return tree
 
 
+@dataclass(frozen=True)
+class CleanBuild:
+    """What a build of the unchanged toy from nothing publishes, by path in the bundle, and what it leaves in its cache, by path there."""
+
+    bundle: dict[str, bytes]
+    cache: dict[str, bytes]
+
+    @property
+    def derived(self) -> bytes:
+        return self.cache["derived.json"]
+
+
 @functools.cache
-def _derived() -> bytes:
+def _clean_build() -> CleanBuild:
     with tempfile.TemporaryDirectory() as folder:
         tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
         tree.build()
-        return (tree.cache / "derived.json").read_bytes()
+        kept = (
+            path for name in ("derived.json", "actions", "blobs", "reads") for path in (tree.cache / name, *(tree.cache / name).rglob("*"))
+        )
+        return CleanBuild(tree.bytes(), {path.relative_to(tree.cache).as_posix(): path.read_bytes() for path in kept if path.is_file()})
+
+
+def toy_bundle() -> dict[str, bytes]:
+    """What a build of the unchanged toy publishes; it is built once in a process."""
+    return dict(_clean_build().bundle)
+
+
+def warm(tree: Tree) -> Tree:
+    """The same, with all results of the unchanged toy in its cache, as if another tree had been built with it; other models stay without."""
+    if tree.model != "toy":
+        return tree
+    for name, data in _clean_build().cache.items():
+        path = tree.cache / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return tree
+
+
+def built(tree: Tree) -> Tree:
+    """The same with its bundle, which for the toy comes from the cache: for tests of what happens afterwards."""
+    warm(tree).build()
+    return tree
 
 
 def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
