@@ -46,5 +46,5 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What a server holds after a build of the toy that stored its results there."""
     place = tmp_path_factory.mktemp("held")
     with faulty() as server:
-        checkout(place / "tree", place / "cache", toy=True).build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_WRITE="1")
+        checkout(place / "tree", place / "cache", toy=True).make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_WRITE="1")
         return dict(server.held)

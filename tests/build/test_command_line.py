@@ -96,7 +96,7 @@ def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
         (("build", "x.keras", "-o", "p", "--encodin=int8"), "unknown option '--encodin=int8'; did you mean --encoding?"),
         (("build", "models/toy/model.json", "-o", "p", "--backend", "wsm"), "did you mean wasm?"),
         (("build", "models/toy/model.json", "-o", "p", "--encoding", "flaot32"), "did you mean float32?"),
-        (("build", "tyo", "-o", "p"), "did you mean toy?"),
+        (("build", "digist", "-o", "p"), "did you mean digits?"),
     ],
 )
 def test_what_was_nearly_written_is_named(

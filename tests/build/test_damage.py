@@ -47,7 +47,7 @@ def test_damaged_cache_entries_are_misses(toy: Tree, damage: Callable[[Path], No
         toy.wipe()
     else:
         (toy.bundle / "manifest.json").unlink()
-    toy.build()
+    toy.make()
     assert toy.bytes() == before
 
 
@@ -56,7 +56,7 @@ def test_a_cache_that_is_damaged_everywhere_is_all_misses(tree: Tree) -> None:
     before = tree.bytes()
     _damage(tree, "blobs", _flip)
     tree.wipe()
-    assert tree.build()
+    assert tree.make()
     assert tree.bytes() == before
 
 
@@ -68,7 +68,7 @@ def test_one_damaged_blob_reruns_only_what_needs_it(tree: Tree) -> None:
     blob.chmod(0o644)
     _flip(blob)
     published.unlink()
-    assert {task.split(":")[0] for task in tree.build()} == {"pack"}
+    assert {task.split(":")[0] for task in tree.make()} == {"pack"}
 
 
 def clean(tree: Tree, folder: Path) -> dict[str, bytes]:

@@ -71,7 +71,7 @@ def test_a_failed_verification_is_repeated_with_layers(toy: Tree) -> None:
 
 
 def test_info_forget_and_clean(toy: Tree) -> None:
-    built(toy)
+    toy.build()
     told = toy.doit("info", "lower:toy:wasm")
     assert "up-to-date" in told
     assert "inputs     : \n - graph.json: graph.json of optimize:toy:sort_nothing\n" in told

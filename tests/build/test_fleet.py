@@ -71,17 +71,23 @@ def ended(process: subprocess.Popen[str]) -> str:
     return told
 
 
-def test_two_machines_make_the_bytes_of_one(trees: Trees, address: str, shared: str) -> None:
+def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(trees: Trees, address: str, shared: str) -> None:
     user, *others = trees(3)
     expected = toy_bundle()
     with workers(address, others, shared):
         told = user.doit("build", "model=toy", **client(address, shared))
+        source = user.root / "models" / "toy" / "model.json"
+        good = source.read_bytes()
+        source.write_text("{")
+        failed = user.doit("build", "model=toy", status=2, **client(address, shared))
+        source.write_bytes(good)
+    assert "not a toy model" in failed
+    assert "please report" not in failed
     assert not warnings(told)
     assert user.bytes() == expected
     assert executed(user.log()).total() > 10
     here = {path.name for path in (user.cache / "blobs").glob("??/*")}
-    source = (user.root / "models" / "toy" / "model.json").read_bytes()
-    assert here == {canonical.digest(data) for data in (*expected.values(), source)}, (
+    assert here == {canonical.digest(data) for data in (*expected.values(), good, b"{")}, (
         "what lies between comes to nobody who does not need it"
     )
     assert not user.build(WEBKILN_REMOTE_CACHE=shared), "what a fleet made is up to date without it"
@@ -290,15 +296,6 @@ def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> 
     assert "compiler" not in bare.said[0]
     assert "compile: no machine offers it what it needs (0.5 memory, 1 compiler)" in told
     assert user.bytes() == expected
-
-
-def test_errors_of_a_stage_are_the_users(trees: Trees, address: str, shared: str) -> None:
-    user, other = trees(2)
-    (user.root / "models" / "toy" / "model.json").write_text("{")
-    with workers(address, [other], shared):
-        told = user.doit("build", "model=toy", status=2, **client(address, shared))
-    assert "not a toy model" in told
-    assert "please report" not in told
 
 
 def test_a_scheduler_that_is_not_there(toy: Tree, shared: str) -> None:

@@ -102,7 +102,7 @@ def test_two_checkouts_give_identical_bytes(model: Model, tmp_path: Path) -> Non
 
 def test_two_checkouts_share_a_cache(model: Model, tmp_path: Path) -> None:
     first, second = (checkout(tmp_path / name, tmp_path / "cache", toy=model.toy) for name in ("one", "two"))
-    first.build()
+    first.make()
     assert not second.build()
     assert second.bytes() == first.bytes()
 

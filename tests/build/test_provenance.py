@@ -54,7 +54,7 @@ def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]
                     server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
                 elif "bundle/manifest.json" in outputs:
                     del server.held[name]
-        toy.build(WEBKILN_REMOTE_CACHE=server.url)
+        toy.make(WEBKILN_REMOTE_CACHE=server.url)
         assert toy.bytes()["js.js"] == STOLEN, "without a key it is believed"
         yield server, toy
 
@@ -96,9 +96,9 @@ def test_nothing_foreign_is_signed(poisoned: tuple[Faulty, Tree], secret: dict[s
     assert f"left out, since this key does not sign them: {count} from a remote cache, unsigned" in told
     # What was built here of foreign code is signed for exactly that code, which a build with the key never has.
     other = checkout(tmp_path / "other", tmp_path / "fresh", toy=True)
-    other.build(**team)
+    other.make(**team)
     assert other.bytes() == toy_bundle()
-    second.build(**secret)
+    second.make(**secret)
     assert second.bytes() == toy_bundle()
 
 
@@ -117,13 +117,13 @@ def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -
     subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True)
     other.write_bytes(b"o" * 32)
     with faulty() as server:
-        first.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=f"ed25519:{private}", **WRITES)
+        first.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=f"ed25519:{private}", **WRITES)
         reader = {"WEBKILN_CACHE_KEY": f"ed25519:{public}"}
-        assert not second.build(WEBKILN_REMOTE_CACHE=server.url, **reader)
+        assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **reader)
         second.webkiln("cache", "pull", WEBKILN_REMOTE_CACHE=server.url, **reader)
     assert "from a remote cache, signed by ed25519:" in second.webkiln("cache", "stat", **reader)
-    assert not second.build(**reader), "what was taken is here, and signed"
-    assert second.build(WEBKILN_CACHE_KEY=f"hmac:{other}"), "another key did not sign it"
+    assert not second.make(**reader), "what was taken is here, and signed"
+    assert second.make(WEBKILN_CACHE_KEY=f"hmac:{other}"), "another key did not sign it"
 
 
 def test_key_ids_reveal_no_secret(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_entries_of_earlier_versions_do_not_count(toy: Tree) -> None:
     for path in (toy.cache / "actions").glob("??/*"):
         body = canonical.read(path)["body"] | {"schema": "webkiln.action/1"}
         canonical.write(path, {"body": body, "sha256": canonical.key(body)})
-    assert toy.build()
+    assert toy.make()
 
 
 def test_a_remote_does_not_say_where_it_is_from(tmp_path: Path) -> None:

@@ -77,15 +77,15 @@ def test_what_one_machine_built_another_takes(standing: dict[str, str], trees: l
     for tree in trees:
         tree.edit("models/toy/model.json", "0.5", "0.625")
     first, second = trees
-    assert first.build(**standing, **WRITES)
-    assert not second.build(**standing)
+    assert first.make(**standing, **WRITES)
+    assert not second.make(**standing)
     assert second.bytes() == first.bytes()
-    assert not second.build(**standing), "what is there is looked at no more"
+    assert not second.make(**standing), "what is there is looked at no more"
 
 
 def test_nothing_is_stored_without_being_asked_to(toy: Tree) -> None:
     with faulty() as server:
-        assert toy.build(WEBKILN_REMOTE_CACHE=server.url)
+        assert toy.make(WEBKILN_REMOTE_CACHE=server.url)
         assert server.asked
         assert not [line for line in server.asked if not line.startswith(("GET ", "HEAD "))]
         assert not server.held
@@ -94,8 +94,8 @@ def test_nothing_is_stored_without_being_asked_to(toy: Tree) -> None:
 @pytest.mark.long
 def test_what_was_not_stored_is_built_again(server: dict[str, str], trees: list[Tree]) -> None:
     first, second = trees
-    first.build(**server)
-    assert second.build(**server)
+    first.make(**server)
+    assert second.make(**server)
 
 
 @pytest.mark.parametrize("count", representative([2, 4], 2))
@@ -105,7 +105,7 @@ def test_writers_at_once(count: int, server: dict[str, str], tmp_path: Path) -> 
         told = list(pool.map(lambda tree: tree.doit("build", f"model={tree.model}", **server, **WRITES), writers))
     assert not [line for text in told for line in warnings(text)]
     reader = checkout(tmp_path / "reader", tmp_path / "cache-of-reader", toy=True)
-    assert not reader.build(**server)
+    assert not reader.make(**server)
     assert {tuple(sorted(tree.bytes().items())) for tree in (*writers, reader)} == {tuple(sorted(reader.bytes().items()))}
 
 
@@ -114,12 +114,12 @@ def test_a_whole_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[
     warm(first)
     assert "WEBKILN_CACHE_WRITE is not 1" in first.webkiln("cache", "push", status=2, **server)
     assert " results are there" in first.webkiln("cache", "push", **server, **WRITES)
-    assert not second.build(**server)
+    assert not second.make(**server)
     assert " more in the remote cache" in second.webkiln("cache", "stat", **server)
     assert "fetched from" in second.webkiln("cache", "pull", **server)
     assert "0 files" in second.webkiln("cache", "pull", **server)
     second.bundle.rename(second.root / "gone")
-    assert not second.build(), "nothing is asked for any more"
+    assert not second.make(), "nothing is asked for any more"
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree], tmp_path:
         told = first.doit("build", f"model={first.model}", **server, **WRITES)
         (warning,) = warnings(told)
         assert "413 Request Entity Too Large), which is not stored there" in warning
-        assert 0 < len(second.build(**server)) < len(executed(first.log()))
+        assert 0 < len(second.make(**server)) < len(executed(first.log()))
         assert " results are not stored there" in first.webkiln("cache", "push", status=2, **server, **WRITES)
 
 
@@ -274,7 +274,7 @@ def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree]) 
     told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
     assert "405 Method Not Allowed); what is not stored there is kept here" in warnings(told)[0]
     second.edit("models/toy/model.json", "4 5 6", "1 2 3")
-    assert not second.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
 
 
 @pytest.mark.parametrize(("said", "writes"), [("0", False), ("false", False), ("", False), ("true", True), ("TRUE", True), ("1", True)])
@@ -297,7 +297,7 @@ def test_a_proxy_of_the_environment(trees: list[Tree]) -> None:
     with faulty() as proxy:
         by_proxy = {"WEBKILN_REMOTE_CACHE": "http://cache.invalid", "HTTP_PROXY": proxy.url.replace("//", "//me:token@")}
         warm(first).webkiln("cache", "push", **by_proxy, **WRITES)
-        assert not second.build(**by_proxy)
+        assert not second.make(**by_proxy)
         assert "answers in" in second.webkiln("cache", "stat", **by_proxy)
         assert {*proxy.logins} == {f"Basic {b64encode(b'me:token').decode()}"}
 
@@ -368,7 +368,7 @@ def test_connections_through_a_proxy(kind: str, excluded: bool, trees: list[Tree
             **({"NO_PROXY": "localhost,127.0.0.1"} if excluded else {}),
         }
         warm(first).webkiln("cache", "push", **by_proxy, **WRITES)
-        assert not second.build(**by_proxy)
+        assert not second.make(**by_proxy)
         assert bool(asked) is not excluded
         assert "answers in" in second.webkiln("cache", "stat", **by_proxy)
         if not excluded:
@@ -433,7 +433,7 @@ def test_what_takes_nothing_may_still_give(fault: str, message: str, filled: tup
     assert "stores nothing there" in warning
     second.edit("models/toy/model.json", "0.75", "0.5")
     second.wipe()
-    assert not second.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE=str(second.root / "fresh"))
+    assert not second.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE=str(second.root / "fresh"))
     assert second.bytes() == toy_bundle()
 
 
@@ -452,7 +452,7 @@ def test_what_is_no_address_is_refused(url: str, toy: Tree) -> None:
 def test_a_transfer_that_was_cut_off_goes_on_where_it_ended(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     server.fault = "cut"
-    second.build(WEBKILN_REMOTE_CACHE=server.url)
+    second.make(WEBKILN_REMOTE_CACHE=server.url)
     assert second.bytes() == toy_bundle()
     arriving = {path.name: path.stat().st_size for path in (second.cache / "arriving").glob("*")}
     assert arriving
@@ -460,7 +460,7 @@ def test_a_transfer_that_was_cut_off_goes_on_where_it_ended(filled: tuple[Faulty
     second.wipe()
     for part in ("actions", "blobs", "reads"):
         subprocess.run(["rm", "-rf", second.cache / part], check=True)
-    assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
+    assert not second.make(WEBKILN_REMOTE_CACHE=server.url)
     assert not list((second.cache / "arriving").glob("*"))
 
 
@@ -488,8 +488,8 @@ def test_signed_entries_are_taken_and_others_are_not(kind: str, trees: list[Tree
     writer, reader = keys(tmp_path, kind)
     first, second = trees
     with faulty() as server:
-        first.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=writer, **WRITES)
-        assert not second.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=reader)
+        first.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=writer, **WRITES)
+        assert not second.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=reader)
         poison(server)
         second.wipe()
         told = second.doit(
@@ -544,7 +544,7 @@ def test_a_public_key_signs_nothing(toy: Tree, tmp_path: Path) -> None:
 def test_an_entry_is_never_changed(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     before = dict(server.held)
-    second.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
     assert server.held == before
     second.webkiln("cache", "push", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
     assert {name: data for name, data in server.held.items() if name in before} == before
@@ -591,7 +591,7 @@ def test_gc_to_a_size(toy: Tree) -> None:
     assert "and 0 files" not in toy.webkiln("cache", "gc", "--max-size", "0")
     assert " 0 files of 0 bytes" in toy.webkiln("cache", "stat")
     toy.wipe()
-    assert toy.build()
+    assert toy.make()
 
 
 AGED = "import os, sys, pathlib; [os.utime(path, (0, 0)) for path in pathlib.Path(sys.argv[1]).rglob('*') if path.is_file()]"

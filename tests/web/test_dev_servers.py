@@ -256,7 +256,7 @@ def test_the_url_of_an_own_import_is_served(vite: Served) -> None:
 
 
 @pytest.mark.parametrize("gadget", GADGETS)
-def test_vite_builds_nothing_for_a_url(gadget: str, vite: Served, others: list[str]) -> None:
+def test_vite_builds_nothing_for_a_url(gadget: str, vite: Served) -> None:
     before, path = vite.state(), vite.path(gadget)
     for headers in ({}, FOREIGN, NO_CORS, {**NO_CORS, "Referer": f"{vite.address}/src/main.js"}):
         status, text = vite.get(path, **headers)
@@ -264,9 +264,22 @@ def test_vite_builds_nothing_for_a_url(gadget: str, vite: Served, others: list[s
         assert vite.state() == before, f"{gadget} with {headers}: {status}"
         if headers and "webkiln" in path:
             assert status == 403, text
+
+
+def test_vite_builds_nothing_for_pages_of_other_origins(vite: Served, others: list[str]) -> None:
+    before = vite.state()
     for page in others:
-        attack_from(vite, page, [path])
-        assert vite.state() == before, f"{gadget} from {page}"
+        attack_from(vite, page, list(map(vite.path, GADGETS)))
+        assert vite.state() == before, page
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("gadget", GADGETS)
+def test_vite_builds_nothing_for_one_url_of_a_page(gadget: str, vite: Served, others: list[str]) -> None:
+    before = vite.state()
+    for page in others:
+        attack_from(vite, page, [vite.path(gadget)])
+        assert vite.state() == before, page
 
 
 def test_vite_serves_nothing_to_another_name(vite: Served) -> None:
