@@ -92,7 +92,7 @@ class Tree:
         progress.warn.cache_clear()
         with (
             mock.patch.dict(os.environ, self.environment(**environment), clear=True),
-            Engine(self.state, cache=self.cache, shared=share, executor=toy.pool) as engine,
+            Engine(self.state, cache=Path(os.environ["WEBKILN_CACHE"]), shared=share, executor=toy.pool) as engine,
         ):
             recipe = read_recipe(self.root / "models" / "toy" / "recipe.toml")
             action = ModelGraph(recipe, share, PASSES).bundle(Selection(recipe.backends))
