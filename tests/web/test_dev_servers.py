@@ -134,14 +134,14 @@ class Own:
     ran: set[str]
 
 
-TINY = "tiny.onnx?webkiln&backend=js&plugin=../handlers.py&operators=../operators.py&reads=../notes"
+TWICE = """
+import { manifest as handled } from './tiny.onnx?webkiln&backend=js&plugin=../handlers.py&operators=../operators.py&reads=../notes';
+import { manifest as plain } from './tiny.onnx?webkiln&backend=js';
+
+document.title = JSON.stringify([handled, plain].map(({ outputs }) => outputs[0].shape.at(-1)));
+"""
 OWN = {
-    "one": Own(
-        SIMPLE.replace("tiny.onnx?webkiln&backend=js", TINY),
-        [4],
-        f"/src/{TINY.replace('?', '?import&')}",
-        {"ran-plugin", "ran-operators"},
-    ),
+    "tiny": Own(TWICE, [4, 4], "/src/tiny.onnx?import&webkiln&backend=js", {"ran-plugin", "ran-operators"}),
     "all": Own(
         None,
         [4, 3, 4],
@@ -235,7 +235,7 @@ def open_page(served: Served, expected: list[int]) -> None:
     pages.browser().get("about:blank")
 
 
-@pytest.fixture(scope="module", params=representative(OWN, "one"))
+@pytest.fixture(scope="module", params=representative(OWN, "tiny"))
 def vite(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder, own = tmp_path_factory.mktemp("vite"), OWN[request.param]
     place, evil = start("guarded", folder)
@@ -373,7 +373,7 @@ def test_other_servers_build_nothing_for_a_url(tool: str, others: list[str], cac
     place, evil = start(name, tmp_path)
     (place / "src" / "main.js").write_text(SIMPLE, "utf-8")
     with project.serving(place, script, "/", WEBKILN_CACHE=str(cache)) as dev:
-        served = Served(dev, place, evil, OWN["one"])
+        served = Served(dev, place, evil, OWN["tiny"])
         open_page(served, [4])
         before = served.state()
         assert before[0]
