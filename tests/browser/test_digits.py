@@ -46,6 +46,7 @@ def check(built: Path, bundle: Path, backend: str, variant: str, folder: Path) -
 
 @pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")])
 @pytest.mark.parametrize("kind", ["digits", "layers"])
+@pytest.mark.sample(3)
 def test_verifies(kind: str, backend: str, variant: str, built: Path, tmp_path: Path) -> None:
     result = check(built, built / kind, backend, variant, tmp_path)
     assert all(row["relative"] < 1e-5 for row in result["outputs"])
@@ -98,6 +99,7 @@ MUTATIONS = {
     ("mutation", "backend"),
     [("weight", "js"), ("weight", "wasm"), ("packing offset", "js"), ("packing offset", "wasm"), ("stride", "js"), ("epilogue", "js")],
 )
+@pytest.mark.sample("weight-js", "packing offset-wasm", "stride-js", "epilogue-js")
 def test_mutations_are_caught_and_located(mutation: str, backend: str, built: Path, tmp_path: Path) -> None:
     pattern, make, layer = MUTATIONS[mutation]
     bundle = Path(shutil.copytree(built / "layers", tmp_path / "mutant"))
@@ -115,7 +117,7 @@ def page(built: Path) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("digit", range(10))
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_demo_reads_what_is_drawn(page: Any, digit: int) -> None:
     demo.clear(page)
     demo.draw(page, demo.examples()[digit]["strokes"])

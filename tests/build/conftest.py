@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.models import MODELS, Model
+from tests.build.remotes import faulty
 from tests.build.tree import Tree, checkout
 from webkiln.build.share import Share
 
@@ -47,3 +48,19 @@ def share(tmp_path: Path) -> Share:
     (root / "toolchain.lock").write_text('[tools]\nnode = "1"\nclang = "2"\n')
     (root / "requirements.lock").write_text("numpy==1\nscipy==2\n")
     return Share(root, package)
+
+
+@pytest.fixture(scope="session")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """A checkout in which nothing is built and nothing edited: it is only asked questions."""
+    place = tmp_path_factory.mktemp("asked")
+    return checkout(place / "tree", place / "cache", toy=True)
+
+
+@pytest.fixture(scope="session")
+def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a server holds after a build of the toy that stored its results there."""
+    place = tmp_path_factory.mktemp("held")
+    with faulty() as server:
+        checkout(place / "tree", place / "cache", toy=True).make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_WRITE="1")
+        return dict(server.held)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.tree import Tree, executed
+from tests.build.tree import Tree, built, executed, warm
 from tests.commands.blocked import without
 from webkiln import canonical
 from webkiln.build.graph import ModelGraph
@@ -26,15 +26,15 @@ from webkiln.recipe import parse_recipe
         ("backend=", "no backend given; valid: webgpu, wasm, webgl, js"),
     ],
 )
-def test_unknown_variables_and_values_list_the_valid_ones(toy: Tree, argument: str, message: str) -> None:
-    output = toy.doit("build", argument, status=2)
+def test_unknown_variables_and_values_list_the_valid_ones(asked: Tree, argument: str, message: str) -> None:
+    output = asked.doit("build", argument, status=2)
     assert output.startswith(f"error: {message}")
     assert output.count("\n") == 1
 
 
-def test_list_shows_groups_and_all_shows_every_task(toy: Tree) -> None:
-    assert {"build", "verify", "report"} <= {line.split()[0] for line in toy.doit("list").splitlines()}
-    names = {line.split()[0] for line in toy.doit("list", "--all").splitlines()}
+def test_list_shows_groups_and_all_shows_every_task(asked: Tree) -> None:
+    assert {"build", "verify", "report"} <= {line.split()[0] for line in asked.doit("list").splitlines()}
+    names = {line.split()[0] for line in asked.doit("list", "--all").splitlines()}
     assert {"optimize:toy:drop_noop", "compile:toy:wasm:simd", "verify:toy:wasm:chromium", "bundle:toy"} <= names
 
 
@@ -86,13 +86,13 @@ def test_info_forget_and_clean(toy: Tree) -> None:
     assert toy.bundle.exists()
 
 
-def test_graph_prints_dot(toy: Tree) -> None:
-    assert '"load:toy" -> "convert:toy";' in toy.doit("graph")
-    assert "bundle" not in toy.doit("graph", "lower:toy:js")
+def test_graph_prints_dot(asked: Tree) -> None:
+    assert '"load:toy" -> "convert:toy";' in asked.doit("graph")
+    assert "bundle" not in asked.doit("graph", "lower:toy:js")
 
 
 def test_cache_commands(toy: Tree) -> None:
-    toy.build()
+    warm(toy)
     assert " results, " in toy.webkiln("cache", "stat")
     blob = next((toy.cache / "blobs").glob("??/*"))
     blob.chmod(0o644)
@@ -102,7 +102,7 @@ def test_cache_commands(toy: Tree) -> None:
 
 
 def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
-    toy.build()
+    built(toy)
     toy.edit("models/toy/model.json", "0.5", "0.75")
     toy.build()
     for path in toy.cache.rglob("*"):
@@ -128,7 +128,7 @@ def test_report_stands_beside_the_bundle_until_the_bundle_changes(toy: Tree) -> 
 
 
 def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
-    toy.build()
+    built(toy)
     (toy.bundle / "index.html").write_text("mine")
     (toy.bundle / "pages").mkdir()
     (toy.bundle / "pages" / "about.html").write_text("mine too")
@@ -158,7 +158,7 @@ def test_an_unwritable_destination_is_one_error(toy: Tree) -> None:
 
 
 def test_the_end_of_a_build_says_what_became_of_each_bundle(toy: Tree) -> None:
-    assert toy.doit("build", "model=toy").endswith("dist/toy: written\n")
+    assert warm(toy).doit("build", "model=toy").endswith("dist/toy: written\n")
     assert toy.doit("build", "model=toy") == "dist/toy: up to date\n"
 
 
@@ -168,11 +168,11 @@ def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
     output = toy.doit("build", "model=toy", status=2)
     assert "dist/toy: index.js would be overwritten, which no build wrote" in output
     assert not toy.log()
-    toy.build("force=yes")
+    warm(toy).build("force=yes")
 
 
 def test_a_bundle_says_what_it_consists_of_where_all_else_is_lost(toy: Tree) -> None:
-    toy.build()
+    built(toy)
     shutil.rmtree(toy.state)
     shutil.rmtree(toy.cache)
     toy.edit("models/toy/model.json", "0.5", "0.75")
@@ -183,7 +183,7 @@ def test_a_bundle_says_what_it_consists_of_where_all_else_is_lost(toy: Tree) -> 
 
 
 def test_a_publication_that_was_cut_short_is_finished(toy: Tree) -> None:
-    toy.build()
+    built(toy)
     (record,) = (path for path in (toy.cache / "published").iterdir() if not path.suffix)
     (toy.bundle / ".webkiln-0123456789abcdef-0").write_text("half a copy")
     data = canonical.read(record)
@@ -233,7 +233,7 @@ def test_a_compiler_that_is_asked_for_has_results_of_its_own(toy: Tree, tmp_path
 
 
 def test_a_dodo_of_ones_own_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
-    own = Tree(tmp_path / "own", toy.cache, "mine")
+    own = Tree(tmp_path / "own", warm(toy).cache, "mine")
     shutil.copytree(toy.root / "models" / "toy", own.root / "recipes" / "mine")
     (own.root / "dodo.py").write_text(
         "from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return tasks('recipes')\n",

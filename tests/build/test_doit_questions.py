@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.tree import Tree, executed
+from tests.build.tree import Tree, built, executed, toy_bundle, warm
 from webkiln.build.doit_run import Run, options_first
 
 
@@ -26,12 +26,12 @@ def state(tree: Tree) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "words", ["build --dry-run model=toy", "--dry-run build model=toy", "run --dry-run model=toy", "build model=toy --dry-run"]
 )
-def test_a_dry_run_runs_nothing(words: str, toy: Tree) -> None:
-    told = toy.doit(*words.split())
+def test_a_dry_run_runs_nothing(words: str, asked: Tree) -> None:
+    told = asked.doit(*words.split())
     assert told.startswith("fetch:toy  runs: it has not run here before\nload:toy  may run: it takes what fetch:toy makes\n")
     assert re.search(r"\n1 run, \d+ may run after them\n$", told)
-    assert not toy.log()
-    assert not (toy.root / "dist").exists()
+    assert not asked.log()
+    assert not (asked.root / "dist").exists()
 
 
 def test_a_dry_run_says_what_changed(toy: Tree) -> None:
@@ -48,16 +48,15 @@ def test_a_dry_run_says_what_changed(toy: Tree) -> None:
 
 
 def test_a_dry_run_knows_the_cache(toy: Tree) -> None:
-    toy.build()
-    toy.wipe()
+    warm(toy)
     assert toy.doit("build", "model=toy", "--dry-run") == "bundle:toy  is taken from the cache\n1 from the cache\n"
     assert not toy.bundle.exists()
     steps = toy.doit("--dry-run", "lower:toy:wasm").splitlines()
     assert steps[-2:] == ["lower:toy:wasm  is taken from the cache", "1 from the cache"]
 
 
-def test_a_dry_run_of_what_a_recipe_lacks(toy: Tree) -> None:
-    assert "unknown task 'bundle:tox'" in toy.doit("bundle:tox", "--dry-run", status=2)
+def test_a_dry_run_of_what_a_recipe_lacks(asked: Tree) -> None:
+    assert "unknown task 'bundle:tox'" in asked.doit("bundle:tox", "--dry-run", status=2)
 
 
 def test_a_build_explains_itself(toy: Tree) -> None:
@@ -109,7 +108,7 @@ def test_why_is_short(toy: Tree) -> None:
 
 
 def test_query(toy: Tree) -> None:
-    toy.build()
+    built(toy)
     told = toy.doit("query", "load:toy").splitlines()
     assert told[0] == "load:toy needs"
     assert told[1:3] == ["  fetch:toy", "  models/toy/model.json"]
@@ -121,13 +120,13 @@ def test_query(toy: Tree) -> None:
     assert toy.doit("query", "report:toy", "--rdeps") == ""
 
 
-def test_query_by_file(toy: Tree) -> None:
-    readers = toy.doit("query", "models/toy/model.json", "--rdeps", "--direct").split()
+def test_query_by_file(asked: Tree) -> None:
+    readers = asked.doit("query", "models/toy/model.json", "--rdeps", "--direct").split()
     assert readers == ["fetch:toy"]
-    assert "bundle:toy" in toy.doit("query", "models/toy", "--rdeps").split(), "what lies below a folder"
-    assert toy.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == ["lower:toy:wasm", "lower:toy:js"]
-    assert "no task" in toy.doit("query", "models/tox", status=2)
-    assert "at most one of" in toy.doit("query", "load:toy", "--deps", "--rdeps", status=2)
+    assert "bundle:toy" in asked.doit("query", "models/toy", "--rdeps").split(), "what lies below a folder"
+    assert asked.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == ["lower:toy:wasm", "lower:toy:js"]
+    assert "no task" in asked.doit("query", "models/tox", status=2)
+    assert "at most one of" in asked.doit("query", "load:toy", "--deps", "--rdeps", status=2)
 
 
 def test_a_trace_of_a_build(toy: Tree) -> None:
@@ -243,9 +242,12 @@ cat dist/toy/*
     pytest.param("doit link:toy:wasm:simd pack:toy:float32 > /dev/null", 12, 2, id="room for steps, not for the bundle"),
     pytest.param("doit build > /dev/null", 0, 0, id="nothing to do"),
 ])  # fmt: skip
+@pytest.mark.sample("nothing at all", "room for steps, not for the bundle")
 def test_a_full_disk_under_the_project_is_one_line(prepare: str, left: int, status: int, toy: Tree, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
+    if not status:
+        warm(toy)
     script = FULL.format(project=project, tree=toy.root, python=sys.executable, prepare=prepare, left=left)
     done = subprocess.run(["unshare", "-rm", "sh", "-c", script], env=toy.environment(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -254,8 +256,8 @@ def test_a_full_disk_under_the_project_is_one_line(prepare: str, left: int, stat
         assert re.fullmatch(r"error: .*No space left on device.*\n", told)
     else:
         assert told == ""
-    toy.build()
-    assert done.stdout == b"status %d\n" % status + b"".join(toy.bytes()[name] for name in sorted(toy.bytes()))
+    bundle = toy_bundle()
+    assert done.stdout == b"status %d\n" % status + b"".join(bundle[name] for name in sorted(bundle))
 
 
 @pytest.mark.parametrize(("words", "expected"), {

@@ -13,7 +13,7 @@ from tests.bench.watched import parent
 from tests.build import soak_fleet
 from tests.build.fleets import addresses, grid, scheduler, warnings, workers
 from tests.build.remotes import free_port
-from tests.build.tree import Tree, checkout, executed
+from tests.build.tree import Tree, checkout, executed, toy_bundle
 from tests.commands.blocked import without
 from tests.parts import representative
 from webkiln import canonical
@@ -45,9 +45,9 @@ def shared(tmp_path: Path) -> str:
     return str(tmp_path / "shared")
 
 
-@pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
-    with scheduler(tmp_path / "scheduler") as found:
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with scheduler(tmp_path_factory.mktemp("fleet") / "scheduler") as found:
         yield found
 
 
@@ -71,33 +71,31 @@ def ended(process: subprocess.Popen[str]) -> str:
     return told
 
 
-def alone(tree: Tree) -> dict[str, bytes]:
-    """What the build of one machine is, which then knows nothing of it."""
-    tree.build(WEBKILN_CACHE=f"{tree.cache}-alone")
-    found = tree.bytes()
-    tree.wipe()
-    return found
-
-
-def test_four_machines_make_the_bytes_of_one(trees: Trees, address: str, shared: str) -> None:
-    user, *others = trees(5)
-    expected = alone(user)
+def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(trees: Trees, address: str, shared: str) -> None:
+    user, *others = trees(3)
+    expected = toy_bundle()
     with workers(address, others, shared):
         told = user.doit("build", "model=toy", **client(address, shared))
+        source = user.root / "models" / "toy" / "model.json"
+        good = source.read_bytes()
+        source.write_text("{")
+        failed = user.doit("build", "model=toy", status=2, **client(address, shared))
+        source.write_bytes(good)
+    assert "not a toy model" in failed
+    assert "please report" not in failed
     assert not warnings(told)
     assert user.bytes() == expected
     assert executed(user.log()).total() > 10
     here = {path.name for path in (user.cache / "blobs").glob("??/*")}
-    source = (user.root / "models" / "toy" / "model.json").read_bytes()
-    assert here == {canonical.digest(data) for data in (*expected.values(), source)}, (
+    assert here == {canonical.digest(data) for data in (*expected.values(), good, b"{")}, (
         "what lies between comes to nobody who does not need it"
     )
     assert not user.build(WEBKILN_REMOTE_CACHE=shared), "what a fleet made is up to date without it"
 
 
 def test_a_machine_that_is_killed_in_the_middle(trees: Trees, address: str, shared: str, tmp_path: Path) -> None:
-    user, *others = trees(5)
-    expected = alone(user)
+    user, *others = trees(3)
+    expected = toy_bundle()
     seen = tmp_path / "seen"
     seen.mkdir()
     with workers(address, others, shared) as fleet:
@@ -128,7 +126,7 @@ def seen(tmp_path: Path) -> Path:
 
 def test_a_machine_that_is_paused_and_one_that_is_added(trees: Trees, address: str, shared: str, seen: Path) -> None:
     user, first, added = trees(3)
-    expected = alone(user)
+    expected = toy_bundle()
     user.edit("pipeline/webkiln/build/fleet/scheduler.py", "PATIENCE_SECONDS = 15.0", "PATIENCE_SECONDS = 6.0")
     with workers(address, [first], shared) as (paused,):
         process = begun(user, address, shared)
@@ -143,9 +141,10 @@ def test_a_machine_that_is_paused_and_one_that_is_added(trees: Trees, address: s
     assert set(executed(user.log()).values()) == {1}
 
 
+@pytest.mark.long
 def test_a_machine_that_is_replaced_by_another_version(trees: Trees, address: str, shared: str, seen: Path) -> None:
     user, first, other = trees(3)
-    expected = alone(user)
+    expected = toy_bundle()
     for stage in (other.root / "stages").iterdir():
         other.edit(f"stages/{stage.name}", "def run(", "import sys\n\n\ndef run(")
     with workers(address, [first], shared) as (replaced,):
@@ -161,7 +160,7 @@ def test_a_machine_that_is_replaced_by_another_version(trees: Trees, address: st
 
 def test_a_scheduler_that_is_restarted(trees: Trees, shared: str, seen: Path, tmp_path: Path) -> None:
     user, other = trees(2)
-    expected, port = alone(user), free_port()
+    expected, port = toy_bundle(), free_port()
     with ExitStack() as stack:
         with scheduler(tmp_path / "scheduler", port) as address:
             (worker,) = stack.enter_context(workers(address, [other], shared))
@@ -179,11 +178,12 @@ def test_a_scheduler_that_is_restarted(trees: Trees, shared: str, seen: Path, tm
     assert not warnings(told), "the worker has found the new scheduler"
 
 
+@pytest.mark.long
 def test_an_answer_that_is_cancelled(trees: Trees, address: str, shared: str, seen: Path) -> None:
     from distributed import Client, Future
 
     user, other = trees(2)
-    expected = alone(user)
+    expected = toy_bundle()
     with workers(address, [other], shared), Client(address, set_as_default=False) as client:
         process = begun(user, address, shared)
         at_work(seen, process)
@@ -195,6 +195,7 @@ def test_an_answer_that_is_cancelled(trees: Trees, address: str, shared: str, se
     assert not warnings(told)
 
 
+@pytest.mark.long
 def test_machines_that_fail_at_random(tmp_path: Path) -> None:
     """`make soak` has more of them."""
     counts = soak_fleet.soak(tmp_path, 2, 5, big=1)
@@ -212,8 +213,8 @@ LIES = {
 
 @pytest.mark.parametrize("lie", representative(LIES, "bytes"))
 def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) -> None:
-    user, liar, *others = trees(4)
-    expected = alone(user)
+    user, liar, *others = trees(4 if lie == "other" else 3)
+    expected = toy_bundle()
     checks = "1" if lie == "other" else "0"
     with ExitStack() as stack:
         stack.enter_context(workers(address, [liar], shared, [lie]))
@@ -232,7 +233,7 @@ def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) 
 @pytest.mark.long
 def test_a_fleet_of_liars(trees: Trees, address: str, shared: str) -> None:
     user, *others = trees(3)
-    expected = alone(user)
+    expected = toy_bundle()
     with workers(address, others, shared, ["bytes", "absent"]):
         told = user.doit("build", "model=toy", **client(address, shared))
     assert user.bytes() == expected
@@ -240,19 +241,22 @@ def test_a_fleet_of_liars(trees: Trees, address: str, shared: str) -> None:
 
 
 def test_a_machine_with_other_code(trees: Trees, address: str, shared: str) -> None:
+    user, other = trees(2)
+    other.edit("stages/pack.py", "def run(", "import\n\n\ndef run(")
+    with workers(address, [other], shared):
+        told = user.doit("build", "model=toy", **client(address, shared))
+    assert "cannot do pack: its webkiln is another one: stages/pack.py differs" in told
+    assert user.bytes() == toy_bundle()
+
+
+@pytest.mark.long
+def test_a_machine_with_other_code_among_others(trees: Trees, address: str, shared: str) -> None:
     user, other, fitting = trees(3)
-    expected = alone(user)
     other.edit("stages/pack.py", "def run(", "import sys\n\n\ndef run(")
     with workers(address, [other, fitting], shared):
         told = user.doit("build", "model=toy", **client(address, shared))
-    assert user.bytes() == expected
+    assert user.bytes() == toy_bundle()
     assert len(addresses(told)) <= 1
-    other.edit("stages/pack.py", "import sys", "import")
-    with workers(address, [other], shared):
-        user.wipe()
-        told = user.doit("build", "model=toy", **client(address, _emptied(shared)), WEBKILN_CACHE=str(user.root / "fresh"))
-    assert "cannot do pack: its webkiln is another one: stages/pack.py differs" in told
-    assert user.bytes() == expected
 
 
 def _emptied(shared: str) -> str:
@@ -264,7 +268,7 @@ def _emptied(shared: str) -> str:
 @pytest.mark.long
 def test_a_machine_with_another_cache(trees: Trees, address: str, shared: str, tmp_path: Path) -> None:
     user, other = trees(2)
-    expected = alone(user)
+    expected = toy_bundle()
     (tmp_path / "elsewhere").mkdir()
     with workers(address, [other], str(tmp_path / "elsewhere")):
         told = user.doit("build", "model=toy", **client(address, shared))
@@ -276,7 +280,7 @@ def test_a_machine_with_another_cache(trees: Trees, address: str, shared: str, t
 def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> None:
     """A user without compilers has those of the fleet; and a fleet without any leaves what needs them to the user."""
     user, other = trees(2)
-    expected = alone(user)
+    expected = toy_bundle()
     with workers(address, [other], shared):
         nowhere = {"PATH": "/nowhere", "EMSDK": "/nowhere"}
         hidden = without(user.root, "ziglang", pipeline=user.root / "pipeline")
@@ -294,16 +298,8 @@ def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> 
     assert user.bytes() == expected
 
 
-def test_errors_of_a_stage_are_the_users(trees: Trees, address: str, shared: str) -> None:
-    user, other = trees(2)
-    (user.root / "models" / "toy" / "model.json").write_text("{")
-    with workers(address, [other], shared):
-        told = user.doit("build", "model=toy", status=2, **client(address, shared))
-    assert "not a toy model" in told
-    assert "please report" not in told
-
-
 def test_a_scheduler_that_is_not_there(toy: Tree, shared: str) -> None:
+    toy.edit("pipeline/webkiln/build/fleet/scheduler.py", "CONNECT_SECONDS, AGAIN_SECONDS = 30.0", "CONNECT_SECONDS, AGAIN_SECONDS = 1.0")
     told = toy.doit("build", "model=toy", status=2, **client(f"tcp://127.0.0.1:{free_port()}", shared))
     assert "no scheduler answers at" in told
     assert "dask scheduler" in told

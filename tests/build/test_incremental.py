@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.models import Model
-from tests.build.tree import Tree, checkout, executed
+from tests.build.tree import Tree, built, checkout, executed, warm
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.build.state import TreeState
@@ -22,7 +22,7 @@ def test_a_second_run_executes_nothing(tree: Tree) -> None:
 
 
 def test_touching_every_file_executes_nothing(tree: Tree) -> None:
-    tree.build()
+    built(tree)
     later = time.time() + 60
     for path in tree.root.rglob("*"):
         if path.is_file() and tree.state not in path.parents:
@@ -48,14 +48,14 @@ def test_an_edited_template_recompiles_only_its_kernel(tree: Tree, model: Model)
 
 
 def test_an_edited_pass_stops_at_the_first_identical_output(tree: Tree, model: Model) -> None:
-    tree.build()
+    built(tree)
     path = tree.root / "pipeline" / "webkiln" / "passes" / f"{model.quiet}.py"
     path.write_text(path.read_text() + "\nEDITED = True\n")
     assert tree.build() == {f"optimize:{tree.model}:{model.quiet}": 1}
 
 
 def test_an_edited_target_lowers_for_that_backend_again(tree: Tree) -> None:
-    tree.build("encoding=float32")
+    warm(tree).build("encoding=float32")
     tree.edit(tree.root / "pipeline" / "webkiln" / "backends" / "wasm.py", "shared=True", "shared=True, alignment=128")
     assert {task for task in tree.build("encoding=float32") if task.startswith("lower:")} == {f"lower:{tree.model}:wasm"}
 
@@ -75,7 +75,7 @@ def test_retraining_recompiles_nothing(tree: Tree, model: Model) -> None:
 
 
 def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers(tree: Tree, tmp_path: Path) -> None:
-    tree.build()
+    built(tree)
     before = tree.bytes()
     tree.wipe()
     blocked = tmp_path / "blocked"
@@ -102,13 +102,13 @@ def test_two_checkouts_give_identical_bytes(model: Model, tmp_path: Path) -> Non
 
 def test_two_checkouts_share_a_cache(model: Model, tmp_path: Path) -> None:
     first, second = (checkout(tmp_path / name, tmp_path / "cache", toy=model.toy) for name in ("one", "two"))
-    first.build()
+    first.make()
     assert not second.build()
     assert second.bytes() == first.bytes()
 
 
 def test_backends_and_encodings_are_built_apart(tree: Tree) -> None:
-    tree.build()
+    built(tree)
     counts = tree.build("encoding=eightbit")
     assert {task.split(":")[0] for task in counts} >= {"lower", "pack", "bundle"}
     assert not {"fetch", "load", "convert", "optimize"} & {task.split(":")[0] for task in counts}
@@ -132,7 +132,7 @@ def test_which_backends_a_bundle_has_is_a_matter_of_its_recipe(tree: Tree) -> No
 def test_tuned_choices_are_an_input_of_lowering_alone(tree: Tree, model: Model) -> None:
     folder = tree.root / "models" / tree.model
     recipe, tuned = folder / "recipe.toml", folder / "tuned.json"
-    tree.build("encoding=float32")
+    warm(tree).build("encoding=float32")
     tuned.write_text('{"schema": "webkiln.tuned/1", "backends": {}}')
     recipe.write_text('tuned = "tuned.json"\n' + recipe.read_text())
     lowered = dict.fromkeys(tree.build("encoding=float32"), 1)

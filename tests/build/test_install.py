@@ -17,13 +17,15 @@ DODO = 'from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): r
 def environment(tmp_path_factory) -> Path:
     """A new virtual environment with webkiln installed from a wheel; third-party packages are those of this one."""
     folder = tmp_path_factory.mktemp("install") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     site = next(folder.glob("lib/python*/site-packages"))
     (site / "packages.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     install = [
-        folder / "bin" / "python",
+        sys.executable,
         "-m",
         "pip",
+        "--python",
+        folder / "bin" / "python",
         "install",
         "-q",
         "--no-deps",
@@ -37,7 +39,7 @@ def environment(tmp_path_factory) -> Path:
 
 def run(environment: Path, folder: Path, *arguments: str, status: int = 0) -> str:
     keep = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "WEBKILN"))}
-    variables = keep | {"WEBKILN_CACHE": str(folder / ".cache")}
+    variables = keep | {"WEBKILN_CACHE": str(environment.with_name("cache"))}
     program, *rest = arguments
     done = subprocess.run([environment / "bin" / program, *rest], cwd=folder, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stdout + done.stderr

@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import helper
 
 from webkiln import canonical
 from webkiln.build.engine import Engine
@@ -13,31 +15,27 @@ from webkiln.frontends.keras.plugins import isolated
 from webkiln.plugins import import_file
 from webkiln.recipe import Recipe, parse_recipe
 
-LAYER = """
-import keras
+HANDLER = """
+from webkiln.frontends.onnx.converter import OnnxConverter
 
-@keras.saving.register_keras_serializable()
-class {name}(keras.layers.Layer):
-    def call(self, x):
-        return x * {factor}
+@OnnxConverter.register_handler("{name}", domain="mine")
+def handler(call):
+    return call.op("LeakyRelu", [call.tensor(0)], {{"alpha": {alpha}}})
 """
 
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Recipe:
-    """A model of two layers, each of a plugin of its own folder that is called as the other is."""
-    import keras
-
+    """A model of two operators, each converted by a plugin of its own folder that is called as the other is."""
     folder = tmp_path / "models" / "net"
-    names = {"a": "Doubled", "b": "Tripled"}
-    x = y = keras.Input((4,), name="x")
-    for place, (part, name) in enumerate(names.items()):
+    for part, name in {"a": "First", "b": "Second"}.items():
         (folder / part).mkdir(parents=True)
-        (folder / part / "plugin.py").write_text(LAYER.format(name=name, factor=place + 2))
-        with isolated():
-            y = getattr(import_file(folder / part / "plugin.py"), name)(name=name.lower())(y)
-    keras.Model(x, y).save(folder / "net.keras")
-    table = {"source": "net.keras", "plugins": ["a/plugin.py", "b/plugin.py"], "backends": ["js"]}
+        (folder / part / "plugin.py").write_text(HANDLER.format(name=name, alpha=0.5))
+    nodes = [helper.make_node("First", ["x"], ["z"], domain="mine"), helper.make_node("Second", ["z"], ["y"], domain="mine")]
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 4]) for name in "xy")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "net", [x], [y]), opset_imports=opsets, ir_version=8), folder / "net.onnx")
+    table = {"source": "net.onnx", "plugins": ["a/plugin.py", "b/plugin.py"], "backends": ["js"]}
     return parse_recipe("net", table, folder / "recipe.toml")
 
 
@@ -49,8 +47,8 @@ def graph_of(recipe: Recipe, folder: Path) -> bytes:
 
 def test_both_are_run_and_both_are_in_the_keys(recipe: Recipe, tmp_path: Path) -> None:
     first = graph_of(recipe, tmp_path)
-    for factor, plugin, name in ((5, recipe.plugins[0], "Doubled"), (7, recipe.plugins[1], "Tripled")):
-        plugin.write_text(LAYER.format(name=name, factor=factor))
+    for alpha, plugin, name in ((0.25, recipe.plugins[0], "First"), (0.125, recipe.plugins[1], "Second")):
+        plugin.write_text(HANDLER.format(name=name, alpha=alpha))
         again = graph_of(recipe, tmp_path)
         assert again != first
         first = again
@@ -58,7 +56,7 @@ def test_both_are_run_and_both_are_in_the_keys(recipe: Recipe, tmp_path: Path) -
 
 def test_keys_have_the_digest_of_each(recipe: Recipe, tmp_path: Path) -> None:
     with Engine(tmp_path / ".webkiln") as engine:
-        action = ModelGraph(recipe, share()).load()
+        action = ModelGraph(recipe, share()).convert()
         engine.run(action)
         code = engine.consumed(action).document["code"]
         assert {name: digest for name, digest in code.items() if name.startswith("user/")} == {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.remotes import Faulty, faulty
-from tests.build.tree import Tree, checkout
+from tests.build.tree import Tree, checkout, toy_bundle, warm
 from tests.parts import representative
 from webkiln import canonical
 from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob, joint
@@ -39,11 +39,10 @@ def secret(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def poisoned(trees: list[Tree]) -> Iterator[tuple[Faulty, Tree, Tree]]:
-    """A server with what the first tree built, but for bundles, and code in place of the generated code; the second tree has built from it."""
-    first, second = trees
+def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
+    """A server with what a build stored there, but for bundles, and code in place of the generated code; and a tree that has built from it."""
     with faulty() as server:
-        first.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+        server.held |= held
         server.held[f"cas/{canonical.digest(STOLEN)}"] = STOLEN
         for name, data in list(server.held.items()):
             if name.startswith("ac/"):
@@ -55,9 +54,9 @@ def poisoned(trees: list[Tree]) -> Iterator[tuple[Faulty, Tree, Tree]]:
                     server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
                 elif "bundle/manifest.json" in outputs:
                     del server.held[name]
-        second.build(WEBKILN_REMOTE_CACHE=server.url)
-        assert second.bytes()["js.js"] == STOLEN, "without a key it is believed"
-        yield server, first, second
+        toy.make(WEBKILN_REMOTE_CACHE=server.url)
+        assert toy.bytes()["js.js"] == STOLEN, "without a key it is believed"
+        yield server, toy
 
 
 def settle(tree: Tree) -> None:
@@ -70,24 +69,22 @@ def settle(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("state", "remote"), representative(product(["kept", "settled", "gone"], [True, False]), ("settled", True), ("kept", False))
 )
-def test_a_key_ends_what_was_believed_without_one(
-    state: str, remote: bool, poisoned: tuple[Faulty, Tree, Tree], secret: dict[str, str]
-) -> None:
+def test_a_key_ends_what_was_believed_without_one(state: str, remote: bool, poisoned: tuple[Faulty, Tree], secret: dict[str, str]) -> None:
     """What a tree was built of counts no more: not by its stamps, its manifests, its cache, nor by the origin of its bundle."""
-    server, first, second = poisoned
+    server, second = poisoned
     if state == "settled":
         settle(second)
     if state == "gone":
         second.wipe()
     second.doit("build", "model=toy", **secret, **({"WEBKILN_REMOTE_CACHE": server.url} if remote else {}))
-    assert second.bytes() == first.bytes()
+    assert second.bytes() == toy_bundle()
     assert not second.build(**secret), "and is then up to date"
     assert not second.build(), "without the key, too"
-    assert second.bytes() == first.bytes()
+    assert second.bytes() == toy_bundle()
 
 
-def test_nothing_foreign_is_signed(poisoned: tuple[Faulty, Tree, Tree], secret: dict[str, str], tmp_path: Path) -> None:
-    server, first, second = poisoned
+def test_nothing_foreign_is_signed(poisoned: tuple[Faulty, Tree], secret: dict[str, str], tmp_path: Path) -> None:
+    server, second = poisoned
     told = second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url)
     foreign = next(line for line in told.splitlines() if "from a remote cache, unsigned" in line)
     count = int(foreign.split()[0])
@@ -98,18 +95,19 @@ def test_nothing_foreign_is_signed(poisoned: tuple[Faulty, Tree, Tree], secret: 
     told = second.webkiln("cache", "push", **team, **WRITES)
     assert f"left out, since this key does not sign them: {count} from a remote cache, unsigned" in told
     # What was built here of foreign code is signed for exactly that code, which a build with the key never has.
-    first.wipe()
-    first.build(WEBKILN_CACHE=str(tmp_path / "fresh"), **team)
-    second.build(**secret)
-    assert second.bytes() == first.bytes()
+    other = checkout(tmp_path / "other", tmp_path / "fresh", toy=True)
+    other.make(**team)
+    assert other.bytes() == toy_bundle()
+    second.make(**secret)
+    assert second.bytes() == toy_bundle()
 
 
-def test_verify_tells_what_the_key_does_not_vouch_for(poisoned: tuple[Faulty, Tree, Tree], secret: dict[str, str]) -> None:
-    _, _, second = poisoned
-    assert "every byte is as it was stored" in second.webkiln("cache", "verify", WEBKILN_REMOTE_CACHE=poisoned[0].url)
-    told = second.webkiln("cache", "verify", status=1, WEBKILN_REMOTE_CACHE=poisoned[0].url, **secret)
+def test_verify_tells_what_the_key_does_not_vouch_for(poisoned: tuple[Faulty, Tree], secret: dict[str, str]) -> None:
+    server, second = poisoned
+    assert "every byte is as it was stored" in second.webkiln("cache", "verify", WEBKILN_REMOTE_CACHE=server.url)
+    told = second.webkiln("cache", "verify", status=1, WEBKILN_REMOTE_CACHE=server.url, **secret)
     assert "(from a remote cache, unsigned)" in told
-    assert "every byte is as it was stored" in second.webkiln("cache", "verify", WEBKILN_REMOTE_CACHE=poisoned[0].url, **secret)
+    assert "every byte is as it was stored" in second.webkiln("cache", "verify", WEBKILN_REMOTE_CACHE=server.url, **secret)
 
 
 def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -> None:
@@ -119,13 +117,13 @@ def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -
     subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True)
     other.write_bytes(b"o" * 32)
     with faulty() as server:
-        first.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=f"ed25519:{private}", **WRITES)
+        first.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=f"ed25519:{private}", **WRITES)
         reader = {"WEBKILN_CACHE_KEY": f"ed25519:{public}"}
-        assert not second.build(WEBKILN_REMOTE_CACHE=server.url, **reader)
+        assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **reader)
         second.webkiln("cache", "pull", WEBKILN_REMOTE_CACHE=server.url, **reader)
     assert "from a remote cache, signed by ed25519:" in second.webkiln("cache", "stat", **reader)
-    assert not second.build(**reader), "what was taken is here, and signed"
-    assert second.build(WEBKILN_CACHE_KEY=f"hmac:{other}"), "another key did not sign it"
+    assert not second.make(**reader), "what was taken is here, and signed"
+    assert second.make(WEBKILN_CACHE_KEY=f"hmac:{other}"), "another key did not sign it"
 
 
 def test_key_ids_reveal_no_secret(tmp_path: Path) -> None:
@@ -142,12 +140,11 @@ def test_key_ids_reveal_no_secret(tmp_path: Path) -> None:
 
 
 def test_entries_of_earlier_versions_do_not_count(toy: Tree) -> None:
-    toy.build()
+    warm(toy)
     for path in (toy.cache / "actions").glob("??/*"):
         body = canonical.read(path)["body"] | {"schema": "webkiln.action/1"}
         canonical.write(path, {"body": body, "sha256": canonical.key(body)})
-    toy.wipe()
-    assert toy.build()
+    assert toy.make()
 
 
 def test_a_remote_does_not_say_where_it_is_from(tmp_path: Path) -> None:
@@ -200,11 +197,10 @@ def test_what_is_made_of_parts_is_trusted_as_the_worst() -> None:
     assert joint(["key", "other"]) == joint([HERE, UNSIGNED]) == UNSIGNED
 
 
-def test_a_step_that_fails_with_foreign_inputs_is_built_here(trees: list[Tree], tmp_path: Path) -> None:
+def test_a_step_that_fails_with_foreign_inputs_is_built_here(held: dict[str, bytes], toy: Tree) -> None:
     """Without a key a remote may say that a result is anything; where that ends in an error, what it gave is built here."""
-    first, second = trees
     with faulty() as server:
-        first.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+        server.held |= held
         junk = Blob(canonical.digest(b"{"), 1)
         server.held[f"cas/{junk.sha256}"] = b"{"
         for name, data in list(server.held.items()):
@@ -216,8 +212,8 @@ def test_a_step_that_fails_with_foreign_inputs_is_built_here(trees: list[Tree], 
                     server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
                 elif "graph.json" not in body["result"]["outputs"]:
                     del server.held[name]
-        told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
+        told = toy.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
     (warning,) = [line for line in told.splitlines() if line.startswith("warning:")]
     assert "was built here instead" in warning
     assert "Traceback" not in told
-    assert second.bytes() == first.bytes()
+    assert toy.bytes() == toy_bundle()

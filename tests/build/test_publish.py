@@ -221,8 +221,8 @@ def _kills(bench: Bench, step: int, **texts: str) -> Iterator[int]:
         shutil.copytree(saved, bench.root, symlinks=True)
 
 
-@pytest.mark.parametrize("step", [1, 4])
-@pytest.mark.sample("4")
+@pytest.mark.parametrize("step", [1, 11])
+@pytest.mark.sample("11")
 def test_a_kill_at_any_system_call_costs_nothing(step: int, tmp_path: Path) -> None:
     bench = Bench(tmp_path / "bench")
     bench.root.mkdir()
@@ -249,7 +249,9 @@ def test_a_kill_at_any_system_call_costs_nothing(step: int, tmp_path: Path) -> N
     assert len(seen) > 8, "the kills hit publishing in many states"
 
 
-def test_a_kill_while_removing_costs_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [1, 5])
+@pytest.mark.sample("5")
+def test_a_kill_while_removing_costs_nothing(step: int, tmp_path: Path) -> None:
     bench = Bench(tmp_path / "bench")
     bench.root.mkdir()
     bench.publish(index="1", a="2", b="3")
@@ -257,7 +259,7 @@ def test_a_kill_while_removing_costs_nothing(tmp_path: Path) -> None:
     shutil.copytree(bench.root, tmp_path / "saved")
     number, ended = 0, False
     while not ended:
-        number += 1
+        number += step
         ended = not killed_at(number, lambda: bench.publisher.remove(bench.folder))
         assert (bench.folder / "mine").read_text() == "mine"
         bench.publisher.remove(bench.folder)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.build.tree import Tree, checkout, executed
+from tests.build.tree import Tree, built, executed, toy_bundle, warm
 
 SCRIPT = """
 set -e
@@ -35,7 +35,7 @@ WEBKILN = f"{sys.executable} -m webkiln.cli"
 
 
 def test_a_read_only_cache_is_read_and_what_is_new_is_kept_in_the_tree(toy: Tree) -> None:
-    toy.build()
+    built(toy)
     before = toy.bytes()
     held = {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")}
     toy.wipe()
@@ -61,21 +61,18 @@ def test_a_read_only_cache_is_read_and_what_is_new_is_kept_in_the_tree(toy: Tree
 
 
 def test_a_damaged_blob_below_is_made_again_in_the_tree(toy: Tree) -> None:
-    toy.build()
-    before = toy.bytes()
-    toy.wipe()
+    warm(toy)
     for path in toy.cache.glob("blobs/??/*"):
         path.chmod(0o644)
         path.write_bytes(b"?" * path.stat().st_size)
     read_only(toy, DOIT)
-    assert toy.bytes() == before
+    assert toy.bytes() == toy_bundle()
     assert {path.read_bytes()[:1] for path in toy.cache.glob("blobs/??/*")} <= {b"?", b""}
 
 
-def test_commands_outside_of_checkouts(tmp_path: Path) -> None:
-    tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
-    model = tree.root / "models" / "digits" / "digits.keras"
-    told = read_only(tree, f"{WEBKILN} build {model} -o {tmp_path / 'out'} --backend js", XDG_STATE_HOME=str(tmp_path / "state"))
+def test_commands_outside_of_checkouts(toy: Tree, tmp_path: Path) -> None:
+    model = toy.root / "models" / "toy" / "model.json"
+    told = read_only(toy, f"{WEBKILN} build {model} -o {tmp_path / 'out'} --backend js", XDG_STATE_HOME=str(tmp_path / "state"))
     assert (tmp_path / "out" / "index.js").exists()
     assert told.count("warning") == 1
     assert (tmp_path / "state" / "webkiln" / "state").is_dir()

@@ -7,14 +7,14 @@ import sys
 from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.build.remotes import QUICK, REAL, Faulty, connect_proxy, documented_directives, faulty, free_port, nginx
-from tests.build.tree import Tree, checkout, executed
+from tests.build.tree import Tree, checkout, executed, toy_bundle, warm
 from tests.parts import representative
 from webkiln import canonical
 from webkiln.build.action import ActionResult, Blob
@@ -55,81 +55,107 @@ def warnings(told: str) -> list[str]:
     return [line for line in told.splitlines() if line.startswith("warning:")]
 
 
-@pytest.mark.parametrize("server", representative(REAL, *QUICK), indirect=True)
-@pytest.mark.sample("folder", "reapi")
-def test_what_one_machine_built_another_takes(server: dict[str, str], trees: list[Tree]) -> None:
+@pytest.fixture(scope="module")
+def buildgrid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A server that takes seconds to start, for all tests that store what no other does."""
+    with REAL["reapi"](tmp_path_factory.mktemp("buildgrid")) as reached:
+        yield reached
+
+
+@pytest.fixture(scope="module", params=representative(REAL, *QUICK))
+def standing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A server for several tests, each of which stores what no other does."""
+    if request.param == "reapi":
+        yield request.getfixturevalue("buildgrid")
+        return
+    with REAL[request.param](tmp_path_factory.mktemp("server")) as reached:
+        yield reached
+
+
+@pytest.mark.parametrize("standing", representative(REAL, "folder", "reapi"), indirect=True)
+def test_what_one_machine_built_another_takes(standing: dict[str, str], trees: list[Tree]) -> None:
+    for tree in trees:
+        tree.edit("models/toy/model.json", "0.5", "0.625")
     first, second = trees
-    assert first.build(**server, **WRITES)
-    assert not second.build(**server)
+    assert first.make(**standing, **WRITES)
+    assert not second.make(**standing)
     assert second.bytes() == first.bytes()
-    assert not second.build(**server), "what is there is looked at no more"
+    assert not second.make(**standing), "what is there is looked at no more"
 
 
-def test_nothing_is_stored_without_being_asked_to(server: dict[str, str], trees: list[Tree]) -> None:
+def test_nothing_is_stored_without_being_asked_to(toy: Tree) -> None:
+    with faulty() as server:
+        assert toy.make(WEBKILN_REMOTE_CACHE=server.url)
+        assert server.asked
+        assert not [line for line in server.asked if not line.startswith(("GET ", "HEAD "))]
+        assert not server.held
+
+
+@pytest.mark.long
+def test_what_was_not_stored_is_built_again(server: dict[str, str], trees: list[Tree]) -> None:
     first, second = trees
-    first.build(**server)
-    assert second.build(**server)
+    first.make(**server)
+    assert second.make(**server)
 
 
-def test_four_writers_at_once(server: dict[str, str], tmp_path: Path) -> None:
-    writers = [checkout(tmp_path / f"writer{n}", tmp_path / f"cache-of-{n}", toy=True) for n in range(4)]
-    with ThreadPoolExecutor(4) as pool:
+@pytest.mark.parametrize("count", representative([2, 4], 2))
+def test_writers_at_once(count: int, server: dict[str, str], tmp_path: Path) -> None:
+    writers = [checkout(tmp_path / f"writer{n}", tmp_path / f"cache-of-{n}", toy=True) for n in range(count)]
+    with ThreadPoolExecutor(count) as pool:
         told = list(pool.map(lambda tree: tree.doit("build", f"model={tree.model}", **server, **WRITES), writers))
     assert not [line for text in told for line in warnings(text)]
     reader = checkout(tmp_path / "reader", tmp_path / "cache-of-reader", toy=True)
-    assert not reader.build(**server)
+    assert not reader.make(**server)
     assert {tuple(sorted(tree.bytes().items())) for tree in (*writers, reader)} == {tuple(sorted(reader.bytes().items()))}
 
 
 def test_a_whole_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[Tree]) -> None:
     first, second = trees
-    first.build()
+    warm(first)
     assert "WEBKILN_CACHE_WRITE is not 1" in first.webkiln("cache", "push", status=2, **server)
     assert " results are there" in first.webkiln("cache", "push", **server, **WRITES)
-    assert not second.build(**server)
+    assert not second.make(**server)
     assert " more in the remote cache" in second.webkiln("cache", "stat", **server)
     assert "fetched from" in second.webkiln("cache", "pull", **server)
     assert "0 files" in second.webkiln("cache", "pull", **server)
     second.bundle.rename(second.root / "gone")
-    assert not second.build(), "nothing is asked for any more"
+    assert not second.make(), "nothing is asked for any more"
 
 
 @pytest.fixture
-def filled(trees: list[Tree]) -> Iterator[tuple[Faulty, Tree, Tree]]:
-    """A server that has what the first tree built, and fails as it is told from then on."""
-    first, second = trees
+def filled(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
+    """A server that has what another tree built, and fails as it is told; and a tree that has built nothing."""
     with faulty() as server:
-        first.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
-        server.asked.clear()
-        yield server, first, second
+        server.held |= held
+        yield server, toy
 
 
-def test_a_bundle_is_one_lookup_and_its_files(filled: tuple[Faulty, Tree, Tree]) -> None:
-    server, first, second = filled
+def test_a_bundle_is_one_lookup_and_its_files(filled: tuple[Faulty, Tree]) -> None:
+    server, second = filled
     second.webkiln("build", "models/toy", "-o", "out", WEBKILN_REMOTE_CACHE=server.url)
     entries = [line for line in server.asked if line.startswith("GET ac/")]
     blobs = [line for line in server.asked if line.startswith("GET cas/")]
     assert len(entries) == 1
-    assert sorted(blobs) == sorted({f"GET cas/{canonical.digest(data)}" for data in first.bytes().values()})
+    assert sorted(blobs) == sorted({f"GET cas/{canonical.digest(data)}" for data in toy_bundle().values()})
     assert len(server.asked) == len(entries) + len(blobs)
 
 
-def test_doit_asks_one_question_for_a_bundle(filled: tuple[Faulty, Tree, Tree]) -> None:
-    server, first, second = filled
+def test_doit_asks_one_question_for_a_bundle(filled: tuple[Faulty, Tree]) -> None:
+    server, second = filled
     assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
     assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1
-    assert second.bytes() == first.bytes()
+    assert second.bytes() == toy_bundle()
     assert not second.build(), "what was restored is up to date without the remote cache"
 
 
-def test_what_is_damaged_there_is_replaced(filled: tuple[Faulty, Tree, Tree], tmp_path: Path) -> None:
-    server, first, second = filled
+def test_what_is_damaged_there_is_replaced(filled: tuple[Faulty, Tree], tmp_path: Path) -> None:
+    server, second = filled
     server.held = {name: data[: len(data) // 2] for name, data in server.held.items()}
     assert len(warnings(second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES))) == 1
     third = checkout(tmp_path / "third", tmp_path / "cache-of-third", toy=True)
     assert not warnings(third.doit("build", f"model={third.model}", WEBKILN_REMOTE_CACHE=server.url))
     assert not executed(third.log())
-    assert third.bytes() == first.bytes()
+    assert third.bytes() == toy_bundle()
 
 
 def signed(folder: Path) -> Signer:
@@ -151,45 +177,45 @@ class Written:
     def path(self, blob: Blob) -> Path:
         return self.folder / blob.sha256
 
-    def store(self, url: str, result: ActionResult, own: Signer | None = None) -> None:
+    def store(self, url: str, result: ActionResult, own: Signer | None = None, key: str = KEY) -> None:
         shared = SharedCache(url, own, writes=True)
-        shared.offer(KEY, result, self.path)
+        shared.offer(key, result, self.path)
         shared.close()
         assert not shared.unstored
 
 
 DAMAGED = {
-    "garbage": lambda good: b"garbage",
-    "empty": lambda good: b"",
-    "cut off": lambda good: good[:-9],
-    "another key": lambda good: entries.written(64 * "b", {"result": {"outputs": {}, "printed": ""}}, None),
-    "other outputs": lambda good: entries.written(KEY, {"result": {"outputs": {}, "printed": ""}}, None),
-    "files that are gone": lambda good: entries.written(
-        KEY, {"result": {"outputs": {"x": {"sha256": 64 * "c", "bytes": 1}}, "printed": ""}}, None
+    "garbage": lambda key, good: b"garbage",
+    "empty": lambda key, good: b"",
+    "cut off": lambda key, good: good[:-9],
+    "another key": lambda key, good: entries.written(64 * "b", {"result": {"outputs": {}, "printed": ""}}, None),
+    "other outputs": lambda key, good: entries.written(key, {"result": {"outputs": {}, "printed": ""}}, None),
+    "files that are gone": lambda key, good: entries.written(
+        key, {"result": {"outputs": {"x": {"sha256": 64 * "c", "bytes": 1}}, "printed": ""}}, None
     ),
-    "unsigned": lambda good: good,
-    "signed by another": lambda good: entries.written(KEY, {"result": {"outputs": {}, "printed": ""}}, FOREIGN),
+    "unsigned": lambda key, good: good,
+    "signed by another": lambda key, good: entries.written(key, {"result": {"outputs": {}, "printed": ""}}, FOREIGN),
 }
 FOREIGN = Signer("hmac-sha256", "", lambda body, value: False, lambda body: b"foreign")
 
 
 @pytest.mark.parametrize("how", DAMAGED)
-@pytest.mark.parametrize("server", representative(REAL, *QUICK), indirect=True)
 def test_a_damaged_entry_is_replaced_by_the_next_writer(
-    how: str, server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, standing: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By one that has not read it before, too; one that is sound stays."""
-    for name, value in server.items():
+    for name, value in standing.items():
         monkeypatch.setenv(name, value)
-    url, written, own = server["WEBKILN_REMOTE_CACHE"], Written(tmp_path), signed(tmp_path) if "signed" in how else None
+    url, own = standing["WEBKILN_REMOTE_CACHE"], signed(tmp_path) if "signed" in how else None
+    key, written = canonical.digest(how.encode()), Written(tmp_path)
     result = ActionResult({"x": written.file(b"one")}, "first")
     with closing(opened(url)) as remote:
-        remote.create(entries.place(KEY), DAMAGED[how](entries.written(KEY, {"result": result.to_json()}, None)), [], anew=True)
-        written.store(url, result, own)
-        good = entries.written(KEY, {"result": result.to_json()}, own)
-        assert remote.entry(entries.place(KEY)) == good
-        written.store(url, ActionResult({"x": written.file(b"one")}, "second"), own)
-        assert remote.entry(entries.place(KEY)) == good
+        remote.create(entries.place(key), DAMAGED[how](key, entries.written(key, {"result": result.to_json()}, None)), [], anew=True)
+        written.store(url, result, own, key)
+        good = entries.written(key, {"result": result.to_json()}, own)
+        assert remote.entry(entries.place(key)) == good
+        written.store(url, ActionResult({"x": written.file(b"one")}, "second"), own, key)
+        assert remote.entry(entries.place(key)) == good
 
 
 def test_two_writers_replace_a_damaged_entry_at_once(server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,18 +263,18 @@ def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree], tmp_path:
         told = first.doit("build", f"model={first.model}", **server, **WRITES)
         (warning,) = warnings(told)
         assert "413 Request Entity Too Large), which is not stored there" in warning
-        assert 0 < len(second.build(**server)) < len(executed(first.log()))
+        assert 0 < len(second.make(**server)) < len(executed(first.log()))
         assert " results are not stored there" in first.webkiln("cache", "push", status=2, **server, **WRITES)
 
 
-def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree, Tree]) -> None:
-    server, _, second = filled
+def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree]) -> None:
+    server, second = filled
     server.fault = "no puts"
     second.edit("models/toy/model.json", "1 2 3", "4 5 6")
     told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
     assert "405 Method Not Allowed); what is not stored there is kept here" in warnings(told)[0]
     second.edit("models/toy/model.json", "4 5 6", "1 2 3")
-    assert not second.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
 
 
 @pytest.mark.parametrize(("said", "writes"), [("0", False), ("false", False), ("", False), ("true", True), ("TRUE", True), ("1", True)])
@@ -270,8 +296,8 @@ def test_a_proxy_of_the_environment(trees: list[Tree]) -> None:
     first, second = trees
     with faulty() as proxy:
         by_proxy = {"WEBKILN_REMOTE_CACHE": "http://cache.invalid", "HTTP_PROXY": proxy.url.replace("//", "//me:token@")}
-        first.build(**by_proxy, **WRITES)
-        assert not second.build(**by_proxy)
+        warm(first).webkiln("cache", "push", **by_proxy, **WRITES)
+        assert not second.make(**by_proxy)
         assert "answers in" in second.webkiln("cache", "stat", **by_proxy)
         assert {*proxy.logins} == {f"Basic {b64encode(b'me:token').decode()}"}
 
@@ -330,17 +356,19 @@ def test_proxies_of_buckets(variable: str, excluded: str, by_proxy: bool, monkey
 
 @pytest.mark.parametrize("kind", representative(["nginx with TLS", "reapi", "reapi with TLS", "s3 with TLS"], "nginx with TLS", "reapi"))
 @pytest.mark.parametrize("excluded", [False, True])
-def test_connections_through_a_proxy(kind: str, excluded: bool, trees: list[Tree], tmp_path: Path) -> None:
+@pytest.mark.sample("False-nginx with TLS", "True-nginx with TLS", "False-reapi")
+def test_connections_through_a_proxy(kind: str, excluded: bool, trees: list[Tree], tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """By CONNECT; a proxy that `NO_PROXY` excludes is asked for nothing."""
     first, second = trees
-    with REAL[kind](tmp_path) as reached, connect_proxy("me:to@ken") as (port, asked):
+    running = nullcontext(request.getfixturevalue("buildgrid")) if kind == "reapi" else REAL[kind](tmp_path)
+    with running as reached, connect_proxy("me:to@ken") as (port, asked):
         by_proxy = {
             **reached,
             "HTTPS_PROXY": f"http://me:to%40ken@127.0.0.1:{port}",
             **({"NO_PROXY": "localhost,127.0.0.1"} if excluded else {}),
         }
-        first.build(**by_proxy, **WRITES)
-        assert not second.build(**by_proxy)
+        warm(first).webkiln("cache", "push", **by_proxy, **WRITES)
+        assert not second.make(**by_proxy)
         assert bool(asked) is not excluded
         assert "answers in" in second.webkiln("cache", "stat", **by_proxy)
         if not excluded:
@@ -384,19 +412,19 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.sample("401", "bytes", "garbage")
-def test_a_build_goes_on_without_a_remote_that_fails(fault: str, filled: tuple[Faulty, Tree, Tree]) -> None:
-    server, first, second = filled
+def test_a_build_goes_on_without_a_remote_that_fails(fault: str, filled: tuple[Faulty, Tree]) -> None:
+    server, second = filled
     server.fault = fault
     told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url)
-    assert second.bytes() == first.bytes()
+    assert second.bytes() == toy_bundle()
     (warning,) = warnings(told)
     assert FAULTS[fault] in warning
     assert server.url in warning
 
 
 @pytest.mark.parametrize(("fault", "message"), [("full", "stores nothing more"), ("read-only", "does not let this build in")])
-def test_what_takes_nothing_may_still_give(fault: str, message: str, filled: tuple[Faulty, Tree, Tree]) -> None:
-    server, first, second = filled
+def test_what_takes_nothing_may_still_give(fault: str, message: str, filled: tuple[Faulty, Tree]) -> None:
+    server, second = filled
     server.fault = fault
     second.edit("models/toy/model.json", "0.5", "0.75")
     told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
@@ -405,8 +433,8 @@ def test_what_takes_nothing_may_still_give(fault: str, message: str, filled: tup
     assert "stores nothing there" in warning
     second.edit("models/toy/model.json", "0.75", "0.5")
     second.wipe()
-    assert not second.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE=str(second.root / "fresh"))
-    assert second.bytes() == first.bytes()
+    assert not second.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE=str(second.root / "fresh"))
+    assert second.bytes() == toy_bundle()
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:{port}", "grpc://127.0.0.1:{port}", "/nowhere/at/all"])
@@ -421,26 +449,26 @@ def test_what_is_no_address_is_refused(url: str, toy: Tree) -> None:
     assert "expected a folder or an address" in toy.webkiln("cache", "push", status=2, WEBKILN_REMOTE_CACHE=url, **WRITES)
 
 
-def test_a_transfer_that_was_cut_off_goes_on_where_it_ended(filled: tuple[Faulty, Tree, Tree]) -> None:
-    server, first, second = filled
+def test_a_transfer_that_was_cut_off_goes_on_where_it_ended(filled: tuple[Faulty, Tree]) -> None:
+    server, second = filled
     server.fault = "cut"
-    second.build(WEBKILN_REMOTE_CACHE=server.url)
-    assert second.bytes() == first.bytes()
+    second.make(WEBKILN_REMOTE_CACHE=server.url)
+    assert second.bytes() == toy_bundle()
     arriving = {path.name: path.stat().st_size for path in (second.cache / "arriving").glob("*")}
     assert arriving
     server.fault = ""
     second.wipe()
     for part in ("actions", "blobs", "reads"):
         subprocess.run(["rm", "-rf", second.cache / part], check=True)
-    assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
+    assert not second.make(WEBKILN_REMOTE_CACHE=server.url)
     assert not list((second.cache / "arriving").glob("*"))
 
 
-def test_what_is_gone_there_is_made_here(filled: tuple[Faulty, Tree, Tree]) -> None:
-    server, first, second = filled
+def test_what_is_gone_there_is_made_here(filled: tuple[Faulty, Tree]) -> None:
+    server, second = filled
     server.held = {name: data for name, data in server.held.items() if name.startswith("ac/")}
     told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
-    assert second.bytes() == first.bytes()
+    assert second.bytes() == toy_bundle()
     assert not warnings(told)
 
 
@@ -460,8 +488,8 @@ def test_signed_entries_are_taken_and_others_are_not(kind: str, trees: list[Tree
     writer, reader = keys(tmp_path, kind)
     first, second = trees
     with faulty() as server:
-        first.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=writer, **WRITES)
-        assert not second.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=reader)
+        first.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=writer, **WRITES)
+        assert not second.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=reader)
         poison(server)
         second.wipe()
         told = second.doit(
@@ -485,10 +513,10 @@ def poison(server: Faulty) -> None:
             server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
 
 
-def test_unsigned_entries_are_refused_where_a_key_is_given(filled: tuple[Faulty, Tree, Tree], tmp_path: Path) -> None:
-    server, first, second = filled
+def test_unsigned_entries_are_refused_where_a_key_is_given(filled: tuple[Faulty, Tree], tmp_path: Path) -> None:
+    server, second = filled
     told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=keys(tmp_path, "hmac")[1])
-    assert second.bytes() == first.bytes()
+    assert second.bytes() == toy_bundle()
     (warning,) = warnings(told)
     assert "is not signed" in warning
 
@@ -513,10 +541,10 @@ def test_a_public_key_signs_nothing(toy: Tree, tmp_path: Path) -> None:
     assert "names a public key, which signs nothing" in told
 
 
-def test_an_entry_is_never_changed(filled: tuple[Faulty, Tree, Tree]) -> None:
-    server, _, second = filled
+def test_an_entry_is_never_changed(filled: tuple[Faulty, Tree]) -> None:
+    server, second = filled
     before = dict(server.held)
-    second.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
     assert server.held == before
     second.webkiln("cache", "push", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
     assert {name: data for name, data in server.held.items() if name in before} == before
@@ -556,14 +584,14 @@ def test_a_result_has_what_its_action_writes_and_nothing_else() -> None:
 
 
 def test_gc_to_a_size(toy: Tree) -> None:
-    toy.build()
+    warm(toy)
     assert "expected a size such as 500MB" in toy.webkiln("cache", "gc", "--max-size", "much", status=2)
     subprocess.run([sys.executable, "-c", AGED, toy.cache], check=True)
     assert "and 0 files" in toy.webkiln("cache", "gc", "--max-size", "5GB")
     assert "and 0 files" not in toy.webkiln("cache", "gc", "--max-size", "0")
     assert " 0 files of 0 bytes" in toy.webkiln("cache", "stat")
     toy.wipe()
-    assert toy.build()
+    assert toy.make()
 
 
 AGED = "import os, sys, pathlib; [os.utime(path, (0, 0)) for path in pathlib.Path(sys.argv[1]).rglob('*') if path.is_file()]"

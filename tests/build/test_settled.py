@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.build.tree import Tree, executed
+from tests.build.tree import Tree, built
 from webkiln import canonical
 from webkiln.build.digests import SETTLED_NS
 from webkiln.build.tasks import _only_builds
@@ -14,7 +14,7 @@ from webkiln.build.tasks import _only_builds
 @pytest.fixture
 def settled(toy: Tree) -> Tree:
     """A tree whose bundle is noted: it was built, and found up to date when its files were old enough for their stamps to tell."""
-    toy.build()
+    built(toy)
     time.sleep(SETTLED_NS / 1e9)
     toy.build()
     assert [*canonical.read(toy.state / "settled.json")["rows"]] == ["bundle:toy"]
@@ -52,7 +52,7 @@ CHANGES: dict[str, Callable[[Tree], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_every_change_is_seen(change: str, settled: Tree) -> None:
     CHANGES[change](settled)
     assert noticed(settled)
@@ -65,8 +65,7 @@ def test_what_was_changed_by_hand_is_not_written_over(settled: Tree) -> None:
 
 def test_what_a_changed_tree_builds_is_right(settled: Tree) -> None:
     settled.edit("models/toy/model.json", "0.5", "0.75")
-    assert executed([line for line in settled.log() if line["event"] == "execute"])
-    settled.build()
+    assert settled.build()
     changed = settled.bytes()
     settled.wipe()
     settled.build(WEBKILN_CACHE=str(settled.root / "fresh"))

@@ -6,11 +6,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-from tests.build.tree import REPOSITORY, Tree, executed
+from tests.build.tree import REPOSITORY, Tree, built, executed
 
 
 def test_a_wheel_builds_models_in_a_folder_of_ones_own(toy: Tree, tmp_path: Path) -> None:
-    toy.build()
+    built(toy)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copyfile(REPOSITORY / name, toy.root / name)
     for name in ("runtime/src", "runtime/node_modules", "models/digits"):

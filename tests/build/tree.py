@@ -1,5 +1,6 @@
 """Throw-away checkouts to build in: the repository's own, or one with tiny stages that follow the same contract."""
 
+import atexit
 import functools
 import json
 import os
@@ -11,9 +12,20 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
+
+from tests.warm import WarmPool
+from webkiln.build import progress
+from webkiln.build.engine import Engine
+from webkiln.build.executor import LocalPool
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.share import Share
+from webkiln.recipe import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOY = Path(__file__).parent / "toy"
+PASSES = ("drop_noop", "sort_nothing")
+"""Of the toy."""
 IGNORED = shutil.ignore_patterns("__pycache__", "node_modules")
 
 
@@ -67,6 +79,26 @@ class Tree:
         self.doit("build", f"model={self.model}", *arguments, **environment)
         return executed(self.log()[before:])
 
+    def make(self, **environment: str) -> Counter[str]:
+        """As `build`, for the toy by the engine of this process with stages of this tree, as long as nothing of its package is edited."""
+        if self.model != "toy":
+            return self.build(**environment)
+        toy = _toy()
+        package, own = self.root / "pipeline" / "webkiln", toy.root / "pipeline" / "webkiln"
+        edited = [path for path in own.rglob("*.py") if not _same(path, package / path.relative_to(own))]
+        assert not edited, f"{edited} are edited: build by doit"
+        before = len(self.log())
+        share = Share(self.root, package)
+        progress.warn.cache_clear()
+        with (
+            mock.patch.dict(os.environ, self.environment(**environment), clear=True),
+            Engine(self.state, cache=Path(os.environ["WEBKILN_CACHE"]), shared=share, executor=toy.pool) as engine,
+        ):
+            recipe = read_recipe(self.root / "models" / "toy" / "recipe.toml")
+            action = ModelGraph(recipe, share, PASSES).bundle(Selection(recipe.backends))
+            engine.publish(action, "bundle/", self.bundle)
+        return executed(self.log()[before:])
+
     def log(self) -> list[dict[str, object]]:
         path = self.state / "log.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -97,16 +129,76 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
     """
     tree = copied(root, cache, toy=toy)
     cache.mkdir(parents=True, exist_ok=True)
-    (cache / "derived.json").write_bytes(_derived())
+    (cache / "derived.json").write_bytes(_clean_build().derived)
     return tree
 
 
+@dataclass(frozen=True)
+class CleanBuild:
+    """What a build of the unchanged toy from nothing publishes, by path in the bundle, and what it leaves in its cache, by path there."""
+
+    bundle: dict[str, bytes]
+    cache: dict[str, bytes]
+
+    @property
+    def derived(self) -> bytes:
+        return self.cache["derived.json"]
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A checkout of the toy, and workers with its package that serve all checkouts whose package is the same."""
+
+    root: Path
+    pool: WarmPool
+
+
 @functools.cache
-def _derived() -> bytes:
+def _toy() -> Toy:
+    folder = tempfile.mkdtemp(prefix="webkiln-toy-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
+    pool = WarmPool(tree.root / "pipeline", size=1)
+    atexit.register(LocalPool.close, pool)
+    return Toy(tree.root, pool)
+
+
+def _same(one: Path, other: Path) -> bool:
+    a, b = (path.stat() if path.exists() else None for path in (one, other))
+    return a is not None and b is not None and (a.st_size, a.st_mtime_ns) == (b.st_size, b.st_mtime_ns)
+
+
+@functools.cache
+def _clean_build() -> CleanBuild:
     with tempfile.TemporaryDirectory() as folder:
         tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
         tree.build()
-        return (tree.cache / "derived.json").read_bytes()
+        kept = (
+            path for name in ("derived.json", "actions", "blobs", "reads") for path in (tree.cache / name, *(tree.cache / name).rglob("*"))
+        )
+        return CleanBuild(tree.bytes(), {path.relative_to(tree.cache).as_posix(): path.read_bytes() for path in kept if path.is_file()})
+
+
+def toy_bundle() -> dict[str, bytes]:
+    """What a build of the unchanged toy publishes; it is built once in a process."""
+    return dict(_clean_build().bundle)
+
+
+def warm(tree: Tree) -> Tree:
+    """The same, with all results of the unchanged toy in its cache, as if another tree had been built with it; other models stay without."""
+    if tree.model != "toy":
+        return tree
+    for name, data in _clean_build().cache.items():
+        path = tree.cache / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return tree
+
+
+def built(tree: Tree) -> Tree:
+    """The same with its bundle, which for the toy comes from the cache: for tests of what happens afterwards."""
+    warm(tree).make()
+    return tree
 
 
 def copied(root: Path, cache: Path, *, toy: bool) -> Tree:

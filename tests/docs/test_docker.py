@@ -50,6 +50,14 @@ def programs(tmp_path: Path) -> Path:
     return folder
 
 
+def python(folder: Path) -> None:
+    """The image's Python: it has no package but pip, which is this environment's and compiles nothing that is not run."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    pip = folder / "bin" / "pip"
+    pip.write_text(f'#!/bin/sh\nPIP_NO_COMPILE=0 exec {sys.executable} -m pip --python {folder / "bin" / "python"} "$@"\n')
+    pip.chmod(0o755)
+
+
 def told(*command: str | Path, folder: Path, environment: Mapping[str, str]) -> str:
     done = subprocess.run(
         list(map(str, command)), cwd=folder, env=dict(environment), capture_output=True, text=True, timeout=280, check=False
@@ -73,7 +81,7 @@ def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> N
     place, home, source = (tmp_path / name for name in ("opt", "home", "src"))
     for folder in (place, home, source):
         folder.mkdir()
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "python"], check=True)
+    python(tmp_path / "python")
     given = {
         "EXTRAS": "onnx",
         "PIP_EXTRA_INDEX_URL": os.environ.get("PIP_EXTRA_INDEX_URL", ""),

@@ -12,6 +12,7 @@ import pytest
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.docs.pages import ROOT, blocks
+from tests.docs.programs import Programs
 from webkiln.backends import browsers
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.backends.server import Server
@@ -21,12 +22,12 @@ EXPECTED = list(range(100, 110))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Path:
     """Where the tutorial's Python ran, its blocks in order in one process."""
     folder = tmp_path_factory.mktemp("tutorial")
     (folder / "tutorial.py").write_text("\n".join(block.text for block in TUTORIAL if block.language == "python"))
-    done = subprocess.run([sys.executable, "tutorial.py"], cwd=folder, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    status, printed = with_keras.run(folder, "tutorial.py")
+    assert status == 0, printed
     return folder
 
 
@@ -63,16 +64,18 @@ def test_the_page_of_the_model_shows_it(folder: Path) -> None:
     assert [int(number) for number in shown.split()] == EXPECTED
 
 
-def test_the_command_builds_a_file_with_its_plugin(tmp_path: Path) -> None:
+def test_the_command_builds_a_file_with_its_plugin(tmp_path: Path, with_keras: Programs) -> None:
     layer, model = next(block.text for block in TUTORIAL if block.language == "python").split("\nx = ")
     registered = layer.replace("class ", '@keras.saving.register_keras_serializable(package="mine")\nclass ')
     (tmp_path / "my_layers.py").write_text(registered)
     (tmp_path / "save.py").write_text(f'from my_layers import *\nx = {model}\nmodel.save("my.keras")\n')
     (command,) = (block.text.split() for block in TUTORIAL if block.language == "sh")
     assert command[0] == "webkiln"
-    for arguments in (["save.py"], ["-m", "webkiln.cli", *command[1:]]):
-        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    status, printed = with_keras.run(tmp_path, "save.py")
+    assert status == 0, printed
+    build = [sys.executable, "-m", "webkiln.cli", *command[1:]]
+    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     given = {read_manifest(tmp_path / "public" / "my")["inputs"][0]["name"]: np.arange(10, dtype=np.float32)[None]}
     for backend in ("wasm", "js"):
         (result,) = run_bundle(tmp_path / "public" / "my", backend, [given])

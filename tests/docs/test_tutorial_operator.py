@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 from tests.docs.pages import blocks
+from tests.docs.programs import Programs
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.backends.table import TARGETS
 
@@ -22,15 +23,11 @@ def written(folder: Path, **replaced: str) -> Path:
     return folder
 
 
-def run_model(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "model.py"], cwd=folder, capture_output=True, text=True, timeout=240, check=False)
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Path:
     folder = written(tmp_path_factory.mktemp("operators"))
-    done = run_model(folder)
-    assert done.returncode == 0, done.stdout + done.stderr
+    status, printed = with_keras.run(folder, "model.py")
+    assert status == 0, printed
     return folder
 
 
@@ -44,20 +41,20 @@ def test_every_backend_computes_the_operators(backend: str, folder: Path) -> Non
     np.testing.assert_allclose(output, given.astype(np.float64) ** 6, rtol=1e-6)
 
 
-def test_a_missing_kernel_is_one_error_before_any_work(tmp_path: Path) -> None:
+def test_a_missing_kernel_is_one_error_before_any_work(tmp_path: Path, with_keras: Programs) -> None:
     without = "\n".join(line for line in FILES["power.py"].splitlines() if '"webgl"' not in line)
     twice = FILES["model.py"].replace('SquareLayer(name="square")(x)', 'PowerLayer(2, name="other")(SquareLayer(name="square")(x))')
     only = twice.replace('("webgpu", "wasm", "webgl", "js")', '("webgl",)')
-    done = run_model(written(tmp_path, power=without, model=only))
-    assert done.returncode != 0
-    message = done.stderr + done.stdout
+    status, message = with_keras.run(written(tmp_path, power=without, model=only), "model.py")
+    assert status != 0
     assert "2 unsupported parts" in message
     assert "cube: MyPower has no kernel for webgl" in message
     assert "other: MyPower has no kernel for webgl" in message
     assert not (tmp_path / "output").exists()
 
 
-def test_a_recipe_names_the_files(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_a_recipe_names_the_files(tmp_path: Path, with_keras: Programs) -> None:
     """The same from a file, whose keys hold the operators' files."""
     written(tmp_path)
     saved = (
@@ -69,9 +66,10 @@ def test_a_recipe_names_the_files(tmp_path: Path) -> None:
         "-m", "webkiln.cli", "build", "my.keras", "-o", "out", "--backend", "js", "--plugin", "layers.py", "--plugin", "square.py", "--plugin", "power.py",
         "--operators", "square.py", "--operators", "power.py",
     ]  # fmt: skip
-    for arguments in (["save.py"], command):
-        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    status, printed = with_keras.run(tmp_path, "save.py")
+    assert status == 0, printed
+    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     (name,) = (tensor["name"] for tensor in read_manifest(tmp_path / "out")["inputs"])
     (result,) = run_bundle(tmp_path / "out", "js", [{name: np.full((1, 10), 2, np.float32)}])
     assert set(next(iter(result.outputs.values())).ravel().tolist()) == {64.0}

@@ -46,6 +46,7 @@ def check(log: Log) -> None:
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1], [1, 3, 2, 0]])
+@pytest.mark.sample(2)
 def test_filters_are_transformed_in_their_order(order: list[int]) -> None:
     log, early = filled(order, {})
     check(log)
@@ -73,6 +74,7 @@ def test_a_shard_that_comes_twice_is_decoded_from_the_whole_one(cached: dict[int
 
 @pytest.mark.parametrize("strategy", ["networkOnly", "networkFirst", "latest"])
 @pytest.mark.parametrize("wrong", [(0,), (1, 3), (0, 1, 2, 3)])
+@pytest.mark.sample(3)
 def test_wrong_bytes_are_decoded_again(wrong: tuple[int, ...], strategy: str) -> None:
     """The HTTP cache holds wrong bytes, which are decoded as they arrive; the server has the right ones."""
     log, early = filled([2, 3, 0, 1], {}, wrong=wrong, strategy=strategy)

@@ -11,12 +11,14 @@ RUNTIME = ROOT / "runtime"
 
 
 def test_node_tests() -> None:
-    done = subprocess.run(["node", "--test"], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(["node", "--test", "--test-concurrency=3"], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("project", ["tsconfig.json", "unplugin"])
 def test_types(project: str) -> None:
+    """`make check` finds the same."""
     tsc = RUNTIME / "node_modules" / ".bin" / "tsc"
     if not tsc.exists():
         pytest.fail(

@@ -48,7 +48,7 @@ def copied(bundle: Path, tmp_path: Path) -> Path:
 @places
 @pytest.mark.parametrize("damage_and_code", DAMAGES, ids=["truncated", "longer", "altered", "missing"])
 @pytest.mark.parametrize("which", ["weights", "wasm"])
-@pytest.mark.sample(24)
+@pytest.mark.sample(8)
 def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[[Path], None], str], which: str, copied: Path) -> None:
     damage, code = damage_and_code
     name = {"weights": shard(copied), "wasm": f"{BEST[host]}.wasm"}[which]
@@ -60,6 +60,7 @@ def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[
 
 @every_host
 @pytest.mark.parametrize("piece", [0, 1, -1], ids=["first", "second", "last"])
+@pytest.mark.sample(3)
 def test_damage_in_each_piece(host: str, piece: int, copied: Path) -> None:
     path = copied / shard(copied)
     data = bytearray(path.read_bytes())
@@ -74,7 +75,7 @@ def test_damage_in_each_piece(host: str, piece: int, copied: Path) -> None:
 @every_host
 @places
 @pytest.mark.parametrize("backend", ["wasm", "js"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_loads_at_the_same_time(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "concurrent", {"worker": worker, "backends": [backend]})
     assert got == {"results": [Y] * 3, "codes": ["MissingFile", "Aborted"]}
@@ -82,6 +83,7 @@ def test_loads_at_the_same_time(host: str, worker: bool, backend: str, bundle: P
 
 @every_page
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
+@pytest.mark.sample(2)
 def test_each_file_is_asked_for_once(browser: str, worker: bool, bundle: Path) -> None:
     """But for modules, of which a page and its Worker have one each where nothing may be kept."""
     site = Site(bundle)
@@ -110,7 +112,7 @@ def rebuild(path: Path) -> None:
 @places
 @pytest.mark.parametrize(("damage", "code"), [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")])
 @pytest.mark.parametrize("backend", ["wasm", "js"])
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 def test_damaged_modules(host: str, worker: bool, damage: Callable[[Path], None], code: str, backend: str, copied: Path) -> None:
     damage(copied / f"{backend}.js")
     got = perform(host, copied, "loadError", {"worker": worker, "backends": [backend]})
@@ -121,7 +123,7 @@ def test_damaged_modules(host: str, worker: bool, damage: Callable[[Path], None]
 @every_host
 @places
 @pytest.mark.parametrize(("damage", "code"), [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")])
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 def test_damaged_profiles(host: str, worker: bool, damage: Callable[[Path], None], code: str, copied: Path) -> None:
     damage(copied / "profile.js")
     got = perform(host, copied, "loadError", {"worker": worker, "profile": True})
@@ -132,6 +134,7 @@ def test_damaged_profiles(host: str, worker: bool, damage: Callable[[Path], None
 
 @every_host
 @places
+@pytest.mark.sample(2)
 def test_modules_may_be_rewritten(host: str, worker: bool, copied: Path) -> None:
     """As bundlers and servers of development do it."""
     for module in copied.glob("*.js"):
@@ -142,6 +145,7 @@ def test_modules_may_be_rewritten(host: str, worker: bool, copied: Path) -> None
 
 
 @every_host
+@pytest.mark.sample(1)
 def test_damaged_backend_falls_back_with_a_warning(host: str, copied: Path) -> None:
     rebuild(copied / "wasm.js")
     got = perform(host, copied, "warnings", {"backends": ["webgpu", "wasm", "js"]})
@@ -152,6 +156,7 @@ def test_damaged_backend_falls_back_with_a_warning(host: str, copied: Path) -> N
 
 
 @every_host
+@pytest.mark.sample(1)
 def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
     rebuild(copied / "wasm.js")
     (copied / "js.js").unlink()
@@ -177,7 +182,7 @@ def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
         ({"stallTimeout": "30"}, "WrongOption", "stallTimeout: expected milliseconds from 0"),
     ],
 )
-@pytest.mark.sample(16)
+@pytest.mark.sample(10)
 def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str, bundle: Path) -> None:
     got = perform(host, bundle, "loadError", options)
     assert got["code"] == code
@@ -197,7 +202,7 @@ def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str,
         ("wasm", "broken", "Unavailable"),
     ],
 )
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str], bundle: Path) -> None:
     which, fault, code = case
     name = shard(bundle) if which == "weights" else f"{BEST[host]}.wasm"
@@ -214,6 +219,7 @@ def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str],
 
 @every_page
 @pytest.mark.parametrize("fault", ["type:text/plain", "page", "broken"])
+@pytest.mark.sample(3)
 def test_misserved_module(browser: str, fault: str, bundle: Path) -> None:
     got = in_page(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]}, browser)
     # Of a script that breaks off, some engines run what arrived.
@@ -224,6 +230,7 @@ def test_misserved_module(browser: str, fault: str, bundle: Path) -> None:
 
 @every_host
 @pytest.mark.parametrize("build", ["stale", "shorter"])
+@pytest.mark.sample(3)
 def test_stale_code_is_asked_for_again(host: str, build: str, bundle: Path) -> None:
     """The server imitates an HTTP cache with an earlier build of the same size or smaller, which it serves unless the request revalidates."""
     site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), build))
@@ -237,6 +244,7 @@ def test_stale_code_is_asked_for_again(host: str, build: str, bundle: Path) -> N
 
 @every_host
 @places
+@pytest.mark.sample(3)
 def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) -> None:
     site = Site(bundle, {shard(bundle): "stalled"})
     if host != "node":
@@ -247,7 +255,7 @@ def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) ->
 
 
 @every_host
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_unreachable_server(host: str, bundle: Path) -> None:
     got = perform(host, bundle, "loadError", {"backends": ["js"], "baseURL": "http://127.0.0.1:9/"})
     assert got["code"] == "Unavailable"
@@ -256,6 +264,7 @@ def test_unreachable_server(host: str, bundle: Path) -> None:
 
 
 @every_host
+@pytest.mark.sample(2)
 def test_missing_worker_script(host: str, copied: Path) -> None:
     (copied / "worker.js").unlink()
     got = perform(host, copied, "warnings", {"backends": ["js"]})
@@ -276,7 +285,7 @@ def test_without_digests_the_length_is_checked(damage: Callable[[Path], None], c
     ("policy", "backend", "code"),
     [(STRICT, "js", None), (WASM_ONLY, "wasm", None), (WASM_ONLY, "js", None), (STRICT, "wasm", "CompileFailed")],
 )
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_content_security_policy(browser: str, worker: bool, policy: str, backend: str, code: str | None, bundle: Path) -> None:
     site = Site(bundle, headers={"Content-Security-Policy": policy})
     options = {"worker": worker, "backends": [backend]}
@@ -288,6 +297,7 @@ def test_content_security_policy(browser: str, worker: bool, policy: str, backen
 
 
 @every_page
+@pytest.mark.sample(1)
 def test_only_the_chosen_variant_is_downloaded(browser: str, bundle: Path) -> None:
     site = Site(bundle)
     in_page(site, "run", {"backends": ["wasm"]}, browser)
@@ -298,6 +308,7 @@ def test_only_the_chosen_variant_is_downloaded(browser: str, bundle: Path) -> No
 @every_page
 @places
 @pytest.mark.parametrize("backend", ["wasm", "js"])
+@pytest.mark.sample(3)
 def test_files_inside_urls_need_no_other_policy(browser: str, worker: bool, backend: str, bundle: Path) -> None:
     site = Site(bundle, headers={"Content-Security-Policy": WASM_ONLY})
     got = in_page(site, "inlined", {"worker": worker, "backends": [backend]}, browser)
@@ -314,7 +325,7 @@ ELSEWHERE = "default-src 'none'; script-src 'self' http://localhost:* 'wasm-unsa
     ids=["no policy", "blob", "no blob"],
 )
 @pytest.mark.parametrize("backend", ["wasm", "js"])
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_a_bundle_of_another_origin(browser: str, policy: str | None, worker: bool, backend: str, bundle: Path) -> None:
     headers = {"Access-Control-Allow-Origin": "*", **({"Content-Security-Policy": policy} if policy else {})}
     got = in_page(Site(bundle, headers=headers, host="localhost"), "warnings", {"backends": [backend]}, browser)

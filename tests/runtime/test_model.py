@@ -20,6 +20,7 @@ backends = pytest.mark.parametrize("backend", ["js", "wasm"])
 @every_host
 @places
 @backends
+@pytest.mark.sample(8)
 def test_runs(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "run", {"backends": backend, "worker": worker})
     assert (got["y"], got["backend"], got["worker"], got["failures"]) == (Y, backend, worker, [])
@@ -27,12 +28,14 @@ def test_runs(host: str, worker: bool, backend: str, bundle: Path) -> None:
 
 
 @every_host
+@pytest.mark.sample(2)
 def test_variant_can_be_chosen(host: str, bundle: Path) -> None:
     assert perform(host, bundle, "run", {"backends": ["wasm"], "variant": "simd"})["variant"] == "simd"
 
 
 @every_host
 @places
+@pytest.mark.sample(3)
 def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
     assert perform(host, bundle, "inputs", {"worker": worker}) == {
         "nothing": "MissingInput",
@@ -56,6 +59,7 @@ def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
 
 @every_host
 @places
+@pytest.mark.sample(3)
 def test_after_dispose(host: str, worker: bool, bundle: Path) -> None:
     got = perform(host, bundle, "dispose", {"worker": worker})
     assert got.pop("pending") == ["Disposed", "Disposed"]
@@ -64,6 +68,7 @@ def test_after_dispose(host: str, worker: bool, bundle: Path) -> None:
 
 @every_host
 @places
+@pytest.mark.sample(3)
 def test_abort_of_a_load(host: str, worker: bool, bundle: Path) -> None:
     got = perform(host, bundle, "abortLoad", {"worker": worker})
     assert got == {"before": "Aborted", "now": "Aborted", "later": "Aborted", "progress": "Aborted"}
@@ -71,6 +76,7 @@ def test_abort_of_a_load(host: str, worker: bool, bundle: Path) -> None:
 
 @every_host
 @places
+@pytest.mark.sample(3)
 def test_abort_of_a_queued_run(host: str, worker: bool, bundle: Path) -> None:
     got = perform(host, bundle, "abortRun", {"worker": worker})
     assert got == {"second": "Aborted", "first": Y, "third": Z, "early": "Aborted"}
@@ -79,6 +85,7 @@ def test_abort_of_a_queued_run(host: str, worker: bool, bundle: Path) -> None:
 @every_host
 @places
 @backends
+@pytest.mark.sample(4)
 def test_trap(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "trap", {"worker": worker, "backends": backend})
     assert got == {"runs": ["no error", "Trapped", "Trapped"], "after": "Trapped", "disposed": "Disposed"}
@@ -87,6 +94,7 @@ def test_trap(host: str, worker: bool, backend: str, bundle: Path) -> None:
 @every_host
 @places
 @backends
+@pytest.mark.sample(4)
 def test_concurrent_runs_keep_their_order(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "order", {"worker": worker, "backends": backend})
     totals = [10.0 + 4 * sum(range(index)) + 8 * index for index in range(10)]
@@ -96,6 +104,7 @@ def test_concurrent_runs_keep_their_order(host: str, worker: bool, backend: str,
 @every_host
 @places
 @backends
+@pytest.mark.sample(3)
 def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "progress", {"worker": worker, "backends": backend})
     assert got["monotone"]
@@ -106,7 +115,7 @@ def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle
 @every_host
 @places
 @backends
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 def test_profile(host: str, worker: bool, backend: str, bundle: Path) -> None:
     first, second, threads = perform(host, bundle, "profile", {"worker": worker, "backends": backend, "profile": True})
     assert (first["backend"], first["variant"]) == (backend, BEST[host] if backend == "wasm" else None)
@@ -122,12 +131,14 @@ def test_profile(host: str, worker: bool, backend: str, bundle: Path) -> None:
 
 @every_host
 @places
+@pytest.mark.sample(2)
 def test_a_model_without_a_profile(host: str, worker: bool, bundle: Path) -> None:
     got = perform(host, bundle, "profileError", {"worker": worker})
     assert (got["code"], got["message"]) == ("WrongOption", "load the model with { profile: true } for that")
 
 
 @every_host
+@pytest.mark.sample(1)
 def test_a_single_file_has_no_profile(host: str, tmp_path: Path) -> None:
     single = fake_bundle.build(tmp_path, form=Form("single"))
     got = perform(host, single, "loadError", {"profile": True})
@@ -138,7 +149,7 @@ def test_a_single_file_has_no_profile(host: str, tmp_path: Path) -> None:
 @every_host
 @places
 @backends
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 def test_layers(host: str, worker: bool, backend: str, bundle: Path, layers_bundle: Path) -> None:
     options: dict[str, Any] = {"worker": worker, "backends": backend}
     layer = {"layer": "scale", "variable": "scale.out", "dtype": "float32", "shape": [1, 4]}

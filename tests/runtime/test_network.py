@@ -42,7 +42,7 @@ IN_WASM = ("dropped", "failed", "stalled", "altered")
 
 @every_host
 @pytest.mark.parametrize("fault", RECOVERED)
-@pytest.mark.sample(12)
+@pytest.mark.sample(10)
 def test_weights_arrive_nevertheless(host: str, fault: str, bundle: Path) -> None:
     site = Site(bundle, scripts={shard(bundle): list(RECOVERED[fault])})
     assert loaded(site, host, "run", {"worker": host != "node"})["y"] == Y
@@ -50,6 +50,7 @@ def test_weights_arrive_nevertheless(host: str, fault: str, bundle: Path) -> Non
 
 
 @pytest.mark.parametrize("fault", ["dropped", "stalled", "altered"])
+@pytest.mark.sample(1)
 def test_weights_arrive_without_a_worker(fault: str, bundle: Path) -> None:
     site = Site(bundle, scripts={shard(bundle): list(RECOVERED[fault])})
     assert loaded(site, PAGES[0], "run", {"worker": False})["y"] == Y
@@ -57,7 +58,7 @@ def test_weights_arrive_without_a_worker(fault: str, bundle: Path) -> None:
 
 @every_host
 @pytest.mark.parametrize("fault", IN_WASM)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_code_arrives_nevertheless(host: str, fault: str, bundle: Path) -> None:
     name = named("wasm", host, bundle)
     steps = [step.replace("200000", "100").replace("20000", "50") for step in RECOVERED[fault]]
@@ -67,6 +68,7 @@ def test_code_arrives_nevertheless(host: str, fault: str, bundle: Path) -> None:
 
 @every_page
 @places
+@pytest.mark.sample(2)
 def test_wrong_bytes_in_the_http_cache(browser: str, worker: bool, bundle: Path) -> None:
     """The browser has kept wrong weights and code, which it may for a year: it asks for each once more."""
     names = [shard(bundle, 0), shard(bundle, 1), named("wasm", browser, bundle)]
@@ -99,7 +101,7 @@ def refused_rows() -> list[Any]:
 
 
 @pytest.mark.parametrize(("host", "fault"), refused_rows())
-@pytest.mark.sample(10)
+@pytest.mark.sample(9)
 def test_errors_say_what_happened(host: str, fault: str, bundle: Path) -> None:
     steps, code, part = REFUSED[fault]
     site = Site(bundle, scripts={shard(bundle): list(steps)})
@@ -113,6 +115,7 @@ def test_errors_say_what_happened(host: str, fault: str, bundle: Path) -> None:
 
 
 @every_page
+@pytest.mark.sample(1)
 def test_a_stored_copy_stands_in_after_one_failure(browser: str, bundle: Path) -> None:
     name = shard(bundle)
     each = [{"cacheStrategy": "networkFirst", "saveCache": True}, {"cacheStrategy": "networkFirst"}, {"cacheStrategy": "latest"}]
@@ -131,6 +134,7 @@ def test_what_was_resumed_is_stored(bundle: Path) -> None:
 
 
 @every_page
+@pytest.mark.sample(2)
 def test_modules_are_imported_again_where_the_browser_does_so(browser: str, bundle: Path) -> None:
     """Firefox remembers that an import failed for as long as the page or Worker lives."""
     steps = ["status:503", "status:503"]
@@ -149,6 +153,7 @@ def test_a_module_that_the_server_refuses(bundle: Path) -> None:
 
 @every_page
 @places
+@pytest.mark.sample(2)
 def test_a_module_that_stalls(browser: str, worker: bool, bundle: Path) -> None:
     got = loaded(Site(bundle, scripts={"js.js": ["stall:0"]}), browser, "loadError", {"backends": ["js"], "worker": worker})
     assert got["code"] == "Stalled"
@@ -165,6 +170,7 @@ def test_a_worker_whose_script_stalls(browser: str, bundle: Path) -> None:
 
 @pytest.mark.parametrize("host", ["node", PAGES[0]])
 @pytest.mark.parametrize("value", [-1, "30", None, True])
+@pytest.mark.sample(4)
 def test_wrong_limits(host: str, value: Any, bundle: Path) -> None:
     got = loaded(Site(bundle), host, "loadError", {"stallTimeout": value})
     assert got["code"] == "WrongOption"

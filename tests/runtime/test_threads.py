@@ -46,6 +46,7 @@ def perform(host: str, bundle: Path, scenario: str, argument: Any) -> Any:
 
 
 @pytest.mark.parametrize(("host", "variant"), [(host, variant) for host in HOSTS for variant in sorted({"simd", BEST[host]})])
+@pytest.mark.sample(2)
 def test_results_have_equal_bits(host: str, variant: str, net: Path) -> None:
     got = perform(host, net, "threads", {"counts": [1, 2, 3, 5], "rounds": 8, "backends": "wasm", "variant": variant})
     assert got == {"threads": [1, 2, 3, 5], "results": 1, "pool": 4, "lines": [], "left": 0}
@@ -57,12 +58,14 @@ def test_flags_of_v8_hold_for_workers(net: Path) -> None:
 
 
 @every_host
+@pytest.mark.sample(2)
 def test_models_are_disposed_of_while_they_run(host: str, net: Path) -> None:
     got = perform(host, net, "threadsDisposed", {"threads": 3, "backends": "wasm"})
     assert got == {"same": True, "pool": 2, "left": 0, "codes": []}
 
 
 @every_page
+@pytest.mark.sample(1)
 def test_an_aborted_load_leaves_no_worker(browser: str, net: Path) -> None:
     """Aborted while a Worker starts, while weights arrive, while helpers start."""
     got = perform(browser, net, "workersAborted", {"threads": 3, "backends": "wasm"})
@@ -70,11 +73,13 @@ def test_an_aborted_load_leaves_no_worker(browser: str, net: Path) -> None:
 
 
 @every_host
+@pytest.mark.sample(2)
 def test_memory_grows_under_threads(host: str, opened: Path) -> None:
     assert perform(host, opened, "threadsGrown", {"threads": 2, "backends": "wasm"}) == [True, True, True]
 
 
 @every_page
+@pytest.mark.sample(1)
 def test_pages_that_are_not_isolated_have_one_thread(browser: str, net: Path) -> None:
     got = in_page(Site(net), "threads", {"counts": ["auto"], "rounds": 1, "backends": "wasm"}, browser)
     (line,) = got.pop("lines")
@@ -84,6 +89,7 @@ def test_pages_that_are_not_isolated_have_one_thread(browser: str, net: Path) ->
 
 
 @every_host
+@pytest.mark.sample(2)
 def test_a_model_outside_a_worker(host: str, net: Path) -> None:
     """A page must not wait; Node may."""
     got = perform(host, net, "threads", {"counts": [2, 1], "rounds": 3, "backends": "wasm", "worker": False})
@@ -92,6 +98,7 @@ def test_a_model_outside_a_worker(host: str, net: Path) -> None:
 
 
 @every_host
+@pytest.mark.sample(1)
 def test_other_backends_have_one_thread(host: str, net: Path) -> None:
     got = perform(host, net, "threads", {"counts": [4], "rounds": 1, "backends": "js"})
     assert got == {"threads": [1], "results": 1, "pool": 0, "lines": [], "left": 0}

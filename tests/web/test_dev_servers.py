@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 import pytest
 
+from tests.parts import representative
 from tests.web import pages, project
 from webkiln.backends.server import Server
 
@@ -86,7 +87,7 @@ GADGETS = {
 
 ATTACK = """
 const [urls, done] = arguments;
-const soon = promise => Promise.race([promise, new Promise(resolve => setTimeout(resolve, 20000))]);
+const soon = promise => Promise.race([promise, new Promise(resolve => setTimeout(resolve, 5000))]);
 const tag = (name, fields) => new Promise(resolve => {
   const element = Object.assign(document.createElement(name), fields, { onload: resolve, onerror: resolve });
   document.head.append(element);
@@ -123,12 +124,42 @@ def save_lambda(path: Path, mark: Path) -> None:
 
 
 @dataclass(frozen=True)
+class Own:
+    """What the page of a project imports: its module, or None for that of the project; what it shows; one of its imports by URL; and the code that
+    its builds run."""
+
+    module: str | None
+    shown: list[int]
+    path: str
+    ran: set[str]
+
+
+TWICE = """
+import { manifest as handled } from './tiny.onnx?webkiln&backend=js&plugin=../handlers.py&operators=../operators.py&reads=../notes';
+import { manifest as plain } from './tiny.onnx?webkiln&backend=js';
+
+document.title = JSON.stringify([handled, plain].map(({ outputs }) => outputs[0].shape.at(-1)));
+"""
+OWN = {
+    "tiny": Own(TWICE, [4, 4], "/src/tiny.onnx?import&webkiln&backend=js", {"ran-plugin", "ran-operators"}),
+    "all": Own(
+        None,
+        [4, 3, 4],
+        "/src/lambda.keras?import&webkiln&backend=js&trust-source",
+        {"ran-plugin", "ran-operators", "ran-model-3", "ran-lambda"},
+    ),
+}
+"""Each build of a model of Keras takes ten seconds of a processor or more."""
+
+
+@dataclass(frozen=True)
 class Served:
     """A dev server, its project, and a folder beside it whose code and models are not of the project."""
 
     dev: project.Dev
     place: Path
     evil: Path
+    own: Own
 
     @property
     def address(self) -> str:
@@ -204,15 +235,17 @@ def open_page(served: Served, expected: list[int]) -> None:
     pages.browser().get("about:blank")
 
 
-@pytest.fixture(scope="module")
-def vite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("vite")
+@pytest.fixture(scope="module", params=representative(OWN, "tiny"))
+def vite(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder, own = tmp_path_factory.mktemp("vite"), OWN[request.param]
     place, evil = start("guarded", folder)
+    if own.module is not None:
+        (place / "src" / "main.js").write_text(own.module, "utf-8")
     script = ("vite", "--strictPort", *HOST, *PORT)
     with project.serving(place, script, "/", WEBKILN_CACHE=str(folder / "cache")) as dev:
-        served = Served(dev, place, evil)
+        served = Served(dev, place, evil, own)
         assert served.get("/src/main.js")[0] == 200, dev.log.read_text("utf-8")[-3000:]
-        open_page(served, [4, 3, 4])
+        open_page(served, own.shown)
         yield served
 
 
@@ -242,21 +275,21 @@ def attack_from(served: Served, page: str, paths: list[str]) -> None:
 
 def test_own_imports_are_built_with_their_options(vite: Served) -> None:
     builds, ran, bundles = vite.state()
-    assert {Path(path).name for path in ran} >= {"ran-plugin", "ran-operators", "ran-model-3", "ran-lambda"}
-    assert len(bundles) >= 3
+    assert {Path(path).name for path in ran} >= vite.own.ran
+    assert len(bundles) >= len(vite.own.shown)
     assert any("--reads=" in line for line in builds)
 
 
 def test_the_url_of_an_own_import_is_served(vite: Served) -> None:
     before = vite.state()
-    status, text = vite.get("/src/lambda.keras?import&webkiln&backend=js&trust-source")
+    status, text = vite.get(vite.own.path)
     assert status == 200, text
     assert b"export async function load" in text
     assert vite.state() == before
 
 
 @pytest.mark.parametrize("gadget", GADGETS)
-def test_vite_builds_nothing_for_a_url(gadget: str, vite: Served, others: list[str]) -> None:
+def test_vite_builds_nothing_for_a_url(gadget: str, vite: Served) -> None:
     before, path = vite.state(), vite.path(gadget)
     for headers in ({}, FOREIGN, NO_CORS, {**NO_CORS, "Referer": f"{vite.address}/src/main.js"}):
         status, text = vite.get(path, **headers)
@@ -264,16 +297,29 @@ def test_vite_builds_nothing_for_a_url(gadget: str, vite: Served, others: list[s
         assert vite.state() == before, f"{gadget} with {headers}: {status}"
         if headers and "webkiln" in path:
             assert status == 403, text
+
+
+def test_vite_builds_nothing_for_pages_of_other_origins(vite: Served, others: list[str]) -> None:
+    before = vite.state()
     for page in others:
-        attack_from(vite, page, [path])
-        assert vite.state() == before, f"{gadget} from {page}"
+        attack_from(vite, page, list(map(vite.path, GADGETS)))
+        assert vite.state() == before, page
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("gadget", GADGETS)
+def test_vite_builds_nothing_for_one_url_of_a_page(gadget: str, vite: Served, others: list[str]) -> None:
+    before = vite.state()
+    for page in others:
+        attack_from(vite, page, [vite.path(gadget)])
+        assert vite.state() == before, page
 
 
 def test_vite_serves_nothing_to_another_name(vite: Served) -> None:
     """DNS rebinding: a name of the attacker's points to this machine, and the page has that origin."""
     before = vite.state()
     bundle = next(vite.place.glob(".webkiln/bundles/*")).name
-    own = (f"/.webkiln/bundles/{bundle}/index.js", "/src/main.js", "/src/lambda.keras?import&webkiln&backend=js&trust-source")
+    own = (f"/.webkiln/bundles/{bundle}/index.js", "/src/main.js", vite.own.path)
     for path in (*own, *map(vite.path, GADGETS)):
         host = {"Host": "evil.example:5173", "Origin": "http://evil.example:5173", "Sec-Fetch-Site": "same-origin"}
         status, text = vite.get(path, **host)
@@ -282,7 +328,7 @@ def test_vite_serves_nothing_to_another_name(vite: Served) -> None:
 
 
 def test_vite_refuses_own_imports_to_pages_of_other_sites(vite: Served) -> None:
-    path = "/src/lambda.keras?import&webkiln&backend=js&trust-source"
+    path = vite.own.path
     for headers in (FOREIGN, NO_CORS):
         status, text = vite.get(path, **headers)
         assert (status, b"may not request models" in text) == (403, True)
@@ -327,7 +373,7 @@ def test_other_servers_build_nothing_for_a_url(tool: str, others: list[str], cac
     place, evil = start(name, tmp_path)
     (place / "src" / "main.js").write_text(SIMPLE, "utf-8")
     with project.serving(place, script, "/", WEBKILN_CACHE=str(cache)) as dev:
-        served = Served(dev, place, evil)
+        served = Served(dev, place, evil, OWN["tiny"])
         open_page(served, [4])
         before = served.state()
         assert before[0]

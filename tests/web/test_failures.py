@@ -24,7 +24,7 @@ def refused(tool: str, place: Path) -> str:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.sample("vite", "esbuild")
+@pytest.mark.sample("esbuild")
 def test_a_layer_that_is_not_supported(tool: str, tmp_path: Path) -> None:
     """The file and the layer, in the words of webkiln."""
     import keras

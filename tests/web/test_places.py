@@ -39,6 +39,7 @@ def flask_url(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @every_page
+@pytest.mark.sample("chromium")
 def test_flask(browser: str, flask_url: str) -> None:
     seen = pages.look(flask_url, name=browser)
     pages.check(seen)

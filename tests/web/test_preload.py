@@ -30,6 +30,7 @@ def built(
 
 
 @pytest.mark.parametrize(("base", "page"), [("/some/app/", "index.html"), ("./", "index.html"), ("./", "pages/index.html")])
+@pytest.mark.sample("./-pages/index.html")
 def test_weights_are_asked_for_before_the_code_has_come(base: str, page: str, tmp_path: Path) -> None:
     project.need_packages()
     dist = built(tmp_path, "{ preload: true }", base, page)
@@ -62,6 +63,7 @@ def test_weights_are_asked_for_before_the_code_has_come(base: str, page: str, tm
         ),
     ],
 )
+@pytest.mark.sample(2)
 def test_links_are_what_vite_makes_of_names(base: str, more: str, expected: str, tmp_path: Path) -> None:
     """Files have names by their bytes alone."""
     project.need_packages()

@@ -9,6 +9,6 @@ from tests.web.rows import ROWS, Row
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.quick], ids=lambda row: row.name)
-@pytest.mark.sample("Vite-plugin-build", "webpack-plugin-build", "esbuild-plugin-build", "plain_HTML-bundle-build")
+@pytest.mark.sample("Vite-plugin-build", "plain_HTML-bundle-build")
 def test_row(row: Row, bundle: Path, tmp_path: Path) -> None:
     tried.row(row, bundle, tmp_path)

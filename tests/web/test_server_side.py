@@ -26,6 +26,7 @@ def check(said: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["vite", "rollup", "esbuild"])
+@pytest.mark.sample("vite")
 def test_a_build_runs_in_node(tool: str, place: Path) -> None:
     project.run(project.command_of(place, (tool,)), place)
     moved = (place / "dist").rename(place.parent / "elsewhere")

@@ -302,8 +302,10 @@ class Fleet:
 
     def _blame(self) -> None:
         """Ask those no more whose bytes were not what they said."""
-        for sha256 in self._shared.refused & self._makers.keys():
-            self._exclude(self._makers.pop(sha256), f"stored other bytes than those of {sha256}, or they are gone")
+        with self._lock:
+            blamed = {sha256: self._makers.pop(sha256) for sha256 in self._shared.refused & self._makers.keys()}
+        for sha256, worker in blamed.items():
+            self._exclude(worker, f"stored other bytes than those of {sha256}, or they are gone")
 
     def _exclude(self, worker: str, why: str) -> None:
         self._liars.add(worker)
