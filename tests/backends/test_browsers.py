@@ -50,7 +50,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("backend", "variant"), LEGS)
 @pytest.mark.parametrize("browser", PAGES)
-@pytest.mark.sample(9)
+@pytest.mark.sample(6)
 def test_a_browser_runs_what_its_row_says(browser: str, backend: str, variant: str | None, digits: Path) -> None:
     request = {"script": "./harness.js", "backend": backend, "variant": variant, "layers": False, "worker": True, "count": 1}
     given = host.read_manifest(digits)["inputs"][0]

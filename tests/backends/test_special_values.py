@@ -117,7 +117,7 @@ def agrees(label, got, expected, inputs):
 
 
 @pytest.mark.parametrize(("backend", "variant", "width", "browser"), LEGS, ids=str)
-@pytest.mark.sample(8)
+@pytest.mark.sample(6)
 def test_operations(backend, variant, width, browser, tmp_path):
     known = types_of(backend)
     types = [type_ for type_ in known if operations(type_, width, known) and (width == 1 or type_ == FLOAT)]

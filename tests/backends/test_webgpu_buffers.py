@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.backends.harness import ROOT
 from tests.hosts import PAGE_LEGS
+from tests.parts import representative
 from webkiln.backends import frame, pages
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
@@ -103,7 +104,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.fixture(scope="module", params=[browser for browser, backend in PAGE_LEGS if backend == "webgpu"])
+@pytest.fixture(scope="module", params=representative([browser for browser, backend in PAGE_LEGS if backend == "webgpu"], "chromium"))
 def answers(request: Any, bundles: dict[str, Path]) -> dict[str, Any]:
     """All scenarios in one page."""
     folders = {"/repository/": ROOT, **bundles}
@@ -113,7 +114,6 @@ def answers(request: Any, bundles: dict[str, Path]) -> dict[str, Any]:
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
 
-@pytest.mark.sample("chromium")
 def test_models_that_are_chained_on_the_gpu_give_the_bits_of_the_way_over_the_cpu(answers: dict[str, Any]) -> None:
     assert answers["chained"] == {
         "fresh": True,

@@ -124,6 +124,7 @@ def seen(tmp_path: Path) -> Path:
     return tmp_path / "seen"
 
 
+@pytest.mark.long
 def test_a_machine_that_is_paused_and_one_that_is_added(trees: Trees, address: str, shared: str, seen: Path) -> None:
     user, first, added = trees(3)
     expected = toy_bundle()
@@ -158,6 +159,7 @@ def test_a_machine_that_is_replaced_by_another_version(trees: Trees, address: st
     assert "its webkiln is another one" in told
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_restarted(trees: Trees, shared: str, seen: Path, tmp_path: Path) -> None:
     user, other = trees(2)
     expected, port = toy_bundle(), free_port()

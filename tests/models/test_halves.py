@@ -87,7 +87,7 @@ def test_halves_between_layers_are_near_what_keras_computes(make, browser, tmp_p
     ("browser", "encoding"),
     representative(product(PAGES, ["float16", "int8", "eightbit"]), *zip(PAGES, ["int8", "float16", "eightbit"], strict=True)),
 )
-@pytest.mark.sample("chromium-int8")
+@pytest.mark.long
 def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_path):
     recipe = made(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
     with Engine(tmp_path / ".webkiln") as engine:

@@ -93,7 +93,7 @@ def nets(tmp_path):
 
 
 @every_host
-@pytest.mark.sample("node")
+@pytest.mark.long
 def test_from_modules_to_verified_bundles(nets, host):
     model = nets('source = "nets.models:make"\nbatch_size = 2\n[parameters]\nwidth = 6\n')
     with model.engine:

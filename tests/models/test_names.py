@@ -151,23 +151,25 @@ def test_names_that_no_file_holds(tmp_path):
             np.testing.assert_allclose(result.outputs[f"{name}!"], product, rtol=1e-5)
 
 
-def expect_states(bundle, states, layers):
+def expect_states(bundle, states, layers, backends=USUAL_BACKENDS):
     """That the bundle of `of_states` has them all by name, keeps them, and resets them."""
     names = [*(f"many/{name}" for name in states), *(f"{name}/s" for name in layers)]
     assert sorted(read_manifest(bundle)["states"]) == sorted(names)
     ones, squares = sum(range(1, len(layers) + 1)), sum(number * number for number in range(1, len(states) + 1))
     expected = [1 + ones + 2 * turn * (ones + squares) for turn in (1, 2, 1) for _ in range(2)]
-    for backend in USUAL_BACKENDS:
+    for backend in backends:
         assert runs_and_reset(bundle, backend).ravel().tolist() == expected
 
 
-def test_states(tmp_path):
+@pytest.mark.parametrize("backends", [("js",), USUAL_BACKENDS], ids=["js", "usual"])
+@pytest.mark.sample("js")
+def test_states(backends, tmp_path):
     layers = [*ODD, *IN_MEMORY]
     graph = KerasConverter(1).convert(of_states(ATTRIBUTES, layers))
     assert parse(print_graph(graph)) == graph
-    for backend in USUAL_BACKENDS:
+    for backend in backends:
         generate_descriptor(backend, graph).save(tmp_path / "bundle")
-    expect_states(tmp_path / "bundle", ATTRIBUTES, layers)
+    expect_states(tmp_path / "bundle", ATTRIBUTES, layers, backends)
 
 
 @pytest.mark.long

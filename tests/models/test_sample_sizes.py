@@ -90,7 +90,7 @@ def shapes_of(made):
         (wide_window, {"x": (1, 1, 33)}),
     ],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_sizes_fit_what_an_onnx_file_needs(make, shapes, built):
     made = built(make())
     found = shapes_of(made)

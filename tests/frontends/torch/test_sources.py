@@ -58,6 +58,7 @@ def save_state(path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_program_on_the_command_line(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
     save_program(tmp_path / "net.pt2")
     done = webkiln("build", "net.pt2", "-o", "out", "--backend", "js", "--dim", "image_0=N")
@@ -213,7 +214,7 @@ def code() -> bytes:
         (lambda name, data: (name, data[:-4] if name.endswith("weight_0") else data), {}, "cannot read the program"),
     ],
 )  # fmt: skip
-@pytest.mark.sample(8)
+@pytest.mark.sample(6)
 def test_programs_that_are_refused(
     change: Callable[..., Any], more: dict[str, bytes], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def test_every_type_of_safetensors(dtype: str, tmp_path: Path) -> None:
     assert found["none"].shape == (0, 4)
 
 
+@pytest.mark.long
 def test_a_function_and_a_gguf_file_on_the_command_line(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
     own = {name: value.numpy() for name, value in net().state_dict().items()}
     (tmp_path / "net.gguf").write_bytes(gguf({name: own[of] for name, of in NAMES.items()}))
