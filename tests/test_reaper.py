@@ -42,7 +42,8 @@ def test_that_never_ends():
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+@pytest.mark.sample("killed")
 def test_an_interrupted_run_leaves_no_process(end: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "test_long.py").write_text(TEST)
     options = ["-n1", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", "-p", "tests.conftest"]

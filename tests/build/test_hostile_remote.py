@@ -293,7 +293,8 @@ def throttled(port: int, rate: int) -> Iterator[int]:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("scheme", representative(["http", "grpc"], "grpc"))
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_remote_that_is_slow_and_good(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of 100 KB a second carries blobs both ways, several at once, longer than an answer may take."""
     told: list[str] = []

@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Pa
 
 
 @pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.sample("js", "wasm")
 def test_every_backend_computes_the_operators(backend: str, folder: Path) -> None:
     bundle = folder / "output"
     (name,) = (tensor["name"] for tensor in read_manifest(bundle)["inputs"])

@@ -83,6 +83,7 @@ def pairs():
     return model(nodes, [floats("x", "N", 2)], [floats("y", "N", 2)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("built", [(pairs, ALL_BACKENDS, {})], indirect=True)
 def test_inputs_that_are_too_large_spoil_nothing(built):
     bundle = built.bundle()

@@ -101,6 +101,7 @@ def test_sizes_fit_what_an_onnx_file_needs(make, shapes, built):
     assert all(row["passed"] for result in made.verify("float32", "node") for row in result["outputs"])
 
 
+@pytest.mark.long
 def test_sizes_fit_what_a_keras_model_needs(built):
     x = keras.Input((None, None, 3), name="x")
     y = layers.Add()([x, layers.UpSampling2D(32)(layers.MaxPooling2D(32)(x))])
