@@ -18,7 +18,7 @@ def test_mutated_files(form):
 
 def test_mutated_programs_of_pytorch():
     torch_files.originals()
-    found = list(files.outcomes(torch_files.FORMAT, range(8)))
+    found = list(files.outcomes(torch_files.FORMAT, range(10)))
     assert not [item for item in found if item.is_finding]
     assert {item.kind for item in found} == {"accepted", "refused"}
 
