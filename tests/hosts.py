@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.host import HOSTS, why_not
 from webkiln.backends.table import VARIANTS

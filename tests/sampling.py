@@ -1,17 +1,29 @@
 """Which cases of a large cross product run in `make test`; `make formats` runs the others.
 
 `@pytest.mark.sample(4)` keeps four cases of a parametrised test, `@pytest.mark.sample("js", "wasm")` those with these ids. A count
-picks the same cases in every run, and first those that cover values of parameters that no case before them has.
+picks the same cases in every run, and first those that cover values of parameters that no case before them has. `representative` chooses
+values of one parameter, also where several tests share it.
 """
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 
 Case = tuple[str, ...]
 """The id of each parameter."""
+
+
+def representative(values: Iterable[Any], *chosen: Any) -> list[Any]:
+    """All values; those that are not `chosen` are marked as long."""
+    listed = list(values)
+    assert all(value in listed for value in chosen), "a chosen value is none of them"
+    return [
+        value if value in chosen else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.long)
+        for value in listed
+    ]
 
 
 def mark_long(items: Iterable[pytest.Item]) -> None:

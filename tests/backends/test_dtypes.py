@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import DTYPES, Type, is_float, is_integer

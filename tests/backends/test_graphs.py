@@ -10,8 +10,8 @@ from hypothesis import Phase, given, settings
 import webkiln.program
 from tests.backends import harness
 from tests.backends.harness import Job, run
-from tests.parts import representative
 from tests.passes.graphs import evaluate_graph, graphs, values_for
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse, print_graph

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.harness import disagreement, expected, node_job, run
-from tests.parts import representative
+from tests.sampling import representative
 from tests.shared_files import made_once
 from webkiln import npz
 from webkiln.ir.types import Array

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.backends.harness import ROOT
 from tests.hosts import PAGE_LEGS
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.backends import frame, pages
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection

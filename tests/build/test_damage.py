@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.tree import Tree, built, checkout, executed, toy_bundle
-from tests.parts import representative
+from tests.sampling import representative
 
 
 def _truncate(path: Path) -> None:

@@ -12,7 +12,7 @@ import h5py
 import pytest
 
 from tests.build.tree import checkout, executed, python
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.build import observer
 from webkiln.build.action import Action, Local
 from webkiln.build.engine import Engine

@@ -15,7 +15,7 @@ from tests.build.fleets import addresses, grid, scheduler, warnings, workers
 from tests.build.remotes import free_port
 from tests.build.tree import Tree, checkout, executed, toy_bundle
 from tests.commands.blocked import without
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln import canonical
 
 NAPS = ("lower", "generate", "pack")

@@ -13,7 +13,7 @@ import pytest
 from tests.build.forgeries import FORGED, forged
 from tests.build.hostile import QUICK, RPC, RPC_SLOW, SLOW, Hostile, HostileReapi
 from tests.build.soak_remote import LONGEST_SECONDS, SPECIAL, Round, Soak, soak
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln import canonical
 from webkiln.build.action import Blob
 from webkiln.build.remote import entries, wire

@@ -11,7 +11,7 @@ import pytest
 
 from tests.build.remotes import Faulty, faulty
 from tests.build.tree import Tree, checkout, toy_bundle, warm
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln import canonical
 from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob, joint
 from webkiln.build.cache import ActionCache

@@ -15,7 +15,7 @@ import pytest
 
 from tests.build.remotes import QUICK, REAL, Faulty, connect_proxy, documented_directives, faulty, free_port, nginx
 from tests.build.tree import Tree, checkout, executed, toy_bundle, warm
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln import canonical
 from webkiln.build.action import ActionResult, Blob
 from webkiln.build.cache import ActionCache

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.conformance.bulk import Failed, run_graphs
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import run_graph

@@ -8,8 +8,8 @@ import pytest
 from tests.lower.chain_graphs import BLOCKED, attention, check_no_bit_changes, given, job, parsed
 from tests.lower.fused_calls import run_calls, values_of, wrong
 from tests.lower.mixed_graphs import graph as mixed
-from tests.parts import representative
 from tests.passes.graphs import evaluate_graph
+from tests.sampling import representative
 from webkiln.backends.table import TARGETS
 from webkiln.ir import dim
 from webkiln.ir.dim import is_symbolic

@@ -6,9 +6,9 @@ import pytest
 from tests.backends.harness import Job, run
 from tests.lower.fused_calls import run_calls, values_of, wrong
 from tests.lower.mixed_graphs import graph
-from tests.parts import representative
 from tests.passes.graphs import evaluate_graph
 from tests.passes.running import optimised
+from tests.sampling import representative
 from webkiln.ir.text import parse, print_graph
 from webkiln.ops.evaluate import fixed_values
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.lower.chain_graphs import check_no_bit_changes, given, job
 from tests.lower.fused_calls import run_calls, values_of
-from tests.parts import representative
 from tests.passes.graphs import Builder
+from tests.sampling import representative
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.steps import flops
 from webkiln.ir import dim

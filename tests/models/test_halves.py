@@ -9,7 +9,7 @@ from keras import layers
 
 from tests.hosts import PAGES, one_page
 from tests.models.conftest import Model
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Selection

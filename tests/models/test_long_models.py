@@ -8,8 +8,8 @@ import pytest
 
 from tests.backends.harness import Job, run
 from tests.bench.long_models import KINDS, long_model
-from tests.parts import representative
 from tests.passes.running import optimised
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.frontends.onnx.converter import OnnxConverter

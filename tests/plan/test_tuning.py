@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.launches import launches
 from webkiln.backends.table import TARGETS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, expected, node_job, run
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 import pytest
 
-from tests.parts import representative
+from tests.sampling import representative
 from tests.web import pages, project
 from webkiln.backends.server import Server
 

@@ -11,7 +11,7 @@ from keras import layers as L
 from tests.frontends.keras.layer_cases import INNER, NOT_CONVERTED, PARTS, TRIED, public_layers
 from tests.frontends.keras.layer_trees import BATCH, Tree, run_trees, tree
 from tests.frontends.keras.text_cases import TEXTS
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.canonical import digest
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.layers.retired import RETIRED

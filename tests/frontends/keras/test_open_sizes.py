@@ -7,8 +7,8 @@ from keras import layers
 
 from tests.backends.harness import Job, run
 from tests.frontends.keras.tried import randomise
-from tests.parts import representative
 from tests.passes.running import optimised
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError

@@ -11,7 +11,7 @@ from keras import ops
 
 from tests.frontends.keras import dtype_cross, operation_cross
 from tests.frontends.keras.layer_cases import TRIED
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model

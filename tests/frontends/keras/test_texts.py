@@ -12,7 +12,7 @@ from keras import layers as L
 
 from tests.frontends.keras.conftest import ROOT
 from tests.frontends.keras.text_cases import TEXTS, WEIGHTS, WORDS
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.backends import pages
 from webkiln.codegen.bundles import sealed
 from webkiln.errors import SourceError, UnsupportedError

@@ -6,7 +6,7 @@ import pytest
 
 from tests.frontends.corpus import A_PART_AND_ALL, interpreted, objections
 from tests.frontends.tensorflow.samples import FOLDER, arrays, converted, sample, saved
-from tests.parts import representative
+from tests.sampling import representative
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
 NOT_THERE: dict[tuple[str, str], str] = {}

@@ -15,7 +15,7 @@ from torch import Tensor
 from tests.frontends.corpus import interpreted
 from tests.frontends.torch.modules import ModuleCase, floats, of, whole
 from tests.frontends.torch.running import exported, sample
-from tests.parts import representative
+from tests.sampling import representative
 from webkiln.frontends.torch.framework import quiet
 
 Calls = Callable[..., Iterator[Tensor]]
