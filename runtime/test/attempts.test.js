@@ -52,7 +52,7 @@ function made({ backends = ['js'], failing = {}, urls = {}, variant, signal, bui
 const BYTES = new Map(INIT.map(([shard], entry) => [entry, shard + 1]));
 const isRight = ({ decoded }) => [...BYTES].every(([entry, byte]) => decoded.get(entry)?.every(value => value === byte));
 
-test('the variant that is asked for is read, and counts with the weights', async () => {
+test('the requested variant is fetched, and counts in the progress with the weights', async () => {
   for (const variant of ['relaxed', 'simd']) {
     const other = variant === 'simd' ? 'relaxed' : 'simd';
     const { seen, load } = made({ backends: ['wasm'], variant, urls: { [`${other}.wasm`]: 'file:///nowhere/other.wasm' } });
@@ -83,7 +83,7 @@ test('what was decoded of wrong bytes is decoded again', async () => {
   }
 });
 
-test('the first backend that starts is taken, and those before it are told of', async () => {
+test('the first backend that starts is used, and the failures of those before it are reported', async () => {
   const failing = { wasm: new WebkilnError('NoBackend', 'no'), webgl: new Error('lost') };
   const { seen, load } = made({ backends: ['wasm', 'webgl', 'js'], variant: 'simd', failing });
   const reply = await load();

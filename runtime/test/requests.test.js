@@ -10,7 +10,7 @@ before(() => {
 });
 after(() => Object.assign(globalThis, { fetch: ask, setTimeout: real }));
 
-/** An answer with these headers, which breaks off after some bytes if it is told to. */
+/** A response with these headers, whose body fails after `breaks` bytes. */
 function answer(headers, { from = 0, breaks, status = 200 } = {}) {
   const body = new ReadableStream({
     start(stream) {
@@ -60,7 +60,7 @@ test('a request that goes on names the version that it began with, if its tag is
   }
 });
 
-test('no part is asked for of a server that has none, nor of a compressed or an unknown length', async () => {
+test('no range is requested from a server without ranges, nor of a compressed body or one of unknown length', async () => {
   for (const headers of [{ 'Accept-Ranges': 'none' }, { 'Content-Encoding': 'br' }, { 'Content-Length': 'none' }]) {
     const { parts, asked } = await got([answer(headers, { breaks: 40 }), answer(headers)]);
     assert.deepEqual(parts, [...BYTES]);

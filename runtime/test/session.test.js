@@ -4,7 +4,7 @@ import { Session } from '../src/session.js';
 
 const EQUAL = { layer: 'sum', text: 'N', equals: { text: 'M' } };
 
-/** A program of sizes N and M, and what its engine is asked for. */
+/** A program of sizes N and M, and the calls that its engine receives. */
 function made({ guards = () => [], residues = [], found } = {}) {
   const asked = [];
   const place = name => ({ name, shape: [] });

@@ -9,7 +9,7 @@ import { sealed } from '../fixtures/sealed.js';
 import { Reader, STRATEGIES } from '../src/cache.js';
 
 const BYTES = Uint8Array.from({ length: 1000 }, (_, index) => index * 3);
-/** What the cache holds is told by its first byte: its digest was checked when it was stored. */
+/** The first byte tells what the cache holds: its digest was checked when it was stored. */
 const STORED = BYTES.map((byte, index) => index ? byte : byte ^ 255);
 const ENTRY = sealed('weights-1.bin', BYTES);
 let held = new Map();
@@ -76,7 +76,7 @@ test('a copy of another build, or of another length, stands in for nothing', asy
   }
 });
 
-test('what the network gave is stored where that is asked for, by any strategy that asks it', async () => {
+test('every strategy that uses the network stores its response if `saveCache` is set', async () => {
   const url = pathToFileURL(join(folder, 'up.bin')).href;
   for (const strategy of ['latest', 'networkFirst', 'cacheFirst', 'networkOnly']) {
     for (const save of [false, true]) {
@@ -106,7 +106,7 @@ test('a cache that cannot be opened is done without', async () => {
   assert.equal(await from('latest', url, { save: true }), 'network');
 });
 
-test('with a copy at hand one failure is enough, and past the HTTP cache nothing is asked twice', async () => {
+test('with a cached copy one failure is enough, and nothing is requested twice past the HTTP cache', async () => {
   for (const [strategy, isStored, faults, more, found, count] of [
     ['networkFirst', true, [['status', [503]]], {}, 'cache', 1],
     ['networkFirst', true, [['altered', 9], ['altered', 9]], {}, 'cache', 2],

@@ -214,7 +214,6 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 
 def test_what_a_worker_offers(call: Call, offered: list[tuple[Any, ...]]) -> None:
-    pytest.importorskip("distributed")
     told = [
         call("worker", "tcp://there:8786", *given)
         for given in ((), ("--processors", "3"), ("--memory", "2.5"), ("--name", "oven"), ("--processors", "1", "--memory", "9"))
