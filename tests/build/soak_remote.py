@@ -119,7 +119,7 @@ class Soak:
                 found = self.build(place, self.keyed())
                 self.check(f"{what}, and then with the key", found, place, poison=False, good=True)
 
-    def check(self, what: str, found: Round, place: Path, *, poison: bool, good: bool) -> None:
+    def check(self, what: str, found: Round, place: Path, *, poison: bool, good: bool = False) -> None:
         self.longest = max(self.longest, found.seconds)
         self.counts["builds with a warning" if found.warnings else "builds without one"] += 1
         assert poison or found.files == self.expected, f"{what} published other bytes"
