@@ -148,6 +148,18 @@ def test_doit_asks_one_question_for_a_bundle(filled: tuple[Faulty, Tree]) -> Non
     assert not second.build(), "what was restored is up to date without the remote cache"
 
 
+def test_a_build_ends_when_its_results_are_stored(trees: list[Tree]) -> None:
+    """A server that answers late still stores when doit has printed its last line."""
+    first, second = trees
+    with faulty() as server:
+        server.latency = 0.3
+        assert "Traceback" not in first.doit("build", f"model={first.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+        server.latency = 0.0
+        server.asked.clear()
+        assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
+        assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1
+
+
 def test_what_is_damaged_there_is_replaced(filled: tuple[Faulty, Tree], tmp_path: Path) -> None:
     server, second = filled
     server.held = {name: data[: len(data) // 2] for name, data in server.held.items()}

@@ -34,7 +34,12 @@ class Command:
 
     def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
         self.asked = params
-        return super().execute(params, args)  # type: ignore[misc]  # of DoitCmdBase
+        try:
+            return super().execute(params, args)  # type: ignore[misc]  # of DoitCmdBase
+        finally:
+            if not isinstance(sys.exception(), KeyboardInterrupt):  # which ends the process at once
+                for session in sessions_of(getattr(self, "task_list", ())):
+                    session.close()
 
 
 def options_first(words: Sequence[str], options: Iterable[Any]) -> list[str]:
@@ -97,8 +102,14 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
 
 
 def session_of(tasks: Iterable[Any]) -> Session:
-    found: Session = next(task.meta["session"] for task in tasks if "session" in (task.meta or {}))
-    return found
+    return next(sessions_of(tasks))
+
+
+def sessions_of(tasks: Iterable[Any]) -> Iterator[Session]:
+    """One for each call of `tasks` in a dodo.py."""
+    for task in tasks:
+        if "session" in (task.meta or {}):
+            yield task.meta["session"]
 
 
 def _wanted(tasks: Iterable[Any], selected: Sequence[str] | None) -> "Iterator[Action]":

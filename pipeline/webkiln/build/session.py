@@ -32,12 +32,18 @@ class Session:
 
     @cached_property
     def engine(self) -> "Engine":
-        """Closed when the process ends. Raises UserError where the environment names a wrong cache, key or fleet."""
+        """Closed by `close`, or at the latest when the process ends. Raises UserError where the environment names a wrong cache, key or fleet."""
         from webkiln.build.engine import Engine
 
         engine = Engine(self.state, progress=progress.console(), settled=self.__dict__.get("settled"))
         atexit.register(engine.close)
         return engine
+
+    def close(self) -> None:
+        """Close the engine, if there is one, while threads can still be started: results may have to be stored in a remote cache."""
+        if "engine" in self.__dict__:
+            atexit.unregister(self.engine.close)
+            self.engine.close()
 
     @cached_property
     def variables(self) -> "Variables":
