@@ -10,6 +10,9 @@ BROWSERS := chromium:chromium chromedriver:chromium-driver firefox-esr:firefox-e
 	/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 CHECKERS := glslangValidator:glslang-tools nginx:nginx-light
 
+# Tests start hundreds of processes; without its byte code, each of them would compile webkiln.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help build verify report models test check docs setup tools browsers formats conformance conformance-keras families web fuzz \
 	fuzz-files soak mutants bench bench-others
 .DEFAULT_GOAL := help
@@ -80,8 +83,9 @@ define installed
 [ -n "$$missing" ] || exit 0; \
 if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	apt-get update -qq || true; \
-	for package in $$missing; do \
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$$package" || echo "make: could not install $$package; going on without it" >&2; \
+	install="env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"; \
+	$$install $$missing || for package in $$missing; do \
+		$$install "$$package" || echo "make: could not install $$package; going on without it" >&2; \
 	done; \
 else \
 	echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); going on with what can be done without them" >&2; \

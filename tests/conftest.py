@@ -11,9 +11,15 @@ import pytest
 from tests import reaper
 from tests.sampling import mark_long
 from tests.warm import warm_workers
+from webkiln.backends import compilers
 
 # TensorFlow turns it off on CPUs without AVX-512, where channels-first convolutions then fail.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+
+# clang compiles a kernel in a tenth of the time of emcc, which starts Python first. Both call the same clang; tests/backends/test_compilers.py
+# compares all compilers, and the commands of the documents use what they find.
+if isinstance(compilers.usable("clang"), compilers.Compiler):
+    os.environ.setdefault(compilers.VARIABLE, "clang")
 
 # A shell that starts the tests in the background has them ignore SIGINT, and so would every process that a test starts and ends by it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

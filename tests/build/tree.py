@@ -27,6 +27,8 @@ TOY = Path(__file__).parent / "toy"
 PASSES = ("drop_noop", "sort_nothing")
 """Of the toy."""
 IGNORED = shutil.ignore_patterns("__pycache__", "node_modules")
+UNFINISHED = shutil.ignore_patterns("*.pyc.*")
+"""What Python is about to rename to a file of byte code."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +204,8 @@ def built(tree: Tree) -> Tree:
 
 
 def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """Likewise, with a cache that has nothing."""
-    shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=IGNORED)
+    """Likewise, with a cache that has nothing. Byte code is copied too: compiling it takes each new process longer than all else that it imports."""
+    shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED)
     for name in ("dodo.py", "toolchain.lock", "requirements.lock"):
         shutil.copyfile(REPOSITORY / name, root / name)
     _register(root / "pipeline")
