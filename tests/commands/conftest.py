@@ -40,12 +40,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def webkiln(tmp_path: Path, cache: Path) -> Command:
-    """Runs a command in an empty folder: in this process, where stages and browsers stay warm, or with `env` or other options of `subprocess.run` in a
-    process of its own."""
+    """Runs a command in an empty folder, with the compiler that it chooses: in this process, where stages and browsers stay warm, or with `env` or other
+    options of `subprocess.run` in a process of its own."""
 
     def run(*arguments: str | Path, **more: Any) -> "subprocess.CompletedProcess[str]":
         words = [*map(str, arguments)]
-        settings = {"WEBKILN_CACHE": str(cache)}
+        settings = {"WEBKILN_CACHE": str(cache), "WEBKILN_COMPILER": ""}
         if not more:
             return _here(words, tmp_path, settings)
         command = [sys.executable, "-m", "webkiln.cli", *words]

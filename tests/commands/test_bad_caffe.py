@@ -68,7 +68,7 @@ FILES = {
 def test_definitions(name: str, webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     path = tmp_path_factory.mktemp("caffe") / f"{name}.prototxt"
     path.write_text(TEXTS[name][0])
-    check(webkiln("build", path, "-o", "public/model", "--backend", "js"), TEXTS[name][1], tmp_path)
+    check(webkiln("build", path, "-o", "public/model"), TEXTS[name][1], tmp_path)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -84,7 +84,7 @@ def test_a_definition_of_a_net_that_another_weight_file_belongs_to(
 ) -> None:
     path = tmp_path_factory.mktemp("caffe") / "net.prototxt"
     path.write_text(NETS["alone"].text)
-    command = ("build", path, "-o", "public/model", "--backend", "js", "--weights")
+    command = ("build", path, "-o", "public/model", "--weights")
     check(webkiln(*command, CORPUS / "conv.caffemodel"), "none of its layers is called as one in", tmp_path)
     check(webkiln(*command, CORPUS / "v0.prototxt"), "it and its companion are two definitions", tmp_path)
 

@@ -110,10 +110,7 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
 def test_old_files_need_no_framework(webkiln: Command, tmp_path: Path) -> None:
     old = keras_1_2(read("conv_2d"), first=True, theano=True)
     write_h5(tmp_path / "old.h5", old.config, old.lists, "1.2.2", backend="")
-    settings = without(tmp_path, "keras", "tensorflow", "tf_keras", "torch", "jax", "yaml") | {
-        "WEBKILN_CACHE": str(tmp_path / "c"),
-        "WEBKILN_COMPILER": "",
-    }
+    settings = without(tmp_path, "keras", "tensorflow", "tf_keras", "torch", "jax", "yaml") | {"WEBKILN_CACHE": str(tmp_path / "c")}
     done = webkiln("build", "old.h5", "-o", "out", "--backend", "js", env=settings)
     assert done.returncode == 0, done.stderr
     (tmp_path / "net.yaml").write_text("class_name: Sequential\nconfig: []\n")

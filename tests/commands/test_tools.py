@@ -16,7 +16,7 @@ def programs(folder: Path, *names: str) -> str:
 
 def test_which_compiler_is_used_and_why(webkiln: Command, tmp_path: Path) -> None:
     path = programs(tmp_path / "bin", "emcc", "clang-20", "wasm-ld-20")
-    settings = without(tmp_path, "ziglang") | {"PATH": path, "EMSDK": "", "WEBKILN_COMPILER": ""}
+    settings = without(tmp_path, "ziglang") | {"PATH": path, "EMSDK": ""}
     done = webkiln("tools", env=settings)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("compiler ")]
@@ -38,7 +38,7 @@ def test_which_compiler_is_used_and_why(webkiln: Command, tmp_path: Path) -> Non
 
 
 def test_without_one_it_says_how_to_get_one(webkiln: Command, tmp_path: Path) -> None:
-    settings = without(tmp_path, "ziglang") | {"PATH": programs(tmp_path / "bin"), "EMSDK": "", "WEBKILN_COMPILER": ""}
+    settings = without(tmp_path, "ziglang") | {"PATH": programs(tmp_path / "bin"), "EMSDK": ""}
     done = webkiln("tools", "--compiler", env=settings)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: the wasm backend needs a compiler, and none was found (")

@@ -50,7 +50,30 @@ def launched(bundle: Path) -> list[str]:
     return [step["kernel"] for step in read_manifest(bundle)["launches"]["wasm"]]
 
 
-def test_what_is_measured_is_written_once(webkiln: Command, recipe: Path, cache: Path) -> None:
+@pytest.fixture
+def dense(tmp_path: Path) -> Path:
+    """A recipe of one product."""
+    import keras
+
+    folder = tmp_path / "models" / "small"
+    folder.mkdir(parents=True)
+    keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]).save(folder / "dense.keras")
+    (folder / "recipe.toml").write_text('source = "dense.keras"\nbackends = ["js"]\n')
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("model", "kinds"),
+    [
+        ("dense", {"contraction": 1}),
+        # The convolution, its products by each algorithm, and the product.
+        pytest.param("recipe", {"convolution": 1, "contraction": 4}, marks=pytest.mark.long),
+    ],
+)
+def test_what_is_measured_is_written_once(
+    model: str, kinds: dict[str, int], webkiln: Command, cache: Path, request: pytest.FixtureRequest
+) -> None:
+    recipe: Path = request.getfixturevalue(model)
     done = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
     assert done.returncode == 0, done.stderr
     assert re.search(r"small, js in node: \d+ of \d+ choices change", done.stdout)
@@ -58,8 +81,7 @@ def test_what_is_measured_is_written_once(webkiln: Command, recipe: Path, cache:
     data = canonical.read(recipe / "tuned.json")
     table = data["backends"]["js"]
     assert (data["schema"], table["browser"]) == (SCHEMA, "node")
-    kinds = Counter(key.partition(" ")[0] for key in table["kernels"])
-    assert kinds == {"convolution": 1, "contraction": 4}, "the convolution, its products by each algorithm, and the product"
+    assert Counter(key.partition(" ")[0] for key in table["kernels"]) == kinds
     assert all(len(entry["ms"]) > 1 and entry["chosen"] in entry["ms"] for entry in table["kernels"].values())
     written, before = (recipe / "tuned.json").read_bytes(), executions(cache)
     again = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
@@ -68,18 +90,13 @@ def test_what_is_measured_is_written_once(webkiln: Command, recipe: Path, cache:
     assert (recipe / "tuned.json").read_bytes() == written
 
 
-def test_what_was_measured_is_measured_again_by_force(webkiln: Command, tmp_path: Path, cache: Path) -> None:
-    import keras
-
-    (tmp_path / "dense").mkdir()
-    keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]).save(tmp_path / "dense" / "dense.keras")
-    (tmp_path / "dense" / "recipe.toml").write_text('source = "dense.keras"\nbackends = ["js"]\n')
-    words = ("tune", "dense", "--browser", "node")
+def test_what_was_measured_is_measured_again_by_force(webkiln: Command, dense: Path, cache: Path) -> None:
+    words = ("tune", dense, "--browser", "node")
     assert webkiln(*words).returncode == 0
     before = executions(cache)
     forced = webkiln(*words, "--force")
     assert forced.returncode == 0, forced.stderr
-    assert executions(cache) - before == {"tune:dense:js:node": 1}, "it measures again, and builds nothing"
+    assert executions(cache) - before == {"tune:small:js:node": 1}, "it measures again, and builds nothing"
 
 
 def test_a_recipe_takes_the_choices_of_its_file(webkiln: Command, recipe: Path, tmp_path: Path) -> None:

@@ -120,19 +120,23 @@ class Jobs:
 
     def __init__(self) -> None:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._waiting = threading.Event()
+        self._idle = threading.Event()
+        self._idle.set()
         threading.Thread(target=self._read, daemon=True).start()
 
     def next(self) -> str:
-        self._waiting.set()
-        line = self._lines.get()
-        self._waiting.clear()
-        return line
+        """The next job; "" when there is none to come."""
+        return self._lines.get()
+
+    def done(self) -> None:
+        """The last job is done, and its answer is about to be sent."""
+        self._idle.set()
 
     def _read(self) -> None:
         for line in sys.stdin:
+            self._idle.clear()
             self._lines.put(line)
-        if self._waiting.is_set():
+        if self._idle.is_set():
             self._lines.put("")
         else:
             os.killpg(0, signal.SIGKILL)
@@ -158,7 +162,9 @@ def main() -> None:
             send({"status": "runs", "text": text[:80]})
 
     while line := jobs.next():
-        send(answer(json.loads(line), modules, tell))
+        message = answer(json.loads(line), modules, tell)
+        jobs.done()
+        send(message)
     # What is open (a browser, say) is closed. Freeing all objects of a framework would take a second more.
     atexit._run_exitfuncs()  # noqa: SLF001
     sys.stderr.flush()

@@ -28,7 +28,7 @@ EXTRAS = ("matplotlib", "sklearn")
 
 @contextmanager
 def without_extras() -> Iterator[None]:
-    """Import Keras, or TensorFlow, which imports it, as if `EXTRAS` were not installed: they take a third of the time."""
+    """Import Keras as if `EXTRAS` were not installed: importing them takes a third of the time."""
     hidden = [name for name in EXTRAS if name not in sys.modules]
     for name in hidden:
         sys.modules[name] = None  # type: ignore[assignment]  # which makes an import of it raise ImportError

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, WebkilnError, no_reference
-from webkiln.frontends.keras.framework import without_extras
 from webkiln.frontends.nodes.part import of_part, reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
@@ -42,8 +41,7 @@ def import_tensorflow() -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     try:
-        with without_extras():
-            import tensorflow as tf
+        import tensorflow as tf
     except ImportError:
         raise no_reference("TensorFlow", "tensorflow") from None
     return tf
