@@ -271,6 +271,7 @@ FAMILIES = (
 
 @pytest.mark.parametrize("variant", toolchain.VARIANT_FLAGS)
 @pytest.mark.parametrize("name", HERE)
+@pytest.mark.sample(3)
 def test_kernels_of_each_compiler_agree_with_their_references(
     name: str, variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -205,7 +206,7 @@ def built(tree: Tree) -> Tree:
 
 def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
     """Likewise, with a cache that has nothing. Byte code is copied too: compiling it takes each new process longer than all else that it imports."""
-    shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED)
+    shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED, copy_function=_put)
     for name in ("dodo.py", "toolchain.lock", "requirements.lock"):
         shutil.copyfile(REPOSITORY / name, root / name)
     _register(root / "pipeline")
@@ -224,6 +225,15 @@ def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
     for name in ("recipe.toml", "model.json"):
         shutil.copyfile(TOY / name, root / "models" / "toy" / name)
     return Tree(root, cache, "toy")
+
+
+def _put(source: str, target: str) -> None:
+    """Link byte code, which Python replaces and never changes in place, and copy the rest."""
+    if source.endswith(".pyc"):
+        with suppress(OSError):  # of a target on another file system
+            os.link(source, target)
+            return
+    shutil.copy2(source, target)
 
 
 def _register(pipeline: Path) -> None:

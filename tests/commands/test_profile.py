@@ -62,6 +62,7 @@ def profiled(bundle: Path, backend: str, browser: str, **options: Any) -> dict[s
 
 
 @places
+@pytest.mark.sample(4)
 def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: str) -> None:
     profile = profiled(built["recurrence"], backend, browser)
     assert (profile["backend"], profile["threads"], profile["runs"]) == (backend, 1, 2)

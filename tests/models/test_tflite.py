@@ -31,7 +31,7 @@ def built(request, tmp_path):
 @pytest.mark.parametrize(
     "built", ["branches.int8", "residual.int16x8", "dense.dynamic", "conv_same.float16", "open_batch.float"], indirect=True
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample("open_batch.float")
 def test_bundles_agree_with_the_interpreter(built):
     for browser in PAGES:
         results = built.verify("float32", browser)

@@ -9,6 +9,7 @@ from tests.conformance.keras.report import state, stated
 from webkiln.recipe import BACKENDS
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_what_some_of_keras_own_tests_call(tmp_path):
     run_tests(SAMPLE, tmp_path / "calls")
