@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from tests.frontends.corpus import Sample, interpreted
 from tests.frontends.onnx.models import model
@@ -402,3 +403,13 @@ def test_hardmax_has_one_one(opset: int) -> None:
     along = (np.arange(3)[:, None] == np.argmax(X, axis=1)[:, None, :]).astype(np.float32)
     wanted = {"y0": ones if opset == 11 else along}
     assert interpreted(Sample("hardmax", graph, inputs, wanted)) is None
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_an_even_window_of_lrn_reaches_one_channel_further_up(size: int) -> None:
+    """Against ONNX's reference: onnxruntime takes odd sizes alone. The reference computes as many channels as there are images."""
+    x = real(4, 4, 2, 3)
+    made, inputs = built(Row("LRN", 13, (x,), {"size": size, "alpha": 0.5}))
+    (wanted,) = ReferenceEvaluator(made).run(None, inputs)
+    graph = converted(made)
+    assert interpreted(Sample("LRN", graph, {**inputs, **graph.weights}, {"y0": wanted})) is None
