@@ -208,6 +208,8 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on(SEQUENCE, axis=1, center=False),
             on(VOLUME, axis=(-1, -3), scale=False),
             on(SEQUENCE, center=False, scale=False),
+            on(SEQUENCE, rms_scaling=True),
+            on(IMAGE, axis=(1, 2), epsilon=0.3, scale=False, rms_scaling=True),
         ),
         "GroupNormalization": (
             on(IMAGE, groups=2),

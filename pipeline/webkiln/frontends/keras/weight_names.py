@@ -34,6 +34,8 @@ FIXED = frozenset({"moving_mean", "moving_variance", "mean", "variance", "count"
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
+    if class_name == "LayerNormalization" and config.get("rms_scaling"):
+        return ("gamma",)  # whatever `scale` and `center` say
     options = {"gamma": "scale", "beta": "center", "bias": "use_bias", "carry_bias": "use_bias", "scale": "use_scale"}
     lacking = {"concat_score_weight"} if config.get("score_mode") != "concat" else set()
     lacking |= {"bias"} if class_name == "EinsumDense" and not config.get("bias_axes", True) else set()
