@@ -63,7 +63,7 @@ def dense(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("model", "kinds"),
+    ("fixture", "kinds"),
     [
         ("dense", {"contraction": 1}),
         # The convolution, its products by each algorithm, and the product.
@@ -71,9 +71,9 @@ def dense(tmp_path: Path) -> Path:
     ],
 )
 def test_what_is_measured_is_written_once(
-    model: str, kinds: dict[str, int], webkiln: Command, cache: Path, request: pytest.FixtureRequest
+    fixture: str, kinds: dict[str, int], webkiln: Command, cache: Path, request: pytest.FixtureRequest
 ) -> None:
-    recipe: Path = request.getfixturevalue(model)
+    recipe: Path = request.getfixturevalue(fixture)
     done = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
     assert done.returncode == 0, done.stderr
     assert re.search(r"small, js in node: \d+ of \d+ choices change", done.stdout)
