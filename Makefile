@@ -10,7 +10,7 @@ BROWSERS := chromium:chromium chromedriver:chromium-driver firefox-esr:firefox-e
 	/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 CHECKERS := glslangValidator:glslang-tools nginx:nginx-light
 
-# Tests start hundreds of processes; without its byte code, each of them would compile webkiln.
+# Tests start hundreds of processes, each of which compiles webkiln's modules where no byte code is written.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help build verify report models test check docs setup tools browsers formats conformance conformance-keras families web fuzz \

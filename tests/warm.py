@@ -17,7 +17,7 @@ KEPT = 2
 
 
 class WarmPool(LocalPool):
-    """A pool that outlives its engine. It has one worker where the size is not given: the tests keep all processors busy themselves."""
+    """A pool that outlives its engine."""
 
     def close(self) -> None:
         pass
@@ -32,7 +32,7 @@ def warm_workers() -> Iterator[None]:
         if pythonpath != share().package.parent:
             return LocalPool(pythonpath, size, homes)
         key = (*sorted(environment(Path("home"), pythonpath, os.environ).items()), ("size", str(size)))
-        pools[key] = pools.pop(key, None) or WarmPool(pythonpath, size or 1)
+        pools[key] = pools.pop(key, None) or WarmPool(pythonpath, size or 1)  # tests run in parallel already
         while len(pools) > KEPT:
             LocalPool.close(pools.pop(next(iter(pools))))
         return pools[key]

@@ -205,7 +205,7 @@ def built(tree: Tree) -> Tree:
 
 
 def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """Likewise, with a cache that has nothing. Byte code is copied too: compiling it takes each new process longer than all else that it imports."""
+    """As `checkout`, with an empty cache. Byte code is copied too; otherwise each new process compiles the modules that it imports."""
     shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED, copy_function=_put)
     for name in ("dodo.py", "toolchain.lock", "requirements.lock"):
         shutil.copyfile(REPOSITORY / name, root / name)

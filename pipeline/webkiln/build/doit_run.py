@@ -84,7 +84,7 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         if status and "engine" in session.__dict__ and session.engine.missing:
             from webkiln.build.installing import install_and_restart
 
-            install_and_restart(session.engine.missing, session.engine.close)
+            install_and_restart(session.engine.missing, session.close)
         return status
 
     def _forecast(self, engine: "Engine") -> int:

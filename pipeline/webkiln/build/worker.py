@@ -165,7 +165,8 @@ def main() -> None:
         message = answer(json.loads(line), modules, tell)
         jobs.done()
         send(message)
-    # What is open (a browser, say) is closed. Freeing all objects of a framework would take a second more.
+    # Close what is open, such as a browser, and exit: freeing all objects of a framework takes a second. No public function runs exit handlers
+    # before os._exit.
     atexit._run_exitfuncs()  # noqa: SLF001
     sys.stderr.flush()
     os._exit(0)
