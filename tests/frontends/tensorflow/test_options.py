@@ -142,7 +142,31 @@ def numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
         yield raw.FakeQuantWithMinMaxArgs(inputs=x, min=-1.1, max=0.7, num_bits=bits, narrow_range=narrow)
 
 
-FAMILIES = (windows, reductions, norms, moved, products, resized, numbers)
+def lists(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    """Lists that grow and shrink outside of loops."""
+    empty = raw.EmptyTensorList(element_shape=[7], max_num_elements=-1, element_dtype=tf.float32)
+    full = empty
+    for place in range(3):
+        full = raw.TensorListPushBack(input_handle=full, tensor=x[0, :, place, 0])
+    yield raw.TensorListStack(input_handle=full, element_shape=[7], element_dtype=tf.float32)
+    for _ in range(2):
+        full, last = raw.TensorListPopBack(input_handle=full, element_shape=[7], element_dtype=tf.float32)
+        yield last
+        yield raw.TensorListStack(input_handle=full, element_shape=[7], element_dtype=tf.float32)
+
+
+def counted(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    """Loops under two conditions, each of which ends one of them, and loops that do nothing."""
+    for steps, other in product((0, 2, 4), (-1, 1, 3)):
+        _, _, y = tf.while_loop(
+            lambda a, b, _, steps=steps, other=other: (a < steps) & (b < other),
+            lambda a, b, y: (a + 1, b + 1, y * 2.0 + tf.cast(a, tf.float32)),
+            (0, 0, x),
+        )
+        yield y
+
+
+FAMILIES = (windows, reductions, norms, moved, products, resized, numbers, lists, counted)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -123,6 +123,25 @@ def test_open_sizes_on_one_graph(tmp_path: Path) -> None:
             assert np.allclose(outputs[name], value, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("corners", "centres"), [(False, False), (True, False), (False, True)])
+def test_open_images_are_resized(corners: bool, centres: bool, tmp_path: Path) -> None:
+    def resized(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        size = tf.shape(x)[1:3] * [2, 1] + [0, 3]
+        attrs = {"align_corners": corners, "half_pixel_centers": centres}
+        return tf.raw_ops.ResizeNearestNeighbor(images=x, size=size, **attrs), tf.raw_ops.ResizeBilinear(images=x, size=size, **attrs)
+
+    function = tf.function(resized, input_signature=[tf.TensorSpec([1, None, None, 2], tf.float32)])
+    path = tmp_path / "net.tflite"
+    path.write_bytes(tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()], function).convert())
+    graph = graph_of(path)
+    for sizes in ((4, 5), (3, 7)):
+        values = {graph.inputs[0]: randomly(1, 1, *sizes, 2)}
+        expected, _ = Interpreted(path)(values)
+        outputs, _ = run_graph(graph, values)
+        for name, value in expected.items():
+            assert np.allclose(outputs[name], value, rtol=1e-5, atol=1e-6)
+
+
 def test_labels_of_the_metadata(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(with_metadata(written(dense()), "cat\ndog\nowl\nelk\n"))

@@ -30,7 +30,6 @@ def test_there_are_enough() -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-@pytest.mark.sample(24)
 def test_a_module(name: str) -> None:
     assert interpreted(as_given(name)) is None
 

@@ -300,6 +300,7 @@ OFTEN = (
     "pools",
     "paddings",
     "resizings",
+    "norms",
     "reductions",
     "orders",
     "activations",
