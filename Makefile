@@ -37,7 +37,7 @@ models: setup ## Build and verify the published networks, on the backends that t
 test: setup ## Run the tests.
 	$(BIN)/pytest
 
-check: setup ## Lint and check types.
+check: .venv/tests-installed runtime/node_modules/.package-lock.json ## Lint and check types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -57,15 +57,15 @@ setup: tools .venv/tests-installed .venv/servers/installed runtime/node_modules/
 	$(BIN)/pip $(PIP) --constraint requirements.lock --editable .
 	@touch $@
 
-# The frameworks and what tests and checks run.
+# The frameworks and what tests and checks run. Python compiles what is imported; compiling all of it takes longer than half of the rest.
 .venv/tests-installed: .venv/installed requirements.lock
-	$(BIN)/pip $(PIP) -r requirements.lock
+	$(BIN)/pip $(PIP) --no-compile -r requirements.lock
 	@touch $@
 
 # Servers that tests talk to and checkers that they run, whose packages are kept apart from what a build has.
 .venv/servers/installed: servers.lock .venv/installed
 	$(PYTHON) -m venv .venv/servers
-	.venv/servers/bin/pip install -qq --disable-pip-version-check -r servers.lock
+	.venv/servers/bin/pip $(PIP) --no-compile -r servers.lock
 	@touch $@
 
 # TypeScript, which checks the runtime's types, the bundlers of the examples, which tests/web tries, and a server of object storage. Not `npm ci`: it refuses
