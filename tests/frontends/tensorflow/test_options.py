@@ -166,7 +166,71 @@ def counted(x: tf.Tensor) -> Iterator[tf.Tensor]:
         yield y
 
 
-FAMILIES = (windows, reductions, norms, moved, products, resized, numbers, lists, counted)
+def recurrent(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    """Cells and sequences of LSTM [time, N, in], with each option."""
+    sequence, state = tf.transpose(x[:, :, :5, 0], [1, 0, 2]) * 4.0, weights(2, 3)
+    peepholes = {"wci": weights(3), "wcf": weights(3) * 2, "wco": weights(3) * 3}
+    rest = {"w": weights(8, 12), "b": weights(12), **peepholes}
+    for forget, clip, peeks in ((1.0, 3.0, False), (0.0, 0.2, True), (2.0, -1.0, False)):
+        options = {"cell_clip": clip, "use_peephole": peeks}
+        yield from raw.LSTMBlockCell(x=sequence[0], cs_prev=state, h_prev=state * 2, **rest, forget_bias=forget, **options)
+        for steps in (7, 4):
+            given = {"seq_len_max": tf.constant(steps, tf.int64), "x": sequence, "cs_prev": state, "h_prev": state * 2, **rest}
+            yield from (y[:steps] for y in raw.BlockLSTM(**given, forget_bias=forget, **options))
+            yield from (y[:steps] for y in raw.BlockLSTMV2(**given, **options))
+    cell = {"w_ru": weights(8, 6), "w_c": weights(8, 3), "b_ru": weights(6), "b_c": weights(3)}
+    yield from raw.GRUBlockCell(x=sequence[0], h_prev=state, **cell)
+
+
+def boxes(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    """Suppression of boxes that overlap, with its numbers padded and not."""
+    corners = tf.reshape(x[0, :, :4, 0], [7, 4])
+    wide = tf.concat([corners[:, :2], corners[:, :2] + tf.abs(corners[:, 2:]) + 0.3], 1)
+    scores = tf.nn.softmax(x[0, :, 0, 1] * 3.0)
+    given = {"boxes": wide, "scores": scores, "iou_threshold": 0.2}
+    yield raw.NonMaxSuppressionV3(**given, max_output_size=4, score_threshold=0.05)
+    for pad, least in product((False, True), (0.0, 0.1)):
+        for size in (3, 9):
+            yield from raw.NonMaxSuppressionV4(**given, max_output_size=size, score_threshold=least, pad_to_max_output_size=pad)
+            yield from raw.NonMaxSuppressionV5(
+                **given, max_output_size=size, score_threshold=least, soft_nms_sigma=0.0, pad_to_max_output_size=pad
+            )
+
+
+def complex_numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    rows = x[0, :, :, 0]
+    z = tf.complex(rows, tf.nn.relu(x[0, :, :, 1]))
+    for value in (z * z, tf.square(z), tf.exp(z), z / (z + 2.0), tf.math.conj(z)):
+        yield tf.math.real(value)
+        yield tf.math.imag(value)
+    for value in (z, tf.complex(tf.zeros_like(rows), tf.zeros_like(rows)), tf.complex(rows * 1e20, rows * 1e20)):
+        yield tf.abs(value)
+    yield tf.math.angle(z)
+    for length in (5, 6, 8):
+        spectrum = raw.RFFT(input=rows, fft_length=[length])
+        yield tf.math.real(spectrum)
+        yield tf.math.imag(spectrum)
+        yield raw.IRFFT(input=spectrum, fft_length=[length])
+        yield raw.IRFFT(input=spectrum, fft_length=[length - 3])
+    for lengths in ([5, 6], [7, 8]):
+        spectrum = raw.RFFT2D(input=rows, fft_length=lengths)
+        yield tf.math.real(spectrum)
+        yield tf.math.imag(spectrum)
+
+
+def trained(x: tf.Tensor) -> Iterator[tf.Tensor]:
+    """Batch normalisation by the statistics of the batch itself, in both layouts, and of a batch of one element."""
+    for layout, image in (("NHWC", x), ("NHWC", x[:1, :1, :1])):
+        for epsilon in (1e-4, 0.1):
+            given = {"scale": weights(4) + 2.0, "offset": weights(4), "mean": [], "variance": []}
+            y, mean, variance, *_ = raw.FusedBatchNormV3(x=image, **given, epsilon=epsilon, data_format=layout, is_training=True)
+            yield from (y, mean, variance)
+
+
+FAMILIES = (
+    *(windows, reductions, norms, moved, products, resized, numbers),
+    *(lists, counted, recurrent, boxes, complex_numbers, trained),
+)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -109,6 +109,27 @@ def resizings(x: Tensor) -> Iterator[Tensor]:
         yield F.interpolate(x, size=(4, 11), mode=mode, align_corners=corners, antialias=True)
 
 
+def joined(x: Tensor) -> Iterator[Tensor]:
+    """Joins of each rank, grids, and indices of several ranks."""
+    row, table = x[0, 0, 0], x[0, 0]
+    for join in (torch.hstack, torch.vstack, torch.dstack, torch.column_stack):
+        yield join([row, row + 1.0])
+        yield join([table, table * 2.0])
+        yield join([x[0], x[0] - 1.0])
+    yield torch.hstack([row[0], row[1]])
+    yield torch.vstack([row[0], row[1]])
+    for indexing in ("ij", "xy"):
+        yield from torch.meshgrid(row[:2], row[:3], row[:4], indexing=indexing)
+    first, last = torch.tensor([[0], [1]]), torch.tensor([2, 0, 1])
+    yield x[first, last]
+    yield x[:, first, last]
+    yield x[first, :, last]
+    yield x[..., last, :][:, first]
+    yield x[:, torch.tensor([True, False, True, False])]
+    for steps in (1, 2, 5):
+        yield torch.linspace(-1.0, 3.0, steps) + row[0]
+
+
 def samplings(x: Tensor) -> Iterator[Tensor]:
     grid = weights(2, 3, 5, 2, seed=4, low=-1.4, high=1.4)
     for mode, padding, corners in product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True)):
@@ -283,6 +304,7 @@ MODULES: dict[str, tuple[Calls, tuple[Tensor, ...]]] = {
     "pools of lines": (pools_of_lines, IMAGE),
     "paddings": (paddings, IMAGE),
     "resizings": (resizings, IMAGE),
+    "joined": (joined, IMAGE),
     "samplings": (samplings, IMAGE),
     "reductions": (reductions, IMAGE),
     "orders": (orders, IMAGE),
@@ -300,6 +322,7 @@ OFTEN = (
     "pools",
     "paddings",
     "resizings",
+    "joined",
     "norms",
     "reductions",
     "orders",
