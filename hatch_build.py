@@ -7,6 +7,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 SHARED = (
     "stages/*.py",
     "kernels/**/*",
+    "runtime/engines/*.js",
     "runtime/src/**/*",
     "runtime/*.js*",
     "runtime/unplugin/package.json",

@@ -27,7 +27,7 @@ from webkiln.codegen.scripts import flatten
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, RecipeError
 
-DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts", "kernels/profile.js.jinja", "kernels/vocabulary.js")
+DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts", "kernels/profile.js.jinja", "kernels/intrinsics.js")
 
 SHARED = Path(__file__).resolve().parent.parent
 EXPLAINED = ("layer", "kernel", "why", "flops", "bytes", "decided")
@@ -54,9 +54,9 @@ def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
 
 def asked(program: dict[str, Any]) -> dict[str, str]:
     """The sizes that the user sets, with what each must be, or nothing."""
-    units = {item.get("placeholder") for item in program["residues"]}
+    units = {item.get("placeholder") for item in program["divisibility"]}
     plain = {name: "" for name in program["placeholders"] if name not in units}
-    return plain | {item["name"]: item["text"] for item in program["residues"]}
+    return plain | {item["name"]: item["text"] for item in program["divisibility"]}
 
 
 def read_labels(path: Path) -> list[str]:
@@ -105,18 +105,20 @@ def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, An
 
 
 def with_images(
-    inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]], residues: Sequence[dict[str, Any]] = ()
+    inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]], divisibility: Sequence[dict[str, Any]] = ()
 ) -> list[dict[str, Any]]:
     """Attach how images become inputs, with the size of each and what open sizes must leave when divided; RecipeError where the input is no
     image of that kind."""
-    rests = {item["name"]: [item["period"], item["rests"]] for item in residues}
+    remainders = {item["name"]: [item["modulus"], item["remainders"]] for item in divisibility}
     names = [tensor["name"] for tensor in inputs]
     if unknown := sorted(set(images) - set(names)):
         raise RecipeError(f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
-    return [{**tensor, "image": sized(tensor, images[tensor["name"]], rests)} if tensor["name"] in images else tensor for tensor in inputs]
+    return [
+        {**tensor, "image": sized(tensor, images[tensor["name"]], remainders)} if tensor["name"] in images else tensor for tensor in inputs
+    ]
 
 
-def sized(tensor: dict[str, Any], image: dict[str, Any], rests: dict[str, Any]) -> dict[str, Any]:
+def sized(tensor: dict[str, Any], image: dict[str, Any], remainders: dict[str, Any]) -> dict[str, Any]:
     where, shape, planar = f"inputs.{tensor['name']}", tensor["shape"], image["layout"] == "CHW"
     depth = 1 if image["color"] == "GREY" else len(image["color"])
     batch, picture = shape[:-3], shape[-3:]
@@ -133,7 +135,11 @@ def sized(tensor: dict[str, Any], image: dict[str, Any], rests: dict[str, Any]) 
         raise RecipeError(f"{where}: the input is {tensor['dtype']}, expected one of {', '.join(PICTURES)}")
     if tensor["dtype"] != "float32" and (image["mean"], image["scale"], image["color"] == "GREY") != (0.0, 1.0, False):
         raise RecipeError(f"{where}: the input is {tensor['dtype']}, which holds pixels as they are: without mean, scale and GREY")
-    return {**image, "size": asked, **({"rests": found} if (found := {name: rests[name] for name in asked if name in rests}) else {})}
+    return {
+        **image,
+        "size": asked,
+        **({"remainders": found} if (found := {name: remainders[name] for name in asked if name in remainders}) else {}),
+    }
 
 
 class Files:
@@ -171,7 +177,7 @@ def precision(program: dict[str, Any]) -> dict[str, Any]:
 
 
 def profile(files: Files, programs: dict[str, Any]) -> dict[str, Any]:
-    return write_module(files, MODULE, profile_module(programs, Templates(SHARED / "kernels"), SHARED / "runtime" / "src"))
+    return write_module(files, MODULE, profile_module(programs, Templates(SHARED), SHARED / "runtime" / "src"))
 
 
 def write_folder(files: Files, manifest: dict[str, Any]) -> None:
@@ -232,7 +238,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "schema": "webkiln.bundle/1",
         "name": params["name"],
         "encoding": params["encoding"],
-        "inputs": with_texts(with_images(tensors(programs, "inputs"), params.get("images") or {}, first["residues"]), texts, bundle),
+        "inputs": with_texts(with_images(tensors(programs, "inputs"), params.get("images") or {}, first["divisibility"]), texts, bundle),
         "outputs": with_labels(tensors(programs, "outputs"), labels_of(inputs, params)),
         "placeholders": sorted(asked(first)),
         **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),

@@ -8,8 +8,8 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_structure
-from webkiln.frontends.programs import program
-from webkiln.ir.needs import sizes_json
+from webkiln.frontends.core.format_stages import program
+from webkiln.ir.constraints import sizes_json
 from webkiln.ir.verify import verify
 from webkiln.ops.plugins import check_backends
 from webkiln.ops.table import infer

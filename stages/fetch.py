@@ -14,7 +14,7 @@ from typing import Any
 from webkiln.build import stage
 from webkiln.canonical import file_digest
 from webkiln.errors import RecipeError, SourceError
-from webkiln.frontends.programs import program
+from webkiln.frontends.core.format_stages import program
 
 DATA = ()
 TIMEOUT_S = 60

@@ -13,8 +13,8 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    kernels = Path(__file__).resolve().parent.parent / "kernels"
-    write_code(canonical.read(inputs["program.json"]), Templates(kernels), outputs["code/"])
+    shared = Path(__file__).resolve().parent.parent
+    write_code(canonical.read(inputs["program.json"]), Templates(shared), outputs["code/"])
 
 
 if __name__ == "__main__":

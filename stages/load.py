@@ -8,9 +8,9 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_blobs
-from webkiln.frontends.arrays import expanding
-from webkiln.frontends.formats import check_format
-from webkiln.frontends.programs import program
+from webkiln.frontends.core.arrays import expanding
+from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.formats import check_format
 
 DATA = ()
 

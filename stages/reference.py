@@ -7,10 +7,10 @@ from typing import Any
 from webkiln import canonical, npz
 from webkiln.build import stage
 from webkiln.errors import SourceError, ToolError, missing_package
-from webkiln.frontends.programs import program
-from webkiln.frontends.recorded import ModelEnds, recorded_arrays
+from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.recorded_reference import ModelEnds, recorded_arrays
 from webkiln.inputs import SAMPLE_SIZE
-from webkiln.ir.needs import fitting_sizes
+from webkiln.ir.constraints import fitting_sizes
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 

@@ -9,9 +9,9 @@ from typing import Any
 import brotli
 
 from webkiln import canonical
-from webkiln.backends.sheet import bar, colour, document, escape, section, size_text, svg, table, tile
+from webkiln.backends.html_pages import bar, colour, document, escape, section, size_text, svg, table, tile
 from webkiln.build import stage
-from webkiln.build.loaded import loaded_files
+from webkiln.build.page_files import loaded_files
 
 DATA = ()
 

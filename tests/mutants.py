@@ -35,7 +35,7 @@ TESTS = {
     "plan": ("tests/codegen", "tests/plan"),
     "weights": ("tests/weights",),
 }
-BUILD = ("engine", "settled", "closure", "damage", "publish", "digests")
+BUILD = ("engine", "stamps", "closure", "damage", "publish", "digests")
 """Tests of the whole engine, for modules of build/ that have none of their own name."""
 NAMED = {
     "build/cache": ("engine", "damage", "read_only"),
@@ -43,11 +43,11 @@ NAMED = {
     "build/doit_commands": ("doit", "doit_questions"),
     "build/doit_run": ("doit", "doit_questions"),
     "build/doit_task": ("doit", "doit_questions"),
-    "build/engine": ("settled", "doit_questions"),
+    "build/engine": ("stamps", "doit_questions"),
     "build/executor": ("engine", "scratch"),
     "build/graph": ("engine", "incremental"),
     "build/keys": ("engine", "closure"),
-    "build/reads": ("discovered", "digests"),
+    "build/reads": ("discovered_inputs", "digests"),
     "build/reporter": ("doit", "doit_questions"),
     "build/session": ("doit", "doit_questions"),
     "build/share": ("closure", "engine"),

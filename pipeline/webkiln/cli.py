@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _install(error: MissingPackageError) -> None:
-    from webkiln.build.installing import install_and_restart
+    from webkiln.build.package_installer import install_and_restart
 
     install_and_restart([error.module])
 

@@ -6,26 +6,26 @@ from typing import Any
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
-from webkiln.ir.graph import Graph, Residues
+from webkiln.ir.constraints import Need, needs
+from webkiln.ir.graph import Divisibility, Graph
 from webkiln.ir.guards import said
-from webkiln.ir.needs import Need, needs
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
+from webkiln.nest import custom_kernel as custom_kernels
 from webkiln.nest import procedure as procedures
-from webkiln.nest import written as written_kernels
-from webkiln.nest.build import Branch, Copy, HostCall, NestCall, Repeat, Step, View, WhileLoop, WrittenCall, inside, reads, writes
+from webkiln.nest.build import Branch, Copy, CustomCall, HostCall, NestCall, Repeat, Step, View, WhileLoop, inside, reads, writes
+from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.target import ARITHMETIC, Target
-from webkiln.nest.written import WrittenKernel
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.algorithms import algorithm
 from webkiln.plan.align import VECTOR
 from webkiln.plan.cost import flops, moved
-from webkiln.plan.halves import halved, halved_steps, in_halves
+from webkiln.plan.float16_storage import float16_variables, narrow, narrow_steps
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.linear import with_pixels
 from webkiln.plan.memory import flat
@@ -47,7 +47,7 @@ SCHEMA = "webkiln.program/5"
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The calls of a graph with the schedule of each; `filters` are done once, when weights have arrived; `texels` are the Variables that lie four elements to a texel, `quarters`
-    those of them of which each quarter lies in a layer of its own, and the elements of a quarter; `halves` lie in memory as float16. `decided`: what was
+    those of them of which each quarter lies in a layer of its own, and the elements of a quarter; `float16` lie in memory as float16. `decided`: what was
     chosen among several ways, for each call."""
 
     lowered: Lowered
@@ -56,7 +56,7 @@ class Planned:
     filters: tuple[NestCall, ...] = ()
     texels: frozenset[str] = frozenset()
     quarters: Mapping[str, int] = field(default_factory=dict)
-    halves: frozenset[str] = frozenset()
+    float16: frozenset[str] = frozenset()
     decided: tuple[tuple[Decision, ...], ...] = ()
 
     @property
@@ -68,15 +68,15 @@ class Planned:
 def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequence[Piece] = (), tuning: Tuning = UNTUNED) -> Planned:
     """What the kernels of a backend are, and how each is run."""
     planned = _scheduled(graph, target, keep, layout, tuning)
-    if not target.halves:
+    if not target.stores_float16:
         return planned
     lowered, packed = planned.lowered, not target.targets
     seen = {lowered.roots.get(name, name) for name in (*_seen_as_they_are(graph), *keep)}
     seen |= {*graph.inputs, *(state.input for state in graph.states), *(view.name for call in planned.filters for view in call.inputs)}
     made = {view.name for call in planned.filters for view in call.outputs}
     weights = {item.name for item in stored(graph) if item.dtype == "float32"} | made
-    halves = in_halves(lowered.steps, planned.choices, weights, seen, packed=packed)
-    return replace(planned, halves=halves, lowered=replace(lowered, steps=halved_steps(lowered.steps, halves, packed=packed)))
+    float16 = float16_variables(lowered.steps, planned.choices, weights, seen, packed=packed)
+    return replace(planned, float16=float16, lowered=replace(lowered, steps=narrow_steps(lowered.steps, float16, packed=packed)))
 
 
 def _scheduled(graph: Graph, target: Target, keep: Sequence[str], layout: Sequence[Piece], tuning: Tuning) -> Planned:
@@ -175,14 +175,14 @@ def places_of(target: Target) -> Arena | Textures:
     return Textures() if target.targets else Arena(target.alignment)
 
 
-def _late_bounds(steps: Iterable[Step]) -> dict[str, int]:
+def _data_dependent_bounds(steps: Iterable[Step]) -> dict[str, int]:
     """What each size that the steps find out is at most, in their order."""
     bounds: dict[str, int] = {}
     for step in steps:
         if isinstance(step, HostCall | WhileLoop) and step.result:
             bounds[step.result[0]] = dim.at(step.result[1], bounds)
         for block in inside(step):
-            bounds |= _late_bounds(block)
+            bounds |= _data_dependent_bounds(block)
     return bounds
 
 
@@ -192,9 +192,9 @@ def shared(call: NestCall, schedule: Schedule) -> dict[str, Any]:
     return {"split": [size_to_json(call.args[found[0].value]), schedule.grain]} if found else {}
 
 
-def residues_json(item: Residues) -> dict[str, Any]:
-    made = {"name": item.name, "period": item.period, "rests": list(item.rests), "text": str(item), "layer": item.layers[0]}
-    return made | ({"placeholder": item.unit, "offset": item.offset} if item.unit else {})
+def divisibility_json(item: Divisibility) -> dict[str, Any]:
+    made = {"name": item.name, "modulus": item.modulus, "remainders": list(item.remainders), "text": str(item), "layer": item.layers[0]}
+    return made | ({"placeholder": item.quotient, "offset": item.offset} if item.quotient else {})
 
 
 class _Writer:
@@ -205,22 +205,22 @@ class _Writer:
         self.offsets = self.places.offsets
         self.kernels: dict[str, Kernel] = {}
         self.procedures: dict[str, Procedure] = {}
-        self.texts: dict[str, WrittenKernel] = {}
-        self.late = _late_bounds(planned.lowered.steps)
+        self.texts: dict[str, CustomKernel] = {}
+        self.data_dependent = _data_dependent_bounds(planned.lowered.steps)
 
     def buffer(self, name: str, type_: Type) -> Buffer:
         """The room for a Variable, as large as it may become."""
         lanes = VECTOR if name in self.planned.texels else 1
         quarter = self.planned.quarters.get(name)
         size = type_.size if quarter is None else VECTOR * quarter
-        return Buffer(self.storage(name, type_.dtype), dim.at(size, self.late), lanes, quarter is not None)
+        return Buffer(self.storage(name, type_.dtype), dim.at(size, self.data_dependent), lanes, quarter is not None)
 
     def storage(self, name: str, dtype: str) -> str:
-        return "float16" if name in self.planned.halves else self.target.stored(dtype)
+        return "float16" if name in self.planned.float16 else self.target.stored(dtype)
 
-    def halved(self, call: NestCall) -> NestCall:
+    def narrow(self, call: NestCall) -> NestCall:
         """A call that is not one of the steps, over Variables as they lie in memory."""
-        return halved(call, self.planned.halves, packed=not self.target.targets)
+        return narrow(call, self.planned.float16, packed=not self.target.targets)
 
     def reserve(self, name: str) -> None:
         self.places.reserve(name, self.buffer(name, self.graph.type(name)))
@@ -272,17 +272,17 @@ class _Writer:
         self.share(steps)
         choices = self.planned.scheduled
         main = [self.step(step, choices) for step in steps]
-        multiplied = any(kernel.schedule.halves for kernel in self.kernels.values())
-        precision = ARITHMETIC if multiplied else "float16" if self.target.halves else None
+        multiplied = any(kernel.schedule.float16 for kernel in self.kernels.values())
+        precision = ARITHMETIC if multiplied else "float16" if self.target.stores_float16 else None
         return {
             "schema": SCHEMA,
             "backend": self.target.backend,
             **({"precision": precision} if precision else {}),
             "name": graph.name,
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
-            "late": list(self.late),
-            "residues": list(map(residues_json, graph.residues)),
-            "guards": [self.guard(need) for need in needs(self.graph, infer) if not need.names & set(self.late)],
+            "data_dependent": list(self.data_dependent),
+            "divisibility": list(map(divisibility_json, graph.divisibility)),
+            "guards": [self.guard(need) for need in needs(self.graph, infer) if not need.names & set(self.data_dependent)],
             **self.places.described(),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
@@ -301,7 +301,7 @@ class _Writer:
             "main": main,
             "kernels": {name: kernels.to_json(kernel) for name, kernel in self.kernels.items()},
             "procedures": {name: procedures.to_json(procedure) for name, procedure in self.procedures.items()},
-            "written": {name: written_kernels.to_json(kernel) for name, kernel in self.texts.items()},
+            "custom_kernels": {name: custom_kernels.to_json(kernel) for name, kernel in self.texts.items()},
         }
 
     def share(self, steps: Sequence[Step]) -> None:
@@ -314,7 +314,7 @@ class _Writer:
         """A guard as it is computed, and as it is said to the user."""
 
         def sized(size: int) -> dict[str, Any]:
-            return {"size": size_to_json(size), "text": dim.shown(said(size, self.graph.residues))}
+            return {"size": size_to_json(size), "text": dim.shown(said(size, self.graph.divisibility))}
 
         equals = {} if need.equals is None else {"equals": sized(need.equals)}
         return {"layer": need.layer, **sized(need.size), **equals}
@@ -323,7 +323,7 @@ class _Writer:
         value = self.graph.variables[variable]
         order = str(value.order) if value.order is not None else None
         drawn = {"distribution": distribution_json(value.distribution)} if value.distribution is not None else {}
-        told = [size_to_json(said(size, self.graph.residues)) for size in value.shape]
+        told = [size_to_json(said(size, self.graph.divisibility)) for size in value.shape]
         return {
             "name": name,
             "dtype": value.dtype,
@@ -331,7 +331,7 @@ class _Writer:
             "shape": list(map(size_to_json, value.shape)),
             "order": order,
             **drawn,
-            **({"said": told} if self.graph.residues else {}),
+            **({"said": told} if self.graph.divisibility else {}),
             "offset": size_to_json(self.offsets[self.roots[variable]]),
         }
 
@@ -359,7 +359,7 @@ class _Writer:
             return {"copy": size_to_json(size), "from": source, "to": target}
         if isinstance(step, HostCall):
             return self.host(step)
-        if isinstance(step, WrittenCall):
+        if isinstance(step, CustomCall):
             return self.written(step)
         blocks = [[self.step(item, choices) for item in block] for block in inside(step)]
         if isinstance(step, Repeat):
@@ -368,10 +368,10 @@ class _Writer:
         if isinstance(step, Branch):
             return {"if": size_to_json(condition), "then": blocks[0], "else": blocks[1]}
         bound = None if step.bound is None else size_to_json(step.bound)
-        late = step.result[0] if step.result else None
-        return {"loop": step.counter, "while": size_to_json(condition), "bound": bound, "result": late, "steps": blocks[0]}
+        data_dependent = step.result[0] if step.result else None
+        return {"loop": step.counter, "while": size_to_json(condition), "bound": bound, "result": data_dependent, "steps": blocks[0]}
 
-    def written(self, step: WrittenCall) -> dict[str, Any]:
+    def written(self, step: CustomCall) -> dict[str, Any]:
         kernel = step.kernel
         self.texts.setdefault(kernel.name, kernel)
         views = (*step.inputs, *step.outputs)
@@ -392,7 +392,9 @@ class _Writer:
             "host": step.procedure.name,
             "layer": step.layer,
             "operands": [size_to_json(self.offsets[view.name]) for view in views],
-            "elements": [size_to_json(view.type.size if view in step.inputs else dim.at(view.type.size, self.late)) for view in views],
+            "elements": [
+                size_to_json(view.type.size if view in step.inputs else dim.at(view.type.size, self.data_dependent)) for view in views
+            ],
             "args": [size_to_json(step.args[name]) for name in step.procedure.arguments],
             "result": step.result[0] if step.result else None,
         }
@@ -423,9 +425,9 @@ class _Writer:
         """The launch that computes what a fast convolution multiplies by, when its filter has arrived."""
         (view,) = call.outputs
         made = panelled_call(call, self.planned.destinations[view.name])
-        choice, made = choose(made, self.target, ()), self.halved(made)
-        if view.name in self.planned.halves and not choice.schedule.aligned:
-            choice = plain(made, "stores halves of words")
+        choice, made = choose(made, self.target, ()), self.narrow(made)
+        if view.name in self.planned.float16 and not choice.schedule.aligned:
+            choice = plain(made, "stores float16 of words")
         kernel = self.kernel(made, choice)
         views = (*made.inputs, *made.outputs)
         return {
@@ -441,7 +443,7 @@ class _Writer:
         target = self.planned.destinations.get(piece.weight.name) or Destination(piece.weight.shape, None)
         call, narrow = _decoding(piece, target, self.target)
         choice = draw(call, self.planned.texels) if self.target.targets else plain(call, "decodes weights")
-        call = self.halved(call)
+        call = self.narrow(call)
         kernel = self.kernel(call, choice)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}

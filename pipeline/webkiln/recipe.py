@@ -15,12 +15,12 @@ BACKENDS = ("webgpu", "wasm", "webgl", "js")
 USUAL_BACKENDS = ("wasm", "js")
 """What is built where nothing is said: what runs everywhere, in browsers and in Node."""
 ENCODINGS = ("float32", "float16", "int8", "eightbit")
-HALVES, ARITHMETIC = "float16", "float16-arithmetic"
-PRECISIONS = ("float32", HALVES, ARITHMETIC)
+FLOAT16, ARITHMETIC = "float16", "float16-arithmetic"
+PRECISIONS = ("float32", FLOAT16, ARITHMETIC)
 """Of numbers between layers in memory, and of the products of large contractions."""
-HALVED = ("webgpu", "webgl")
+FLOAT16_BACKENDS = ("webgpu", "webgl")
 """The backends whose memory can hold float16 between layers."""
-MULTIPLIED = ("webgpu",)
+FLOAT16_ARITHMETIC_BACKENDS = ("webgpu",)
 """Those that can compute products in float16, too."""
 TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1, "precision": 5e-3}
 """Of encodings, and of memory that holds float16 between layers."""
@@ -154,20 +154,20 @@ class Recipe:
         folders = [path.parent for path in files] + ([self.source.root] if isinstance(self.source, ModuleSource) else [])
         return tuple(dict.fromkeys((self.project, *folders, *self.reads))) if folders or self.trust_source else ()
 
-    def halves(self, backend: str) -> bool:
+    def stores_float16(self, backend: str) -> bool:
         """Whether the memory of a backend holds float16 between layers."""
         return self.precision_of(backend) != "float32"
 
     def precision_of(self, backend: str) -> str:
         """Of the numbers between layers, as far as the backend has it."""
-        if backend not in HALVED:
+        if backend not in FLOAT16_BACKENDS:
             return "float32"
-        return HALVES if self.precision == ARITHMETIC and backend not in MULTIPLIED else self.precision
+        return FLOAT16 if self.precision == ARITHMETIC and backend not in FLOAT16_ARITHMETIC_BACKENDS else self.precision
 
     def tolerance(self, backend: str, encoding: str) -> float:
         """The largest error that verification lets pass."""
         bound = self.tolerances[encoding]
-        return max(bound, self.tolerances["precision"]) if self.halves(backend) else bound
+        return max(bound, self.tolerances["precision"]) if self.stores_float16(backend) else bound
 
     @property
     def labels_file(self) -> UrlSource | None:
@@ -251,7 +251,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
 def checked(recipe: Recipe, where: str) -> Recipe:
     """The recipe; RecipeError where it says what its form or its backends do not have."""
     _check_form(recipe.form, where)
-    able = MULTIPLIED if recipe.precision == ARITHMETIC else HALVED
+    able = FLOAT16_ARITHMETIC_BACKENDS if recipe.precision == ARITHMETIC else FLOAT16_BACKENDS
     if recipe.precision != "float32" and not set(able) & set(recipe.backends):
         names = f"{', '.join(recipe.backends)}, which compute in float32; add {' or '.join(able)}, or leave precision out"
         raise RecipeError(

@@ -1,7 +1,7 @@
 /** @import { BackendImports, Host, LoadReply, LoadRequest, Progress, RunReply, RunRequest, ThreadedProgram } from './types.ts' */
 /** @import { Call } from './remote.js' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
-import { assist, dismiss } from './crew.js';
+import { assist, dismiss } from './worker_pool.js';
 import { instantiate } from './instantiate.js';
 import { isNode, nodeModule } from './platform.js';
 import { READY, Remote, startWorker, started, withSignal } from './remote.js';

@@ -1,7 +1,7 @@
 /** @import { Engine, Layout, Linear, Move, Placed, Program, TypedArray } from './types.ts' */
 import { WebkilnError, messageOf } from './errors.js';
 import { arrayOf, sizeOf } from './dtypes.js';
-import { Pace } from './pace.js';
+import { HelperHeuristic } from './helper_heuristic.js';
 
 /** So many for each thread, so that one which was busy elsewhere holds up the others by a part of its share only. */
 const CHUNKS = 2;
@@ -19,7 +19,7 @@ export class Memory {
     this.staging = program.staging.offset;
     /** @type {MessagePort[]} */
     this.helpers = [];
-    this.pace = new Pace();
+    this.heuristic = new HelperHeuristic();
     this.flops = 0;
     this.first = true;
   }
@@ -90,7 +90,7 @@ export class Memory {
     this.first = false;
     if (!threads || this.flops < threads.short || (helpers.length === 0 && !first)) return run(...placeholders);
     // The first run is in code that engines have not optimised yet: it tells nothing of later ones.
-    const helped = helpers.length > 0 && (first || this.pace.begin());
+    const helped = helpers.length > 0 && (first || this.heuristic.begin());
     const { begin, end, share } = threads.exports;
     if (helped) share(CHUNKS * (helpers.length + 1));
     else if (first) share(FIRST_CHUNKS);
@@ -101,7 +101,7 @@ export class Memory {
     } finally {
       end();
       share(1);
-      if (!first) this.pace.end(this.flops);
+      if (!first) this.heuristic.end(this.flops);
     }
   }
 

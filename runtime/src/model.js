@@ -1,4 +1,4 @@
-/** @import { Failure, Film, Host, LayerValue, LoadReply, Manifest, Profile, RunReply, TakeInputs, TypedArray } from './types.ts' */
+/** @import { Failure, TextureImporter, Host, LayerValue, LoadReply, Manifest, Profile, RunReply, TakeInputs, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
 import { isBuffer, named, shown, takeInputs } from './dtypes.js';
 import { checkNames } from './options.js';
@@ -26,8 +26,8 @@ export class Model {
   #take;
   /** @type {() => void} */
   #endHelp;
-  /** @type {Film | null} */
-  #film;
+  /** @type {TextureImporter | null} */
+  #importer;
 
   /**
    * @param {Host} host
@@ -36,9 +36,9 @@ export class Model {
    * @param {number} loadMs
    * @param {{ threads: number, end: () => void }} [help] what helps with its runs
    * @param {TakeInputs} [take]
-   * @param {(device: any) => Film} [makeFilm]
+   * @param {(device: any) => TextureImporter} [makeTextureImporter]
    */
-  constructor(host, manifest, { backend, variant, failures, overlap }, loadMs, help = { threads: 1, end: () => {} }, take = (_, inputs, placeholders) => [inputs, placeholders], makeFilm) {
+  constructor(host, manifest, { backend, variant, failures, overlap }, loadMs, help = { threads: 1, end: () => {} }, take = (_, inputs, placeholders) => [inputs, placeholders], makeTextureImporter) {
     this.#host = host;
     this.#endHelp = help.end;
     this.threads = help.threads;
@@ -52,7 +52,7 @@ export class Model {
     this.worker = host.remote;
     /** What GPUBuffers must be of; null where the model takes none. @type {any} */
     this.device = host.device ?? null;
-    this.#film = this.device && makeFilm ? makeFilm(this.device) : null;
+    this.#importer = this.device && makeTextureImporter ? makeTextureImporter(this.device) : null;
     /** @type {{ loadMs: number, lastRunMs: number | null }} */
     this.stats = { loadMs, lastRunMs: null };
     /** @type {Record<string, number[]>} the shapes of the outputs of the last run */
@@ -146,7 +146,7 @@ export class Model {
     checkNames('run', ['signal', 'placeholders', 'outputs'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
-    const [given, sizes, filmed = []] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {}, this.#film);
+    const [given, sizes, imported = []] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {}, this.#importer);
     if (!this.device && (options.outputs || Object.values(given).some(isBuffer))) {
       throw new WebkilnError('WrongOption', `GPUBuffers need worker: false and the webgpu backend; this model runs on ${this.backend}${this.worker ? ' in a Worker' : ''}`);
     }
@@ -156,7 +156,7 @@ export class Model {
     return this.#enqueue(async () => {
       const begin = performance.now();
       const reply = await this.#host.run({ inputs: taken, placeholders: values, into: options.outputs });
-      this.#film?.give(filmed);
+      this.#importer?.give(imported);
       return { ...reply, ms: performance.now() - begin };
     }, this.#overlap, options.signal, (/** @type {RunReply & { ms: number }} */ { outputs, shapes, ms }) => {
       this.stats.lastRunMs = ms;
@@ -197,7 +197,7 @@ export class Model {
   dispose() {
     if (this.#lost?.code === 'Disposed') return;
     this.#end(new WebkilnError('Disposed', `the model '${this.manifest.name}' was disposed of; load it again`));
-    this.#film?.dispose();
+    this.#importer?.dispose();
     this.#host.dispose();
     this.#endHelp();
   }

@@ -2,7 +2,7 @@
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { STRATEGIES } from './cache.js';
 import { listOf, said } from './dtypes.js';
-import { MOST_HELPERS, cores, isolated, recruit } from './crew.js';
+import { MOST_HELPERS, cores, isolated, recruit } from './worker_pool.js';
 import { Local, startHost } from './host.js';
 import { Model } from './model.js';
 import { checkNames } from './options.js';
@@ -95,12 +95,12 @@ function threadsOf({ threads = 'auto' }, host) {
 /** What helps a model, which is called together while its weights are loaded. */
 class Help {
   /** @type {ReturnType<typeof recruit> | null} */
-  #crew = null;
+  #pool = null;
 
   /** @param {ThreadedProgram} program @param {Bundle['worker']} make @param {number} threads */
   call(program, make, threads) {
     try {
-      this.#crew = recruit(make, program, threads - 1);
+      this.#pool = recruit(make, program, threads - 1);
     } catch (error) {
       this.#fail(error);
     }
@@ -117,13 +117,13 @@ class Help {
   async enlist(host, reply, threads, limit, signal) {
     if (reply.shareable && !isolated() && host.remote) console.info(`webkiln: one thread runs the model, because the page is not cross-origin isolated; ${HEADERS}`);
     try {
-      if (this.#crew) await host.enlist(await withSignal(started(this.#crew.ports, limit), signal));
+      if (this.#pool) await host.enlist(await withSignal(started(this.#pool.ports, limit), signal));
     } catch (error) {
       this.end();
       if (signal?.aborted) throw error;
       this.#fail(error);
     }
-    return { threads: this.#crew ? threads : 1, end: () => this.end() };
+    return { threads: this.#pool ? threads : 1, end: () => this.end() };
   }
 
   /** @param {unknown} error */
@@ -132,8 +132,8 @@ class Help {
   }
 
   end() {
-    this.#crew?.end();
-    this.#crew = null;
+    this.#pool?.end();
+    this.#pool = null;
   }
 }
 
@@ -177,7 +177,7 @@ export async function open(bundle, options = {}) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
     const take = bundle.loadTexts ? await bundle.loadTexts(bundle, request, signal) : bundle.takeImages;
-    return new Model(host, bundle.manifest, reply, performance.now() - begin, await help.enlist(host, reply, request.threads, limit, signal), take, bundle.makeFilm);
+    return new Model(host, bundle.manifest, reply, performance.now() - begin, await help.enlist(host, reply, request.threads, limit, signal), take, bundle.makeTextureImporter);
   } catch (error) {
     help.end();
     host.dispose();

@@ -28,13 +28,13 @@ function pixelsAt(drawable, cut) {
 }
 
 /**
- * The largest size up to that of an image that leaves one of `rests` when divided by `period`, or where there is none the least.
+ * The largest size up to that of an image that leaves one of `remainders` when divided by `modulus`, or where there is none the least.
  * @param {number} extent
- * @param {[period: number, rests: number[]]} allowed
+ * @param {[modulus: number, remainders: number[]]} allowed
  */
-function near(extent, [period, rests]) {
-  const below = rests.map(rest => extent - ((extent - rest) % period + period) % period).filter(size => size > 0);
-  return below.length > 0 ? Math.max(...below) : Math.min(...rests.map(rest => rest || period));
+function near(extent, [modulus, remainders]) {
+  const below = remainders.map(rest => extent - ((extent - rest) % modulus + modulus) % modulus).filter(size => size > 0);
+  return below.length > 0 ? Math.max(...below) : Math.min(...remainders.map(rest => rest || modulus));
 }
 
 /**
@@ -43,13 +43,13 @@ function near(extent, [period, rests]) {
  * @param {Tensor[]} tensors
  * @param {Record<string, any>} inputs
  * @param {Record<string, number>} placeholders
- * @param {import('./film.js').Film | null} [film] makes buffers of what the GPU can read
- * @returns {[inputs: Record<string, any>, placeholders: Record<string, number>, filmed: any[]]}
+ * @param {import('./external_texture.js').TextureImporter | null} [importer] makes buffers of what the GPU can read
+ * @returns {[inputs: Record<string, any>, placeholders: Record<string, number>, imported: any[]]}
  */
-export function takeImages(tensors, inputs, placeholders, film) {
+export function takeImages(tensors, inputs, placeholders, importer) {
   const [arrays, sizes] = [{ ...inputs }, { ...placeholders }];
   /** @type {any[]} */
-  const filmed = [];
+  const imported = [];
   for (const { name, dtype, shape, image } of tensors) {
     const value = inputs[name];
     if (!image || !isDrawable(value)) continue;
@@ -57,20 +57,20 @@ export function takeImages(tensors, inputs, placeholders, film) {
     if (extent.includes(0)) throw new WebkilnError('WrongLength', `input '${name}': the image has no pixels; wait until it has loaded`);
     const lengthOf = (/** @type {Size} */ size, /** @type {number} */ otherwise) => {
       if (typeof size === 'number') return size;
-      if (!Object.hasOwn(sizes, size)) sizes[size] = image.rests?.[size] ? near(otherwise, image.rests[size]) : otherwise;
+      if (!Object.hasOwn(sizes, size)) sizes[size] = image.remainders?.[size] ? near(otherwise, image.remainders[size]) : otherwise;
       return Number(sizes[size]);
     };
     if (shape.length === 4) lengthOf(/** @type {Size} */ (shape[0]), 1);
     try {
       const cut = cutOf(extent, image.fit, lengthOf(image.size[1], extent[0]), lengthOf(image.size[0], extent[1]));
       const options = { type: /** @type {any} */ (arrayOf(dtype)), color: image.color, order: image.layout, bias: image.mean, scale: image.scale };
-      const buffer = dtype === 'float32' ? film?.take(value, extent, cut, options) : null;
-      if (buffer) filmed.push(buffer);
+      const buffer = dtype === 'float32' ? importer?.take(value, extent, cut, options) : null;
+      if (buffer) imported.push(buffer);
       arrays[name] = buffer ?? pack(pixelsAt(value, cut), options);
     } catch (error) {
       if (/** @type {any} */ (error).name !== 'SecurityError') throw error;
       throw new WebkilnError('Tainted', `input '${name}': the image is of another origin, which keeps its pixels; load it with crossorigin="anonymous" from a server that allows it`);
     }
   }
-  return [arrays, sizes, filmed];
+  return [arrays, sizes, imported];
 }

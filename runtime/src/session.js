@@ -74,10 +74,10 @@ export class Session {
    * @returns {number[]} the placeholders of the program, of which some sizes are multiples
    */
   #placeholders(values) {
-    const { placeholders, residues = [] } = this.program;
-    const units = new Map(residues.map(({ name, period, rests, text, layer, placeholder, offset = 0 }) => {
+    const { placeholders, divisibility = [] } = this.program;
+    const units = new Map(divisibility.map(({ name, modulus, remainders, text, layer, placeholder, offset = 0 }) => {
       const value = values[name] ?? 0;
-      if (rests.includes(value % period) && value > offset) return [placeholder, (value - offset) / period];
+      if (remainders.includes(value % modulus) && value > offset) return [placeholder, (value - offset) / modulus];
       throw new WebkilnError('WrongSize', `${name} is ${value}; layer '${layer}' needs it to be ${text}`);
     }));
     return placeholders.map(name => units.get(name) ?? values[name] ?? 0);

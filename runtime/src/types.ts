@@ -58,16 +58,16 @@ export interface ImageInput {
   mean: number | number[];
   scale: number | number[];
   /** What open sizes must leave when divided. */
-  rests?: Record<string, [period: number, rests: number[]]>;
+  remainders?: Record<string, [modulus: number, remainders: number[]]>;
 }
 
 /** What makes arrays of the images or texts among the inputs, and what it sets placeholders to. */
 export type TakeInputs = (
-  tensors: Tensor[], inputs: Record<string, any>, placeholders: Record<string, number>, film?: Film | null,
-) => [inputs: Record<string, any>, placeholders: Record<string, number>, filmed?: any[]];
+  tensors: Tensor[], inputs: Record<string, any>, placeholders: Record<string, number>, importer?: TextureImporter | null,
+) => [inputs: Record<string, any>, placeholders: Record<string, number>, imported?: any[]];
 
 /** Makes buffers of the frames of videos, and takes them back when the runs that read them have been submitted. */
-export interface Film {
+export interface TextureImporter {
   take(source: any, extent: [width: number, height: number], cut: any, options: any): any;
   give(buffers: any[]): void;
   dispose(): void;
@@ -135,7 +135,7 @@ export interface Layout {
 export interface Program {
   placeholders: string[];
   /** What sizes must leave when divided; where that is one number, the size is so many times the placeholder, and `offset` more. */
-  residues?: { name: string; period: number; rests: number[]; text: string; layer: string; placeholder?: string; offset?: number }[];
+  divisibility?: { name: string; modulus: number; remainders: number[]; text: string; layer: string; placeholder?: string; offset?: number }[];
   /** Bytes that the memory has at first. */
   loaded: number;
   states: { name: string; offset: number; initial: number; next: number; bytes: number }[];
@@ -265,7 +265,7 @@ export interface Bundle {
   /** In bundles with an input that takes images. */
   takeImages?: TakeInputs;
   /** In those of them that have the webgpu backend. */
-  makeFilm?: (device: any) => Film;
+  makeTextureImporter?: (device: any) => TextureImporter;
   /** In bundles with an input that takes texts, and where these are hashed. */
   loadTexts?: (bundle: Bundle, request: LoadRequest, signal?: AbortSignal) => Promise<TakeInputs>;
   bucketOf?: (text: string, count: number, salt: string[] | null) => number;

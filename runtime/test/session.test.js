@@ -5,11 +5,11 @@ import { Session } from '../src/session.js';
 const EQUAL = { layer: 'sum', text: 'N', equals: { text: 'M' } };
 
 /** A program of sizes N and M, and the calls that its engine receives. */
-function made({ guards = () => [], residues = [], found } = {}) {
+function made({ guards = () => [], divisibility = [], found } = {}) {
   const asked = [];
   const place = name => ({ name, shape: [] });
   const program = {
-    placeholders: ['N', 'M'], residues, states: [{ offset: 8, initial: 0, next: 4, bytes: 4 }],
+    placeholders: ['N', 'M'], divisibility, states: [{ offset: 8, initial: 0, next: 4, bytes: 4 }],
     layout: (...sizes) => ({ sizes, guards: guards(...sizes), inputs: [place('x')], outputs: [{ name: 'y', shape: sizes }], layers: [] }),
   };
   const engine = {
@@ -43,8 +43,8 @@ test('sizes that must be equal, or not negative, are refused before memory is la
 });
 
 test('a size of which the program takes a part must leave the rest that it needs', async () => {
-  const residues = [{ name: 'N', period: 4, rests: [1], text: '1 more than a multiple of 4', layer: 'down', placeholder: 'N', offset: 1 }];
-  const { session, asked } = made({ residues });
+  const divisibility = [{ name: 'N', modulus: 4, remainders: [1], text: '1 more than a multiple of 4', layer: 'down', placeholder: 'N', offset: 1 }];
+  const { session, asked } = made({ divisibility });
   await run(session, { N: 9, M: 5 });
   assert.deepEqual(asked.find(([kind]) => kind === 'arrange')[1], [2, 5]);
   for (const N of [1, 4, 8, 10]) await assert.rejects(run(session, { N, M: 5 }), { code: 'WrongSize', message: /down.*1 more than a multiple of 4/ });

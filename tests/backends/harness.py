@@ -41,7 +41,7 @@ from webkiln.program import places_of, program, shared
 from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATES = Templates(ROOT / "kernels")
+TEMPLATES = Templates(ROOT)
 RUNNER = Path(__file__).with_name("run_node.mjs")
 HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
 PAGES = ("webgpu", "webgl")
@@ -202,11 +202,11 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         }  # fmt: skip
 
     return {
-        **places.described(), "backend": backend, "placeholders": [], "residues": [], "guards": [], "states": [], "layers": [], "init": [],
+        **places.described(), "backend": backend, "placeholders": [], "divisibility": [], "guards": [], "states": [], "layers": [], "init": [],
         "inputs": list(map(tensor, call.inputs)), "outputs": list(map(tensor, call.outputs)),
         "main": [launch(part) for part in (draws(held, target.targets) if target.targets else [held])],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
-        "procedures": {}, "written": {}, "late": [],
+        "procedures": {}, "custom_kernels": {}, "data_dependent": [],
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-import { assist, dismiss } from '../../runtime/src/crew.js';
+import { assist, dismiss } from '../../runtime/src/worker_pool.js';
 import { READY } from '../../runtime/src/remote.js';
 
 const parent = globalThis.process?.getBuiltinModule('node:worker_threads').parentPort ?? globalThis;

@@ -52,7 +52,7 @@ def _module(programs: Mapping[int, Mapping[str, Any]], folder: Path, name: str, 
         objects, broken = _objects([joined([kernels[item] for item in part]) for part in parts], variant), {}
     except ToolError:
         objects, broken = _one_by_one(kernels, variant)
-    wanted = {number: {*made["kernels"], *made["procedures"], *made["written"]} for number, made in programs.items()}
+    wanted = {number: {*made["kernels"], *made["procedures"], *made["custom_kernels"]} for number, made in programs.items()}
     sound = [number for number in programs if not broken.keys() & wanted[number]]
     mains = [_numbered((folder / str(number) / "code" / "main.c").read_text(), number) for number in sound]
     for number in sound:
@@ -105,4 +105,4 @@ def joined(files: Sequence[str]) -> str:
 
 def _numbered(main: str, number: int) -> str:
     """A program's functions under names of its own."""
-    return re.sub(r"\b(?:(base|init|run|late|warm)(?=\(|\"\))|(work|d_\w+)\b)", rf"\1\2_{number}", main)
+    return re.sub(r"\b(?:(base|init|run|data_dependent|warm)(?=\(|\"\))|(work|d_\w+)\b)", rf"\1\2_{number}", main)

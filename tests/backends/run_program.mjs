@@ -1,4 +1,4 @@
-import { stop } from '../../runtime/src/crew.js';
+import { stop } from '../../runtime/src/worker_pool.js';
 import { arrayOf } from '../../runtime/src/dtypes.js';
 import { Remote, startWorker } from '../../runtime/src/remote.js';
 import { Session, engineOf } from '../../runtime/src/session.js';
@@ -39,8 +39,8 @@ export async function runProgram({ program, create }, compiled, { values }) {
     const session = new Session(engine, program);
     await help(engine);
     const sizes = program.placeholders.map((placeholder, index) => {
-      const { name = placeholder, period = 1, offset = 0 } = program.residues?.find(item => item.placeholder === placeholder) ?? {};
-      return [name, values.placeholders[index] * period + offset];
+      const { name = placeholder, modulus = 1, offset = 0 } = program.divisibility?.find(item => item.placeholder === placeholder) ?? {};
+      return [name, values.placeholders[index] * modulus + offset];
     });
     const placeholders = Object.fromEntries(sizes);
     const inputs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name.replace('input.', ''), value]));

@@ -1,4 +1,4 @@
-"""Every operation of the vocabulary, every combiner, on every printer, at the values where languages disagree, against the numpy semantics."""
+"""Every scalar operation, every combiner, on every printer, at the values where languages disagree, against the numpy semantics."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,19 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.recipe import read_recipe
 
-SCENARIOS = ("chained", "overlapping", "refused", "elsewhere", "given", "disposed", "allocations", "states", "typed", "late", "open")
+SCENARIOS = (
+    "chained",
+    "overlapping",
+    "refused",
+    "elsewhere",
+    "given",
+    "disposed",
+    "allocations",
+    "states",
+    "typed",
+    "data_dependent",
+    "open",
+)
 
 
 def _save(path: Path, nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: dict[str, Any] | None = None) -> None:
@@ -82,7 +94,7 @@ def _stateful(folder: Path) -> None:
     keras.Model(x, y).save(folder / "net.keras")
 
 
-MODELS = {"plain": _plain, "typed": _typed, "late": _late, "open": _open, "stateful": _stateful}
+MODELS = {"plain": _plain, "typed": _typed, "data_dependent": _late, "open": _open, "stateful": _stateful}
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +214,7 @@ def test_runs_make_nothing_after_the_first(answers: dict[str, Any]) -> None:
     assert answers["allocations"]["lent"] == {"buffers": 0, "groups": 0, "submitted": 1}
     assert answers["allocations"]["fresh"] == {"buffers": 2, "groups": 0, "submitted": 1}
     assert answers["allocations"]["stateful"] == {"buffers": 0, "groups": 0, "submitted": 1}
-    assert answers["allocations"]["late"]["buffers"] == answers["allocations"]["late"]["groups"] == 0
+    assert answers["allocations"]["data_dependent"]["buffers"] == answers["allocations"]["data_dependent"]["groups"] == 0
 
 
 def test_states_follow_runs_that_overlap_and_stay_on_the_gpu(answers: dict[str, Any]) -> None:
@@ -216,7 +228,7 @@ def test_every_dtype_lies_in_whole_words(answers: dict[str, Any]) -> None:
 
 
 def test_outputs_whose_sizes_the_run_finds_stay_on_the_gpu(answers: dict[str, Any]) -> None:
-    assert answers["late"] == {"shapes": [[1, 2], [1, 3]], "sizes": [8, 24], "words": [[1, 4], [0, 2, 5]]}
+    assert answers["data_dependent"] == {"shapes": [[1, 2], [1, 3]], "sizes": [8, 24], "words": [[1, 4], [0, 2, 5]]}
 
 
 def test_open_sizes_follow_from_buffers(answers: dict[str, Any]) -> None:

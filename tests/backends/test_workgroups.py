@@ -90,9 +90,9 @@ def schedules(item):
     return [item.program["kernels"][step["kernel"]]["schedule"] for step in item.program["main"]]
 
 
-def in_halves(item):
+def float16_variables(item):
     """A program whose kernels may all be computed in float16."""
-    return all(made.get("halves") for made in schedules(item))
+    return all(made.get("float16") for made in schedules(item))
 
 
 def check(cases, folder, browser="", most=2e-5):
@@ -129,7 +129,7 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(browser, least, t
     """Mesa's lavapipe has `shader-f16`, SwiftShader has not; factors that do not lie as float16 tell by their error."""
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     cases = {name: prepared(name, ARITHMETIC) for name in GRAPHS}
-    assert all(in_halves(item) for _, _, item in cases.values())
+    assert all(float16_variables(item) for _, _, item in cases.values())
     errors = check(cases, tmp_path, browser, 4e-3)
     assert all(errors[name] > least for name in HELD)
     assert least or max(errors[name] for name in HELD) < 2e-5
@@ -142,7 +142,7 @@ def test_factors_beyond_float16_become_its_largest(tmp_path, monkeypatch):
     values["x"][...] = np.where(np.arange(32) == 3, np.inf, 1.0)
     values["x"][5] = np.where(np.arange(32) == 3, -1e6, 1.0)
     (outputs,) = run_programs([item], "webgpu", tmp_path, browser="firefox")
-    assert in_halves(item)
+    assert float16_variables(item)
     (reference,) = evaluate_graph(graph, {**values, "x": np.clip(values["x"], -65504, 65504)}).values()
     assert relative_error(outputs["y"], reference) < 4e-3
 

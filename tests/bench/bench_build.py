@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from tests.build.models import MODELS
 from tests.build.tree import checkout
-from webkiln.build.digests import SETTLED_NS
+from webkiln.build.digests import STAMP_MARGIN_NS
 
 NO_OP_SECONDS = 0.5
 REBUILD_SECONDS = 2.0
@@ -28,7 +28,7 @@ def main() -> int:
         tree = checkout(Path(folder) / "tree", Path(folder) / "cache", toy=MODELS["digits"].toy)
         build = ("build", f"model={tree.model}")
         tree.doit(*build)
-        time.sleep(SETTLED_NS / 1e9)
+        time.sleep(STAMP_MARGIN_NS / 1e9)
         tree.doit(*build)
         no_op = min(seconds(lambda: tree.doit(*build)) for _ in range(5))
         tree.wipe()

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from tests.bench.bench_build import seconds
 from tests.build.tree import REPOSITORY, Tree, checkout
-from webkiln.build.digests import SETTLED_NS
+from webkiln.build.digests import STAMP_MARGIN_NS
 
 NO_OP_SECONDS, LIST_SECONDS = 1.0, 2.0
 TASKS = 10_000
@@ -36,7 +36,7 @@ def main(count: int) -> int:
         tree = checkout(Path(place) / "tree", Path(place) / "cache", toy=False)
         copies(tree, count)
         first = seconds(lambda: tree.doit("build"))
-        time.sleep(SETTLED_NS / 1e9)
+        time.sleep(STAMP_MARGIN_NS / 1e9)
         second = seconds(lambda: tree.doit("build"))
         no_op = min(seconds(lambda: tree.doit("build")) for _ in range(5))
         startup = min(seconds(lambda: subprocess.run([sys.executable, "-c", "import doit.doit_cmd"], check=True)) for _ in range(5))

@@ -15,13 +15,13 @@ from typing import Any
 from tests.bench.watched import family
 from webkiln import cli
 from webkiln.build.action import Blob
-from webkiln.build.fleet import labour
+from webkiln.build.fleet import worker
 from webkiln.build.fleet.scheduler import Scheduler
 from webkiln.build.remote.shared import SharedCache
 
 TICKS = os.sysconf("SC_CLK_TCK")
 FILE = Path(sys.argv[1])
-answered, asked, brought, delivered = labour.perform, Scheduler.ask, SharedCache._bring, SharedCache._delivered
+answered, asked, brought, delivered = worker.perform, Scheduler.ask, SharedCache._bring, SharedCache._delivered
 moved: list[int] = []
 first: list[float] = []
 
@@ -42,11 +42,11 @@ def note(row: Mapping[str, Any]) -> None:
         file.write(json.dumps(row) + "\n")
 
 
-def perform(errands: Sequence[Mapping[str, Any]], topic: str, name: str) -> None:
+def perform(requests: Sequence[Mapping[str, Any]], topic: str, name: str) -> None:
     moved.clear()
     begun = seconds()
-    answered(errands, topic, name)
-    note({"tasks": [errand["task"] for errand in errands], "seconds": seconds() - begun, "blobs": len(moved), "bytes": sum(moved)})
+    answered(requests, topic, name)
+    note({"tasks": [request["task"] for request in requests], "seconds": seconds() - begun, "blobs": len(moved), "bytes": sum(moved)})
 
 
 def bring(shared: SharedCache, blob: Blob, *more: Any) -> bool:
@@ -66,7 +66,7 @@ def ask(scheduler: Scheduler, *more: Any) -> tuple[str, Any]:
     return asked(scheduler, *more)
 
 
-WORKER = ((labour, "perform", perform), (SharedCache, "_bring", bring), (SharedCache, "_delivered", deliver))
+WORKER = ((worker, "perform", perform), (SharedCache, "_bring", bring), (SharedCache, "_delivered", deliver))
 BUILD = ((Scheduler, "ask", ask),)
 """What each of them notes. A build that replaced `perform` would send its own one to the workers."""
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from webkiln import cli
 from webkiln.build.action import Blob
-from webkiln.build.fleet import labour
-from webkiln.build.fleet.errand import Errand
+from webkiln.build.fleet import worker
+from webkiln.build.fleet.remote_action import RemoteAction
 from webkiln.build.remote.shared import SharedCache
 
-honest = labour.Labourer.perform
+honest = worker.RemoteWorker.perform
 delivered = SharedCache._delivered
 
 
@@ -27,28 +27,28 @@ def stores_other_bytes(shared: SharedCache, blob: Blob, path: Path) -> bool:
     return delivered(shared, blob, wrong)
 
 
-def names_other_outputs(labourer: labour.Labourer, errand: Errand) -> dict[str, Any]:
-    return {**honest(labourer, errand), "outputs": {"../../escaped": ["0" * 64, 1]}}
+def names_other_outputs(worker: worker.RemoteWorker, request: RemoteAction) -> dict[str, Any]:
+    return {**honest(worker, request), "outputs": {"../../escaped": ["0" * 64, 1]}}
 
 
-def says_nothing_sensible(labourer: labour.Labourer, errand: Errand) -> Any:
-    del labourer, errand
+def says_nothing_sensible(worker: worker.RemoteWorker, request: RemoteAction) -> Any:
+    del worker, request
     return ["done"]
 
 
-def computes_something_else(labourer: labour.Labourer, errand: Errand) -> dict[str, Any]:
+def computes_something_else(worker: worker.RemoteWorker, request: RemoteAction) -> dict[str, Any]:
     """The outputs, with one of the inputs in place of each."""
-    answer = honest(labourer, errand)
-    blob = next(iter(errand.blobs()))
+    answer = honest(worker, request)
+    blob = next(iter(request.blobs()))
     return {**answer, "outputs": {path: [blob.sha256, blob.bytes] for path in answer["outputs"]}}
 
 
 LIES: Mapping[str, tuple[type, str, Callable[..., Any]]] = {
     "absent": (SharedCache, "_delivered", stores_nothing),
     "bytes": (SharedCache, "_delivered", stores_other_bytes),
-    "outputs": (labour.Labourer, "perform", names_other_outputs),
-    "nonsense": (labour.Labourer, "perform", says_nothing_sensible),
-    "other": (labour.Labourer, "perform", computes_something_else),
+    "outputs": (worker.RemoteWorker, "perform", names_other_outputs),
+    "nonsense": (worker.RemoteWorker, "perform", says_nothing_sensible),
+    "other": (worker.RemoteWorker, "perform", computes_something_else),
 }
 
 if __name__ == "__main__":

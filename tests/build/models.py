@@ -45,7 +45,7 @@ MODELS = {
     ),
     "digits": Model(
         toy=False,
-        template=("kernels/vocabulary.c", "float wk_max"),
+        template=("kernels/intrinsics.c", "float wk_max"),
         quiet="merge_common",
         retrain=_retrain_digits,
     ),

@@ -25,7 +25,7 @@ from webkiln.program import program
 from webkiln.recipe import PathSource, Recipe
 
 OPENED: set[str] = set()
-"""Files of kernels/ that were opened."""
+"""Files of kernels/ and of runtime/engines/ that were opened."""
 
 SOURCES = sorted([*REPOSITORY.glob("pipeline/webkiln/**/*.py"), *REPOSITORY.glob("stages/*.py")])
 PARTS = 6
@@ -172,7 +172,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection
     "webkiln/codegen/glsl.py": {"generate:webgl"},
     "webkiln/codegen/c.py": {"generate:wasm"},
     "kernels/nest.wgsl.jinja": {"generate:webgpu"},
-    "kernels/engine.webgl.js": {"generate:webgl"},
+    "runtime/engines/webgl.js": {"generate:webgl"},
     "kernels/nest.c.jinja": {"generate:wasm"},
     "webkiln/codegen/js.py": {"generate:js", "generate:webgl", "generate:webgpu"},
     "kernels/profile.js.jinja": {"bundle"},
@@ -214,8 +214,8 @@ def test_an_edited_printer_regenerates_its_backend_alone(tmp_path: Path) -> None
 
 
 def _note(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" and isinstance(arguments[0], str | Path) and Path(arguments[0]).parent == TEMPLATES.folder:
-        OPENED.add(f"kernels/{Path(arguments[0]).name}")
+    if event == "open" and isinstance(arguments[0], str | Path) and Path(arguments[0]).parent in (TEMPLATES.kernels, TEMPLATES.engines):
+        OPENED.add(Path(arguments[0]).relative_to(REPOSITORY).as_posix())
 
 
 sys.addaudithook(_note)

@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def memo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileDigests:
     """Remembers files of any age."""
-    monkeypatch.setattr(digests, "SETTLED_NS", -(1 << 62))
+    monkeypatch.setattr(digests, "STAMP_MARGIN_NS", -(1 << 62))
     return FileDigests(tmp_path / "state" / "digests.json")
 
 

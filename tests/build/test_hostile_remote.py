@@ -18,10 +18,10 @@ from webkiln import canonical
 from webkiln.build.action import Blob
 from webkiln.build.remote import entries, wire
 from webkiln.build.remote.entries import EntryError
-from webkiln.build.remote.pace import Pace, Turns
 from webkiln.build.remote.remote import UnreachableError
 from webkiln.build.remote.shared import SharedCache, opened
 from webkiln.build.remote.signing import signer
+from webkiln.build.remote.timeouts import Deadline, Turns
 
 LISTED = (
     "nested", "newline", "surrogate", "long", "never made", "no runtime", "lacking", "petabyte", "nine thousand", "deep lists",
@@ -37,7 +37,7 @@ STALLS = ("no answer", "slow head", "slow body")
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stalls end after three seconds instead of ten. `make soak` waits the ten."""
-    for module in ("pace", "objects", "reapi"):
+    for module in ("timeouts", "objects", "reapi"):
         monkeypatch.setattr(f"webkiln.build.remote.{module}.ANSWER_SECONDS", 3.0)
     monkeypatch.setattr("tests.build.hostile.DRIP_SECONDS", 1.0)
 
@@ -319,17 +319,17 @@ def test_a_remote_that_is_slow_and_good(scheme: str, tmp_path: Path, monkeypatch
 
 def test_a_stall_is_noticed_however_fast_it_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("webkiln.build.remote.pace.time.monotonic", lambda: now[0])
-    pace = Pace()
+    monkeypatch.setattr("webkiln.build.remote.timeouts.time.monotonic", lambda: now[0])
+    deadline = Deadline()
     for _ in range(100):
         now[0] += 1
-        pace.moved(1 << 20)
+        deadline.moved(1 << 20)
     now[0] += 9.9
-    assert pace.left() > 0
-    pace.moved(1)
+    assert deadline.left() > 0
+    deadline.moved(1)
     now[0] += 0.2
     with pytest.raises(UnreachableError):
-        pace.left()
+        deadline.left()
 
 
 def test_transfers_behind_a_late_one_are_not_begun() -> None:
@@ -345,7 +345,7 @@ def test_transfers_behind_a_late_one_are_not_begun() -> None:
 
 
 def test_large_blobs_that_stall_are_asked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webkiln.build.remote.pace.ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr("webkiln.build.remote.timeouts.ANSWER_SECONDS", 1.0)
     blobs = [Blob(64 * digit, 100_000) for digit in "abcdef"]
     with closing(HostileReapi(lambda method, name: "stalled stream")) as server:
         shared = SharedCache(server.url)

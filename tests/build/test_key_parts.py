@@ -65,7 +65,7 @@ EDITS: dict[str, Callable[[Share], object]] = {
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_which_files_of_webkiln_are_in_a_key(edit: str, share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digests, "SETTLED_NS", 1 << 62)
+    monkeypatch.setattr(digests, "STAMP_MARGIN_NS", 1 << 62)
     before = keys(share, PLAIN)
     EDITS[edit](share)
     seen = not edit.endswith(("another stage", "not imported", "not used"))

@@ -15,7 +15,7 @@ from tests.sampling import representative
 from webkiln import canonical
 from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob, joint
 from webkiln.build.cache import ActionCache
-from webkiln.build.digests import SETTLED_NS
+from webkiln.build.digests import STAMP_MARGIN_NS
 from webkiln.build.outputs import single
 from webkiln.build.remote import wire
 from webkiln.build.remote.shared import SharedCache
@@ -59,21 +59,21 @@ def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]
         yield server, toy
 
 
-def settle(tree: Tree) -> None:
+def stamp(tree: Tree) -> None:
     """Let a tree be found up to date by stamps alone."""
-    time.sleep(SETTLED_NS / 1e9)
+    time.sleep(STAMP_MARGIN_NS / 1e9)
     tree.doit("build", "model=toy")
-    assert [*canonical.read(tree.state / "settled.json")["rows"]] == ["bundle:toy"]
+    assert [*canonical.read(tree.state / "stamps.json")["rows"]] == ["bundle:toy"]
 
 
 @pytest.mark.parametrize(
-    ("state", "remote"), representative(product(["kept", "settled", "gone"], [True, False]), ("settled", True), ("kept", False))
+    ("state", "remote"), representative(product(["kept", "stamped", "gone"], [True, False]), ("stamped", True), ("kept", False))
 )
 def test_a_key_ends_what_was_believed_without_one(state: str, remote: bool, poisoned: tuple[Faulty, Tree], secret: dict[str, str]) -> None:
     """What a tree was built of counts no more: not by its stamps, its manifests, its cache, nor by the origin of its bundle."""
     server, second = poisoned
-    if state == "settled":
-        settle(second)
+    if state == "stamped":
+        stamp(second)
     if state == "gone":
         second.wipe()
     second.doit("build", "model=toy", **secret, **({"WEBKILN_REMOTE_CACHE": server.url} if remote else {}))
@@ -153,7 +153,7 @@ def test_a_remote_does_not_say_where_it_is_from(tmp_path: Path) -> None:
     with faulty() as server:
         shared = SharedCache(server.url, writes=True)
         shared.note(KEY, {"result": result, "provenance": HERE})
-        shared.settle(lambda text: None)
+        shared.wait(lambda text: None)
         found = ActionCache(tmp_path, shared).get(KEY, single("x"))
         shared.close()
     assert found is not None
@@ -171,7 +171,7 @@ def test_discovered_inputs_have_a_provenance(tmp_path: Path) -> None:
         assert keyed.reads(KEY) == []
         keyed.note_reads(KEY, ["0/b"], KEY, UNSIGNED)
         assert keyed.shared is not None
-        keyed.shared.settle(lambda text: None)
+        keyed.shared.wait(lambda text: None)
         assert not [name for name in server.asked if name.startswith("PUT")], "and are not signed"
         keyed.note_reads(KEY, ["0/c"], KEY)
         assert keyed.reads(KEY) == [("0/c",)]

@@ -253,7 +253,7 @@ def test_discovered_inputs_are_kept_here(tmp_path: Path) -> None:
     with faulty() as server:
         shared = SharedCache(server.url, writes=True)
         ActionCache(tmp_path / "one", shared).note_reads(KEY, ["0/a"], KEY)
-        shared.settle(lambda text: None)
+        shared.wait(lambda text: None)
         assert ActionCache(tmp_path / "two", shared).reads(KEY) == [("0/a",)]
         shared.close()
     cache = ActionCache(tmp_path / "two")

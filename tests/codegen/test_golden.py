@@ -73,7 +73,7 @@ MOST_LINES = 80
 
 def shaders(kernel: Kernel) -> list[str]:
     """A shader with its variants for devices with more features."""
-    able = replace(kernel, schedule=replace(kernel.schedule, halves=kernel.schedule.depth > 0))
+    able = replace(kernel, schedule=replace(kernel.schedule, float16=kernel.schedule.depth > 0))
     return [wgsl.print_kernel(kernel, TEMPLATES, groups) for groups in (wgsl.ANYWHERE, *wgsl.variants(able))]
 
 
@@ -96,7 +96,7 @@ def printed(backend: str, name: str) -> list[str]:
     if backend in PRINTERS:
         return [text for kernel in ordered for text in PRINTERS[backend](kernel)]
     sources = Sources({kernel.name: kernel for kernel in ordered}, {}, {})
-    return [js.print_module(sources, TEMPLATES, [], program="{}", init=[], main=[], parameters=[], late=[])]
+    return [js.print_module(sources, TEMPLATES, [], program="{}", init=[], main=[], parameters=[], data_dependent=[])]
 
 
 def golden(backend: str, name: str) -> Path:

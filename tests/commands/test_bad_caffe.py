@@ -8,7 +8,7 @@ from tests.commands.conftest import Command
 from tests.commands.refusals import check
 from tests.frontends.caffe.make import CORPUS
 from tests.frontends.caffe.nets import NETS, given, layer
-from webkiln.frontends.wire import encoded
+from webkiln.frontends.protobuf.wire import encoded
 
 HEAD = given(data=(1, 2))
 WEIGHTS = (CORPUS / "alone.caffemodel").read_bytes()

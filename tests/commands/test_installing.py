@@ -11,7 +11,7 @@ from tests.commands.blocked import without
 from tests.commands.conftest import Command
 from tests.frontends.onnx.models import classifier
 from webkiln.backends import compilers
-from webkiln.build import installing
+from webkiln.build import package_installer
 from webkiln.errors import ToolError
 
 PIP = """import pathlib, sys
@@ -73,8 +73,8 @@ def test_nothing_is_installed_unasked_or_unknown(modules: list[str], settings: d
     monkeypatch.delenv("WEBKILN_INSTALL", raising=False)
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(installing.subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
-    installing.install_and_restart(modules)
+    monkeypatch.setattr(package_installer.subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    package_installer.install_and_restart(modules)
 
 
 @pytest.mark.parametrize(("asked", "module"), [("", "ziglang"), ("zig", "ziglang"), ("emcc", None)])

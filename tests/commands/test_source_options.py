@@ -26,7 +26,7 @@ dims = { N = 7, M = 8 }
 values = { factor = 1.5 }
 input_shapes = { other = [1, 2] }
 from_layers = ["early"]
-to_layers = ["late"]
+to_layers = ["data_dependent"]
 reference = "old.npz"
 reads = ["data"]
 plugins = ["plugin.py"]

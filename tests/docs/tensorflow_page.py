@@ -5,8 +5,8 @@ from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.legacy import ENTERS, EXITS, MERGES, SWITCHES
 from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
-from webkiln.frontends.tensorflow.refused import REFUSED
 from webkiln.frontends.tensorflow.scope import CALLS, PASSED, TABLES, VARIABLES
+from webkiln.frontends.tensorflow.unsupported import REFUSED
 from webkiln.frontends.tensorflow.walk import BRANCHES, CASES, UNSAID
 
 PAGE = ROOT / "docs" / "from-tensorflow.md"

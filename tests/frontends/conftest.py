@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from webkiln.frontends import probe
+from webkiln.frontends.core import probe
 from webkiln.frontends.keras import probe as keras_probe
 
 

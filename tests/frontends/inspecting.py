@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import UserError
-from webkiln.frontends.formats import format_of_file
-from webkiln.frontends.inspection import Inspection, inspect_model
-from webkiln.frontends.programs import program
+from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.formats import format_of_file
+from webkiln.frontends.inspect.inspection import Inspection, inspect_model
 
 PARAMS: dict[str, Any] = {"name": "net", "plugins": [], "input_shapes": {}, "dims": {}, "trust_source": False, "batch_size": 1}
 

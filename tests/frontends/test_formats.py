@@ -17,8 +17,8 @@ from webkiln.commands import build
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.chainer.parts import RecordedModel
 from webkiln.frontends.chainer.recording import write
-from webkiln.frontends.foreign import FOREIGN, TORCH_MAGIC
-from webkiln.frontends.formats import FORMATS, check_format, format_of_file, recognise
+from webkiln.frontends.core.formats import FORMATS, check_format, format_of_file, recognise
+from webkiln.frontends.core.unsupported_formats import FOREIGN, TORCH_MAGIC
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
 

@@ -15,9 +15,9 @@ from tests.frontends.torch.modules import MODULES
 from tests.frontends.torch.running import exported
 from tests.fuzz import caffe_files, files, keras_files, onnx_files, tensorflow_files, tflite_files, torch_files
 from webkiln.errors import SourceError, UnsupportedError, UserError
-from webkiln.frontends.formats import FORMATS
-from webkiln.frontends.glance import glancing, is_glancing, unread
-from webkiln.frontends.inspection import Inspection, from_json, inspect_model, inspector, to_json
+from webkiln.frontends.core.formats import FORMATS
+from webkiln.frontends.inspect.header_only import glancing, is_glancing, unread
+from webkiln.frontends.inspect.inspection import Inspection, from_json, inspect_model, inspector, to_json
 
 pytestmark = pytest.mark.probes
 
@@ -125,7 +125,9 @@ def test_what_is_wrong_with_models_of_onnx(name: str, tmp_path: Path) -> None:
 
 
 def test_models_of_older_versions_of_keras(tmp_path: Path) -> None:
-    written = sorted((HERE / "keras" / "eras" / "written").glob("*.h5")) + sorted((HERE / "keras" / "eras" / "written").glob("*.keras"))
+    written = sorted((HERE / "keras" / "versions" / "written").glob("*.h5")) + sorted(
+        (HERE / "keras" / "versions" / "written").glob("*.keras")
+    )
     for path in written[::16]:
         found = check(path, tmp_path)
         assert found is not None

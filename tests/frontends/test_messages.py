@@ -4,7 +4,7 @@ import onnx
 import pytest
 from google.protobuf import text_format, wrappers_pb2
 
-from webkiln.frontends.messages import message_types
+from webkiln.frontends.protobuf.messages import message_types
 
 ENUMS = {"Kind": "SMALL = 0; LARGE = 3"}
 MESSAGES = {

@@ -20,10 +20,10 @@ from tests.frontends.tensorflow.samples import saved
 from tests.frontends.tflite.make import CORPUS as TFLITE
 from webkiln.backends.compare import relative_error
 from webkiln.errors import RecipeError
-from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import WHOLE, Cut
 from webkiln.frontends.nodes.converter import NodeConverter
-from webkiln.frontends.nodes.sampled import sampled_inputs
+from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.load import read_model as of_graph

@@ -10,7 +10,7 @@ from tests.frontends.caffe.make import CORPUS
 from tests.fuzz import files
 from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln import canonical
-from webkiln.frontends.caffe.beside import companion_of
+from webkiln.frontends.caffe.companions import companion_of
 from webkiln.frontends.caffe.converter import CaffeConverter
 from webkiln.frontends.caffe.load import read_model
 from webkiln.frontends.nodes.spec import to_json

@@ -31,14 +31,14 @@ from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, UserError
-from webkiln.frontends.arrays import expanding
+from webkiln.frontends.core.arrays import expanding
 from webkiln.ir.graph import Graph
 from webkiln.ops.budget import limited
 from webkiln.ops.evaluate import FixedValues
 from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
-TEMPLATES = Templates(Path(__file__).resolve().parents[2] / "kernels")
+TEMPLATES = Templates(Path(__file__).resolve().parents[2])
 
 CPU_S = 20
 MEMORY_BYTES = 2 << 30

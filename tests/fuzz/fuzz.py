@@ -19,8 +19,8 @@ from tests.fuzz.graphs import values_for
 from webkiln.backends.compare import relative_errors
 from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
+from webkiln.ir.constraints import needs
 from webkiln.ir.graph import Graph
-from webkiln.ir.needs import needs
 from webkiln.ir.text import print_graph
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import infer

@@ -44,14 +44,14 @@ def different(r, x, shape):
     """Computed floats are left out: whether two of them are equal depends on the last bit."""
     if r.dtype(x) == "float32" and not x.startswith("x"):
         raise ShapeError(x)
-    return r.choice(r.ops("Unique", x, axis=r.choice([None, 0]), sorted=r.random() < 0.5, count=late(r)))
+    return r.choice(r.ops("Unique", x, axis=r.choice([None, 0]), sorted=r.random() < 0.5, count=data_dependent(r)))
 
 
 def nonzero(r, x, shape):
-    return r.b.op("NonZero", x, count=late(r))
+    return r.b.op("NonZero", x, count=data_dependent(r))
 
 
-def late(r):
+def data_dependent(r):
     return f"u{len(r.b.variables)}"
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from webkiln.errors import InternalError, ShapeError
 from webkiln.ir import dim
-from webkiln.ir.demands import demand, guards
 from webkiln.ir.notation import parse_size, parse_sizes, size_from_json, size_to_json
+from webkiln.ir.size_checks import demand, guards
 from webkiln.ir.solve import solve
 
 T, S = dim.placeholder("T"), dim.placeholder("S")

@@ -20,7 +20,7 @@ from webkiln.build.engine import Engine
 from webkiln.cli import main
 from webkiln.recipe import read_recipe
 
-JOINED, MULTIPLIED = "functional_46_1/concatenate_1/concat", "functional_46_1/multiply_1/Mul"
+JOINED, FLOAT16_ARITHMETIC_BACKENDS = "functional_46_1/concatenate_1/concat", "functional_46_1/multiply_1/Mul"
 
 
 def write(folder, kind):
@@ -51,7 +51,7 @@ def write(folder, kind):
     [
         ("keras", ["first"], ["flat"], ["first"], ["flat"]),
         ("onnx", ["relu"], ["dense"], ["r"], ["g"]),
-        ("tflite", [JOINED], [MULTIPLIED], [JOINED], [MULTIPLIED]),
+        ("tflite", [JOINED], [FLOAT16_ARITHMETIC_BACKENDS], [JOINED], [FLOAT16_ARITHMETIC_BACKENDS]),
         ("pt2", ["1"], ["2"], ["1"], ["2"]),
         ("saved", ["relu"], ["tanh"], ["relu"], ["tanh"]),
     ],

@@ -122,7 +122,7 @@ def made():
 def test_sizes_become_multiples(made, name):
     _, multiple, offset, sizes = MODELS[name]
     model, graph = made[name]
-    assert [(item.name, item.period, item.offset) for item in graph.residues] == [("H", multiple, offset), ("W", multiple, offset)]
+    assert [(item.name, item.modulus, item.offset) for item in graph.divisibility] == [("H", multiple, offset), ("W", multiple, offset)]
     assert graph.guards == ()
     assert parse(print_graph(graph)) == graph
     assert from_json(json.loads(json.dumps(to_json(graph)))) == graph
@@ -173,7 +173,7 @@ def test_what_cannot_be_solved_is_checked_when_sizes_are_set(name, backend, tmp_
     build, right, wrong, message = CHECKED[name]
     model, graph = converted(build)
     assert graph.guards
-    assert not any(item.unit for item in graph.residues)
+    assert not any(item.unit for item in graph.divisibility)
     assert parse(print_graph(graph)) == graph
     generate_descriptor(backend, graph).save(tmp_path / "bundle")
     engine = "node" if backend in ("js", "wasm") else "chromium"

@@ -13,13 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from webkiln.backends.compilers import Compiler, choose
-from webkiln.codegen import room
+from webkiln.codegen import wasm_memory
 from webkiln.errors import ToolError
 
 FLAGS = (
-    f"-DWK_ZEROS={room.ZEROS}",
-    f"-DWK_HELPERS={room.HELPERS}",
-    f"-DWK_STACK={room.HELPER_STACK}",
+    f"-DWK_ZEROS={wasm_memory.ZEROS}",
+    f"-DWK_HELPERS={wasm_memory.HELPERS}",
+    f"-DWK_STACK={wasm_memory.HELPER_STACK}",
     "-O2",
     "-fno-unroll-loops",
     "-msimd128",
@@ -60,7 +60,7 @@ def compile_objects(
 
 
 def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None) -> None:
-    """Link into one module, which imports its memory: of `room.pages` at least, shared, so that threads can help."""
+    """Link into one module, which imports its memory: of `wasm_memory.pages` at least, shared, so that threads can help."""
     compiler = compiler or choose()
     with TemporaryDirectory() as folder:
         trial = Path(folder) / "module.wasm"
@@ -70,12 +70,12 @@ def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None
             "--gc-sections",
             "--stack-first",
             "-z",
-            f"stack-size={room.STACK}",
+            f"stack-size={wasm_memory.STACK}",
             "--import-memory",
             "--shared-memory",
             "--export-if-defined=__stack_pointer",
-            f"--initial-memory={room.FIXED}",
-            f"--max-memory={room.MOST * room.PAGE}",
+            f"--initial-memory={wasm_memory.FIXED}",
+            f"--max-memory={wasm_memory.MOST * wasm_memory.PAGE}",
         ]
         command = [*compiler.link, *options, *map(str, objects), "-o", str(trial)]
         _run(command, compiler, Path(folder))

@@ -1,6 +1,6 @@
 """WebAssembly: four float lanes, relaxed multiply-add where the engine has it, constants repacked into panels."""
 
-from webkiln.codegen import room
+from webkiln.codegen import wasm_memory
 from webkiln.nest.target import Target
 
 TARGET = Target(
@@ -15,7 +15,7 @@ TARGET = Target(
     streamed=(16, 2),
     packs=True,
     pixels=True,
-    zeros=room.WALKED,
+    zeros=wasm_memory.WALKED,
     winograd=True,
     ahead=True,
     between=1 << 20,

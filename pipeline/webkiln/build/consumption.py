@@ -15,7 +15,7 @@ from webkiln.build.cache import ActionCache
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests, Seen
-from webkiln.build.discovered import Discovered, discovered, is_same, packages_of, scripts_of
+from webkiln.build.discovered_inputs import Discovered, discovered, is_same, packages_of, scripts_of
 from webkiln.build.executor import Outcome
 from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.reads import ChangedError, stamp

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from webkiln.build.files import writing
-from webkiln.build.settled import SETTLED
+from webkiln.build.stamps import STAMPS
 
 MEMORY = ":memory:"
 
@@ -49,18 +49,18 @@ class Database:
 
     def remove(self, task_id: str) -> None:
         """What is forgotten is looked at again: no bundle is settled then."""
-        self._unsettle()
+        self._discard_stamps()
         self._connection.execute("delete from facts where task = ?", (task_id,))
 
     def remove_all(self) -> None:
-        self._unsettle()
+        self._discard_stamps()
         self._connection.execute("delete from facts")
 
     def dump(self) -> None:
         self._connection.close()
 
-    def _unsettle(self) -> None:
-        Path(self.name).with_name(SETTLED).unlink(missing_ok=True)
+    def _discard_stamps(self) -> None:
+        Path(self.name).with_name(STAMPS).unlink(missing_ok=True)
 
     def _open(self, name: str) -> sqlite3.Connection:
         if name != MEMORY:

@@ -16,7 +16,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import Share
 from webkiln.build.structure import write_blobs, write_structure
-from webkiln.frontends.arrays import Weight
+from webkiln.frontends.core.arrays import Weight
 from webkiln.ir.graph import Graph
 from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose
 

@@ -13,7 +13,7 @@ from webkiln.errors import RecipeError
 
 DIGESTS = "digests.json"
 """The name of the file in a tree's state folder."""
-SETTLED_NS = 2_000_000_000
+STAMP_MARGIN_NS = 2_000_000_000
 ATTEMPTS = 100
 
 
@@ -55,7 +55,7 @@ class FileDigests:
         if row is not None and row[:4] == found:
             return str(row[4])
         value = canonical.file_digest(path)
-        if time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > SETTLED_NS:
+        if time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > STAMP_MARGIN_NS:
             with self._lock:
                 self._rows[name] = [*found, value]
                 self._dirty = True

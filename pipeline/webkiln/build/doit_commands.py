@@ -13,9 +13,9 @@ from doit.cmd_info import Info as DoitInfo
 from webkiln.build.action import Action
 from webkiln.build.doit_run import Command, fail, known_in, option, session_of
 from webkiln.build.doit_task import DoitTask
+from webkiln.build.dry_run import causes, listed
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
-from webkiln.build.forecast import causes, listed
 from webkiln.build.query import Dependencies
 from webkiln.build.session import Session
 from webkiln.build.share import share

@@ -82,13 +82,13 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
             if self.asked["trace"]:
                 session.engine.timeline.write(Path(self.asked["trace"]))
         if status and "engine" in session.__dict__ and session.engine.missing:
-            from webkiln.build.installing import install_and_restart
+            from webkiln.build.package_installer import install_and_restart
 
             install_and_restart(session.engine.missing, session.close)
         return status
 
     def _forecast(self, engine: "Engine") -> int:
-        from webkiln.build.forecast import UP_TO_DATE, forecast, summary
+        from webkiln.build.dry_run import UP_TO_DATE, forecast, summary
         from webkiln.build.why import shortened
 
         steps = forecast(engine, _wanted(self.task_list, self.sel_tasks))
@@ -119,7 +119,7 @@ def _wanted(tasks: Iterable[Any], selected: Sequence[str] | None) -> "Iterator[A
         task = known_in(known, name)
         if "step" in (task.meta or {}):
             yield task.meta["step"].action
-        elif task.actions or "settled" in (task.meta or {}):
+        elif task.actions or "up_to_date" in (task.meta or {}):
             continue
         else:
             yield from _wanted(known.values(), task.task_dep)
@@ -137,7 +137,7 @@ def guarded(work: Callable[[], Any]) -> int:
         return int(work() or 0)
     except UserError as error:
         if isinstance(error, MissingPackageError):
-            from webkiln.build.installing import install_and_restart
+            from webkiln.build.package_installer import install_and_restart
 
             install_and_restart([error.module])
         return fail(str(error))

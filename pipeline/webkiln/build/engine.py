@@ -14,25 +14,25 @@ from typing import Self
 from webkiln import canonical
 from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
 from webkiln.build.cache import ActionCache, cache_folder, is_read_only
-from webkiln.build.claims import Claims
 from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, keys_of_each
 from webkiln.build.derived import Derived
 from webkiln.build.digests import DIGESTS, FileDigests
-from webkiln.build.discovered import names_of, path_of
+from webkiln.build.discovered_inputs import names_of, path_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
-from webkiln.build.fleet.fleet import Foreseen
+from webkiln.build.fleet.fleet import Planned
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.observer import library
 from webkiln.build.outputs import expected, single
-from webkiln.build.parts import Parts
+from webkiln.build.per_file import Parts
 from webkiln.build.progress import Progress, Silent, warn
 from webkiln.build.publish import Publisher
 from webkiln.build.reads import ChangedError
 from webkiln.build.remote.shared import of_environment
 from webkiln.build.remote.signing import of_environment as key_of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, outputs_in, sandbox
-from webkiln.build.settled import Settled, settled_of
 from webkiln.build.share import Share, share
+from webkiln.build.single_flight import Claims
+from webkiln.build.stamps import Stamps, stamps_of
 from webkiln.build.state import TreeState
 from webkiln.build.timeline import Timeline
 from webkiln.build.tools import Toolchain
@@ -56,7 +56,7 @@ OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
 class Engine:
     """One build session: inputs are looked at once, and every action has one result.
 
-    `state` is the folder for manifests (`.webkiln`), `cache` the folder shared between trees. `settled`: what was noted of the tree, if it was read before.
+    `state` is the folder for manifests (`.webkiln`), `cache` the folder shared between trees. `stamps`: what was noted of the tree, if it was read before.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Engine:
         shared: Share | None = None,
         executor: Executor | None = None,
         progress: Progress | None = None,
-        settled: Settled | None = None,
+        stamps: Stamps | None = None,
     ) -> None:
         self.share = shared or share()
         self.state = TreeState(state.absolute())
@@ -75,9 +75,9 @@ class Engine:
         self.progress = progress or Silent()
         self._executor = executor
         self._owns_executor = executor is None
-        if settled is not None:
-            self.settled = settled
-        self._digests = settled.digests if settled is not None else FileDigests(self.state.root / DIGESTS)
+        if stamps is not None:
+            self.stamps = stamps
+        self._digests = stamps.digests if stamps is not None else FileDigests(self.state.root / DIGESTS)
         self._derived = Derived(self.cache.root / "derived.json")
         self.fleet = fleet_of_environment(self.cache.store, self.cache.shared)
         self._toolchain = Toolchain(self.share.root, self._derived, installed=self.share.installed, fleet=self.fleet is not None)
@@ -85,7 +85,7 @@ class Engine:
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
         self._missed: set[str] = set()
-        self._foreseen: dict[str, ActionResult | None] = {}
+        self._predicted: dict[str, ActionResult | None] = {}
         self._suspects: set[str] = set()
         self._locks: dict[str, RLock] = {}
         self._claims = Claims()
@@ -121,8 +121,8 @@ class Engine:
         with suppress(OutputError):  # what is not remembered is digested again
             self._digests.save()
             self._derived.save()
-            if "settled" in self.__dict__:
-                self.settled.save()
+            if "stamps" in self.__dict__:
+                self.stamps.save()
             if self._seconds:
                 self.state.save_durations(self._seconds)
         if (shared := self.cache.shared) is not None:
@@ -179,18 +179,18 @@ class Engine:
                 return manifest.result
         return None
 
-    def foresee(self, action: Action) -> ActionResult | None:
+    def predict(self, action: Action) -> ActionResult | None:
         """The result that a build would have without executing anything for it: one that is up to date, or that a cache has. Changes nothing in
         the tree."""
-        if action.task not in self._foreseen:
-            self._foreseen[action.task] = self.current(action) or self._foresee(action)
-        return self._foreseen[action.task]
+        if action.task not in self._predicted:
+            self._predicted[action.task] = self.current(action) or self._predict(action)
+        return self._predicted[action.task]
 
-    def _foresee(self, action: Action) -> ActionResult | None:
+    def _predict(self, action: Action) -> ActionResult | None:
         source = self._consumption.source_key(action) if action.final else None
         if source is not None and (found := self._cached(action, source.key)) is not None:
             return found
-        trees = self._known_trees(action, self.foresee)
+        trees = self._known_trees(action, self.predict)
         if trees is None:
             return None
         if action.each is not None:
@@ -213,16 +213,16 @@ class Engine:
         return result is not None and self._publisher.intact(result, role, folder)
 
     @cached_property
-    def settled(self) -> Settled:
+    def stamps(self) -> Stamps:
         """Which bundles of this tree need nothing."""
-        return settled_of(self.state.root, self.share, self._digests, self.cache.signer)
+        return stamps_of(self.state.root, self.share, self._digests, self.cache.signer)
 
-    def settle(self, action: Action, role: str, folder: Path, facts: str) -> None:
+    def stamp(self, action: Action, role: str, folder: Path, facts: str) -> None:
         """Note that an action is up to date and published, where files alone tell whether it still is: not where code of the user's runs."""
         result = self.current(action)
         if result is not None and not any(each.roots for each in behind(action)):
             made_of = {path: seen.sha256 for path, seen in self._consumption.files_behind(action)}
-            self.settled.note(action.task, facts, made_of | self._publisher.places(result, role, folder))
+            self.stamps.note(action.task, facts, made_of | self._publisher.places(result, role, folder))
 
     def code(self, action: Action) -> Mapping[str, str]:
         """The files of webkiln that an action runs, by their names in keys, with digests."""
@@ -517,7 +517,7 @@ class Engine:
         for program in outcome.unseen:
             warn(f"{action.task}: {program} is run, and what it reads is not seen; list that as reads = [...] in the recipe (--reads)")
         if self.fleet is not None:
-            self.fleet.settle(action, result)
+            self.fleet.resolve_disputes(action, result)
         self.progress.done(action.task, result.printed)
         return result, outcome
 
@@ -533,7 +533,7 @@ class Engine:
         self.progress.done(action.task, result.printed)
         return result, Outcome(result.printed, tools=tools)
 
-    def _after(self, action: Action, before: Collection[str]) -> Foreseen | None:
+    def _after(self, action: Action, before: Collection[str]) -> Planned | None:
         """What is known of an action before these tasks have run; None where it needs others, too, or where its result may be known."""
         if action.each is not None or action.task in self._known or self.state.manifest(action.task) is not None:
             return None
@@ -545,7 +545,7 @@ class Engine:
             if tree is None:
                 return None
             trees[role] = tree
-        return Foreseen(action, trees, [self._consumption.keys.document(action, {}, actual=actual) for actual in (False, True)])
+        return Planned(action, trees, [self._consumption.keys.document(action, {}, actual=actual) for actual in (False, True)])
 
     @contextmanager
     def _telling(self, action: Action, objects: Sequence[str], *, again: bool = False) -> Iterator[None]:

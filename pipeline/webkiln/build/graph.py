@@ -9,13 +9,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from webkiln.backends import browsers
 from webkiln.backends.table import TARGETS
 from webkiln.build.action import Action, Each, Folder, Input, Local, Product
+from webkiln.build.format_parameters import Taken, companion, operators, take
 from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
 from webkiln.build.source_format import format_of
-from webkiln.build.taken import Taken, companion, operators, take
 from webkiln.build.tools import tool_of
-from webkiln.frontends.model_format import ModelFormat
-from webkiln.frontends.programs import SCRIPTS
+from webkiln.frontends.core.format_stages import SCRIPTS
+from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.passes.pipeline import PASSES
 from webkiln.plan.tuning import Trial, trials
 from webkiln.recipe import ExportSource, Form, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
@@ -159,7 +159,7 @@ class ModelGraph:
             "encoding": choice.encoding,
             "keep_layers": choice.layers,
             "winograd": self.recipe.winograd,
-            **({"precision": self.recipe.precision_of(backend)} if self.recipe.halves(backend) else {}),
+            **({"precision": self.recipe.precision_of(backend)} if self.recipe.stores_float16(backend) else {}),
         }
         inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
         if choice.trial is not None:

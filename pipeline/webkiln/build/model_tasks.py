@@ -13,7 +13,7 @@ from webkiln.build.doit_task import DoitTask, TuneTask
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.reads import Stamp
-from webkiln.build.reporter import SettledTask, build
+from webkiln.build.reporter import UpToDateTask, build
 from webkiln.build.session import Session
 from webkiln.build.tuned import place, usual
 from webkiln.build.variables import Variables, choice_of, destination
@@ -48,9 +48,9 @@ def model_tasks(session: Session, command: str, recipes: Mapping[str, Stamp] | N
         yield {"basename": stage, "name": None, "doc": doc}
     variables = session.variables
     bundles: list[str] = []
-    short, settled = _shortened(engine, variables) if recipes is not None else ({}, None)
-    if settled is not None and recipes is not None and not missing_compilers():
-        engine.settled.note_command(command, recipes, settled)
+    short, up_to_date = _shortened(engine, variables) if recipes is not None else ({}, None)
+    if up_to_date is not None and recipes is not None and not missing_compilers():
+        engine.stamps.note_command(command, recipes, up_to_date)
     for model, recipe in variables.models.items():
         if model in short:
             for task in short[model]:
@@ -90,11 +90,11 @@ def model_tasks(session: Session, command: str, recipes: Mapping[str, Stamp] | N
 def _shortened(engine: Engine, variables: Variables) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Path] | None]:
     """By model, the tasks of bundles that need none of their steps: nothing changed, or the whole result is known. With them, where nothing changed at
     all, the bundles by their tasks."""
-    settled = {model: found for model, recipe in variables.models.items() if (found := _settled(engine, variables, recipe))}
-    tasks = {model: [SettledTask(model, tuple(found.values())).task()] for model, found in settled.items()}
-    left = {model: _bundles(engine, variables, recipe) for model, recipe in variables.models.items() if model not in settled}
+    up_to_date = {model: found for model, recipe in variables.models.items() if (found := _up_to_date(engine, variables, recipe))}
+    tasks = {model: [UpToDateTask(model, tuple(found.values())).task()] for model, found in up_to_date.items()}
+    left = {model: _bundles(engine, variables, recipe) for model, recipe in variables.models.items() if model not in up_to_date}
     if not left:
-        return tasks, {task: folder for found in settled.values() for task, folder in found.items()}
+        return tasks, {task: folder for found in up_to_date.values() for task, folder in found.items()}
     with ThreadPoolExecutor(LOOKUPS) as pool:
         known = pool.map(lambda steps: all(engine.restore(step.action) for step in steps), left.values())
         tasks |= {model: [step.task() for step in steps] for (model, steps), found in zip(left.items(), known, strict=True) if found}
@@ -111,13 +111,13 @@ def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitT
     return found
 
 
-def _settled(engine: Engine, variables: Variables, recipe: Recipe) -> dict[str, Path]:
+def _up_to_date(engine: Engine, variables: Variables, recipe: Recipe) -> dict[str, Path]:
     """The bundles of a recipe by their tasks, if none of them needs anything; nothing is told of them but what files tell."""
     graph, found = ModelGraph(recipe, engine.share), {}
     for encoding in variables.encodings or recipe.encodings:
         choice = choice_of(engine, graph, encoding, variables)
         task = f"bundle:{recipe.name}{choice.suffix}"
-        if not engine.settled.holds(task, _facts(recipe, choice)):
+        if not engine.stamps.holds(task, _facts(recipe, choice)):
             return {}
         found[task] = destination(recipe.name, choice)
     return found

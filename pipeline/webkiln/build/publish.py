@@ -17,7 +17,7 @@ from webkiln.build.action import ActionResult, Blob
 from webkiln.build.digests import FileDigests
 from webkiln.build.files import writing
 from webkiln.build.names import LAST, is_plain
-from webkiln.build.published import OTHER, Known, Record, Records, claimed, content, united
+from webkiln.build.publication_record import OTHER, Known, Record, Records, claimed, content, united
 from webkiln.build.store import Store
 from webkiln.errors import InternalError, OutputError
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SettledTask:
+class UpToDateTask:
     """Bundles that need nothing, as a doit task that no other leads to."""
 
     name: str
     folders: tuple[Path, ...]
 
     def task(self) -> dict[str, Any]:
-        return {"basename": "bundle", "name": self.name, "actions": [], "uptodate": [True], "meta": {"settled": self.folders}}
+        return {"basename": "bundle", "name": self.name, "actions": [], "uptodate": [True], "meta": {"up_to_date": self.folders}}
 
 
 class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
@@ -54,8 +54,8 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
         del task
 
     def skip_uptodate(self, task: Any) -> None:
-        if "settled" in (task.meta or {}):
-            self._ends += [(folder, "up to date") for folder in task.meta["settled"]]
+        if "up_to_date" in (task.meta or {}):
+            self._ends += [(folder, "up to date") for folder in task.meta["up_to_date"]]
         if "step" in (task.meta or {}):
             task.meta["step"].engine.progress.skip(task.name)
             self._tell(task.meta["step"], "up to date")
@@ -68,7 +68,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
         if step.folder is not None and step.role:
             self._ends.append((step.folder, what))
             if step.facts:
-                step.engine.settle(step.action, step.role, step.folder, step.facts)
+                step.engine.stamp(step.action, step.role, step.folder, step.facts)
 
     def add_failure(self, task: Any, fail: BaseFail) -> None:
         self._failed = True

@@ -11,8 +11,8 @@ from webkiln.build import progress
 from webkiln.build.digests import DIGESTS, FileDigests
 from webkiln.build.lock import CheckoutLock
 from webkiln.build.remote.signing import of_environment
-from webkiln.build.settled import Settled, settled_of
 from webkiln.build.share import Share, share
+from webkiln.build.stamps import Stamps, stamps_of
 
 if TYPE_CHECKING:
     from webkiln.build.engine import Engine
@@ -35,7 +35,7 @@ class Session:
         """Closed by `close`, or at the latest when the process ends. Raises UserError where the environment names a wrong cache, key or fleet."""
         from webkiln.build.engine import Engine
 
-        engine = Engine(self.state, progress=progress.console(), settled=self.__dict__.get("settled"))
+        engine = Engine(self.state, progress=progress.console(), stamps=self.__dict__.get("stamps"))
         atexit.register(engine.close)
         return engine
 
@@ -59,10 +59,10 @@ class Session:
         return read_recipes(self.folder)
 
     @cached_property
-    def settled(self) -> Settled:
+    def stamps(self) -> Stamps:
         """What was noted of the tree, for which no engine is needed."""
         state = self.state.absolute()
-        return settled_of(state, share(), FileDigests(state / DIGESTS), of_environment())
+        return stamps_of(state, share(), FileDigests(state / DIGESTS), of_environment())
 
     def read_again(self, share: Share) -> "Iterator[tuple[ModelGraph, str, Variables]]":
         """The models that were asked for, in each encoding, as the recipes say now."""

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from webkiln.build.taken import module_weights
+from webkiln.build.format_parameters import module_weights
 from webkiln.errors import RecipeError
-from webkiln.frontends.foreign import ForeignFormat
-from webkiln.frontends.formats import BY_NAME, FORMATS, format_of_file, format_of_name, recognise
-from webkiln.frontends.model_format import ModelFormat
+from webkiln.frontends.core.formats import BY_NAME, FORMATS, format_of_file, format_of_name, recognise
+from webkiln.frontends.core.model_format import ModelFormat
+from webkiln.frontends.core.unsupported_formats import ForeignFormat
 from webkiln.recipe import ModuleSource, PathSource, Recipe, UrlSource, choose
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from webkiln.build.published import claimed
+from webkiln.build.publication_record import claimed
 from webkiln.build.state import TreeState
 from webkiln.recipe import BACKENDS, ENCODINGS, Recipe
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from webkiln import canonical
-from webkiln.frontends.arrays import Weight
+from webkiln.frontends.core.arrays import Weight
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import to_json
 from webkiln.ir.types import Array

@@ -22,9 +22,9 @@ from doit import doit_cmd
 from webkiln import canonical
 from webkiln.build.fleet.address import VARIABLE as FLEET
 from webkiln.build.lock import CheckoutLock
-from webkiln.build.reporter import Reporter, SettledTask, build
+from webkiln.build.reporter import Reporter, UpToDateTask, build
 from webkiln.build.session import Session
-from webkiln.build.settled import recipe_stamps
+from webkiln.build.stamps import recipe_stamps
 from webkiln.errors import UserError
 
 AT_ONCE = 64
@@ -67,12 +67,12 @@ def _tasks(session: Session) -> Iterator[dict[str, Any]]:
     command = canonical.key([os.fspath(session.folder), [*sorted(session.given.items())]])
     recipes = recipe_stamps(session.folder) if _only_builds(sys.argv[1:]) else None
     if recipes:
-        folders = session.settled.command(command, recipes)
+        folders = session.stamps.command(command, recipes)
         if any(map(os.environ.get, ELSEWHERE)):
             _ = session.engine  # which checks them
         if folders is not None:
-            yield SettledTask("settled", tuple(folders)).task()
-            yield build(session, ["bundle:settled"])
+            yield UpToDateTask("up-to-date", tuple(folders)).task()
+            yield build(session, ["bundle:up-to-date"])
             return
     from webkiln.build.model_tasks import model_tasks
 

@@ -9,7 +9,7 @@ from webkiln.build import progress
 from webkiln.build.backends import backends_of, buildable, missing_compilers
 from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
-from webkiln.build.installing import install_and_restart
+from webkiln.build.package_installer import install_and_restart
 from webkiln.errors import RecipeError
 from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, with_parameters
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.build.action import Action, Product
-from webkiln.build.discovered import MODULES, PACKAGE, STATE, TREE, path_of
+from webkiln.build.discovered_inputs import MODULES, PACKAGE, STATE, TREE, path_of
 from webkiln.build.state import Run
 
 ABBREVIATED = 12

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from webkiln.codegen.dialect import Dialect, Threads
-from webkiln.codegen.grouped import Grouped
 from webkiln.codegen.values import accumulator
+from webkiln.codegen.workgroups import Grouped
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
-from webkiln.nest.halves import within
+from webkiln.nest.float16 import within
 from webkiln.nest.nest import Loop
 from webkiln.nest.schedule import SIDE
 from webkiln.plan.kernel import Kernel

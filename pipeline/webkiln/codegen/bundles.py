@@ -42,7 +42,7 @@ def parts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     images = any("image" in tensor for tensor in manifest["inputs"])
     return [
         *([("picture", "takeImages")] if images else []),
-        *([("film", "makeFilm")] if images and "webgpu" in manifest["backends"] else []),
+        *([("external_texture", "makeTextureImporter")] if images and "webgpu" in manifest["backends"] else []),
         *([("text", "loadTexts")] if texts else []),
         *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in texts) else []),
     ]

@@ -4,16 +4,16 @@ from dataclasses import replace
 from math import isinf, isnan
 
 from webkiln.codegen import procedures
-from webkiln.codegen.braces import Braces
+from webkiln.codegen.c_family import Braces
 from webkiln.codegen.dialect import outside
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
+from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, WHOLE, Expr
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 TYPES = {
@@ -31,7 +31,7 @@ SCALAR = {
     "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
 }  # fmt: skip
 SUFFIX = {FLOAT: "", INT: "", UINT: "_u", LONG: "_64", ULONG: "_u64", DOUBLE: "_64"}
-"""Of the helpers in kernels/vocabulary.c, by the type they work on."""
+"""Of the helpers in kernels/intrinsics.c, by the type they work on."""
 
 
 def _by_type() -> dict[tuple[str, str], str]:
@@ -152,11 +152,11 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     )
 
 
-def print_written(kernel: WrittenKernel, templates: Templates) -> str:
+def print_custom(kernel: CustomKernel, templates: Templates) -> str:
     """One C file with one function, `void t_...(inputs..., output, count, arguments...)`."""
     inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}_" for i, o in enumerate(kernel.inputs)]
     return templates.render(
-        "written.c",
+        "custom.c",
         name=kernel.name,
         inputs=inputs,
         output=TYPES[kernel.output.type],

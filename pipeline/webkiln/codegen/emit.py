@@ -4,12 +4,12 @@ A schedule makes several copies of the innermost body: `count` neighbours on the
 as vectors where the dialect has them and as scalars where it has not.
 """
 
-from webkiln.codegen.ahead import Ahead
 from webkiln.codegen.blocked import Blocked
 from webkiln.codegen.dialect import Dialect
-from webkiln.codegen.grouped import Split
 from webkiln.codegen.invocations import Invocations
+from webkiln.codegen.prefetch import Ahead
 from webkiln.codegen.sliding import Sliding
+from webkiln.codegen.workgroups import Split
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
 from webkiln.plan.kernel import PART, Kernel

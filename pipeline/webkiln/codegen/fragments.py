@@ -10,8 +10,8 @@ form, lane by lane. Four turns of an unrolled reduction loop share the texels th
 from collections.abc import Callable
 
 from webkiln.codegen.dialect import Dialect
+from webkiln.codegen.glsl_intrinsics import LANES, read, texel
 from webkiln.codegen.glsl_vectors import spelling
-from webkiln.codegen.glsl_words import LANES, read, texel
 from webkiln.codegen.points import Points
 from webkiln.codegen.values import accumulator
 from webkiln.errors import InternalError

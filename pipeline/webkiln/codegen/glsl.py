@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from webkiln.codegen.braces import Braces
+from webkiln.codegen.c_family import Braces
 from webkiln.codegen.fragments import Fragments
+from webkiln.codegen.glsl_intrinsics import BITS, BY_TYPE, CASTS, SCALAR, read
 from webkiln.codegen.glsl_vectors import GlslVectors
-from webkiln.codegen.glsl_words import BITS, BY_TYPE, CASTS, SCALAR, read
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import COMPOSITIONS, compose
+from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Operand
-from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 TYPES = {FLOAT: "float", INT: "int", UINT: "uint", BOOL: "bool"}
@@ -92,11 +92,11 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     )
 
 
-def print_written(kernel: WrittenKernel, templates: Templates) -> str:
+def print_custom(kernel: CustomKernel, templates: Templates) -> str:
     """One fragment shader around the text of a plugin, an element of the output a fragment."""
     lines = kernel.lines("webgl")
     return templates.render(
-        "written.glsl",
+        "custom.glsl",
         inputs=[(SAMPLERS[operand.type], TYPES[operand.type]) for operand in kernel.inputs],
         output=TYPES[kernel.output.type],
         arguments=kernel.arguments,

@@ -1,6 +1,6 @@
 """Vectors of four lanes in GLSL: what differs from scalars. Operations without a vector form are scalarised."""
 
-from webkiln.codegen.glsl_words import BY_TYPE, LANES, ORDERED, SCALAR, texel
+from webkiln.codegen.glsl_intrinsics import BY_TYPE, LANES, ORDERED, SCALAR, texel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 

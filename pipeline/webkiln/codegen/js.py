@@ -6,7 +6,7 @@ from math import isinf, isnan
 from typing import Any
 
 from webkiln.codegen import procedures
-from webkiln.codegen.braces import Braces
+from webkiln.codegen.c_family import Braces
 from webkiln.codegen.dialect import outside
 from webkiln.codegen.emit import body
 from webkiln.codegen.sources import Sources
@@ -14,10 +14,10 @@ from webkiln.codegen.steps import size
 from webkiln.codegen.templates import Templates
 from webkiln.ir.types import itemsize
 from webkiln.nest.compose import compose
+from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.written import WrittenKernel
 
 HEAPS = {
     "float32": "F32", "float16": "U16", "int32": "I32", "uint32": "U32", "int16": "I16", "uint16": "U16",
@@ -168,7 +168,7 @@ def print_module(sources: Sources, templates: Templates, steps: Sequence[str], *
     """One ES module with all kernels: `function k_...(inputs..., outputs..., arguments...)` over element offsets; `steps` run them."""
     dialect = JavaScript()
     functions = [_function(procedure, dialect) for procedure in sources.procedures.values()]
-    functions += [_written(kernel) for kernel in sources.written.values()]
+    functions += [_written(kernel) for kernel in sources.custom_kernels.values()]
     runs: dict[str, tuple[str, str, int]] = {}
     for kernel in sources.kernels.values():
         composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
@@ -180,7 +180,7 @@ def print_module(sources: Sources, templates: Templates, steps: Sequence[str], *
     return templates.render("program.js", functions=functions, lines=lines, outside=runs, heaps=ARRAYS, **values)
 
 
-def _written(kernel: WrittenKernel) -> dict[str, Any]:
+def _written(kernel: CustomKernel) -> dict[str, Any]:
     """A function over element offsets, as those of nests."""
     places = [f"x{i}_" for i in range(len(kernel.inputs))]
     loads = [f"const x{i} = (n) => {HEAPS[operand.dtype]}[x{i}_ + n];" for i, operand in enumerate(kernel.inputs)]

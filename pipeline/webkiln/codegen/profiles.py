@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen.scripts import DECLARATION, flatten
-from webkiln.codegen.steps import BLOCKS, late, literal, parameters, sites
+from webkiln.codegen.steps import BLOCKS, data_dependent, literal, parameters, sites
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
@@ -22,9 +22,9 @@ def profile_module(programs: Mapping[str, dict[str, Any]], templates: Templates,
 
 def _launches(program: Mapping[str, Any]) -> str:
     """A JavaScript function of sizes that gives a row for each step: layer, kernel, operations, bytes."""
-    known = {*program["placeholders"], *program["late"]}
+    known = {*program["placeholders"], *program["data_dependent"]}
     rows = [[layer, *_cost(step, known)] for layer, step in zip(_layers(program["main"], ""), sites(program["main"]), strict=True)]
-    return f"({', '.join([*parameters(dict(program)), *late(dict(program))])}) => {literal(rows)}"
+    return f"({', '.join([*parameters(dict(program)), *data_dependent(dict(program))])}) => {literal(rows)}"
 
 
 def _layers(items: Iterable[dict[str, Any]], around: str) -> Iterator[str]:

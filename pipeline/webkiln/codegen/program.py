@@ -6,8 +6,8 @@ from typing import Any
 
 from webkiln.codegen.sources import Sources
 from webkiln.codegen.templates import Templates
+from webkiln.nest import custom_kernel
 from webkiln.nest import procedure as procedures
-from webkiln.nest import written
 from webkiln.plan import kernel as kernels
 
 
@@ -20,7 +20,7 @@ def write_code(program: dict[str, Any], templates: Templates, folder: Path, **op
     sources = Sources(
         {name: kernels.from_json(data) for name, data in sorted(program["kernels"].items())},
         {name: procedures.from_json(data) for name, data in sorted(program["procedures"].items())},
-        {name: written.from_json(data) for name, data in sorted(program["written"].items())},
+        {name: custom_kernel.from_json(data) for name, data in sorted(program["custom_kernels"].items())},
     )
     folder.mkdir(parents=True, exist_ok=True)
     import_module(f"webkiln.codegen.write_{program['backend']}").write(program, sources, templates, folder, **options)

@@ -7,22 +7,22 @@ from typing import Any
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
 from webkiln.ir.types import itemsize
+from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the launches of a program name: kernels made of nests, procedures, and kernels written by plugins."""
+    """What the launches of a program name: kernels made of nests, procedures, and kernels that plugins define."""
 
     kernels: dict[str, Kernel]
     procedures: dict[str, Procedure]
-    written: dict[str, WrittenKernel]
+    custom_kernels: dict[str, CustomKernel]
 
-    def find(self, name: str) -> Kernel | Procedure | WrittenKernel:
-        return self.kernels.get(name) or self.procedures.get(name) or self.written[name]
+    def find(self, name: str) -> Kernel | Procedure | CustomKernel:
+        return self.kernels.get(name) or self.procedures.get(name) or self.custom_kernels[name]
 
 
 def elements(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | str]:

@@ -11,7 +11,7 @@ from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
 
 PREFIX = "d_"
-"""Sets placeholders, counters and late sizes apart from all other names of generated code."""
+"""Sets placeholders, counters and data_dependent sizes apart from all other names of generated code."""
 BLOCKS = ("steps", "then", "else")
 """The keys of steps that hold others."""
 FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
@@ -133,8 +133,8 @@ def counters(items: Iterable[dict[str, Any]]) -> list[str]:
     return list(found)
 
 
-def late(program: dict[str, Any]) -> list[str]:
-    return [f"{PREFIX}{name}" for name in program["late"]]
+def data_dependent(program: dict[str, Any]) -> list[str]:
+    return [f"{PREFIX}{name}" for name in program["data_dependent"]]
 
 
 def described(program: dict[str, Any]) -> str:
@@ -162,7 +162,7 @@ def described(program: dict[str, Any]) -> str:
         layout["buffers"] = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
     value = {
         "placeholders": program["placeholders"],
-        **({"residues": program["residues"]} if program["residues"] else {}),
+        **({"divisibility": program["divisibility"]} if program["divisibility"] else {}),
         "loaded": program["loaded"],
         "states": program["states"],
         "staging": program["staging"],
@@ -173,7 +173,7 @@ def described(program: dict[str, Any]) -> str:
             for entry in program["init"]
         ],
     }
-    names = ", ".join([*parameters(program), *late(program)])
+    names = ", ".join([*parameters(program), *data_dependent(program)])
     return f"{literal(value)[:-1]},layout:({names}) => ({literal(layout)})}}"
 
 

@@ -1,4 +1,4 @@
-"""The frames and helper functions in `kernels/`: a printed kernel carries exactly the helpers that it uses."""
+"""Code templates and intrinsics of `kernels/`, and the engines of `runtime/engines/`."""
 
 import re
 from functools import cached_property
@@ -13,21 +13,28 @@ _HELPER = re.compile(r"\bwk_\w+|\bWK_\w+")
 
 
 class Templates:
-    """`folder` holds `<frame>.<language>.jinja` and `vocabulary.<language>`: helpers separated by blank lines, named by the first wk_ word."""
+    """Fills the templates below `root`, a checkout or the shared files of an installed package.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    `kernels/<template>.<language>.jinja` are the templates. `kernels/intrinsics.<language>` has the
+    helper functions of a language, separated by blank lines. The first `wk_` or `WK_` word of a
+    paragraph is the name of its helper. `runtime/engines/` has the modules that run WebGPU and
+    WebGL programs.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.kernels = root / "kernels"
+        self.engines = root / "runtime" / "engines"
 
     @cached_property
     def _environment(self) -> jinja2.Environment:
-        loader = jinja2.FileSystemLoader(self.folder)
+        loader = jinja2.FileSystemLoader(self.kernels)
         return jinja2.Environment(
             loader=loader, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
         )
 
-    def render(self, frame: str, **values: Any) -> str:
-        """Fill `<frame>.jinja`; `vocabulary` in it is the text of the helpers that its `lines` need, in file order."""
-        language = frame.rsplit(".", 1)[1]
+    def render(self, template: str, **values: Any) -> str:
+        """Fill `<template>.jinja`. Its variable `intrinsics` is the text of the helpers that `lines` need, in file order."""
+        language = template.rsplit(".", 1)[1]
         helpers = self._helpers(language)
         needed: set[str] = set()
         queue = _HELPER.findall("\n".join(values["lines"]))
@@ -36,16 +43,16 @@ class Templates:
             if name not in needed and name in helpers:
                 needed.add(name)
                 queue += _HELPER.findall(helpers[name])
-        vocabulary = "\n\n".join(text for name, text in helpers.items() if name in needed)
-        return self._environment.get_template(f"{frame}.jinja").render(vocabulary=vocabulary, **values)
+        intrinsics = "\n\n".join(text for name, text in helpers.items() if name in needed)
+        return self._environment.get_template(f"{template}.jinja").render(intrinsics=intrinsics, **values)
 
-    def script(self, name: str) -> str:
-        """A module of the folder, joined with those that it imports, to stand inside another."""
-        return DECLARATION.sub("", flatten(self.folder, [name], {}))
+    def engine(self, backend: str) -> str:
+        """The engine of a backend, joined with the modules that it imports, without exports."""
+        return DECLARATION.sub("", flatten(self.engines, [backend], {}))
 
     def _helpers(self, language: str) -> dict[str, str]:
         result = {}
-        for paragraph in (self.folder / f"vocabulary.{language}").read_text().strip().split("\n\n"):
+        for paragraph in (self.kernels / f"intrinsics.{language}").read_text().strip().split("\n\n"):
             found = _HELPER.search(paragraph)
             if found:
                 result[found.group()] = paragraph.strip("\n")

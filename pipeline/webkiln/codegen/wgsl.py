@@ -10,17 +10,17 @@ from itertools import product
 from math import isinf, isnan
 
 from webkiln.codegen.blocked import COLUMNS, ROWS
-from webkiln.codegen.braces import Braces
+from webkiln.codegen.c_family import Braces
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.values import accumulator
 from webkiln.codegen.wgsl_memory import Memory, memory_of
 from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
+from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.nest.schedule import SIDE
-from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 WORKGROUP = 64
@@ -113,7 +113,7 @@ class Subgroups(Workgroup):
         ]
 
 
-class Halves(Workgroup):
+class Float16Workgroup(Workgroup):
     """Blocks of contractions are multiplied in float16."""
 
     feature = "shader-f16"
@@ -208,8 +208,8 @@ def variants(kernel: Kernel) -> Iterator[Workgroup]:
     schedule = kernel.schedule
     if schedule.group > 1 and kernel.by_rows and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators):
         yield Subgroups()
-    if schedule.halves:
-        yield Halves()
+    if schedule.float16:
+        yield Float16Workgroup()
 
 
 def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE) -> str:
@@ -230,11 +230,11 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
     )
 
 
-def print_written(kernel: WrittenKernel, templates: Templates) -> str:
+def print_custom(kernel: CustomKernel, templates: Templates) -> str:
     """One compute shader around the text of a plugin, an element of the output an invocation."""
     places = [f"x{i}_" for i in range(len(kernel.inputs))]
     return templates.render(
-        "written.wgsl",
+        "custom.wgsl",
         arguments=[*places, "y_", *kernel.arguments],
         own=kernel.arguments,
         inputs=[operand.type for operand in kernel.inputs],

@@ -11,15 +11,15 @@ from webkiln.plan.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`element`: of the arena. `word`, `four`, `halves`: how a word, a vector of words, and one of four float16 is read; the others write them."""
+    """`element`: of the arena. `word`, `four`, `float16`: how a word, a vector of words, and one of four float16 is read; the others write them."""
 
     element: str
     word: str
     store: str = ""
     four: str = ""
     store_four: str = ""
-    halves: str = ""
-    store_halves: str = ""
+    float16: str = ""
+    store_float16: str = ""
     store_half: str = ""
 
 
@@ -29,7 +29,7 @@ WORDS = Memory(
     "arena[{0}] = {1};",
     four="wk_four({0})",
     store_four="wk_store_four({0}, {1});",
-    halves="wk_halves_apart({0})",
+    float16="wk_load_float16({0})",
 )
 FOURS = Memory("vec4u", "wk_lane({0})", four="arena[({0}) >> 2u]", store_four="arena[({0}) >> 2u] = {1};")
 PAIRS = Memory(
@@ -37,8 +37,8 @@ PAIRS = Memory(
     "arena[({0}) >> 1u][({0}) & 1]",
     four="wk_two_pairs({0})",
     store_four="wk_store_two_pairs({0}, {1});",
-    halves="wk_halves(arena[({0}) >> 2u])",
-    store_halves="arena[({0}) >> 2u] = wk_to_halves({1});",
+    float16="wk_unpack_float16(arena[({0}) >> 2u])",
+    store_float16="arena[({0}) >> 2u] = wk_pack_float16({1});",
 )
 SHARED = Memory("atomic<u32>", "atomicLoad(&arena[{0}])", "atomicStore(&arena[{0}], {1});", store_half="wk_store_half({0}, {1});")
 """Words of which several invocations write parts."""
@@ -46,7 +46,7 @@ SHARED = Memory("atomic<u32>", "atomicLoad(&arena[{0}])", "atomicStore(&arena[{0
 
 def memory_of(kernel: Kernel) -> Memory:
     """Whole vectors of a kernel all lie at elements of the form."""
-    halves = any(operand.dtype == "float16" for operand in kernel.operands)
+    float16 = any(operand.dtype == "float16" for operand in kernel.operands)
     if kernel.schedule.aligned:
-        return PAIRS if halves else FOURS
+        return PAIRS if float16 else FOURS
     return SHARED if any(out.operand.dtype == "float16" for out in kernel.nest.outputs) else WORDS

@@ -47,13 +47,13 @@ class WgslVectors:
     def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
         place = f"{pointer} + {at}"
         if operand.dtype == "float16":
-            return self.memory.halves.format(place)
+            return self.memory.float16.format(place)
         return f"bitcast<vec4<f32>>({self.memory.four.format(place)})"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
         place = f"{pointer} + {at}"
         if operand.dtype == "float16":
-            return self.memory.store_halves.format(place, value)
+            return self.memory.store_float16.format(place, value)
         return self.memory.store_four.format(place, f"bitcast<vec4<u32>>({value})")
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:

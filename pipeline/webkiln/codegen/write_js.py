@@ -5,10 +5,10 @@ from typing import Any
 
 from webkiln.codegen import js
 from webkiln.codegen.sources import Sources, elements
-from webkiln.codegen.steps import Language, described, late, parameters, size, steps
+from webkiln.codegen.steps import Language, data_dependent, described, parameters, size, steps
 from webkiln.codegen.templates import Templates
 
-DATA = ("kernels/program.js.jinja", "kernels/vocabulary.js")
+DATA = ("kernels/program.js.jinja", "kernels/intrinsics.js")
 
 
 def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
@@ -33,6 +33,6 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         init=[call(entry["kernel"], entry) for entry in program["init"]],
         main=main,
         parameters=parameters(program),
-        late=late(program),
+        data_dependent=data_dependent(program),
     )
     (folder / "js.js").write_text(text)

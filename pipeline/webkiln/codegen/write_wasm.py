@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from webkiln.codegen import c, room
+from webkiln.codegen import c, wasm_memory
 from webkiln.codegen.sources import Sources
-from webkiln.codegen.steps import Language, counters, described, flops, late, parameters, size, steps, work
+from webkiln.codegen.steps import Language, counters, data_dependent, described, flops, parameters, size, steps, work
 from webkiln.codegen.templates import Templates
 from webkiln.errors import ToolError
 from webkiln.ir.dim import is_symbolic
+from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
-DATA = ("kernels/*.c", "kernels/*.c.jinja", "kernels/program.wasm.js.jinja", "kernels/vocabulary.js")
+DATA = ("kernels/*.c", "kernels/*.c.jinja", "kernels/program.wasm.js.jinja", "kernels/intrinsics.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     texts = {
         **{name: c.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
         **{name: c.print_procedure(procedure, templates) for name, procedure in sources.procedures.items()},
-        **{name: c.print_written(kernel, templates) for name, kernel in sources.written.items()},
+        **{name: c.print_custom(kernel, templates) for name, kernel in sources.custom_kernels.items()},
     }
     for name, text in texts.items():
         (folder / "kernels" / f"{name}.c").write_text(text)
@@ -89,22 +89,22 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         warmed=warmed,
         turns=thresholds.turns,
         parameters=parameters(program),
-        late=late(program),
+        data_dependent=data_dependent(program),
         shared=shared,
-        seen=[*parameters(program), *counters(program["main"]), *late(program)],
+        seen=[*parameters(program), *counters(program["main"]), *data_dependent(program)],
         lines=[*main, *shared],
     )
     (folder / "main.c").write_text(main_text)
     about = described(program)
-    pages = room.pages(program["loaded"])
-    if pages > room.MOST:
+    pages = wasm_memory.pages(program["loaded"])
+    if pages > wasm_memory.MOST:
         raise ToolError(f"the program needs {program['loaded']} bytes, WebAssembly has at most 4 GiB")
     text = templates.render(
         "program.wasm.js",
         program=about,
-        late=len(program["late"]),
+        data_dependent=len(program["data_dependent"]),
         pages=pages,
-        most=room.MOST if program["placeholders"] else pages,
+        most=wasm_memory.MOST if program["placeholders"] else pages,
         shared=bool(shared),
         warmed=len(warmed),
         short=thresholds.short,
@@ -131,5 +131,5 @@ def _is_shared(entry: dict[str, Any], least: int) -> bool:
     return "split" in entry and any(isinstance(cost, str) or cost >= least for cost in costs)
 
 
-def _numbers(source: Kernel | Procedure | WrittenKernel) -> tuple[str, ...]:
+def _numbers(source: Kernel | Procedure | CustomKernel) -> tuple[str, ...]:
     return (*source.arguments, *source.part) if isinstance(source, Kernel) else source.arguments

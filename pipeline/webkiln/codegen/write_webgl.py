@@ -7,7 +7,7 @@ from typing import Any
 
 from webkiln.codegen import glsl, js
 from webkiln.codegen.sources import Sources
-from webkiln.codegen.steps import Language, described, is_dynamic, late, literal, parameters, size, steps
+from webkiln.codegen.steps import Language, data_dependent, described, is_dynamic, literal, parameters, size, steps
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
@@ -17,9 +17,9 @@ DATA = (
     "kernels/*.glsl",
     "kernels/*.glsl.jinja",
     "kernels/program.webgl.js.jinja",
-    "kernels/vocabulary.js",
-    "kernels/engine.webgl.js",
-    "kernels/narrowing.js",
+    "kernels/intrinsics.js",
+    "runtime/engines/webgl.js",
+    "runtime/engines/narrowing.js",
 )
 
 
@@ -37,7 +37,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         mark="engine.mark({site});",
     )
     main = steps(program["main"], language)
-    engine, about = templates.script("engine.webgl"), described(program)
+    engine, about = templates.engine("webgl"), described(program)
     formats = [b["storage"] + ("x4" if b["lanes"] == VECTOR else "") + ("q" if b["quarters"] else "") for b in program["buffers"]]
     sizes = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
     functions = js.print_procedures(list(sources.procedures.values()))
@@ -53,15 +53,15 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
             for name, kernel in sources.kernels.items()
         ]
         + [
-            {"name": name, "inputs": len(kernel.inputs), "text": glsl.print_written(kernel, templates)}
-            for name, kernel in sources.written.items()
+            {"name": name, "inputs": len(kernel.inputs), "text": glsl.print_custom(kernel, templates)}
+            for name, kernel in sources.custom_kernels.items()
         ],
         functions=functions,
         entries=json.dumps(
             [[entry["kernel"], [*map(partial(_staged, entry), entry["operands"])], entry["args"]] for entry in program["init"]]
         ),
         parameters=parameters(program),
-        late=late(program),
+        data_dependent=data_dependent(program),
         dynamic=is_dynamic(program["main"]),
         main=main,
         lines=[about, *main, engine, *(line for function in functions for line in function["lines"])],

@@ -6,7 +6,7 @@ from typing import Any
 
 from webkiln.codegen import js, wgsl
 from webkiln.codegen.sources import Sources, elements
-from webkiln.codegen.steps import Language, described, is_dynamic, late, parameters, size, steps
+from webkiln.codegen.steps import Language, data_dependent, described, is_dynamic, parameters, size, steps
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
@@ -16,10 +16,10 @@ DATA = (
     "kernels/*.wgsl",
     "kernels/*.wgsl.jinja",
     "kernels/program.webgpu.js.jinja",
-    "kernels/vocabulary.js",
-    "kernels/engine.webgpu.js",
-    "kernels/gpu_*.js",
-    "kernels/narrowing.js",
+    "kernels/intrinsics.js",
+    "runtime/engines/webgpu.js",
+    "runtime/engines/webgpu_*.js",
+    "runtime/engines/narrowing.js",
 )
 
 ARGUMENT_BLOCK = 256
@@ -30,7 +30,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     def launch(entry: dict[str, Any]) -> str:
         name = entry["kernel"]
         words = map(size, [*elements(sources.find(name).operands, entry), *entry["args"]])
-        count = entry["args"][0] if name in sources.written else _invocations(sources.kernels[name], entry)
+        count = entry["args"][0] if name in sources.custom_kernels else _invocations(sources.kernels[name], entry)
         return f"step.launch('{name}', {size(count)}, [{', '.join(words)}])"
 
     language = Language(
@@ -42,9 +42,9 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         mark="step.mark({site});",
     )
     main = steps(program["main"], language)
-    launched = map(sources.find, (*sources.kernels, *sources.written))
+    launched = map(sources.find, (*sources.kernels, *sources.custom_kernels))
     words = max((2 + len(kernel.operands) + len(kernel.arguments) for kernel in launched), default=2)
-    engine, about = templates.script("engine.webgpu"), described(program)
+    engine, about = templates.engine("webgpu"), described(program)
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgpu.js",
@@ -52,7 +52,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         engine=engine,
         shaders={
             **{name: f"`{wgsl.print_kernel(kernel, templates)}`" for name, kernel in sources.kernels.items()},
-            **{name: f"`{wgsl.print_written(kernel, templates)}`" for name, kernel in sources.written.items()},
+            **{name: f"`{wgsl.print_custom(kernel, templates)}`" for name, kernel in sources.custom_kernels.items()},
         },
         variants=_variants(sources.kernels, templates),
         functions=functions,
@@ -61,7 +61,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         main=main,
         dynamic=is_dynamic(program["main"]),
         parameters=parameters(program),
-        late=late(program),
+        data_dependent=data_dependent(program),
         lines=[about, *main, engine, *(line for function in functions for line in function["lines"])],
     )
     (folder / "webgpu.js").write_text(text)

@@ -17,20 +17,20 @@ from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.build.loaded import loaded_files
 from webkiln.build.names import bundle_files
+from webkiln.build.page_files import loaded_files
 from webkiln.build.share import shared_root
 from webkiln.build.source_format import format_of
 from webkiln.errors import RecipeError, SourceError, similar
-from webkiln.frontends.formats import BY_NAME
+from webkiln.frontends.core.formats import BY_NAME
 from webkiln.recipe import (
     BACKENDS,
     ENCODINGS,
+    FLOAT16_ARITHMETIC_BACKENDS,
+    FLOAT16_BACKENDS,
     FORMS,
-    HALVED,
     KEYS,
     MODULE,
-    MULTIPLIED,
     PRECISIONS,
     SIZE_NAME,
     USUAL_BACKENDS,
@@ -87,7 +87,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
-        help=f"of numbers between layers in the memory of {' and '.join(HALVED)}, and of products on {' and '.join(MULTIPLIED)}; default: float32",
+        help=f"of numbers between layers in the memory of {' and '.join(FLOAT16_BACKENDS)}, and of products on {' and '.join(FLOAT16_ARITHMETIC_BACKENDS)}; default: float32",
     )
     parser.add_argument("--batch-size", type=int, help="default: 1")
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")

@@ -84,7 +84,7 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
             count += 1
         else:
             left[result.provenance] += 1
-    shared.settle(_told)
+    shared.wait(_told)
     if shared.unstored:
         raise ToolError(f"{shared.place}: {shared.unstored} of {count} results are not stored there")
     print(f"{shared.place}: {count} results are there")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from webkiln.backends.sheet import bar, colour, document, escape, section, size_text, svg, table, tile
+from webkiln.backends.html_pages import bar, colour, document, escape, section, size_text, svg, table, tile
 from webkiln.commands.figures import NO_LAYER, Figures, largest_first, launches_of, layers_of, milliseconds, remarks, summed, where
 
 WIDTH, MOST_WIDTH = 990, 12000

@@ -27,7 +27,7 @@ from webkiln.commands import build
 from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script
 from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, with_types
 from webkiln.errors import SourceError, similar
-from webkiln.frontends.formats import BY_NAME, format_of_file
+from webkiln.frontends.core.formats import BY_NAME, format_of_file
 from webkiln.recipe import MODULE, PathSource, Recipe, parse_recipe, read_recipe
 
 FIRST = "digits"

@@ -23,12 +23,12 @@ from webkiln.build.table import table
 from webkiln.commands import explain
 from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
-from webkiln.frontends.facts import FileFacts, SignatureFacts, TensorFacts, clean
-from webkiln.frontends.foreign import ForeignFormat
-from webkiln.frontends.formats import recognise
-from webkiln.frontends.holdings import Holding, holdings, is_archive, unpack_apart
-from webkiln.frontends.inspection import Inspection, inspect_apart, inspect_graph, inspector, to_json
-from webkiln.frontends.model_format import ModelFormat
+from webkiln.frontends.core.formats import recognise
+from webkiln.frontends.core.model_format import ModelFormat
+from webkiln.frontends.core.unsupported_formats import ForeignFormat
+from webkiln.frontends.inspect.archive_listing import Holding, holdings, is_archive, unpack_apart
+from webkiln.frontends.inspect.facts import FileFacts, SignatureFacts, TensorFacts, clean
+from webkiln.frontends.inspect.inspection import Inspection, inspect_apart, inspect_graph, inspector, to_json
 from webkiln.ir.graph import Graph
 from webkiln.ir.guards import said
 from webkiln.ir.serial import from_json
@@ -242,7 +242,7 @@ def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
     layers: dict[str, dict[str, Any]] = {}
 
     def told(type_: Type) -> Type:
-        return Type(type_.dtype, tuple(said(size, graph.residues) for size in type_.shape))
+        return Type(type_.dtype, tuple(said(size, graph.divisibility) for size in type_.shape))
 
     for node in graph.nodes:
         row = layers.setdefault(node.layer or node.name, {"operators": [], "output": "", "parameters": 0})

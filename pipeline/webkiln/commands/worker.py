@@ -11,8 +11,8 @@ from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.remote import remote_url
 from webkiln.build.backends import missing_compilers
 from webkiln.build.fleet.address import SCHEMES
-from webkiln.build.fleet.errand import GIGABYTE
-from webkiln.build.fleet.labour import own_cache
+from webkiln.build.fleet.remote_action import GIGABYTE
+from webkiln.build.fleet.worker import own_cache
 from webkiln.build.tools import find, tool_of
 from webkiln.errors import RecipeError, ToolError, missing_package
 

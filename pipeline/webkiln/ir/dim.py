@@ -165,7 +165,7 @@ def counter(name: str) -> int:
     return _named(name, 0)
 
 
-def late(name: str) -> int:
+def data_dependent(name: str) -> int:
     """The size called `name`, which is known only after a launch, at least 0."""
     return _named(name, 0)
 

@@ -81,23 +81,23 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Residues:
-    """The residues modulo `period` that a placeholder of the user may have, because of guards of `layers`. Where there is one, the graph is
-    rewritten over a new placeholder, `unit`: the user's is `period * unit + offset`."""
+class Divisibility:
+    """The remainders modulo `modulus` that guards of `layers` allow a placeholder of the user. Where there is one, the graph is
+    rewritten over a new placeholder, `quotient`: the user's is `modulus * quotient + offset`."""
 
     name: str
-    period: int
-    rests: tuple[int, ...]
-    unit: str
+    modulus: int
+    remainders: tuple[int, ...]
+    quotient: str
     layers: tuple[str, ...]
 
     @property
     def offset(self) -> int:
-        return self.rests[0] - self.period if self.rests[0] else 0
+        return self.remainders[0] - self.modulus if self.remainders[0] else 0
 
     def __str__(self) -> str:
-        first, *others = self.rests
-        text = f"{first} more than a multiple of {self.period}" if first else f"a multiple of {self.period}"
+        first, *others = self.remainders
+        text = f"{first} more than a multiple of {self.modulus}" if first else f"a multiple of {self.modulus}"
         return "".join([text, *(f", or {rest} more" for rest in others)])
 
 
@@ -146,7 +146,7 @@ class Graph:
     constants: Mapping[str, Constant] = field(default_factory=dict)
     states: tuple[State, ...] = ()
     guards: tuple[Guard, ...] = ()
-    residues: tuple[Residues, ...] = ()
+    divisibility: tuple[Divisibility, ...] = ()
     weights: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     def type(self, name: str) -> Type:

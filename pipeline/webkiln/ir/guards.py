@@ -8,33 +8,33 @@ from math import lcm, prod
 from webkiln.errors import SizeError
 from webkiln.ir import dim
 from webkiln.ir.bind import bind
-from webkiln.ir.graph import Graph, Guard, Residues
+from webkiln.ir.graph import Divisibility, Graph, Guard
 
 MOST = 1024
-"""The largest period that is searched for."""
+"""The largest modulus that is searched for."""
 SAMPLES = range(4)
 """How many of each residue are tried."""
 SHOWN = 2
-"""The most residues that are worth to be told."""
+"""The most remainders that an error lists."""
 
 
-def settled(graph: Graph, guards: Iterable[Guard]) -> Graph:
+def solved(graph: Graph, guards: Iterable[Guard]) -> Graph:
     """The graph with guards: its sizes are multiples where all guards of one placeholder say so. SizeError where a guard can never hold."""
     left = list(dict.fromkeys(guards))
-    found: list[Residues] = []
+    found: list[Divisibility] = []
     for name in sorted(dim.names(size for guard in left for size in (guard.a, guard.b))):
         about = [guard for guard in left if dim.names([guard.a, guard.b]) == {name}]
-        period, rests = _residues(about, name)
-        if not 0 < len(rests) <= SHOWN:
+        modulus, remainders = _remainders(about, name)
+        if not 0 < len(remainders) <= SHOWN:
             continue
         layers = tuple(dict.fromkeys(guard.layer for guard in about))
-        if len(rests) > 1:
-            found.append(Residues(name, period, rests, "", layers))
+        if len(remainders) > 1:
+            found.append(Divisibility(name, modulus, remainders, "", layers))
             continue
         taken = dim.names(size for variable in graph.variables.values() for size in variable.shape)
-        unit = dim.unit(name, period, taken)
-        found.append(Residues(name, period, rests, str(unit), layers))
-        size = {name: unit * period + found[-1].offset}
+        quotient = dim.unit(name, modulus, taken)
+        found.append(Divisibility(name, modulus, remainders, str(quotient), layers))
+        size = {name: quotient * modulus + found[-1].offset}
         graph = bind(graph, size)
         left = [replace(guard, a=dim.at(guard.a, size), b=dim.at(guard.b, size)) for guard in left]
     kept = [guard for guard in left if guard.a != guard.b]
@@ -42,19 +42,19 @@ def settled(graph: Graph, guards: Iterable[Guard]) -> Graph:
         if dim.never_zero(guard.a - guard.b):
             a, b = (dim.shown(said(size, found)) for size in (guard.a, guard.b))
             raise SizeError(f"{guard.layer}: two sizes that must be equal never are: {a} and {b}", (guard.a, guard.b))
-    return graph.edit(guards=tuple(kept), residues=tuple(found))
+    return graph.edit(guards=tuple(kept), divisibility=tuple(found))
 
 
-def _residues(guards: Sequence[Guard], name: str) -> tuple[int, tuple[int, ...]]:
-    """A period, and what is left of the only values of a size for which all guards hold; nothing where they do not follow a period."""
-    period = lcm(*(_period(size) for guard in guards for size in (guard.a, guard.b)))
-    if not 1 < period <= MOST:
-        return period, ()
-    holds = {rest: [_hold(guards, {name: period * turn + rest}) for turn in SAMPLES if turn or rest] for rest in range(period)}
+def _remainders(guards: Sequence[Guard], name: str) -> tuple[int, tuple[int, ...]]:
+    """A modulus, and what is left of the only values of a size for which all guards hold; nothing where they do not follow a modulus."""
+    modulus = lcm(*(_modulus(size) for guard in guards for size in (guard.a, guard.b)))
+    if not 1 < modulus <= MOST:
+        return modulus, ()
+    holds = {rest: [_hold(guards, {name: modulus * turn + rest}) for turn in SAMPLES if turn or rest] for rest in range(modulus)}
     good = [rest for rest, tries in holds.items() if all(tries)]
     if any(any(tries) for rest, tries in holds.items() if rest not in good):
-        return period, ()
-    shorter = (step for step in range(1, period + 1) if period % step == 0 and all((rest + step) % period in good for rest in good))
+        return modulus, ()
+    shorter = (step for step in range(1, modulus + 1) if modulus % step == 0 and all((rest + step) % modulus in good for rest in good))
     step = next(shorter)
     return step, tuple(rest for rest in good if rest < step) if step > 1 else ()
 
@@ -63,7 +63,7 @@ def _hold(guards: Sequence[Guard], values: Mapping[str, int]) -> bool:
     return all(dim.at(guard.a, values) == dim.at(guard.b, values) for guard in guards)
 
 
-def _period(size: int) -> int:
+def _modulus(size: int) -> int:
     """After how much of its placeholders the quotients in a size repeat."""
     return lcm(*(_atom_period(atom) for monomial, _ in size.terms for atom in monomial)) if isinstance(size, dim.Dim) else 1
 
@@ -71,22 +71,22 @@ def _period(size: int) -> int:
 def _atom_period(atom: dim.Atom) -> int:
     if atom.op == "name":
         return 1
-    inner = lcm(*map(_period, atom.args))
+    inner = lcm(*map(_modulus, atom.args))
     return inner * atom.args[1] if atom.op == "floordiv" and isinstance(atom.args[1], int) else inner
 
 
-def said(size: int, residues: Sequence[Residues]) -> int:
+def said(size: int, divisibility: Sequence[Divisibility]) -> int:
     """A size of the graph in terms of those that the user named."""
-    return _said(size, {item.unit: item for item in residues if item.unit})
+    return _said(size, {item.quotient: item for item in divisibility if item.quotient})
 
 
-def _said(size: int, units: Mapping[str, Residues]) -> int:
+def _said(size: int, units: Mapping[str, Divisibility]) -> int:
     if not isinstance(size, dim.Dim):
         return size
     return sum(_said_term(monomial, factor, units) for monomial, factor in size.terms)
 
 
-def _said_term(monomial: dim.Monomial, factor: int, units: Mapping[str, Residues]) -> int:
+def _said_term(monomial: dim.Monomial, factor: int, units: Mapping[str, Divisibility]) -> int:
     parts: list[int] = []
     for atom in monomial:
         if atom.op != "name":
@@ -94,8 +94,8 @@ def _said_term(monomial: dim.Monomial, factor: int, units: Mapping[str, Residues
         elif (item := units.get(atom.args[0])) is None:
             parts.append(dim.named(atom.args[0]))
         else:
-            whole, odd = divmod(factor, item.period)
+            whole, odd = divmod(factor, item.modulus)
             factor = factor if odd else whole
             size = dim.placeholder(item.name) - item.offset
-            parts.append(dim.floordiv(size, item.period) if odd else size)
+            parts.append(dim.floordiv(size, item.modulus) if odd else size)
     return factor * prod(parts)

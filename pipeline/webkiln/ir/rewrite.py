@@ -129,7 +129,7 @@ def redirect(graph: Graph, renames: Mapping[str, str]) -> Graph:
 
 
 def remove_unused(graph: Graph) -> Graph:
-    """Drop nodes, slots, constants and Variables that no output and no state needs, nor a late size in what they need; inputs stay."""
+    """Drop nodes, slots, constants and Variables that no output and no state needs, nor a data_dependent size in what they need; inputs stay."""
     needed = set(graph.outputs.values()) | {state.output for state in graph.states} | {state.initial for state in graph.states}
     finders = {
         value: node.name for node in graph.nodes for value in node.attrs.values() if isinstance(value, str) and dim.LATE.match(value)

@@ -8,7 +8,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Distribution, Graph, Guard, Node, Residues, State, Variable
+from webkiln.ir.graph import Constant, Distribution, Divisibility, Graph, Guard, Node, State, Variable
 from webkiln.ir.notation import parse_size, size_from_json, size_to_json
 from webkiln.ir.types import Type
 
@@ -33,7 +33,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
             for n in graph.nodes
         ],
         "guards": [[guard.layer, size_to_json(guard.a), size_to_json(guard.b)] for guard in graph.guards],
-        "residues": [[item.name, item.period, list(item.rests), item.unit, list(item.layers)] for item in graph.residues],
+        "divisibility": [[item.name, item.modulus, list(item.remainders), item.quotient, list(item.layers)] for item in graph.divisibility],
     }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def from_json(data: dict[str, Any]) -> Graph:
             Node(n["op"], tuple(n["inputs"]), tuple(n["outputs"]), decode(n["attrs"]), n["layer"]) for n in data["nodes"]
         ),
         guards=tuple(Guard(layer, size_from_json(a), size_from_json(b)) for layer, a, b in data["guards"]),
-        residues=tuple(Residues(name, period, tuple(rests), unit, tuple(layers)) for name, period, rests, unit, layers in data["residues"]),
+        divisibility=tuple(Divisibility(name, modulus, tuple(remainders), quotient, tuple(layers)) for name, modulus, remainders, quotient, layers in data["divisibility"]),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote
 
 from webkiln.errors import InternalError
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Distribution, Graph, Guard, Node, Residues, State, Variable
+from webkiln.ir.graph import Constant, Distribution, Divisibility, Graph, Guard, Node, State, Variable
 from webkiln.ir.notation import parse_size, parse_sizes
 from webkiln.ir.serial import constant_json, decode, encode, read_constant
 from webkiln.ir.types import Type
@@ -55,9 +55,9 @@ def print_graph(graph: Graph) -> str:
     for state in graph.states:
         names = " ".join(map(spelled, (state.name, state.initial, state.output)))
         lines.append(f"state {names} -> {_typed(graph.variables[state.input])}")
-    for item in graph.residues:
+    for item in graph.divisibility:
         lines.append(
-            f"size {spelled(item.name)}: {', '.join(map(str, item.rests))} of {item.period} {item.unit}@{', '.join(map(spelled, item.layers))}"
+            f"size {spelled(item.name)}: {', '.join(map(str, item.remainders))} of {item.modulus} {item.quotient}@{', '.join(map(spelled, item.layers))}"
         )
     for guard in graph.guards:
         lines.append(f"equal {guard.a} == {guard.b} @{spelled(guard.layer)}")
@@ -85,7 +85,7 @@ def parse(text: str) -> Graph:
     variables: dict[str, Variable] = {}
     nodes: list[Node] = []
     guards: list[Guard] = []
-    residues: list[Residues] = []
+    divisibility: list[Divisibility] = []
 
     def declare(typed: str) -> str:
         variable = _read_variable(typed.strip())
@@ -108,7 +108,7 @@ def parse(text: str) -> Graph:
             state, initial, output = map(_read, head.split())
             states.append(State(state, initial, declare(typed), output))
         elif keyword == "size":
-            residues.append(_read_residues(rest))
+            divisibility.append(_read_divisibility(rest))
         elif keyword == "equal":
             guards.append(_read_guard(rest))
         elif keyword == "output":
@@ -124,7 +124,16 @@ def parse(text: str) -> Graph:
             inside = {key.removesuffix(":"): parse("\n".join(body)) for key, body in _blocks("\n".join(block))}
             nodes.append(Node(op, read, made, (decode(json.loads(attrs)) if attrs else {}) | inside, _read(layer or "")))
     return Graph(
-        name, tuple(nodes), variables, tuple(inputs), outputs, frozenset(slots), constants, tuple(states), tuple(guards), tuple(residues)
+        name,
+        tuple(nodes),
+        variables,
+        tuple(inputs),
+        outputs,
+        frozenset(slots),
+        constants,
+        tuple(states),
+        tuple(guards),
+        tuple(divisibility),
     )
 
 
@@ -138,12 +147,12 @@ def _read_variable(typed: str) -> Variable:
     return Variable(_read(called), Type(dtype, parse_sizes(shape)), parse_order(order) if order else None, drawn)
 
 
-def _read_residues(text: str) -> Residues:
+def _read_divisibility(text: str) -> Divisibility:
     match = _SIZE.fullmatch(text)
     if not match:
-        raise InternalError(f"text form: cannot read {text!r} as `name: rests of period unit@layers`")
-    name, rests, period, unit, layers = match.groups()
-    return Residues(_read(name), int(period), tuple(map(int, rests.split(", "))), unit, tuple(map(_read, layers.split(", "))))
+        raise InternalError(f"text form: cannot read {text!r} as `name: remainders of modulus quotient@layers`")
+    name, remainders, modulus, quotient, layers = match.groups()
+    return Divisibility(_read(name), int(modulus), tuple(map(int, remainders.split(", "))), quotient, tuple(map(_read, layers.split(", "))))
 
 
 def _read_guard(text: str) -> Guard:

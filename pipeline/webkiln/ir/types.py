@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError
-from webkiln.ir.demands import all_same
 from webkiln.ir.dim import is_symbolic
+from webkiln.ir.size_checks import all_same
 
 Array = NDArray[Any]
 DTYPES = (

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
-from webkiln.lower.chains import is_plain, unique
+from webkiln.lower.tiled_products import is_plain, unique
 from webkiln.nest.affine import depends
 from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, axis, make

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from webkiln.lower.tidy import tidy
+from webkiln.lower.canonicalize import tidy
 from webkiln.nest.build import NestCall
 from webkiln.nest.expr import Expr, make, walk
 

@@ -6,14 +6,14 @@ from itertools import count, groupby
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
-from webkiln.lower.chains import chained
+from webkiln.lower.canonicalize import tidy
 from webkiln.lower.columns import columned
-from webkiln.lower.defer import deferred
+from webkiln.lower.concat_in_place import join
+from webkiln.lower.defer_softmax import deferred
 from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
-from webkiln.lower.join import join
-from webkiln.lower.strips import stripped
-from webkiln.lower.tidy import tidy
+from webkiln.lower.row_tiles import stripped
+from webkiln.lower.tiled_products import chained
 from webkiln.nest.build import Lowering, NestCall, Step, View, calls, inside, map_inside, reads, writes
 from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find

@@ -9,11 +9,11 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
+from webkiln.nest.custom_kernel import CustomKernel, written
 from webkiln.nest.expr import INT, UINT, Expr, acc, accindex, apply, arg, axis, bitcast, const, load, select
 from webkiln.nest.nest import COMPUTE, Accumulator, Nest, Operand, Output, check
 from webkiln.nest.nest import Loop as Axis
 from webkiln.nest.procedure import Procedure, ProcedureWriter
-from webkiln.nest.written import WrittenKernel, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """A procedure applied to Variables. `result`: the late size that its return value defines, and an upper bound of it."""
+    """A procedure applied to Variables. `result`: the data_dependent size that its return value defines, and an upper bound of it."""
 
     procedure: Procedure
     inputs: tuple[View, ...]
@@ -92,7 +92,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
-    """A while loop over steps, at most `bound` iterations if there is one; `counter` starts at 0. `result`: the late size that the number of
+    """A while loop over steps, at most `bound` iterations if there is one; `counter` starts at 0. `result`: the data_dependent size that the number of
     iterations defines, and an upper bound of it."""
 
     counter: str
@@ -104,17 +104,17 @@ class WhileLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenCall:
+class CustomCall:
     """A kernel that a plugin wrote, applied to Variables; one output."""
 
-    kernel: WrittenKernel
+    kernel: CustomKernel
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
     args: Mapping[str, int]
     layer: str = ""
 
 
-Step = NestCall | WrittenCall | Copy | Repeat | HostCall | Branch | WhileLoop
+Step = NestCall | CustomCall | Copy | Repeat | HostCall | Branch | WhileLoop
 Inline = Callable[[Graph, Sequence[View], int], tuple[list[Step], list[View]]]
 """Lowers a graph whose inputs are seen as the given views, that many repeats deep, to steps and the views of its outputs."""
 
@@ -139,11 +139,11 @@ def reads(step: Step) -> tuple[View, ...]:
     """What a step itself reads, without the steps within it."""
     if isinstance(step, Branch | WhileLoop):
         return (step.condition,)
-    return step.inputs if isinstance(step, NestCall | WrittenCall | HostCall) else (step.source,) if isinstance(step, Copy) else ()
+    return step.inputs if isinstance(step, NestCall | CustomCall | HostCall) else (step.source,) if isinstance(step, Copy) else ()
 
 
 def writes(step: Step) -> tuple[View, ...]:
-    return step.outputs if isinstance(step, NestCall | WrittenCall | HostCall) else (step.target,) if isinstance(step, Copy) else ()
+    return step.outputs if isinstance(step, NestCall | CustomCall | HostCall) else (step.target,) if isinstance(step, Copy) else ()
 
 
 def calls(steps: Iterable[Step]) -> Iterator[NestCall]:
@@ -214,15 +214,15 @@ class Lowering:
         """Append a kernel that is given as text for each backend; it computes the operator's only output."""
         inputs, (out,) = [self.materialized(view) for view in self.inputs], self.outputs
         kernel = written(tuple(view.type.dtype for view in inputs), out.type.dtype, tuple(args or ()), texts)
-        self.steps.append(WrittenCall(kernel, tuple(inputs), (out,), {"count": out.type.size, **(args or {})}, self.layer))
+        self.steps.append(CustomCall(kernel, tuple(inputs), (out,), {"count": out.type.size, **(args or {})}, self.layer))
 
     def host(
         self, writer: ProcedureWriter, inputs: Sequence[View], outputs: Sequence[View], result: tuple[Expr, str, int] | None = None
     ) -> None:
-        """Append what `writer` wrote; `result`: what it returns, the late size which that is, and what it is at most."""
+        """Append what `writer` wrote; `result`: what it returns, the data_dependent size which that is, and what it is at most."""
         made = writer.done(result[0] if result else None)
-        late = result[1:] if result else None
-        self.steps.append(HostCall(made, tuple(inputs), tuple(outputs), dict(writer.args), self.layer, late))
+        data_dependent = result[1:] if result else None
+        self.steps.append(HostCall(made, tuple(inputs), tuple(outputs), dict(writer.args), self.layer, data_dependent))
 
     @contextmanager
     def _block(self) -> Iterator[list[Step]]:

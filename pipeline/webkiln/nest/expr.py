@@ -163,7 +163,7 @@ def load(source: int, type_: str, index: Iterable[Expr], guard: Expr | None = No
 
 
 def apply(op: str, *args: Expr) -> Expr:
-    """Build an operation of the vocabulary; InternalError where types do not fit."""
+    """Build a scalar operation; InternalError where types do not fit."""
     arity, types = VOCABULARY[op]
     if len(args) != arity or len({a.type for a in args}) != 1 or args[0].type not in types:
         raise InternalError(f"{op} takes {arity} operands of one of {'/'.join(types)}, got {', '.join(a.type for a in args)}")

@@ -47,7 +47,7 @@ class Schedule:
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `full`: it is one of `lanes`, so that no fewer are
     computed together. `aligned`: besides, all vectors in memory begin
     at a multiple of four elements of their operand. `group`: the invocations that share one point, where a reduction is spread over them. `depth`: the steps of the innermost reduction
-    loop for which a workgroup keeps the factors of a contraction in its memory, `halves`: as float16, in which it multiplies them, where the device can. `unroll`: the reduction loop of which four turns are done at
+    loop for which a workgroup keeps the factors of a contraction in its memory, `float16`: as float16, in which it multiplies them, where the device can. `unroll`: the reduction loop of which four turns are done at
     once, for which the factor that does not move along the vector axis is read as a vector.
 
     Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of them of which the loads along `vector` and
@@ -76,7 +76,7 @@ class Schedule:
     full: bool = False
     ahead: bool = False
     slide: Slide | None = None
-    halves: bool = False
+    float16: bool = False
 
     @property
     def grain(self) -> int:
@@ -117,7 +117,7 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"slide": list(astuple(schedule.slide))} if schedule.slide else {}),
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
-        **({"halves": True} if schedule.halves else {}),
+        **({"float16": True} if schedule.float16 else {}),
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
         **({"level": list(schedule.level)} if schedule.level else {}),
         **({"unroll": schedule.unroll} if schedule.unroll else {}),
@@ -140,7 +140,7 @@ def from_json(data: dict[str, Any]) -> Schedule:
         clamped=data.get("clamped", False),
         zeros=data.get("zeros", False),
         block=data.get("block", 0),
-        halves=data.get("halves", False),
+        float16=data.get("float16", False),
         split=data.get("split"),
         full=data.get("full", False),
         ahead=data.get("ahead", False),

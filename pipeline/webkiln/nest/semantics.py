@@ -1,4 +1,4 @@
-"""Semantics of the scalar vocabulary: for each operation a numpy function over arrays of the operands' types."""
+"""Semantics of the scalar operations: for each operation a numpy function over arrays of the operands' types."""
 
 from collections.abc import Callable
 

@@ -61,7 +61,7 @@ class Target:
     tried: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     @property
-    def halves(self) -> bool:
+    def stores_float16(self) -> bool:
         """Whether memory holds float16 where nobody but kernels looks."""
         return self.precision != "float32"
 

@@ -13,9 +13,9 @@ import numpy as np
 from webkiln.errors import InternalError, SizeError
 from webkiln.ir import dim
 from webkiln.ir.axis import Axis, Order
-from webkiln.ir.demands import Equality, guards
 from webkiln.ir.graph import Attributes, Constant, Distribution, Graph, Guard, Node, State, Variable, make_constant
-from webkiln.ir.guards import settled
+from webkiln.ir.guards import solved
+from webkiln.ir.size_checks import Equality, guards
 from webkiln.ir.types import Array, Type
 from webkiln.ops.budget import count_nodes
 from webkiln.ops.operator import Rules
@@ -247,10 +247,10 @@ class GraphBuilder:
         outputs = self.ops("Scan", [*states, *sequences, *captured], attrs)
         return list(outputs[: len(states)]), list(outputs[len(states) :])
 
-    def late(self) -> str:
+    def data_dependent(self) -> str:
         """A new name for a size that the run finds out."""
         if self._outer is not None:
-            return self._outer.late()
+            return self._outer.data_dependent()
         self._late += 1
         return f"u{self._late - 1}"
 
@@ -277,7 +277,7 @@ class GraphBuilder:
         types = [Type(number, ()), condition.type, *(state.type for state in states)]
         body, captured = self._inner("step", types, step)
         stacked = len(body.outputs) - 1 - len(states)
-        attrs = {"body": body, "states": len(states), "bound": bound, "count": self.late() if stacked else ""}
+        attrs = {"body": body, "states": len(states), "bound": bound, "count": self.data_dependent() if stacked else ""}
         outputs = self.ops("Loop", [condition, *states, *captured], attrs)
         return list(outputs[: len(states)]), list(outputs[len(states) :])
 
@@ -292,7 +292,7 @@ class GraphBuilder:
         self._states[name] = (initial, start, value.name)
 
     def graph(self, outputs: Mapping[str, Tensor]) -> Graph:
-        """The graph; sizes that it needs equal are settled. SizeError where they never are."""
+        """The graph; sizes that it needs equal are solved. SizeError where they never are."""
         graph = Graph(
             name=self.name,
             nodes=tuple(self._nodes),
@@ -304,7 +304,7 @@ class GraphBuilder:
             states=tuple(State(name, *parts) for name, parts in self._states.items()),
             weights={name: value for name, value in self._slots.items() if value is not None},
         )
-        return settled(graph, self._guards) if self._guards else graph
+        return solved(graph, self._guards) if self._guards else graph
 
     def _align(self, tensor: Tensor, target: Order) -> Tensor:
         assert tensor.order is not None

@@ -16,7 +16,7 @@ from webkiln.ops.order import ZERO, writer
 
 
 def _nonzero_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type("int64", (max(types[0].rank, 1), dim.late(attrs["count"]))),)
+    return (Type("int64", (max(types[0].rank, 1), dim.data_dependent(attrs["count"]))),)
 
 
 def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
@@ -59,14 +59,14 @@ NONZERO = define(Operator(
     "NonZero", _nonzero_types, lambda attrs, x: (np.array(np.nonzero(np.atleast_1d(x))),), _lower_nonzero, {"count": REQUIRED}, cases=_nonzero_cases,
     work=_nonzero_work, scratch=_nonzero_work,
 ))  # fmt: skip
-"""The indices of what is not 0, int64 [rank, count], in row-major order; `count` names the late size."""
+"""The indices of what is not 0, int64 [rank, count], in row-major order; `count` names the data_dependent size."""
 
 
 def _nms_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     boxes, scores = types[:2]
     if boxes.rank != 3 or boxes.shape[2] != 4 or scores.rank != 3 or (scores.shape[0], scores.shape[2]) != boxes.shape[:2]:
         raise ShapeError(f"boxes are {boxes}, scores {scores}; expected [batch, boxes, 4] and [batch, classes, boxes]")
-    return (Type("int64", (dim.late(attrs["count"]), 3)),)
+    return (Type("int64", (dim.data_dependent(attrs["count"]), 3)),)
 
 
 def _overlap_reference(a: Array, b: Array, *, center: bool) -> float:

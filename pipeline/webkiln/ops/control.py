@@ -112,7 +112,7 @@ def _loop_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     stacked = results[1 + states :]
     if stacked and attrs["bound"] is None:
         raise ShapeError(f"how often the body {body.name} runs is not bounded, so there is no room for the results that it stacks")
-    return (*types[1 : 1 + states], *(Type(type_.dtype, (dim.late(attrs["count"]), *type_.shape)) for type_ in stacked))
+    return (*types[1 : 1 + states], *(Type(type_.dtype, (dim.data_dependent(attrs["count"]), *type_.shape)) for type_ in stacked))
 
 
 def _loop_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tuple[Array, ...]:
@@ -175,5 +175,5 @@ LOOP = define(Operator(
 ))  # fmt: skip
 """Inputs: whether to begin (a bool scalar), initial states, captured Variables. The graph `body` takes the number of the repetition, whether
 to begin, the states and the captured Variables; it gives whether to go on, the next states and values that are stacked along a new first
-axis, whose late size is called `count`. It is run at most `bound` times (None: as long as the condition holds, with nothing stacked).
+axis, whose data_dependent size is called `count`. It is run at most `bound` times (None: as long as the condition holds, with nothing stacked).
 Outputs: the last states and the stacks."""

@@ -94,14 +94,14 @@ def run_graph(
         values[name] = inputs[name]
     for state in graph.states:
         values[state.input] = (states or {}).get(state.name, values[state.initial])
-    late: dict[str, int] = {}
+    data_dependent: dict[str, int] = {}
     for node in graph.nodes:
         if node.name not in values:
-            results = evaluate(bind_node(node, late), [values[name] for name in node.inputs])
+            results = evaluate(bind_node(node, data_dependent), [values[name] for name in node.inputs])
             hold(sum(result.nbytes for result in results))
             values |= zip(node.outputs, results, strict=True)
             for name, result in zip(node.outputs, results, strict=True):
-                solve(graph.type(name).shape, result.shape, late)
+                solve(graph.type(name).shape, result.shape, data_dependent)
     return {name: values[variable] for name, variable in graph.outputs.items()}, values
 
 

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.demands import same
 from webkiln.ir.graph import Attributes
+from webkiln.ir.size_checks import same
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import Expr

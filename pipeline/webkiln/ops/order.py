@@ -118,7 +118,7 @@ SORT = define(Operator(
 
 
 def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    count, (x,), axis = dim.late(attrs["count"]), types, attrs["axis"]
+    count, (x,), axis = dim.data_dependent(attrs["count"]), types, attrs["axis"]
     shape = (count,) if axis is None else (*x.shape[:axis], count, *x.shape[axis + 1 :])
     numbers = x.size if axis is None else x.shape[axis]
     return Type(x.dtype, shape), Type("int64", (count,)), Type("int64", (numbers,)), Type("int64", (count,))
@@ -219,4 +219,4 @@ UNIQUE = define(Operator(
     work=per_element(32), scratch=per_element(4),
 ))  # fmt: skip
 """The different elements (with `axis`: slices), where each stands first, which one every element is, and how often each occurs (int64), in
-order or, unless `sorted`, as they first occur; NaNs are one element where they are `equal_nan`; `count` names the late size."""
+order or, unless `sorted`, as they first occur; NaNs are one element where they are `equal_nan`; `count` names the data_dependent size."""

@@ -8,8 +8,8 @@ from math import inf, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.demands import demand
 from webkiln.ir.graph import Attributes
+from webkiln.ir.size_checks import demand
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select

@@ -9,9 +9,9 @@ from math import ceil, pi, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.demands import demand
 from webkiln.ir.dim import greatest, is_symbolic
 from webkiln.ir.graph import Attributes
+from webkiln.ir.size_checks import demand
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.demands import all_same
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
+from webkiln.ir.size_checks import all_same
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
 from webkiln.ops.budget import hold

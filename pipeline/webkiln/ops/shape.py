@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.demands import all_same, demand, same
 from webkiln.ir.graph import Attributes
+from webkiln.ir.size_checks import all_same, demand, same
 from webkiln.ir.types import Array, Type, broadcast, is_integer
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select

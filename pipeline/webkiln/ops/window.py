@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from webkiln.ir.demands import demand
 from webkiln.ir.dim import is_symbolic, reaches
+from webkiln.ir.size_checks import demand
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import Expr, apply
 

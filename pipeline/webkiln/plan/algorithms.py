@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from webkiln.ir.solve import sampled
-from webkiln.lower.tidy import tidy
+from webkiln.lower.canonicalize import tidy
 from webkiln.nest.build import NestCall, Repeat, Step, map_inside
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, forms, recognised, usual

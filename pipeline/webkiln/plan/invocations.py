@@ -24,7 +24,7 @@ def invoked(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
     """The schedule with what is left to decide where points are computed by invocations."""
     rows = [loop for loop in call.nest.reduce if loop.axis == schedule.vector]
     if not rows and target.group == SIDE * SIDE and _blocks(call, schedule, target):
-        schedule = replace(schedule, group=target.group, depth=DEPTH, halves=target.precision == ARITHMETIC and not call.exact)
+        schedule = replace(schedule, group=target.group, depth=DEPTH, float16=target.precision == ARITHMETIC and not call.exact)
     elif target.group > 1 and _few(call, schedule, rows or call.nest.reduce):
         schedule = replace(schedule, group=target.group)
     schedule = replace(schedule, aligned=is_aligned(call, schedule))

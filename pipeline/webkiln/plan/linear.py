@@ -5,8 +5,8 @@ from functools import partial
 from itertools import pairwise
 from math import prod
 
-from webkiln.lower.merge import linear
-from webkiln.lower.tidy import renamed
+from webkiln.lower.canonicalize import renamed
+from webkiln.lower.merge_loops import linear
 from webkiln.nest.affine import depends
 from webkiln.nest.build import NestCall, Step, map_inside
 from webkiln.nest.schedule import Schedule

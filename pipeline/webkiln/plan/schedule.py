@@ -107,7 +107,7 @@ def _chosen(schedule: Schedule, call: NestCall, target: Target, refusals: list[s
     schedule = replace(schedule, zeros=_walks_zeros(call, schedule, target))
     parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
     if schedule.depth:
-        parts.append(f"in blocks of a workgroup, {schedule.depth} deep{', in float16 where the device can' if schedule.halves else ''}")
+        parts.append(f"in blocks of a workgroup, {schedule.depth} deep{', in float16 where the device can' if schedule.float16 else ''}")
     elif schedule.group > 1:
         parts.append(f"by {schedule.group} invocations")
     if schedule.tile is not None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from webkiln.errors import UnsupportedError
 from webkiln.ir.types import Type, itemsize
-from webkiln.nest.build import Branch, Copy, HostCall, NestCall, Step, View, WhileLoop, WrittenCall, map_inside
+from webkiln.nest.build import Branch, Copy, CustomCall, HostCall, NestCall, Step, View, WhileLoop, map_inside
 from webkiln.nest.compose import half
+from webkiln.nest.custom_kernel import written
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, load, make
 from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, written_output
 from webkiln.nest.procedure import Procedure, StoreElement
 from webkiln.nest.target import Target
-from webkiln.nest.written import written
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 
@@ -55,7 +55,7 @@ def _step(step: Step, target: Target) -> Step:
         views = [tuple(map(seen, operands)) for operands in (step.inputs, step.outputs)]
         inputs, outputs = ([view.type.dtype for view in operands] for operands in views)
         return replace(step, procedure=narrowed_procedure(step.procedure, inputs, outputs), inputs=views[0], outputs=views[1])
-    if isinstance(step, WrittenCall):
+    if isinstance(step, CustomCall):
         given, results = (tuple(map(seen, operands)) for operands in (step.inputs, step.outputs))
         made = written(tuple(view.type.dtype for view in given), results[0].type.dtype, step.kernel.parameters, dict(step.kernel.texts))
         return replace(step, kernel=made, inputs=given, outputs=results)

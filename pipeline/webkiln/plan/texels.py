@@ -11,7 +11,7 @@ from webkiln.errors import InternalError
 from webkiln.ir.dim import floordiv, is_symbolic, rounded_up
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import Copy, NestCall, Step, View, WrittenCall, reads, writes
+from webkiln.nest.build import Copy, CustomCall, NestCall, Step, View, reads, writes
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Schedule
@@ -35,7 +35,7 @@ def packed(steps: Iterable[Step], given: Mapping[str, Type], pairs: Iterable[tup
     found = {name for name, type_ in given.items() if type_.dtype == "float32" and type_.rank and divides(type_.shape[-1])}
     found = ((found & mentioned) - written) | {view.name for call in calls for view in call.outputs if _along(call)}
     found -= {view.name for step in flattened if not isinstance(step, NestCall | Copy) for view in writes(step)}
-    found -= {view.name for step in flattened if isinstance(step, WrittenCall) for view in step.inputs}
+    found -= {view.name for step in flattened if isinstance(step, CustomCall) for view in step.inputs}
     while True:
         apart = {name for pair in together if not found.issuperset(pair) for name in pair}
         apart |= {view.name for call in calls if not _stores_texels(call, found) for view in call.outputs}

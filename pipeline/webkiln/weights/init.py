@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webkiln.ir.types import Type
-from webkiln.lower.tidy import tidy
+from webkiln.lower.canonicalize import tidy
 from webkiln.nest.build import Lowering, NestCall, View
 from webkiln.nest.expr import INT, Expr, apply, const
 from webkiln.nest.nest import Operand, written_output

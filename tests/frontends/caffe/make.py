@@ -13,7 +13,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.frontends.caffe.load import read_net
 from webkiln.frontends.caffe.reference import Runner
 from webkiln.frontends.caffe.schema import messages
-from webkiln.frontends.wire import encoded
+from webkiln.frontends.protobuf.wire import encoded
 
 CORPUS = Path(__file__).parent / "corpus"
 AGREES = 2e-5

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from webkiln.frontends.caffe.beside import companion_of
+from webkiln.frontends.caffe.companions import companion_of
 from webkiln.frontends.caffe.converter import CaffeConverter
 from webkiln.frontends.caffe.load import read_model
 from webkiln.ir.graph import Graph

@@ -10,15 +10,15 @@ from tests.frontends.caffe.nets import BODY, NETS, conv, given, layer
 from tests.frontends.caffe.reading import converted
 from tests.frontends.caffe.reference import Net
 from webkiln.errors import RecipeError, ShapeError, SourceError, UnsupportedError
-from webkiln.frontends.caffe.beside import companion_of
+from webkiln.frontends.caffe.companions import companion_of
 from webkiln.frontends.caffe.converter import CaffeConverter
 from webkiln.frontends.caffe.load import read_model
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.caffe.weights import WeightFile
-from webkiln.frontends.cut import Cut
+from webkiln.frontends.core.subgraph import Cut
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.nodes.spec import NodeModel
-from webkiln.frontends.wire import encoded
+from webkiln.frontends.protobuf.wire import encoded
 from webkiln.ops.builder import Tensor
 from webkiln.ops.evaluate import run_graph
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from webkiln.frontends.chainer.converter import ChainerConverter
-from webkiln.frontends.chainer.made import made_model
+from webkiln.frontends.chainer.model_functions import made_model
 from webkiln.ir.graph import Graph
 from webkiln.plugins import importable
 

@@ -14,11 +14,11 @@ from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Selection
 from webkiln.errors import RecipeError, ToolError
-from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.chainer.converter import ChainerConverter
 from webkiln.frontends.chainer.parts import RecordedModel, recorded_part
 from webkiln.frontends.chainer.recording import read, write
-from webkiln.frontends.cut import Cut
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import Cut
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.ir.bind import bind, placeholders
 from webkiln.ops.evaluate import run_graph

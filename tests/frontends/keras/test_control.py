@@ -11,7 +11,7 @@ from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.callables import CALLED
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.handlers import HANDLERS
-from webkiln.frontends.keras.memory import describe_model
+from webkiln.frontends.keras.in_memory import describe_model
 from webkiln.frontends.keras.operations.control import CONTROL
 from webkiln.frontends.keras.spec import CALLING, from_json, to_json
 from webkiln.ir.verify import verify

@@ -82,7 +82,7 @@ class Count(L.Layer):
 def test_states_start_anew_for_each_set(stage, tmp_path):
     from webkiln.frontends.keras.framework import import_keras
     from webkiln.frontends.keras.handlers import HANDLERS
-    from webkiln.frontends.keras.memory import describe_model
+    from webkiln.frontends.keras.in_memory import describe_model
     from webkiln.frontends.keras.reference import compute_reference, input_table
 
     x = keras.Input((3,), name="x")

@@ -14,7 +14,7 @@ from keras import layers as L
 
 from tests.frontends.keras.archives import rewritten
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
-from webkiln.frontends import probe
+from webkiln.frontends.core import probe
 from webkiln.frontends.keras import archive
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model
@@ -302,7 +302,7 @@ def test_a_file_that_never_ends(monkeypatch):
 
 def test_time_is_that_of_the_processor(good, tmp_path, monkeypatch):
     """A busy machine is no damaged file."""
-    begin = "import sys, time\nfrom pathlib import Path\nfrom webkiln.frontends.probe import limit_resources\nlimit_resources(Path(sys.argv[1]))\n"
+    begin = "import sys, time\nfrom pathlib import Path\nfrom webkiln.frontends.core.probe import limit_resources\nlimit_resources(Path(sys.argv[1]))\n"
     (tmp_path / "waits.py").write_text(f"{begin}time.sleep(2.5)\nprint('read')")
     (tmp_path / "works.py").write_text(f"{begin}while True: pass")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

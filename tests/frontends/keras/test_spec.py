@@ -14,7 +14,7 @@ from keras import ops
 from webkiln import canonical
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.handlers import HANDLERS
-from webkiln.frontends.keras.memory import describe_model
+from webkiln.frontends.keras.in_memory import describe_model
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.spec import from_json, to_json
 from webkiln.ops.evaluate import run_graph

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from webkiln.frontends.converted import SOURCE
+from webkiln.frontends.core.conversion import SOURCE
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.serial import from_json
 from webkiln.ops.evaluate import run_graph

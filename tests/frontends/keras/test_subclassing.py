@@ -10,7 +10,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.handlers import HANDLERS
-from webkiln.frontends.keras.memory import describe_model
+from webkiln.frontends.keras.in_memory import describe_model
 from webkiln.frontends.keras.reference import compute_reference, input_table
 from webkiln.inputs import DISTRIBUTIONS, sample
 from webkiln.ops.evaluate import run_graph

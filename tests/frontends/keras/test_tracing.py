@@ -236,7 +236,7 @@ def test_a_call_sees_its_inputs_as_they_were_cast(given, policy, autocast, compa
 def test_a_call_that_needs_the_batch_size(compare):
     model = model_of(layer_of(lambda layer, x: ops.reshape(x, (ops.shape(x)[0] * 2, 3))))
     compare(model, batch=3)
-    from webkiln.frontends.keras.memory import describe_model
+    from webkiln.frontends.keras.in_memory import describe_model
 
     spec, _ = describe_model(model, handled=HANDLERS.handles, batch_size=3)
     with pytest.raises(ShapeError, match="traced for 3, not 1"):

@@ -6,7 +6,7 @@ from onnx import helper
 
 from tests.frontends.onnx.models import classifier, dynamic, floats, model
 from webkiln import canonical
-from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.nodes.spec import from_json, to_json
 from webkiln.frontends.onnx.load import describe_model, layer_tensors
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.nodes.sampled import sampled_inputs
+from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.frontends.tensorflow.reference import compute_reference
 

@@ -17,7 +17,7 @@ from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
-from webkiln.frontends.tensorflow.refused import REFUSED
+from webkiln.frontends.tensorflow.unsupported import REFUSED
 from webkiln.ops.evaluate import run_graph
 
 

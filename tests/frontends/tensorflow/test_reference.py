@@ -13,7 +13,7 @@ from tests.frontends.tensorflow.references import Arrays, reference
 from tests.frontends.tensorflow.samples import arrays, saved
 from webkiln.backends.compare import relative_error
 from webkiln.errors import SourceError
-from webkiln.frontends.cut import Cut
+from webkiln.frontends.core.subgraph import Cut
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.dtypes import LISTED, RESULTS, USUAL
 from webkiln.frontends.tensorflow.fold import FOLDS

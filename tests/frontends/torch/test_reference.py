@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tests.frontends.torch.modules import of
 from webkiln.errors import ToolError
-from webkiln.frontends.nodes.sampled import SampledInputs
+from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.program import read_program
 from webkiln.frontends.torch.reference import compute_reference

@@ -1,6 +1,6 @@
-"""The machines of a fleet as a build sees them: errands go to the scheduler of dask at `$WEBKILN_EXECUTOR`, and files through the remote cache.
+"""The machines of a fleet as a build sees them: requests go to the scheduler of dask at `$WEBKILN_EXECUTOR`, and files through the remote cache.
 
-What a machine answers is checked before it is used. One that is lost has its errands done by others, one that lies is asked no more, and what no
+What a machine answers is checked before it is used. One that is lost has its requests done by others, one that lies is asked no more, and what no
 machine can do is done here. With a step go those that need nothing but what it makes: their answers are kept until the build comes to them.
 """
 
@@ -18,7 +18,7 @@ from webkiln.build.action import FLEET, Action, ActionResult, Blob, Product
 from webkiln.build.executor import failure
 from webkiln.build.files import beside
 from webkiln.build.fleet.address import VARIABLE, address
-from webkiln.build.fleet.errand import Errand, Files, Made, resources
+from webkiln.build.fleet.remote_action import Files, Made, RemoteAction, resources
 from webkiln.build.fleet.scheduler import GoneError, NobodyError, Scheduler
 from webkiln.build.outputs import expected
 from webkiln.build.progress import warn
@@ -51,7 +51,7 @@ def of_environment(store: LocalStore, shared: SharedCache | None) -> "Fleet | No
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class Planned:
     """An action whose turn comes after that of others: its inputs but for those which these make, and the keys that its result may get, without inputs."""
 
     action: Action
@@ -59,16 +59,16 @@ class Foreseen:
     documents: Sequence[Mapping[str, Any]]
 
 
-Foresee = Callable[[Action, Collection[str]], Foreseen | None]
+Plan = Callable[[Action, Collection[str]], Planned | None]
 """What is known of an action before the tasks with these names have run; None where it needs others, too, or may not have to run."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a worker made of an errand: the number of its table of tools comes last."""
+    """What a worker made of an request: the number of its table of tools comes last."""
 
     worker: str
-    errand: Errand
+    request: RemoteAction
     result: ActionResult
     table: int
 
@@ -107,7 +107,7 @@ class Fleet:
         trees: Mapping[str, Tree],
         documents: Sequence[Mapping[str, Any]],
         tell: Callable[[str], None],
-        foresee: Foresee = lambda action, others: None,
+        predict: Plan = lambda action, others: None,
     ) -> tuple[ActionResult, Mapping[str, str]] | None:
         """The result of an action and the versions of the tools that made it; None where it has to run here. `documents`: the keys that a result may
         get, the preferred one first.
@@ -116,19 +116,21 @@ class Fleet:
         """
         if any(name.startswith("user/") for name in documents[0]["code"]):
             return None
-        steps = [Foreseen(action, trees, documents)]
-        errand = self._errand(steps[0])
+        steps = [Planned(action, trees, documents)]
+        request = self._request(steps[0])
         self._blame()
-        found = self._answered_early(errand)
+        found = self._answered_early(request)
         if found is None:
-            steps += self._following(action, foresee)
+            steps += self._following(action, predict)
             here = [blob for step in steps for blob in self._blobs(step.trees) if self._store.is_here(blob)]
             if not self._shared.deliver(here, self._path):
                 self._without(f"{self._shared.place} does not take what it needs")
                 return None
-            found = self._answered([(action, errand), *((step.action, self._errand(step)) for step in steps[1:])], trees, tell, frozenset())
+            found = self._answered(
+                [(action, request), *((step.action, self._request(step)) for step in steps[1:])], trees, tell, frozenset()
+            )
         if found is not None and self._is_checked(action):
-            again = self._answered([(action, errand)], trees, tell, frozenset([found.worker]))
+            again = self._answered([(action, request)], trees, tell, frozenset([found.worker]))
             if again is not None and again.result.outputs != found.result.outputs:
                 self._disputes[action.task] = [found, again]
                 self._warn(f"{found.worker} and {again.worker} made different results of {action.task}; it runs here")
@@ -137,9 +139,9 @@ class Fleet:
             return None
         with self._lock:
             self._makers |= {blob.sha256: found.worker for blob in found.result.outputs.values()}
-        return found.result, errand.tools[found.table]
+        return found.result, request.tools[found.table]
 
-    def settle(self, action: Action, result: ActionResult) -> None:
+    def resolve_disputes(self, action: Action, result: ActionResult) -> None:
         """Tell which of the machines was wrong that made different results of what this one made now."""
         for theirs in self._disputes.pop(action.task, ()):
             if theirs.result.outputs != result.outputs:
@@ -148,7 +150,7 @@ class Fleet:
     def close(self) -> None:
         self._scheduler.close()
 
-    def _errand(self, step: Foreseen) -> Errand:
+    def _request(self, step: Planned) -> RemoteAction:
         action = step.action
         inputs: dict[str, Files | Made] = {
             role: Made(value.action.task, value.path, value.pattern)
@@ -159,12 +161,14 @@ class Fleet:
             inputs[role] = {inside: self._blob(item.sha256, item.blob, item.local) for inside, item in tree.items()}
         tables = tuple(dict.fromkeys(canonical.dumps(document["tools"]) for document in step.documents))
         code, tools = step.documents[0]["code"], tuple(map(canonical.loads, tables))
-        return Errand(action.task, action.stage, inputs, action.outputs, action.params, code, tools, action.timeout, self._shared.refused)
+        return RemoteAction(
+            action.task, action.stage, inputs, action.outputs, action.params, code, tools, action.timeout, self._shared.refused
+        )
 
-    def _following(self, action: Action, foresee: Foresee) -> list[Foreseen]:
+    def _following(self, action: Action, predict: Plan) -> list[Planned]:
         """The steps that can go with one, since they need what it makes, the same programs, and nothing that is not known. While workers are idle, only
         as far as there is nothing that several could do at once."""
-        found: dict[str, Foreseen] = {}
+        found: dict[str, Planned] = {}
         programs = resources(action, 0).keys()
         last = [] if action.each is not None else [action.task]
         while last:
@@ -173,7 +177,7 @@ class Fleet:
             steps = [
                 step
                 for each in nexts.values()
-                if self.takes(each) and resources(each, 0).keys() == programs and (step := foresee(each, known)) is not None
+                if self.takes(each) and resources(each, 0).keys() == programs and (step := predict(each, known)) is not None
             ]
             steps = [step for step in steps if not self._unfit.get(_need(step.documents[0]["code"], step.documents))]
             if len(steps) > 1 and not self._scheduler.is_busy:
@@ -182,20 +186,20 @@ class Fleet:
             last = [step.action.task for step in steps]
         return [*found.values()]
 
-    def _answered_early(self, errand: Errand) -> _Answer | None:
-        """What a worker that did the step before has made of this one as well, if it is the same errand."""
+    def _answered_early(self, request: RemoteAction) -> _Answer | None:
+        """What a worker that did the step before has made of this one as well, if it is the same request."""
         with self._lock:
-            early = self._early.pop(errand.task, None)
-        if early is None or early.worker in self._liars or replace(early.errand, doubted=errand.doubted) != errand:
+            early = self._early.pop(request.task, None)
+        if early is None or early.worker in self._liars or replace(early.request, doubted=request.doubted) != request:
             return None
         return early
 
     def _answered(
-        self, steps: Sequence[tuple[Action, Errand]], trees: Mapping[str, Tree], tell: Callable[[str], None], other: frozenset[str]
+        self, steps: Sequence[tuple[Action, RemoteAction]], trees: Mapping[str, Tree], tell: Callable[[str], None], other: frozenset[str]
     ) -> _Answer | None:
         """What a worker, not one of `other`, has made of the first of these steps; None where no worker does it. What it has made of the others is kept."""
-        action, errand = steps[0]
-        need = _need(errand.code, [{"tools": table} for table in errand.tools])
+        action, request = steps[0]
+        need = _need(request.code, [{"tools": table} for table in request.tools])
         again = False
         while True:
             asked = self._asked(steps, self._liars | self._unfit[need] | other, tell)
@@ -219,22 +223,22 @@ class Fleet:
                 case _:
                     self._exclude(worker, f"answered {action.task} with what is no answer")
 
-    def _believed(self, worker: str, steps: Sequence[tuple[Action, Errand]], answers: Sequence[Any]) -> _Answer | None:
+    def _believed(self, worker: str, steps: Sequence[tuple[Action, RemoteAction]], answers: Sequence[Any]) -> _Answer | None:
         """The first of a worker's answers, if all of them may be true, and what they name is where it should be."""
         found: list[_Answer] = []
         made: dict[str, Files] = {}
-        for (action, errand), answer in zip(steps, answers, strict=False):
+        for (action, request), answer in zip(steps, answers, strict=False):
             if not (isinstance(answer, Mapping) and answer.get("status") == "done"):
                 break  # it is asked for again where its turn comes
             result = _result(answer)
-            if not (is_sound(result) and not expected(action).fault(result.outputs) and answer.get("tools") in range(len(errand.tools))):
+            if not (is_sound(result) and not expected(action).fault(result.outputs) and answer.get("tools") in range(len(request.tools))):
                 self._exclude(worker, f"answered {action.task} with other outputs than {', '.join(action.outputs)}")
                 return None
-            found.append(_Answer(worker, errand.after(made), result, answer["tools"]))
+            found.append(_Answer(worker, request.after(made), result, answer["tools"]))
             made[action.task] = result.outputs
         blobs = [*dict.fromkeys(blob for outputs in made.values() for blob in outputs.values())]
         if self._shared.lacks(blobs):
-            self._exclude(worker, f"says that outputs of {found[0].errand.task} are in {self._shared.place}, which does not have them")
+            self._exclude(worker, f"says that outputs of {found[0].request.task} are in {self._shared.place}, which does not have them")
             return None
         self._store.note(blobs)
         self._shared.accept(blob.sha256 for blob in blobs)
@@ -243,7 +247,7 @@ class Fleet:
                 self._exclude(worker, f"answered {action.task} with a result that {fault}")
                 return None
         with self._lock:
-            self._early |= {each.errand.task: each for each in found[1:]}
+            self._early |= {each.request.task: each for each in found[1:]}
         return found[0]
 
     def _mend(self, worker: str, digests: Sequence[str], trees: Mapping[str, Tree], *, again: bool) -> None:
@@ -261,17 +265,17 @@ class Fleet:
         self._shared.deliver(here, self._path, anyway=digests)
 
     def _asked(
-        self, steps: Sequence[tuple[Action, Errand]], avoided: Collection[str], tell: Callable[[str], None]
+        self, steps: Sequence[tuple[Action, RemoteAction]], avoided: Collection[str], tell: Callable[[str], None]
     ) -> tuple[str, Any] | None:
         """Answers and whose they are; None where no worker can answer."""
-        size = sum(blob.bytes for _, errand in steps for blob in errand.blobs())
+        size = sum(blob.bytes for _, request in steps for blob in request.blobs())
         needed: dict[str, float] = {}
         for action, _ in steps:
             more = resources(action, size)
             needed |= {name: max(amount, needed.get(name, 0.0)) for name, amount in more.items()}
         action = steps[0][0]
         try:
-            return self._scheduler.ask([errand.to_json() for _, errand in steps], action.task, needed, avoided, tell)
+            return self._scheduler.ask([request.to_json() for _, request in steps], action.task, needed, avoided, tell)
         except GoneError as gone:
             self._warn(f"{gone}; the build goes on here until it does")
         except NobodyError as nobody:
@@ -323,7 +327,7 @@ class Fleet:
 
 
 def _need(code: Mapping[str, str], documents: Iterable[Mapping[str, Any]]) -> str:
-    """What tells errands apart that a worker may be unfit for."""
+    """What tells requests apart that a worker may be unfit for."""
     tables = dict.fromkeys(canonical.dumps(document["tools"]) for document in documents)
     return canonical.key({"code": dict(code), "tools": [canonical.loads(table) for table in tables]})
 

@@ -1,4 +1,4 @@
-"""dask's scheduler as a build sees it: which workers there are, and who answers an errand.
+"""dask's scheduler as a build sees it: which workers there are, and who answers an request.
 
 Answers are events of dask, which say whose they are and pass through the scheduler; no result is fetched from a worker, which may be gone by then.
 """
@@ -29,7 +29,7 @@ could do a step, and for the scheduler."""
 CONNECT_SECONDS, AGAIN_SECONDS = 30.0, 3.0
 """How long the first connection may take, and an attempt to connect again."""
 LOSSES = 3
-"""So many workers may be lost with one errand."""
+"""So many workers may be lost with one request."""
 
 
 class NobodyError(Exception):
@@ -60,7 +60,7 @@ class _Machine:
 
 @dataclass(slots=True)
 class _Sent:
-    """An errand under way. `worker` is empty where it ended without an answer."""
+    """An request under way. `worker` is empty where it ended without an answer."""
 
     workers: frozenset[str]
     future: "Future | None" = None
@@ -106,7 +106,7 @@ class Scheduler:
 
     def ask(
         self,
-        errand: Sequence[Mapping[str, Any]],
+        request: Sequence[Mapping[str, Any]],
         task: str,
         needed: Mapping[str, float],
         avoided: Collection[str],
@@ -114,12 +114,12 @@ class Scheduler:
     ) -> tuple[str, Any]:
         """What a worker answers that offers what is needed and is not one of those avoided, after its address.
 
-        Raises NobodyError where none does, and ToolError where the errand seems to end the machines that do it.
+        Raises NobodyError where none does, and ToolError where the request seems to end the machines that do it.
         """
         self._connect()
         for _ in range(LOSSES):
             with self._turn(needed, avoided, tell) as workers:
-                sent = self._send(errand, task, needed, workers)
+                sent = self._send(request, task, needed, workers)
                 while not sent.ended.wait(LOOK_SECONDS):
                     tell(f"in {self.place}")
                 if sent.future is not None:
@@ -198,8 +198,8 @@ class Scheduler:
             what = ", ".join(f"{amount:g} {name}" for name, amount in needed.items())
             raise NobodyError(f"no machine offers it what it needs ({what})")
 
-    def _send(self, errand: Sequence[Mapping[str, Any]], task: str, needed: Mapping[str, float], workers: Sequence[str]) -> _Sent:
-        from webkiln.build.fleet.labour import perform
+    def _send(self, request: Sequence[Mapping[str, Any]], task: str, needed: Mapping[str, float], workers: Sequence[str]) -> _Sent:
+        from webkiln.build.fleet.worker import perform
 
         key = f"{task}-{uuid4().hex[:12]}"
         sent = self._sent[key] = _Sent(frozenset(workers))
@@ -208,7 +208,9 @@ class Scheduler:
             self._end(key)
             return sent
         try:
-            sent.future = client.submit(perform, list(errand), client.id, key, key=key, resources=dict(needed), workers=workers, pure=False)
+            sent.future = client.submit(
+                perform, list(request), client.id, key, key=key, resources=dict(needed), workers=workers, pure=False
+            )
             sent.future.add_done_callback(lambda future: self._end(key, future))
         except Exception as error:  # noqa: BLE001  # a connection may end in any way
             if client.status == "running":
@@ -219,7 +221,7 @@ class Scheduler:
     def _hear(self, event: tuple[float, Any]) -> None:
         """Take an answer. Called by dask's own thread."""
         said = event[1]
-        if isinstance(said, Mapping) and "errand" in said and (sent := self._sent.pop(said["errand"], None)) is not None:
+        if isinstance(said, Mapping) and "request" in said and (sent := self._sent.pop(said["request"], None)) is not None:
             sent.worker, sent.answer = str(said["worker"]), said["answer"]
             sent.ended.set()
 
@@ -241,7 +243,7 @@ class Scheduler:
                 continue
 
     def _look(self) -> None:
-        """See which workers there are, and end the errands of those that give no sign of life."""
+        """See which workers there are, and end the requests of those that give no sign of life."""
         client = self._client
         assert client is not None
         found: Mapping[str, Any] = {}
@@ -269,7 +271,7 @@ class Scheduler:
                     self._machines[worker] = _Machine(said["resources"], said["nthreads"], monotonic(), said["last_seen"])
 
     def _reconnect(self) -> None:
-        """Try once. Errands that were under way are lost with the scheduler."""
+        """Try once. Requests that were under way are lost with the scheduler."""
         with self._changed:
             client = self._client
             if self._lost_at is None:

@@ -18,8 +18,8 @@ from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import LARGEST
 from webkiln.build.remote.network import PORTS, login_of, proxy, tls, untrusted
-from webkiln.build.remote.pace import PacedSocket
 from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, LargeError, RemoteError, UnreachableError, parts
+from webkiln.build.remote.timeouts import TimedSocket
 
 CONNECT_SECONDS = 5.0
 CONNECTIONS = 8
@@ -38,7 +38,7 @@ FAILURES = (OSError, http.client.HTTPException, ValueError)
 @dataclass(frozen=True, slots=True)
 class _Connection:
     http: http.client.HTTPConnection
-    paced: PacedSocket
+    timed: TimedSocket
 
 
 class HttpRemote:
@@ -121,7 +121,7 @@ class HttpRemote:
         try:
             connection, answer = self._answered(method, path, {**self._headers, **(headers or {})}, body)
             # Chunks have heads of their own.
-            connection.paced.expect_body(2 * most + LARGEST_HEAD)
+            connection.timed.expect_body(2 * most + LARGEST_HEAD)
             _check(answer, what, allowed)
             yield answer
             if _is_over(answer):
@@ -153,13 +153,13 @@ class HttpRemote:
         self, connection: _Connection, method: str, path: str, headers: Mapping[str, str], body: Callable[[], Iterable[bytes]] | None
     ) -> http.client.HTTPResponse:
         try:
-            connection.paced.begin()
+            connection.timed.begin()
             try:
                 connection.http.request(method, f"{self._path}/{path}", body() if body is not None else None, dict(headers))
             except (BrokenPipeError, ConnectionResetError):
                 if body is None:
                     raise  # else it may have answered before it stopped listening
-            connection.paced.expect(LARGEST_HEAD)
+            connection.timed.expect(LARGEST_HEAD)
             return connection.http.getresponse()
         except BaseException:
             connection.http.close()
@@ -180,9 +180,9 @@ class HttpRemote:
             made.close()
             reason = untrusted(error) or getattr(error, "strerror", None) or error
             raise UnreachableError(f"{self._host}{f' by way of the proxy {host}' if self._proxy is not None else ''}: {reason}") from error
-        paced = PacedSocket(made.sock)
-        made.sock, made.auto_open = paced, 0
-        return _Connection(made, paced)
+        timed = TimedSocket(made.sock)
+        made.sock, made.auto_open = timed, 0
+        return _Connection(made, timed)
 
 
 def _check(answer: http.client.HTTPResponse, what: str, allowed: int) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 from webkiln.build.action import Blob
 from webkiln.build.remote.entries import LARGEST
-from webkiln.build.remote.pace import Pace, Turns
 from webkiln.build.remote.remote import ANSWER_SECONDS, AbsentError, DeniedError, RemoteError, UnreachableError, parts
+from webkiln.build.remote.timeouts import Deadline, Turns
 from webkiln.errors import MissingPackageError
 
 CONNECTIONS = 8
@@ -111,19 +111,19 @@ class ObjectRemote:
         """The bytes of an object from `start` to `end`, at most; RemoteError where it has not the `size` that is expected."""
         if start == end:
             return
-        pace = Pace()
+        deadline = Deadline()
         with self._told():
             options: Any = {"range": {"offset": start}} if start else {}
-            found = self._wait(lambda: self._do.get_async(self._store, place, options=options), pace.left())
+            found = self._wait(lambda: self._do.get_async(self._store, place, options=options), deadline.left())
             if size is not None and found.meta["size"] != size:
                 raise RemoteError(f"{place} has {found.meta['size']} bytes there, expected {size}")
             stream = found.stream(min_chunk_size=1)
             while start < end:
                 try:
-                    chunk = bytes(self._wait(stream.__anext__, pace.left()))
+                    chunk = bytes(self._wait(stream.__anext__, deadline.left()))
                 except StopAsyncIteration:
                     return
-                pace.moved(len(chunk))
+                deadline.moved(len(chunk))
                 start += len(chunk)
                 yield chunk
 

@@ -15,7 +15,6 @@ from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import DIGEST, LARGEST
 from webkiln.build.remote.network import PORTS, authorities, login_of, proxy
-from webkiln.build.remote.pace import Pace, Turns
 from webkiln.build.remote.remote import (
     ANSWER_SECONDS,
     SLOWEST,
@@ -26,6 +25,7 @@ from webkiln.build.remote.remote import (
     UnreachableError,
     parts,
 )
+from webkiln.build.remote.timeouts import Deadline, Turns
 from webkiln.build.remote.wire import field
 from webkiln.errors import MissingPackageError
 
@@ -111,14 +111,14 @@ class ReapiRemote:
             call = self._channel.unary_stream("/google.bytestream.ByteStream/Read")(
                 asked, timeout=ANSWER_SECONDS + (blob.bytes - start) / SLOWEST, metadata=self._metadata
             )
-            pace, left, empty = Pace(), blob.bytes - start, 0
+            deadline, left, empty = Deadline(), blob.bytes - start, 0
             try:
                 while left > 0:
-                    with _cancelled(call, pace.left() + min(left, USUAL_MESSAGE) / MESSAGE_RATE):
+                    with _cancelled(call, deadline.left() + min(left, USUAL_MESSAGE) / MESSAGE_RATE):
                         answer = next(call, None)
                     if answer is None:
                         return
-                    pace.moved(len(answer))
+                    deadline.moved(len(answer))
                     chunks = wire.texts(answer, DATA)
                     empty += not any(chunks)
                     if empty > MOST_EMPTY:
@@ -132,31 +132,31 @@ class ReapiRemote:
     def write(self, blob: Blob, path: Path) -> None:
         resource = self._resource(f"uploads/{uuid4()}/blobs/{blob.sha256}/{blob.bytes}")
 
-        def requests(pace: Pace) -> Iterator[bytes]:
+        def requests(deadline: Deadline) -> Iterator[bytes]:
             if not blob.bytes:
                 yield field(1, resource) + field(FINISH, 1)
             at = 0
             for chunk in parts(path, PART):
                 last = at + len(chunk) == blob.bytes
                 yield field(1, resource) + field(OFFSET, at) + field(FINISH, int(last)) + field(DATA, chunk)
-                pace.moved(len(chunk))
+                deadline.moved(len(chunk))
                 at += len(chunk)
             # The transport has taken it all over, and sends what it has buffered.
-            pace.allow(min(blob.bytes, USUAL_MESSAGE) / MESSAGE_RATE)
+            deadline.allow(min(blob.bytes, USUAL_MESSAGE) / MESSAGE_RATE)
 
         with self._writing.take(blob.bytes), self._told(f"Write {blob.sha256}"):
-            most, pace = ANSWER_SECONDS + blob.bytes / SLOWEST, Pace()
+            most, deadline = ANSWER_SECONDS + blob.bytes / SLOWEST, Deadline()
             call = self._channel.stream_unary("/google.bytestream.ByteStream/Write").future(
-                requests(pace), timeout=most, metadata=self._metadata
+                requests(deadline), timeout=most, metadata=self._metadata
             )
-            self._finish(call, pace)
+            self._finish(call, deadline)
 
-    def _finish(self, call: Any, pace: Pace) -> None:
+    def _finish(self, call: Any, deadline: Deadline) -> None:
         """Wait until an upload has ended. Raises what it ended with, and UnreachableError where it is too slow."""
         try:
             while True:
                 with suppress(self._grpc.FutureTimeoutError):
-                    call.result(timeout=min(pace.left(), 1.0))
+                    call.result(timeout=min(deadline.left(), 1.0))
                     return
         finally:
             call.cancel()

@@ -346,7 +346,7 @@ class SharedCache:
         with self._lock:
             return not all(offer.done() for offer in self._offers)
 
-    def settle(self, tell: Callable[[str], None]) -> None:
+    def wait(self, tell: Callable[[str], None]) -> None:
         """Wait until everything that was offered is stored, and say how far it is."""
         while True:
             with self._lock:
@@ -358,7 +358,7 @@ class SharedCache:
                 offer.result()
 
     def close(self, tell: Callable[[str], None] = lambda text: None) -> None:
-        self.settle(tell)
+        self.wait(tell)
         self._pool.shutdown(cancel_futures=True)
         if self._remote is not None:
             self._remote.close()

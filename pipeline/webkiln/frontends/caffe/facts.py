@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.caffe.start import is_text
+from webkiln.frontends.caffe.signatures import is_text
 from webkiln.frontends.caffe.text import read_text
 from webkiln.frontends.caffe.weights import WeightFile
-from webkiln.frontends.facts import FileFacts, Inspector, listed, rows
-from webkiln.frontends.nodes.described import described_nodes
+from webkiln.frontends.inspect.facts import FileFacts, Inspector, listed, rows
+from webkiln.frontends.nodes.summary import described_nodes
 
 
 def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:

@@ -1,8 +1,8 @@
 """Definitions of Caffe with their weights, and weight files that hold their definition."""
 
-from webkiln.frontends.caffe.beside import companion_of
-from webkiln.frontends.caffe.start import is_binary, is_text
-from webkiln.frontends.model_format import ModelFormat
+from webkiln.frontends.caffe.companions import companion_of
+from webkiln.frontends.caffe.signatures import is_binary, is_text
+from webkiln.frontends.core.model_format import ModelFormat
 
 CAFFE = ModelFormat(
     name="caffe",

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
-from webkiln.frontends.caffe.cut import cut_net
 from webkiln.frontends.caffe.net import CaffeNet, NetInput, NetLayer, attributes, net_of
 from webkiln.frontends.caffe.schema import PYTHON
-from webkiln.frontends.caffe.start import is_text
+from webkiln.frontends.caffe.signatures import is_text
+from webkiln.frontends.caffe.subgraph import cut_net
 from webkiln.frontends.caffe.text import Unknown, read_text
 from webkiln.frontends.caffe.upgrade import upgraded
 from webkiln.frontends.caffe.weights import WeightFile
-from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight
+from webkiln.frontends.core.subgraph import WHOLE, Cut
 from webkiln.frontends.nodes.reading import StoredWeights
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec

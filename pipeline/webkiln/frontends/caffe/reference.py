@@ -8,8 +8,8 @@ import numpy as np
 from webkiln.errors import SourceError, no_reference
 from webkiln.frontends.caffe.net import CaffeNet, NetLayer
 from webkiln.frontends.caffe.schema import messages
-from webkiln.frontends.nodes.sampled import SampledInputs
-from webkiln.frontends.wire import encoded
+from webkiln.frontends.nodes.sample_inputs import SampledInputs
+from webkiln.frontends.protobuf.wire import encoded
 from webkiln.inputs import NATURAL, reference_arrays
 from webkiln.ir.types import Array
 

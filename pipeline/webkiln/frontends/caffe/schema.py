@@ -6,7 +6,7 @@ Layers of other forks have numbers that differ from fork to fork: those here are
 from functools import cache
 from typing import Any
 
-from webkiln.frontends.messages import message_types
+from webkiln.frontends.protobuf.messages import message_types
 
 BY_NAME_ONLY = 100_000
 PYTHON = "python"

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.caffe.load import read_model
-from webkiln.frontends.cut import cut_of
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import cut_of
 from webkiln.frontends.nodes.spec import to_json
 
 

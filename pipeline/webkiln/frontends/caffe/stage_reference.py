@@ -7,8 +7,8 @@ from typing import Any
 from webkiln.frontends.caffe.load import described, read_net
 from webkiln.frontends.caffe.reference import compute_reference
 from webkiln.frontends.caffe.stage_load import companion
-from webkiln.frontends.cut import cut_of
-from webkiln.frontends.nodes.sampled import sampled_inputs
+from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.ir.types import Array
 
 

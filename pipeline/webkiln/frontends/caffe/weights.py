@@ -11,7 +11,7 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.nodes.spec import MAX_BYTES
-from webkiln.frontends.wire import BYTES, LONG, VARINT, WORD, Damaged, WireField, encoded, fields, varint
+from webkiln.frontends.protobuf.wire import BYTES, LONG, VARINT, WORD, Damaged, WireField, encoded, fields, varint
 from webkiln.ir.types import Array
 
 MAX_STRUCTURE = 16 << 20

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.chainer.operators import OWN
+from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.sizes import size_name

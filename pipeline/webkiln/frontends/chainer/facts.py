@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.facts import FileFacts, Inspector, rows
-from webkiln.frontends.nodes.described import described_nodes
+from webkiln.frontends.inspect.facts import FileFacts, Inspector, rows
+from webkiln.frontends.nodes.summary import described_nodes
 
 
 def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:

@@ -1,6 +1,6 @@
 """Chains that a function of the user's makes, with weights from a snapshot of Chainer, recorded as nodes."""
 
-from webkiln.frontends.model_format import ModelFormat
+from webkiln.frontends.core.model_format import ModelFormat
 
 SPEC = "chainer.json"
 """The member of a recording that says which nodes there are."""

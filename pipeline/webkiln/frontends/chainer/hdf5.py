@@ -7,9 +7,9 @@ from pathlib import Path
 import h5py
 
 from webkiln.errors import SourceError
-from webkiln.frontends.chainer.members import MAX_BYTES, MAX_ENTRIES, SAVE, native
-from webkiln.frontends.keras.eras.held import Held
-from webkiln.frontends.probe import check_apart
+from webkiln.frontends.chainer.npz_members import MAX_BYTES, MAX_ENTRIES, SAVE, native
+from webkiln.frontends.core.probe import check_apart
+from webkiln.frontends.keras.versions.lazy_weight import Held
 from webkiln.ir.types import Array
 
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from webkiln.errors import RecipeError
-from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.cut import Cut
-from webkiln.frontends.nodes.part import part_of
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import Cut
 from webkiln.frontends.nodes.reading import DistinctNames
 from webkiln.frontends.nodes.sizes import size_name
 from webkiln.frontends.nodes.spec import Declared, NodeModel, NodeSpec
+from webkiln.frontends.nodes.subgraph import part_of
 from webkiln.ir import dim
 from webkiln.ir.notation import parse_size
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import h5py
 
 from webkiln.frontends.chainer.hdf5 import entries
-from webkiln.frontends.chainer.members import reading
-from webkiln.frontends.probe import looked_at
+from webkiln.frontends.chainer.npz_members import reading
+from webkiln.frontends.core.probe import looked_at
 
 
 def main() -> int:

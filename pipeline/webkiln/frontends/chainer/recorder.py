@@ -7,10 +7,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from webkiln.errors import ShapeError, SourceError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.chainer.converter import DOMAIN, OPSETS, ChainerConverter
 from webkiln.frontends.chainer.parts import KnownType, RecordedModel, call_names
 from webkiln.frontends.chainer.sizes import OpenSize, bare, is_open
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight
 from webkiln.frontends.nodes.call import GraphValue
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.sizes import size_name

@@ -9,9 +9,9 @@ import numpy as np
 
 from webkiln.canonical import dumps
 from webkiln.errors import SourceError, WebkilnError
-from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.chainer.format import SPEC
 from webkiln.frontends.chainer.parts import RecordedModel
+from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.nodes.spec import from_json, to_json
 
 EPOCH = (1980, 1, 1, 0, 0, 0)

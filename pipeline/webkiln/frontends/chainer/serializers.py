@@ -10,7 +10,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.link import Link
 from webkiln.frontends.chainer.snapshot import Snapshot, opened
 from webkiln.frontends.chainer.variable import Parameter
-from webkiln.frontends.keras.eras.held import Held
+from webkiln.frontends.keras.versions.lazy_weight import Held
 
 TRAINER = ("", "updater/model:main/", "updater/model:main/predictor/", "predictor/", "model/", "target/")
 """Where a trainer, an updater and a classifier keep the model, the likeliest first."""

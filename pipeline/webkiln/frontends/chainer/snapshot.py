@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webkiln.errors import SourceError
-from webkiln.frontends.chainer.members import SAVE, npz_entries, reading
-from webkiln.frontends.keras.eras.held import Held
+from webkiln.frontends.chainer.npz_members import SAVE, npz_entries, reading
+from webkiln.frontends.keras.versions.lazy_weight import Held
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import RecipeError
-from webkiln.frontends.chainer.made import made_model
+from webkiln.frontends.chainer.model_functions import made_model
 from webkiln.frontends.chainer.recording import write
 from webkiln.plugins import importable, isolated_plugins
 

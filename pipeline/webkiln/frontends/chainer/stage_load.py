@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.chainer.parts import recorded_part
 from webkiln.frontends.chainer.recording import read
-from webkiln.frontends.cut import cut_of
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import cut_of
 from webkiln.frontends.nodes.spec import to_json
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import SourceError, WebkilnError
-from webkiln.frontends.arrays import widened
-from webkiln.frontends.glance import unread
-from webkiln.frontends.keras.eras.held import Held
+from webkiln.frontends.core.arrays import widened
+from webkiln.frontends.inspect.header_only import unread
+from webkiln.frontends.keras.versions.lazy_weight import Held
 
 MAX_BYTES = 16 << 30
 MAX_JSON_BYTES = 64 << 20

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.arrays import Literal
+from webkiln.frontends.core.arrays import Literal
 from webkiln.frontends.keras.parts import snake_case
 from webkiln.frontends.keras.spec import LayerCall, Ref
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
-from webkiln.frontends.arrays import Blobs, Literal, Weight, array_of
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight, array_of
 from webkiln.frontends.keras.handlers import HANDLERS, Handlers
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.masks import under_masks
@@ -24,7 +24,7 @@ from webkiln.frontends.keras.policies import (
     work_dtype,
 )
 from webkiln.frontends.keras.probe import read_model
-from webkiln.frontends.keras.registered import REGISTERED, register_handler
+from webkiln.frontends.keras.registered_handlers import REGISTERED, register_handler
 from webkiln.frontends.keras.spec import NO_SHAPE, FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.frontends.keras.texts import with_indices
@@ -98,7 +98,7 @@ class KerasConverter:
         if isinstance(source, str | Path):
             source, blobs = read_model(Path(source))
         elif not isinstance(source, ModelSpec):
-            from webkiln.frontends.keras.memory import describe_model
+            from webkiln.frontends.keras.in_memory import describe_model
 
             source, blobs = describe_model(source, batch_size=self.batch_size, handled=self.tables.handles)
         unsupported = find_unsupported(source, self.tables.handles)

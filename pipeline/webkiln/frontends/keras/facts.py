@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.cut import cut_of
-from webkiln.frontends.facts import Description, FileFacts, Inspector, TensorFacts, TensorShape, listed, rows
+from webkiln.frontends.core.model_format import ZIP, Glimpse
+from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.inspect.facts import Description, FileFacts, Inspector, TensorFacts, TensorShape, listed, rows
 from webkiln.frontends.keras import spec
-from webkiln.frontends.keras.eras.files import open_model
-from webkiln.frontends.keras.eras.tfjs import is_json
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec
-from webkiln.frontends.model_format import ZIP, Glimpse
+from webkiln.frontends.keras.versions.files import open_model
+from webkiln.frontends.keras.versions.tfjs import is_json
 
 
 def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:

@@ -1,7 +1,7 @@
 """Files of Keras 1 to 3, architectures with their weights, layers models of TensorFlow.js, and functions that return a Keras model."""
 
-from webkiln.frontends.manifest import shard_files
-from webkiln.frontends.model_format import Glimpse, ModelFormat
+from webkiln.frontends.core.model_format import Glimpse, ModelFormat
+from webkiln.frontends.core.tfjs_manifest import shard_files
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 

@@ -8,7 +8,7 @@ from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.operations.tensorflow import TENSORFLOW
-from webkiln.frontends.keras.registered import registered_handler
+from webkiln.frontends.keras.registered_handlers import registered_handler
 from webkiln.frontends.keras.spec import LayerSpec
 
 

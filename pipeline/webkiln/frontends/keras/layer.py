@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
-from webkiln.frontends.arrays import Weight
+from webkiln.frontends.core.arrays import Weight
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, Ref
 
 if TYPE_CHECKING:

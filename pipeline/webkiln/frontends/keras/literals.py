@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras.src import backend
 
-from webkiln.frontends.arrays import Literal
+from webkiln.frontends.core.arrays import Literal
 
 
 class Refused(Exception):

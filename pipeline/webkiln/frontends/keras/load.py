@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import Item, SourceError, UnsupportedError
-from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.glance import refuse
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.inspect.header_only import refuse
 from webkiln.frontends.keras.archive import open_source, read_config, reading
-from webkiln.frontends.keras.eras.classes import MADE, RENAMED
-from webkiln.frontends.keras.eras.functions import CLASSES
-from webkiln.frontends.keras.eras.tfjs import is_json
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.frontends.keras.layers.retired import RETIRED
@@ -22,6 +19,9 @@ from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.reader import read_structure
 from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, find_unsupported, may_be_traced
+from webkiln.frontends.keras.versions.classes import MADE, RENAMED
+from webkiln.frontends.keras.versions.functions import CLASSES
+from webkiln.frontends.keras.versions.tfjs import is_json
 from webkiln.plugins import import_files
 
 APART = "a class of yours, in a model whose weights lie apart from it"
@@ -62,7 +62,7 @@ def load_model(
 
 def read_memory(model: Any, name: str, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
     """The spec and weight blobs of a model in memory, which messages call `name`, or of what is cut out of it."""
-    from webkiln.frontends.keras.memory import describe_model
+    from webkiln.frontends.keras.in_memory import describe_model
 
     spec, blobs = describe_model(model, handled=HANDLERS.handles, cut=cut)
     unsupported = find_unsupported(spec, HANDLERS.handles)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from webkiln.frontends.keras.registered import REGISTERED, registered_handler
+from webkiln.frontends.keras.registered_handlers import REGISTERED, registered_handler
 from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.ops.operator import DEFINED
 from webkiln.plugins import PREFIX, importable

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from webkiln.errors import SourceError
-from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.glance import is_glancing
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.probe import limit_resources, run_probe
+from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.inspect.header_only import is_glancing
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import ModelSpec
-from webkiln.frontends.probe import limit_resources, run_probe
 
 
 def read_model(path: Path, cut: Cut = WHOLE, *, companion: Path | None = None) -> tuple[ModelSpec, Blobs]:

@@ -12,7 +12,7 @@ from keras import ops
 from keras.src import backend
 
 from webkiln.frontends.keras.operations.arguments import QUOTIENTS
-from webkiln.frontends.keras.stand_ins import WeightTensor
+from webkiln.frontends.keras.symbolic_variables import WeightTensor
 
 Method = Callable[..., Any]
 

@@ -10,16 +10,16 @@ from typing import Any
 import h5py
 
 from webkiln.errors import SourceError
-from webkiln.frontends.arrays import Blobs, Weight, add_blob
-from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.core.arrays import Blobs, Weight, add_blob
+from webkiln.frontends.core.subgraph import WHOLE, Cut
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import ModelFile, member, names_in, read_array, read_config, reading
-from webkiln.frontends.keras.cut import TensorTypes, cut_model
-from webkiln.frontends.keras.eras.files import modern_file, open_model
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref, renamed
+from webkiln.frontends.keras.subgraph import TensorTypes, cut_model
 from webkiln.frontends.keras.texts import LOOKUPS, learnt_tokens, read_lines, text_options
+from webkiln.frontends.keras.versions.files import modern_file, open_model
 from webkiln.frontends.keras.weight_names import weight_names
 from webkiln.ir.types import Array
 

@@ -72,7 +72,7 @@ class _Runner:
     """A model as a function of named inputs; its states start anew on each run."""
 
     def __init__(self, keras: Any, model: Any, spec: ModelSpec) -> None:
-        from webkiln.frontends.keras.memory import layers_by_path, root_of, tensors_at
+        from webkiln.frontends.keras.in_memory import layers_by_path, root_of, tensors_at
 
         self.keras, self.model = keras, model
         self.convert = keras.ops.convert_to_numpy

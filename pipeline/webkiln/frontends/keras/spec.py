@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 from webkiln.errors import InternalError
-from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.core.arrays import Literal, Weight
 
 SCHEMA = "webkiln.keras/1"
 NO_SHAPE = "the model does not say its shape; give it with --input-shape"

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.converted import SOURCE, Converted
+from webkiln.frontends.core.conversion import SOURCE, Converted
 from webkiln.frontends.keras import spec
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.plugins import isolated

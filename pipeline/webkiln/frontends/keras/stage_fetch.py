@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.exported import export
-from webkiln.frontends.keras.made import make_model, save_weights
+from webkiln.frontends.core.model_functions import export
+from webkiln.frontends.keras.model_functions import make_model, save_weights
 from webkiln.frontends.keras.plugins import isolated
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.cut import cut_of
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import cut_of
 from webkiln.frontends.keras.load import load_model, read_memory
-from webkiln.frontends.keras.made import remake_model
+from webkiln.frontends.keras.model_functions import remake_model
 from webkiln.frontends.keras.plugins import handled_by_plugins, isolated
 from webkiln.frontends.keras.spec import to_json
 from webkiln.plugins import import_files

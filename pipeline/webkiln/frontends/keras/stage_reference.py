@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.cut import cut_of
+from webkiln.frontends.core.subgraph import cut_of
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras, read_memory
-from webkiln.frontends.keras.made import remake_model
+from webkiln.frontends.keras.model_functions import remake_model
 from webkiln.frontends.keras.plugins import isolated
 from webkiln.frontends.keras.reference import compute_reference, input_table
 from webkiln.ir.types import Array

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.errors import Item
-from webkiln.frontends.cut import with_advice
-from webkiln.frontends.keras.cut import vertices_of
+from webkiln.frontends.core.subgraph import with_advice
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import AUGMENTATIONS, UNTRACED_MODES, parse_policy
-from webkiln.frontends.keras.registered import registered_handler
+from webkiln.frontends.keras.registered_handlers import registered_handler
 from webkiln.frontends.keras.spec import CALLING, FUNCTION, LayerSpec, ModelSpec, functions
+from webkiln.frontends.keras.subgraph import vertices_of
 from webkiln.frontends.keras.texts import LOOKUPS, refusal
 
 Judge = Callable[[LayerSpec], bool]

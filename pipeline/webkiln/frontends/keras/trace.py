@@ -13,7 +13,7 @@ from keras.src.ops.node import Node
 
 from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
-from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.keras.callables import Called, called, stated
 from webkiln.frontends.keras.framework import first_sentence
 from webkiln.frontends.keras.literals import Refused, literal, number
@@ -21,7 +21,7 @@ from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.noise import replaced
 from webkiln.frontends.keras.python_operators import as_in_a_call
 from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
-from webkiln.frontends.keras.stand_ins import WeightTensor, substituted
+from webkiln.frontends.keras.symbolic_variables import WeightTensor, substituted
 from webkiln.inputs import DISTRIBUTIONS
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError, UnsupportedError, UserError
-from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes
@@ -48,7 +48,7 @@ NodeHandler = Callable[["NodeCall"], NodeResult]
 Subgraph = Callable[[GraphBuilder, GraphSpec, Sequence[Tensor | GraphValue]], list[GraphValue]]
 """Converts a graph inside the node into a graph under construction, for given inputs."""
 
-Foresight = Callable[[GraphSpec, Mapping[str, GraphValue]], Mapping[str, GraphValue]]
+InferValues = Callable[[GraphSpec, Mapping[str, GraphValue]], Mapping[str, GraphValue]]
 """The tensors of a graph inside the node that are shape arithmetic, given the values of some of its inputs; nothing is converted."""
 
 
@@ -65,14 +65,14 @@ class NodeCall:
 
     def __init__(
         self, spec: NodeSpec, version: int, builder: GraphBuilder, operands: Sequence[GraphValue | None],
-        subgraph: Subgraph, foreseen: Foresight,
+        subgraph: Subgraph, infer_values: InferValues,
     ) -> None:  # fmt: skip
         self.spec, self.version, self.builder, self.operands = spec, version, builder, operands
-        self.subgraph, self.foreseen = subgraph, foreseen
+        self.subgraph, self.infer_values = subgraph, infer_values
 
     def applied(self, builder: GraphBuilder, operands: Sequence[GraphValue | None]) -> "NodeCall":
         """The same node with other operands, in another graph."""
-        return NodeCall(self.spec, self.version, builder, operands, self.subgraph, self.foreseen)
+        return NodeCall(self.spec, self.version, builder, operands, self.subgraph, self.infer_values)
 
     def __len__(self) -> int:
         return len(self.operands)

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from webkiln.errors import InternalError, Item, ShapeError, SourceError, UnsupportedError, WebkilnError
-from webkiln.frontends.arrays import Blobs, Literal, Weight, array_of
-from webkiln.frontends.cut import Vertex, with_advice
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight, array_of
+from webkiln.frontends.core.subgraph import Vertex, with_advice
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_tensor, known
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.reading import all_graphs
@@ -115,10 +115,10 @@ class NodeConverter:
             given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
             return self._run(inside, graph, given, values)
 
-        def foreseen(graph: GraphSpec, given: Mapping[str, GraphValue]) -> Mapping[str, GraphValue]:
-            return self._foreseen(graph, {**values, **given})
+        def infer_values(graph: GraphSpec, given: Mapping[str, GraphValue]) -> Mapping[str, GraphValue]:
+            return self._infer_values(graph, {**values, **given})
 
-        call = NodeCall(node, self._opsets.get(node.domain, 1), builder, operands, subgraph, foreseen)
+        call = NodeCall(node, self._opsets.get(node.domain, 1), builder, operands, subgraph, infer_values)
         folds = self.handlers.folds
         try:
             results = folds.apply(call) or self._evaluated(call) or self._handled(call)
@@ -136,7 +136,7 @@ class NodeConverter:
         builder.layer = before
         return results
 
-    def _foreseen(self, graph: GraphSpec, outer: Mapping[str, GraphValue]) -> dict[str, GraphValue]:
+    def _infer_values(self, graph: GraphSpec, outer: Mapping[str, GraphValue]) -> dict[str, GraphValue]:
         """Those tensors of a graph whose values, or what they say of sizes, follow from what is known around it."""
         found = {name: item for name, item in outer.items() if item.value is not None or item.conditions is not None}
         found |= {name: self._held(tensor) for name, tensor in graph.tensors.items() if isinstance(tensor, Literal)}

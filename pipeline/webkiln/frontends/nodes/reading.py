@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from webkiln.frontends.arrays import Blobs, Literal, Weight, add_blob
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight, add_blob
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 from webkiln.errors import InternalError
-from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.core.arrays import Literal, Weight
 
 SCHEMA = "webkiln.nodes/1"
 MAX_BYTES = 8 << 30

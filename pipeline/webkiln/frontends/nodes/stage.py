@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.converted import SOURCE, Converted
-from webkiln.frontends.cut import cut_of
+from webkiln.frontends.core.conversion import SOURCE, Converted
+from webkiln.frontends.core.subgraph import cut_of
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.spec import from_json
 from webkiln.ir.graph import Graph

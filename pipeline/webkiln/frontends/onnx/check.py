@@ -19,11 +19,11 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from webkiln.errors import SourceError
-from webkiln.frontends.apart import slim
 from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.onnx.signatures import Signature, find_signature
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.tensors import MODEL, read_array
+from webkiln.frontends.protobuf.large_arrays import slim
 
 CHECKED = ("", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training")
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
@@ -42,7 +42,7 @@ STRANGE = "webkiln.unknown"
 
 
 def parse_model(path: Path) -> onnx.ModelProto:
-    """The model in a file; its long arrays stay there (`frontends/apart.py`), and `read_array` finds them."""
+    """The model in a file; its long arrays stay there (`frontends/protobuf/large_arrays.py`), and `read_array` finds them."""
     model = onnx.ModelProto()
     try:
         model.ParseFromString(slim(path, MODEL))

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.facts import FileFacts, Inspector, listed, rows
-from webkiln.frontends.nodes.described import described_nodes
+from webkiln.frontends.inspect.facts import FileFacts, Inspector, listed, rows
+from webkiln.frontends.nodes.summary import described_nodes
 from webkiln.frontends.onnx.check import parse_model
 
 

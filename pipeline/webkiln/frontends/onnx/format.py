@@ -2,7 +2,7 @@
 
 import re
 
-from webkiln.frontends.model_format import ModelFormat
+from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.frontends.onnx.external import external_files
 
 BEGINNING = re.compile(rb"\x08[\x01-\x20](\x12[\x00-\x7f][\x20-\x7e]|\x3a|\x42)")

@@ -12,18 +12,18 @@ import numpy as np
 import onnx
 
 from webkiln.errors import SourceError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.glance import refuse
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight
+from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.inspect.header_only import refuse
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import as_text, raw_attributes, texts_of
 from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
 from webkiln.frontends.onnx.classical import DESCRIBED, DOMAIN, REFUSED, described, taken_texts
-from webkiln.frontends.onnx.cut import cut_model
 from webkiln.frontends.onnx.sort import sorted_nodes
+from webkiln.frontends.onnx.strings import ADVICE, Texts
+from webkiln.frontends.onnx.subgraph import cut_model
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
-from webkiln.frontends.onnx.texts import ADVICE, Texts
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 

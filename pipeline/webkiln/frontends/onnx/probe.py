@@ -3,13 +3,13 @@
 import sys
 from pathlib import Path
 
-from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.glance import is_glancing
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.probe import check_apart, looked_at
+from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.inspect.header_only import is_glancing
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import check_whole, read_checked
-from webkiln.frontends.probe import check_apart, looked_at
 
 
 def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:

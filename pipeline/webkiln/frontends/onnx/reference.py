@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 
 from webkiln.errors import SourceError, no_reference
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.nodes.sampled import SampledInputs
+from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.onnx.check import nodes_of
 from webkiln.frontends.onnx.load import layer_tensors, part_of
 from webkiln.frontends.onnx.tensors import load_external

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import UnsupportedError
-from webkiln.frontends.converted import Converted
+from webkiln.frontends.core.conversion import Converted
 from webkiln.frontends.nodes.stage import converted_nodes, fitting
 from webkiln.frontends.onnx.converter import OnnxConverter
-from webkiln.frontends.onnx.texts import ADVICE
+from webkiln.frontends.onnx.strings import ADVICE
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.cut import cut_of
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import cut_of
 from webkiln.frontends.nodes.spec import to_json
 from webkiln.frontends.onnx.probe import read_model
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.cut import cut_of
-from webkiln.frontends.nodes.sampled import sampled_inputs
+from webkiln.frontends.core.subgraph import cut_of
+from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.onnx.probe import read_model
 from webkiln.frontends.onnx.reference import compute_reference
 from webkiln.ir.types import Array

@@ -9,9 +9,9 @@ import onnx
 from onnx import numpy_helper
 
 from webkiln.errors import SourceError
-from webkiln.frontends.apart import length, whole
-from webkiln.frontends.glance import unread
+from webkiln.frontends.inspect.header_only import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
+from webkiln.frontends.protobuf.large_arrays import length, whole
 from webkiln.ir.types import Array
 
 DTYPES = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.exported import export
+from webkiln.frontends.core.model_functions import export
 from webkiln.plugins import isolated_plugins
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.apart import length, whole
-from webkiln.frontends.arrays import check_room
-from webkiln.frontends.glance import unread
+from webkiln.frontends.core.arrays import check_room
+from webkiln.frontends.inspect.header_only import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
+from webkiln.frontends.protobuf.large_arrays import length, whole
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.ir.types import Array
 

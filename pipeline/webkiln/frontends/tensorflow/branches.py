@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from webkiln.errors import Item, SourceError
-from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.nodes.reading import DistinctNames
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.frontends.tensorflow.legacy import ControlFlow, LoopFrame

@@ -12,7 +12,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from webkiln.errors import SourceError
-from webkiln.frontends.glance import unread
+from webkiln.frontends.inspect.header_only import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tensorflow.messages import DTYPES, BundleEntry, BundleHeader, dtype_name
 from webkiln.ir.types import Array

@@ -6,7 +6,7 @@ from webkiln.frontends.tensorflow.domains import COMPLEX_DOMAIN
 from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
-from webkiln.frontends.tensorflow.refused import REFUSED
+from webkiln.frontends.tensorflow.unsupported import REFUSED
 
 HANDLERS = NodeHandlers(
     {"": OPERATORS, COMPLEX_DOMAIN: COMPLEX},

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.facts import FileFacts, Inspector, SignatureFacts, TensorFacts, listed, rows
-from webkiln.frontends.nodes.described import described_nodes
+from webkiln.frontends.inspect.facts import FileFacts, Inspector, SignatureFacts, TensorFacts, listed, rows
+from webkiln.frontends.nodes.summary import described_nodes
 from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.files import beginning, frozen_version, is_saved_model, served_graph, signatures_of
 from webkiln.frontends.tensorflow.messages import dtype_name

@@ -11,8 +11,8 @@ from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError
 
 from webkiln.errors import RecipeError, SourceError, UndecidedError, similar
-from webkiln.frontends.apart import slim
-from webkiln.frontends.manifest_weights import manifest_weights
+from webkiln.frontends.core.tfjs_weights import manifest_weights
+from webkiln.frontends.protobuf.large_arrays import slim
 from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
 from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow

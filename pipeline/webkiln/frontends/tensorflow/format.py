@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from webkiln.frontends.manifest import shard_files
-from webkiln.frontends.model_format import Glimpse, ModelFormat
+from webkiln.frontends.core.model_format import Glimpse, ModelFormat
+from webkiln.frontends.core.tfjs_manifest import shard_files
 
 SAVED_MODEL = "saved_model.pb"
 TFJS = "model.json"

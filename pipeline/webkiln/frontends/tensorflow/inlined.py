@@ -15,7 +15,7 @@ OperatorOf = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
-class WrittenBody:
+class InlinedBody:
     """The nodes of the graph, or of a function where it is called; `arguments` are the tensors that it is called with, and `path` the calls."""
 
     nodes: Mapping[str, Any]
@@ -31,8 +31,8 @@ class Inliner:
     def __init__(self, graph: Any, operator: OperatorOf, name: str) -> None:
         self.graph, self.operator, self.name = graph, operator, name
         self.functions = {item.signature.name: item for item in graph.library.function}
-        self.main = WrittenBody({node.name: node for node in graph.node})
-        self.inner: dict[str, WrittenBody] = {}
+        self.main = InlinedBody({node.name: node for node in graph.node})
+        self.inner: dict[str, InlinedBody] = {}
         self.reached: set[str] = set()
 
     def written(self, outputs: Mapping[str, str]) -> dict[str, str]:
@@ -52,13 +52,13 @@ class Inliner:
             node = self.main.nodes[name]
             names += [split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))]
 
-    def _called(self, body: WrittenBody, node: Any) -> Any:
+    def _called(self, body: InlinedBody, node: Any) -> Any:
         """The function that a node calls, where it is to be written out."""
         if body.function is None and node.name not in self.reached:
             return None
         return self.functions.get(node.attr["f"].func.name if node.op in CALLS else node.op)
 
-    def tensor(self, body: WrittenBody, reference: str) -> str:
+    def tensor(self, body: InlinedBody, reference: str) -> str:
         """What a reference in a body is in the written graph."""
         name, part, number = split_reference(reference)
         if name in body.arguments:
@@ -86,7 +86,7 @@ class Inliner:
                 count += len(node.attr[item.type_list_attr].list.type) if item.type_list_attr else 1
         raise SourceError(f"{self.name}: {node.name} ({node.op}) has no output {part!r}")
 
-    def _within(self, body: WrittenBody, node: Any, function: Any) -> WrittenBody:
+    def _within(self, body: InlinedBody, node: Any, function: Any) -> InlinedBody:
         path = f"{body.path}{node.name}{WITHIN}"
         if path not in self.inner:
             if body.depth >= DEEPEST or len(self.inner) >= MOST_CALLS:
@@ -95,10 +95,10 @@ class Inliner:
                 item.name: self.tensor(body, reference)
                 for item, reference in zip(function.signature.input_arg, data_inputs(node), strict=False)
             }
-            self.inner[path] = WrittenBody({item.name: item for item in function.node_def}, path, given, function, body.depth + 1)
+            self.inner[path] = InlinedBody({item.name: item for item in function.node_def}, path, given, function, body.depth + 1)
         return self.inner[path]
 
-    def _nodes(self, body: WrittenBody, entry: str) -> Iterator[Any]:
+    def _nodes(self, body: InlinedBody, entry: str) -> Iterator[Any]:
         """The nodes of a body, which wait for `entry`."""
         for node in body.nodes.values():
             waits = [self._waited(body, item) for item in control_inputs(node)] + ([entry] if entry else [])
@@ -120,5 +120,5 @@ class Inliner:
             made.input.extend(dict.fromkeys([*waits, *results, *(f"^{inner.path}{item}" for item in function.control_ret.values())]))
             yield made
 
-    def _waited(self, body: WrittenBody, name: str) -> str:
+    def _waited(self, body: InlinedBody, name: str) -> str:
         return f"^{split_reference(body.arguments[name])[0]}" if name in body.arguments else f"^{body.path}{name}"

@@ -3,10 +3,10 @@
 from functools import partial
 from pathlib import Path
 
-from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.nodes.part import part_of
+from webkiln.frontends.core.arrays import Blobs
+from webkiln.frontends.core.subgraph import WHOLE, Cut
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.nodes.subgraph import part_of
 from webkiln.frontends.tensorflow.files import read_program
 from webkiln.frontends.tensorflow.origins import known_tensor
 from webkiln.frontends.tensorflow.walk import SpecWriter

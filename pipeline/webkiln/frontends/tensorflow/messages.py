@@ -1,6 +1,6 @@
 """The messages of TensorFlow's files, as far as inference needs them. https://github.com/tensorflow/tensorflow/tree/master/tensorflow/core/protobuf"""
 
-from webkiln.frontends.messages import message_types
+from webkiln.frontends.protobuf.messages import message_types
 
 DTYPES = {
     1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 9: "int64", 10: "bool", 17: "uint16", 19: "float16", 22: "uint32", 23: "uint64",
@@ -74,7 +74,7 @@ _TYPES = message_types(
 _TENSOR = {4: 4}
 _NODE = {5: {2: {1: {8: _TENSOR}, 8: _TENSOR}}}
 GRAPH_LAYOUT = {1: _NODE, 2: {1: {3: _NODE}}}
-"""Where long arrays lie in a GraphDef, as `frontends/apart.py` wants to know it."""
+"""Where long arrays lie in a GraphDef, as `frontends/protobuf/large_arrays.py` wants to know it."""
 SAVED_LAYOUT = {2: {2: GRAPH_LAYOUT}}
 GraphDef = _TYPES["Graph"]
 SavedModelDef = _TYPES["SavedModel"]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, WebkilnError, no_reference
-from webkiln.frontends.nodes.part import of_part, reference_of
-from webkiln.frontends.nodes.sampled import SampledInputs
+from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.nodes.subgraph import of_part, reference_of
 from webkiln.frontends.tensorflow.attributes import two_parts
 from webkiln.frontends.tensorflow.files import is_saved_model, read_program, served
 from webkiln.frontends.tensorflow.inlined import Inliner

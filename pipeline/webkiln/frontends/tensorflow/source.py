@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.apart import whole
+from webkiln.frontends.protobuf.large_arrays import whole
 from webkiln.frontends.tensorflow.messages import DTYPES
 from webkiln.ir.types import Array
 

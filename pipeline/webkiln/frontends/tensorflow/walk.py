@@ -5,17 +5,17 @@ from dataclasses import replace
 from typing import Any
 
 from webkiln.errors import Item, SourceError
-from webkiln.frontends.arrays import Literal, Weight
-from webkiln.frontends.glance import refuse
+from webkiln.frontends.core.arrays import Literal, Weight
+from webkiln.frontends.inspect.header_only import refuse
 from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal, read_by
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
-from webkiln.frontends.tensorflow.beginnings import Beginnings
 from webkiln.frontends.tensorflow.branches import BRANCHES, CASES, branched, function_of, left, merged
 from webkiln.frontends.tensorflow.domains import COMPLEX_DTYPES, domain_of
 from webkiln.frontends.tensorflow.dtypes import dtype_of, shape_said
 from webkiln.frontends.tensorflow.effects import ADDED, WRITES, Effects
+from webkiln.frontends.tensorflow.initializers import Beginnings
 from webkiln.frontends.tensorflow.legacy import EXITS, MERGES, SWITCHES, ControlFlow
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.frontends.tensorflow.origins import Origin, handed_on

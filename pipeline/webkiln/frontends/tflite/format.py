@@ -1,6 +1,6 @@
 """LiteRT (TensorFlow Lite) files."""
 
-from webkiln.frontends.model_format import ModelFormat
+from webkiln.frontends.core.model_format import ModelFormat
 
 TFLITE = ModelFormat(
     name="tflite",

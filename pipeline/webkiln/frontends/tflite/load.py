@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import RecipeError, SourceError
-from webkiln.frontends.arrays import Blobs, Literal, Weight, check_room
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.glance import refuse
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight, check_room
+from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.inspect.header_only import refuse
 from webkiln.frontends.nodes.inlining import Inlining
-from webkiln.frontends.nodes.part import part_of
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.frontends.nodes.subgraph import part_of
 from webkiln.frontends.tflite.file import FileOperator, FileSignature, TfliteFile
 from webkiln.frontends.tflite.quantization import derived
 from webkiln.frontends.tflite.tensors import FileTensor

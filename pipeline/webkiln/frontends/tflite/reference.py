@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, no_reference
-from webkiln.frontends.nodes.part import of_part, reference_of
-from webkiln.frontends.nodes.sampled import SampledInputs
+from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.nodes.subgraph import of_part, reference_of
 from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
 from webkiln.inputs import NATURAL, Inputs, make_inputs

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.converted import Converted
+from webkiln.frontends.core.conversion import Converted
 from webkiln.frontends.nodes.stage import converted_nodes, fitting
 from webkiln.frontends.tflite.converter import TfliteConverter
 

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.arrays import widened
+from webkiln.frontends.core.arrays import widened
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
 from webkiln.frontends.tflite.schema import DTYPES

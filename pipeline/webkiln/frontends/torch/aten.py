@@ -192,4 +192,4 @@ def renamed(call: AtenCall, operands: Sequence[Tensor | GraphValue | None], attr
     """A call with tensors in the places, and attributes of the names, that a handler of another format's operator reads."""
     given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands]
     spec = replace(call.call.spec, inputs=tuple(f"operand{position}" for position in range(len(given))), attrs=dict(attrs))
-    return NodeCall(spec, version, call.b, given, call.call.subgraph, call.call.foreseen)
+    return NodeCall(spec, version, call.b, given, call.call.subgraph, call.call.infer_values)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from webkiln.errors import RecipeError, SourceError, WebkilnError
-from webkiln.frontends.exported import check_parameters
+from webkiln.frontends.core.model_functions import check_parameters
 from webkiln.frontends.torch.source import examples, exported, first_line
 from webkiln.frontends.torch.weights import read_state
 

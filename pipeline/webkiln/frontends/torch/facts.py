@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.facts import Description, FileFacts, Inspector, TensorFacts, TensorShape, rows
-from webkiln.frontends.nodes.described import described_nodes
+from webkiln.frontends.inspect.facts import Description, FileFacts, Inspector, TensorFacts, TensorShape, rows
+from webkiln.frontends.nodes.summary import described_nodes
 from webkiln.frontends.torch.archive import LARGEST_JSON, check_archive
 from webkiln.frontends.torch.format import SCRIPT
 

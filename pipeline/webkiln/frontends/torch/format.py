@@ -1,6 +1,6 @@
 """Programs of torch.export (.pt2), TorchScript files, and functions that return a module."""
 
-from webkiln.frontends.model_format import Glimpse, ModelFormat
+from webkiln.frontends.core.model_format import Glimpse, ModelFormat
 
 SCRIPT = frozenset({"data.pkl", "constants.pkl"})
 ARCHIVE = frozenset({"archive_format", "archive_version"})

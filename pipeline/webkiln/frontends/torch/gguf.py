@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.arrays import widened
+from webkiln.frontends.core.arrays import widened
 from webkiln.ir.types import Array
 
 MAGIC = b"GGUF"

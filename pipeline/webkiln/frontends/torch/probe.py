@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from webkiln.errors import SourceError
-from webkiln.frontends.glance import is_glancing
-from webkiln.frontends.probe import check_apart, looked_at
+from webkiln.frontends.core.probe import check_apart, looked_at
+from webkiln.frontends.inspect.header_only import is_glancing
 from webkiln.frontends.torch.archive import check_archive
 
 

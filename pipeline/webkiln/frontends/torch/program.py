@@ -12,11 +12,11 @@ from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from webkiln.errors import SourceError, WebkilnError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
-from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.glance import refuse
-from webkiln.frontends.nodes.part import TypeOf, part_of
+from webkiln.frontends.core.arrays import Blobs, Literal, Weight
+from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.inspect.header_only import refuse
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.frontends.nodes.subgraph import TypeOf, part_of
 from webkiln.frontends.torch.aten import NUMBER, TENSOR
 from webkiln.frontends.torch.read import Reading, dtype_name, named_arguments
 from webkiln.ir.types import DTYPES

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from webkiln.frontends.arrays import Literal, Weight, check_room
+from webkiln.frontends.core.arrays import Literal, Weight, check_room
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import DTYPES, Array

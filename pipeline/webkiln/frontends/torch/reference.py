@@ -11,9 +11,9 @@ from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
 from webkiln.errors import ToolError
-from webkiln.frontends.nodes.part import of_part, reference_of
-from webkiln.frontends.nodes.sampled import SampledInputs
+from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.nodes.subgraph import of_part, reference_of
 from webkiln.frontends.torch.program import decomposed, layer_values, output_names
 from webkiln.frontends.torch.source import TracedProgram, first_line
 from webkiln.inputs import NATURAL

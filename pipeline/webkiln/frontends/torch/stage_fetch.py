@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.exported import export
+from webkiln.frontends.core.model_functions import export
 from webkiln.frontends.torch.framework import quiet, require_torch
 from webkiln.plugins import importable, isolated_plugins
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.cut import WHOLE, cut_of
-from webkiln.frontends.nodes.sampled import sampled_inputs
+from webkiln.frontends.core.subgraph import WHOLE, cut_of
+from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.torch.framework import quiet, require_torch
 from webkiln.ir.types import Array
 

@@ -141,7 +141,7 @@ def _suppressed(call: NodeCall, boxes: Tensor, scores: Tensor) -> Tensor:
         b.constant([call.attr("confidence_threshold", -inf)], "float32"),
     ]
     flat = [reshaped(b, clean, (images * labels, kept, 4)), reshaped(b, scores, (images * labels, 1, kept))]
-    found = b.op("NonMaxSuppression", [*flat, *limits], {"count": b.late()})
+    found = b.op("NonMaxSuppression", [*flat, *limits], {"count": b.data_dependent()})
     rows = part(b, found, 1, 0, 2, 2)
     none = filled(b, 0.0, "float32", (images * labels, kept))
     ones = filled(b, 1.0, "float32", (found.shape[0],))
@@ -177,7 +177,7 @@ def _rows(b: GraphBuilder, shown: Tensor, scores: Tensor, boxes: Tensor, labels:
     marks = reshaped(b, shown, (images * total,))
     nothing = b.op("Equal", [b.op("ReduceSum", [cast(b, marks, "int32")], {"axes": (0,), "keepdims": True}), b.constant(0, "int32")])
     wanted = b.op("Concat", [marks, widened(b, nothing, (images,))], {"axis": 0})
-    found = b.op("NonZero", [wanted], {"count": b.late()})
+    found = b.op("NonZero", [wanted], {"count": b.data_dependent()})
     return reshaped(b, b.op("Gather", [every, reshaped(b, found, (found.shape[1],))], {"axis": 0}), (1, 1, found.shape[1], ROW))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from math import log, pi
 
-from webkiln.frontends.functions import FUNCTIONS
+from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
 from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, doubled, floating, like, operands, result_of, tensor, wide
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float, itemsize

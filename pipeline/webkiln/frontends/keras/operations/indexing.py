@@ -10,8 +10,8 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import Argument, like, numbers, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.ir.demands import demand
 from webkiln.ir.dim import is_symbolic, least
+from webkiln.ir.size_checks import demand
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled, part, reshaped, sized
 
@@ -165,7 +165,7 @@ def unravel_index(b: GraphBuilder, indices: Argument, shape: Sequence[int]) -> l
 def nonzero(b: GraphBuilder, x: Argument) -> list[Tensor]:
     """The indices of what is not 0, one tensor for each axis; how many there are is known when it runs."""
     x = tensor(b, x)
-    found = cast(b, b.op("NonZero", [x], {"count": b.late()}), "int32")
+    found = cast(b, b.op("NonZero", [x], {"count": b.data_dependent()}), "int32")
     return [reshaped(b, part(b, found, 0, axis, 1), found.shape[1:]) for axis in range(x.type.rank)]
 
 

@@ -33,7 +33,7 @@ def segment(reduction: str) -> Operation:
         if count is None and (reduction != "add" or options.get("sorted")):
             raise ShapeError(f"{b.layer}: how many segments there are depends on the data; give num_segments, with sorted=False")
         if count is None:
-            *_, found = b.ops("Unique", [ids], {"axis": None, "count": b.late()})
+            *_, found = b.ops("Unique", [ids], {"axis": None, "count": b.data_dependent()})
             (count,) = found.shape
         start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
         known = b.op("Where", [b.binary("Less", ids, 0), b.constant(np.iinfo(np.int32).max, "int32"), ids])

@@ -94,7 +94,7 @@ def unique(
     x = tensor(b, x)
     axis = None if axis is None else axis % x.type.rank
     values, first, inverse, counts = b.ops(
-        "Unique", [x], {"axis": axis, "sorted": sorted, "equal_nan": axis is not None, "count": b.late()}
+        "Unique", [x], {"axis": axis, "sorted": sorted, "equal_nan": axis is not None, "count": b.data_dependent()}
     )
     inverse = reshaped(b, inverse, x.shape) if axis is None else inverse
     found = {"return_index": (first, 1), "return_inverse": (inverse, None), "return_counts": (counts, 0)}

@@ -19,7 +19,7 @@ def top_k(call: NodeCall) -> list[Tensor]:
 
 
 def non_zero(call: NodeCall) -> Tensor:
-    return call.op("NonZero", [call.tensor(0)], {"count": call.builder.late()})
+    return call.op("NonZero", [call.tensor(0)], {"count": call.builder.data_dependent()})
 
 
 def compress(call: NodeCall) -> Tensor:
@@ -29,14 +29,14 @@ def compress(call: NodeCall) -> Tensor:
     if axis is None:
         x, axis = reshaped(call, x, (x.type.size,)), 0
     axis = call.axis(axis, x.type.rank)
-    chosen = call.op("NonZero", [condition], {"count": call.builder.late()})
+    chosen = call.op("NonZero", [condition], {"count": call.builder.data_dependent()})
     return call.op("Gather", [x, reshaped(call, chosen, chosen.shape[1:])], {"axis": axis})
 
 
 def unique(call: NodeCall) -> list[Tensor]:
     x, axis = call.tensor(0), call.attr("axis")
     attrs = {"axis": None if axis is None else call.axis(axis, x.type.rank), "sorted": bool(call.attr("sorted", 1))}
-    return list(call.builder.ops("Unique", [x], attrs | {"count": call.builder.late()}))
+    return list(call.builder.ops("Unique", [x], attrs | {"count": call.builder.data_dependent()}))
 
 
 def non_max_suppression(call: NodeCall) -> Tensor:
@@ -46,7 +46,7 @@ def non_max_suppression(call: NodeCall) -> Tensor:
     overlap = call.tensor(3) if call.has(3) else call.constant(0.0)
     least = call.tensor(4) if call.has(4) else call.constant(float("-inf"))
     limits = [reshaped(call, item, (1,)) for item in (cast(call, most, "int64"), overlap, least)]
-    attrs = {"center": bool(call.attr("center_point_box", 0)), "count": call.builder.late()}
+    attrs = {"center": bool(call.attr("center_point_box", 0)), "count": call.builder.data_dependent()}
     return call.op("NonMaxSuppression", [boxes, scores, *limits], attrs)
 
 

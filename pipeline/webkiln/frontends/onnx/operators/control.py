@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, OpenValueError, SizeRelation, as_tensor, known
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.frontends.onnx.operators.counted import count_of, counted, limit_of
+from webkiln.frontends.onnx.operators.counted_loops import count_of, counted, limit_of
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from webkiln.frontends.functions import FUNCTIONS
+from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import integers
 from webkiln.frontends.keras.operations.elementary import ELEMENTARY

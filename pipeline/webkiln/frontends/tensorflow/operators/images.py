@@ -49,7 +49,7 @@ def suppressed(call: NodeCall) -> list[Tensor]:
     limits = [b.op("Reshape", [item], {"shape": (1,)}) for item in (cast(b, most, "int64"), overlap, least)]
     wide = b.op("Reshape", [boxes], {"shape": (1, *boxes.shape)})
     ranked = b.op("Reshape", [scores], {"shape": (1, 1, *scores.shape)})
-    found = b.op("NonMaxSuppression", [wide, ranked, *limits], {"center": False, "count": b.late()})
+    found = b.op("NonMaxSuppression", [wide, ranked, *limits], {"center": False, "count": b.data_dependent()})
     chosen = cast(b, element(b, found, 1, 2), "int32")
     if call.spec.op not in ("NonMaxSuppressionV4", "NonMaxSuppressionV5"):
         return [chosen]
@@ -82,7 +82,7 @@ def combined(call: NodeCall) -> list[Tensor]:
         for position, dtype in ((2, "int64"), (4, "float32"), (5, "float32"))
     ]
     given = [b.op("Reshape", [kinds], {"shape": (rows, count, 4)}), b.op("Reshape", [by_class], {"shape": (rows, columns, count)})]
-    found = b.op("NonMaxSuppression", [*given, *limits], {"center": False, "count": b.late()})
+    found = b.op("NonMaxSuppression", [*given, *limits], {"center": False, "count": b.data_dependent()})
     stays = b.op(
         "ScatterND", [filled(b, 0, "int32", (rows, columns, count)), found, filled(b, 1, "int32", found.shape[:1])], {"reduction": "none"}
     )

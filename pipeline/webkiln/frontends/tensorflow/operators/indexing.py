@@ -68,14 +68,14 @@ def where(call: NodeCall) -> Tensor:
     """The coordinates of what is not zero, one row each; how many there are only the run finds out."""
     b, x = call.builder, call.tensor(0)
     is_there = x if x.dtype == "bool" else b.binary("NotEqual", x, call.like(0, x))
-    found = b.op("NonZero", [is_there], {"count": b.late()})
+    found = b.op("NonZero", [is_there], {"count": b.data_dependent()})
     return b.op("Transpose", [cast(b, found, "int64")], {"perm": (1, 0)})
 
 
 def unique(call: NodeCall) -> list[Tensor]:
     """The different elements in the order in which they first stand, and which of them each element is."""
     b, x = call.builder, call.tensor(0)
-    values, _, places, *_ = b.ops("Unique", [x], {"axis": None, "sorted": False, "count": b.late()})
+    values, _, places, *_ = b.ops("Unique", [x], {"axis": None, "sorted": False, "count": b.data_dependent()})
     return [values, cast(b, places, call.attr("out_idx", "int32"))]
 
 

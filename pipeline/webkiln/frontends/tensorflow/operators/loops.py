@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from webkiln.errors import ShapeError, SizeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, OpenValueError, as_tensor
 from webkiln.frontends.nodes.control import WRITTEN_OUT, carried, repeated, unchanged
-from webkiln.frontends.nodes.counting import STEP, Counter, find_counters, gaps
+from webkiln.frontends.nodes.loop_counters import STEP, Counter, find_counters, gaps
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.frontends.tensorflow.operators.lists import UnwrittenList, written
 from webkiln.ir import dim
@@ -61,7 +61,7 @@ def _counted(call: NodeCall, same: frozenset[int]) -> States | None:
     names, following = [item.tensor for item in body.inputs], [item.tensor for item in body.outputs]
     counters = find_counters(call, body, names, operands, following, _known_inputs(body, call, same))
     turn = {condition.inputs[place].tensor: counter.at(STEP, call.type(place).dtype) for place, counter in counters.items()}
-    held = gaps(call.foreseen(condition, {**_known_inputs(condition, call, same), **turn}).get(condition.outputs[0].tensor))
+    held = gaps(call.infer_values(condition, {**_known_inputs(condition, call, same), **turn}).get(condition.outputs[0].tensor))
     for gap in held or ():
         steps = gap + STEP
         is_size = not dim.names([STEP]) & dim.names([steps]) and reaches(steps, 0)
@@ -158,7 +158,7 @@ def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
     condition, body = call.attr("cond"), call.attr("body")
     state: Sequence[GraphValue] = [call.operand(place) for place in range(len(call))]
     for _ in range(WRITTEN_OUT + 1):
-        found = call.foreseen(condition, {item.tensor: value for item, value in zip(condition.inputs, state, strict=True)})
+        found = call.infer_values(condition, {item.tensor: value for item, value in zip(condition.inputs, state, strict=True)})
         going = found.get(condition.outputs[0].tensor)
         if going is None or not going.is_constant or going.value is None:
             return None

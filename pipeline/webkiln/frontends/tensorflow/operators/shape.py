@@ -8,7 +8,7 @@ from webkiln.frontends.keras.operations.indexing import get_item
 from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
 from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.nodes.strided import elements_at, masks
+from webkiln.frontends.nodes.strided_slice import elements_at, masks
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import filled, iota, part, sized

@@ -131,7 +131,7 @@ def _suppressed(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: 
         call.constant([least], "float32"),
     ]
     given = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, *scores.shape))]
-    return call.op("NonMaxSuppression", [*given, *limits], {"center": False, "count": b.late()})
+    return call.op("NonMaxSuppression", [*given, *limits], {"center": False, "count": b.data_dependent()})
 
 
 def fast(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, count: int) -> list[Tensor]:

@@ -111,7 +111,7 @@ def select(call: NodeCall) -> Tensor:
 
 def where(call: NodeCall) -> Tensor:
     """The places of what is not 0, as many as there are."""
-    found = call.op("NonZero", [call.tensor(0)], {"count": call.builder.late()})
+    found = call.op("NonZero", [call.tensor(0)], {"count": call.builder.data_dependent()})
     return transposed(call.builder, found, (1, 0))
 
 
@@ -126,7 +126,7 @@ def top_k(call: NodeCall) -> list[Tensor]:
 
 def unique(call: NodeCall) -> list[Tensor]:
     """The different elements as they first occur, and which one each is."""
-    attrs = {"axis": None, "sorted": False, "count": call.builder.late()}
+    attrs = {"axis": None, "sorted": False, "count": call.builder.data_dependent()}
     values, _, inverse, _ = call.builder.ops("Unique", [call.tensor(0)], attrs)
     return [values, cast(call.builder, inverse, out_dtype(call, 1))]
 
@@ -198,7 +198,7 @@ def non_max_suppression(call: NodeCall) -> Sequence[Tensor]:
     most = call.sizes(2)[0]
     limits = [call.constant([most], "int64"), reshaped(b, call.tensor(3), (1,)), reshaped(b, call.tensor(4), (1,))]
     given_ = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, 1, *scores.shape))]
-    rows = call.op("NonMaxSuppression", [*given_, *limits], {"center": False, "count": b.late()})
+    rows = call.op("NonMaxSuppression", [*given_, *limits], {"center": False, "count": b.data_dependent()})
     chosen = cast(b, reshaped(b, part(b, rows, 1, 2, 1), (rows.shape[0],)), "int32")
     places = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
     count = reshaped(b, b.op("Sizes", [], {"sizes": (rows.shape[0],), "dtype": "int32"}), ())

@@ -5,7 +5,7 @@ from math import prod
 
 from webkiln.frontends.nodes.blocks import batch_to_space, space_to_batch
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.nodes.strided import elements_at, masks
+from webkiln.frontends.nodes.strided_slice import elements_at, masks
 from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (

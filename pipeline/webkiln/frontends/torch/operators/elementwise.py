@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from math import inf, log, pi
 
-from webkiln.frontends.functions import FUNCTIONS
+from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, floating, result_dtype
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor

@@ -117,7 +117,7 @@ def nms(c: AtenCall) -> Tensor:
         )
     ]
     rows = c.b.op(
-        "NonMaxSuppression", [reshaped(c.b, boxes, (1, count, 4)), reshaped(c.b, scores, (1, 1, count)), *limits], {"count": c.b.late()},
+        "NonMaxSuppression", [reshaped(c.b, boxes, (1, count, 4)), reshaped(c.b, scores, (1, 1, count)), *limits], {"count": c.b.data_dependent()},
     )  # fmt: skip
     return reshaped(c.b, part(c.b, rows, 1, 2, 1), rows.shape[:1])
 

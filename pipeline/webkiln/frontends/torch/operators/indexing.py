@@ -19,7 +19,7 @@ def true_places(c: AtenCall, mask: Tensor) -> Tensor:
     """The places [axes, count] where a mask is true. Those of one mask are one Variable, since all that is chosen by it has one size."""
     known = TRUE_PLACES.setdefault(c.b, {})
     if mask.name not in known:
-        known[mask.name] = c.op("NonZero", mask, count=c.b.late()).variable
+        known[mask.name] = c.op("NonZero", mask, count=c.b.data_dependent()).variable
     return Tensor(c.b, known[mask.name])
 
 

@@ -1,0 +1,338 @@
+#ifdef RELAXED
+#define WK_MADD(a, b, c) wasm_f32x4_relaxed_madd(a, b, c)
+#else
+#define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
+#endif
+
+#ifdef RELAXED
+#define WK_TRUNC(a) wasm_i32x4_relaxed_trunc_f32x4(a)
+#else
+#define WK_TRUNC(a) wasm_i32x4_trunc_sat_f32x4(a)
+#endif
+
+/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
+   members of a structure lie behind its beginning. */
+#define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
+
+static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
+
+static inline float wk_min(float a, float b) { return a < b || a != a ? a : b; }
+
+static inline v128_t wk_max4(v128_t a, v128_t b) { return wasm_v128_bitselect(b, wasm_f32x4_pmax(a, b), wasm_f32x4_ne(b, b)); }
+
+static inline v128_t wk_min4(v128_t a, v128_t b) { return wasm_v128_bitselect(b, wasm_f32x4_pmin(a, b), wasm_f32x4_ne(b, b)); }
+
+static inline float wk_sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
+
+static inline v128_t wk_sign4(v128_t x) {
+  const v128_t zero = wasm_f32x4_splat(0), one = wasm_f32x4_splat(1);
+  return wasm_v128_bitselect(one, wasm_v128_bitselect(wasm_f32x4_neg(one), x, wasm_f32x4_lt(x, zero)), wasm_f32x4_gt(x, zero));
+}
+
+static inline int wk_bits(float x) {
+  union { float f; int i; } u = {x};
+  return u.i;
+}
+
+static inline float wk_float(int x) {
+  union { int i; float f; } u = {x};
+  return u.f;
+}
+
+/* Payne & Hanek: x is a whole number times 2^(e-150); the digits of 1 / (2 pi) from there on, times that number, are a part of a turn. */
+static inline float wk_turn(float x) {
+  static const unsigned digits[] = {0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410};
+  const unsigned bits = (unsigned)wk_bits(x), e = bits >> 23 & 255, start = e - 118;
+  if (e < 140) return x;
+  if (e == 255) return x - x;
+  const unsigned *at = digits + (start >> 5), shift = start & 31, whole = (bits & 0x7fffff) | 0x800000;
+  const unsigned high = shift ? at[0] << shift | at[1] >> (32 - shift) : at[0], low = shift ? at[1] << shift | at[2] >> (32 - shift) : at[1];
+  const int part = (int)(whole * high + (unsigned)((unsigned long long)whole * low >> 32));
+  return (float)part * (x < 0 ? -1.4629180792671596e-9f : 1.4629180792671596e-9f);
+}
+
+static inline int wk_idiv(int a, int b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }
+
+static inline int wk_irem(int a, int b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static inline unsigned wk_idiv_u(unsigned a, unsigned b) { return b ? a / b : 0; }
+
+static inline unsigned wk_irem_u(unsigned a, unsigned b) { return b ? a % b : 0; }
+
+static inline long long wk_idiv_64(long long a, long long b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }
+
+static inline long long wk_irem_64(long long a, long long b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) { return b ? a / b : 0; }
+
+static inline unsigned long long wk_irem_u64(unsigned long long a, unsigned long long b) { return b ? a % b : 0; }
+
+static inline int wk_floordiv(int a, int b) {
+  const int q = wk_idiv(a, b), r = wk_irem(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? q - 1 : q;
+}
+
+static inline int wk_floormod(int a, int b) {
+  const int r = wk_irem(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static inline long long wk_floordiv_64(long long a, long long b) {
+  const long long q = wk_idiv_64(a, b), r = wk_irem_64(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? q - 1 : q;
+}
+
+static inline long long wk_floormod_64(long long a, long long b) {
+  const long long r = wk_irem_64(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static inline double wk_max_64(double a, double b) { return a > b || a != a ? a : b; }
+
+static inline double wk_min_64(double a, double b) { return a < b || a != a ? a : b; }
+
+static inline double wk_sign_64(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
+
+static inline double wk_log2(double x) {
+  union { double f; long long i; } u = {x < 0x1p-1022 ? x * 0x1p54 : x};
+  int e = (int)(u.i >> 52) - 1023 - (x < 0x1p-1022 ? 54 : 0);
+  u.i = (u.i & 0xFFFFFFFFFFFFFll) | 0x3FF0000000000000ll;
+  double m = u.f;
+  if (m > 1.4142135623730951) { m *= 0.5; e += 1; }
+  const double s = (m - 1) / (m + 1), z = s * s;
+  double p = 1.0 / 19;
+  for (int n = 17; n > 0; n -= 2) p = p * z + 1.0 / n;
+  return e + 2 * s * p * 1.4426950408889634;
+}
+
+static inline double wk_scaled(double x, int e) {
+  const int half = e / 2;
+  union { long long i; double f; } a = {(long long)(half + 1023) << 52}, b = {(long long)(e - half + 1023) << 52};
+  return x * a.f * b.f;
+}
+
+static inline double wk_exp2(double x) {
+  if (x > 1100) return __builtin_inf();
+  if (x < -1100) return 0;
+  const double n = __builtin_rint(x), r = (x - n) * 0.6931471805599453;
+  double p = 1;
+  for (int k = 13; k > 0; k--) p = p * r / k + 1;
+  return wk_scaled(p, (int)n);
+}
+
+static inline double wk_exp_64(double x) {
+  if (x != x) return x;
+  if (x > 710) return __builtin_inf();
+  if (x < -746) return 0;
+  const double n = __builtin_rint(x * 1.4426950408889634), r = x - n * 0.693147180369123816490 - n * 1.90821492927058770002e-10;
+  double p = 1;
+  for (int k = 14; k > 0; k--) p = p * r / k + 1;
+  return wk_scaled(p, (int)n);
+}
+
+static inline double wk_log_64(double x) {
+  if (!(x > 0)) return x == 0 ? -__builtin_inf() : __builtin_nan("");
+  return x == __builtin_inf() ? x : wk_log2(x) * 0.6931471805599453;
+}
+
+static inline double wk_log1p_64(double x) {
+  const double u = 1 + x;
+  return u == 1 || x == __builtin_inf() ? x : wk_log_64(u) * (x / (u - 1));
+}
+
+static inline double wk_expm1_64(double x) {
+  if (__builtin_fabs(x) > 0.5) return wk_exp_64(x) - 1;
+  double p = 1;
+  for (int k = 16; k > 1; k--) p = p * x / k + 1;
+  return p * x;
+}
+
+static inline double wk_tanh_64(double x) {
+  const double t = wk_expm1_64(2 * __builtin_fabs(x)), r = t > 1e300 ? 1 : t / (t + 2);
+  return x < 0 ? -r : x == 0 ? x : r;
+}
+
+/* The same of a double, by 128 digits. */
+static inline double wk_turn_64(double x) {
+  static const unsigned digits[] = {
+    0, 0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410, 0x7f9458ea, 0xf7aef158, 0x6dc91b8e, 0x909374b8,
+    0x01924bba, 0x82746487, 0x3f877ac7, 0x2c4a69cf, 0xba208d7d, 0x4baed121, 0x3a671c09, 0xad17df90, 0x4e64758e, 0x60d4ce7d,
+    0x272117e2, 0xef7e4a0e, 0xc7fe25ff, 0xf7816603, 0xfbcbc462, 0xd6829b47, 0xdb4d9fb3, 0xc9f2c26d, 0xd3d18fd9, 0xa797fa8b,
+    0x5d49eeb1, 0xfaf97c5e, 0xcf41ce7d, 0xe294a4ba, 0x9afed7ec, 0x47e35742,
+  };
+  union { double f; unsigned long long i; } u = {x};
+  const unsigned e = (unsigned)(u.i >> 52) & 2047, start = e - 1011;
+  if (e < 1042) return x;
+  if (e == 2047) return x - x;
+  const unsigned *at = digits + (start >> 5), shift = start & 31;
+  unsigned words[4];
+  for (int k = 0; k < 4; k++) words[k] = shift ? at[k] << shift | at[k + 1] >> (32 - shift) : at[k];
+  const unsigned long long whole = (u.i & 0xfffffffffffffull) | 1ull << 52, high = (unsigned long long)words[0] << 32 | words[1];
+  const unsigned long long upper = (whole >> 32) * words[2] + ((whole & 0xffffffff) * words[2] >> 32) + ((whole >> 32) * words[3] >> 32);
+  return (double)(long long)(whole * high + upper) * (x < 0 ? -3.406121580086554e-19 : 3.406121580086554e-19);
+}
+
+static inline double wk_sine(double x, int quarter) {
+  x = wk_turn_64(x);
+  const double n = __builtin_rint(x * 0.6366197723675814);
+  const double r = x - n * 1.5707963267341256142 - n * 6.0771005063039e-11 - n * 2.0222662487959506e-21, z = r * r;
+  double sine = 1, cosine = 1;
+  for (int k = 20; k > 0; k -= 2) {
+    cosine = 1 - cosine * z / (k * (k - 1));
+    sine = 1 - sine * z / (k * (k + 1));
+  }
+  const int q = ((int)n + quarter) & 3;
+  const double v = q & 1 ? cosine : sine * r;
+  return q & 2 ? -v : v;
+}
+
+static inline double wk_sin_64(double x) { return wk_sine(x, 0); }
+
+static inline double wk_cos_64(double x) { return wk_sine(x, 1); }
+
+static inline double wk_erf_64(double x) {
+  const double size = __builtin_fabs(x) > 6 ? 6 : __builtin_fabs(x);
+  double r = size, term = size;
+  if (size < 3) {
+    for (int n = 1; n < 60; n++) { term = -term * size * size / n; r += term / (2 * n + 1); }
+    r *= 1.1283791670955126;
+  } else {
+    double f = size;
+    for (int k = 60; k > 0; k--) f = size + k / (2 * f);
+    r = 1 - wk_exp_64(-size * size) / (f * 1.7724538509055159);
+  }
+  return x != x ? x : x < 0 ? -r : r;
+}
+
+static inline double wk_pow_64(double x, double y) {
+  if (y == 0 || x == 1) return 1;
+  if (x != x || y != y) return x + y;
+  const double size = __builtin_fabs(x), whole = __builtin_trunc(y);
+  const int odd = whole == y && __builtin_trunc(y / 2) * 2 != y;
+  if (x < 0 && whole != y && size != __builtin_inf() && __builtin_fabs(y) != __builtin_inf()) return __builtin_nan("");
+  double r;
+  if (size == 1) r = 1;
+  else if (__builtin_fabs(y) == __builtin_inf()) r = (size > 1) == (y > 0) ? __builtin_inf() : 0;
+  else if (size == 0 || size == __builtin_inf()) r = (size == 0) == (y > 0) ? 0 : __builtin_inf();
+  else r = wk_exp2(y * wk_log2(size));
+  return odd && (x < 0 || (x == 0 && 1 / x < 0)) ? -r : r;
+}
+
+static inline float wk_pow(float x, float y) { return (float)wk_pow_64(x, y); }
+
+static inline float wk_half(unsigned short h) {
+  const int sign = (h & 0x8000) << 16, rest = (h & 0x7FFF) << 13;
+  const float value = wk_float(rest) * 0x1p112f;
+  return wk_float(wk_bits((h & 0x7C00) == 0x7C00 ? wk_float(rest | 0x7F800000) : value) | sign);
+}
+
+static inline unsigned short wk_to_half(float x) {
+  const int sign = (wk_bits(x) >> 16) & 0x8000;
+  const float size = __builtin_fabsf(x);
+  if (size != size) return sign | 0x7E00;
+  if (size >= 65520.0f) return sign | 0x7C00;
+  if (size < 0x1p-14f) return sign | (int)__builtin_rintf(size * 0x1p24f);
+  const int bits = wk_bits(size) - (112 << 23);
+  return sign | ((bits + 0xFFF + ((bits >> 13) & 1)) >> 13);
+}
+
+static inline v128_t wk_load_part(const float *p, int count) {
+  if (count >= 4) return wasm_v128_load(p);
+  v128_t v = wasm_v128_load32_zero(p);
+  if (count > 1) v = wasm_v128_load32_lane(p + 1, v, 1);
+  if (count > 2) v = wasm_v128_load32_lane(p + 2, v, 2);
+  return v;
+}
+
+static inline void wk_store_part(float *p, v128_t v, int count) {
+  if (count >= 4) { wasm_v128_store(p, v); return; }
+  wasm_v128_store32_lane(p, v, 0);
+  if (count > 1) wasm_v128_store32_lane(p + 1, v, 1);
+  if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
+}
+
+static inline int wk_greatest(int a, int b) { return a > b ? a : b; }
+
+static inline int wk_least(int a, int b) { return a < b ? a : b; }
+
+__attribute__((weak)) float wk_zeros[WK_ZEROS];
+
+/* Reads a byte that is needed soon, so that it is in the cache then. */
+static inline void wk_fetch(const float *p) { (void)*(const volatile char *)p; }
+
+/* The lines of a panel for each of the tiles that use the one before. */
+static inline int wk_lines(int elements, int points, int count) {
+  const int tiles = points > count ? (points + count - 1) / count : 1;
+  return (elements / 16 + tiles) / tiles;
+}
+
+/* The turns of a loop between two reads of `together` lines; fewer would cost more than they save. */
+static inline int wk_turns(int extent, int lines, int together) {
+  const int turns = (extent + lines - 1) / lines * together;
+  return turns < 12 ? 12 : turns;
+}
+
+__attribute__((noinline)) static int wk_share(int turns, int grain, int part, int parts) {
+  const int units = (turns + grain - 1) / grain, at = (int)((long long)units * part / parts) * grain;
+  return at < turns ? at : turns;
+}
+
+static void wk_mark(int site);
+__attribute__((import_module("env"), import_name("mark"))) void wk_tell(int site);
+static int wk_watched;
+__attribute__((export_name("watch"))) void wk_watch(int on) { wk_watched = on; }
+__attribute__((noinline)) static void wk_mark(int site) { if (wk_watched) wk_tell(site); }
+
+static void wk_launch(void (*task)(int, int, int), int entry);
+// A launch is one word: a number that tells it from others, its entry, its chunks, and how many of them were taken.
+enum { WK_TAKEN = 12, WK_ENTRY = 24, WK_SERIAL = 40, WK_FEW = (1 << WK_TAKEN) - 1, WK_OVER = 0xFFFF, WK_TURNS = 1 << 18, WK_SHORT = 1 << 13 };
+static unsigned long long wk_word;
+static int wk_chunks = 1, wk_done, wk_asleep, wk_waiting, wk_stopped;
+static void (*wk_task)(int, int, int);
+static char wk_stacks[WK_HELPERS][WK_STACK] __attribute__((aligned(16)));
+static inline int wk_entry(unsigned long long word) { return (int)(word >> WK_ENTRY) & 0xFFFF; }
+static inline int wk_left(unsigned long long word) { return ((int)(word >> WK_TAKEN) & WK_FEW) - ((int)word & WK_FEW); }
+static void wk_set(int entry, int chunks) {
+  const unsigned long long serial = (wk_word >> WK_SERIAL) + 1;
+  __atomic_store_n(&wk_word, serial << WK_SERIAL | (unsigned long long)entry << WK_ENTRY | chunks << WK_TAKEN, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&wk_asleep, __ATOMIC_SEQ_CST)) __builtin_wasm_memory_atomic_notify((int *)&wk_word, -1);
+}
+static int wk_take(void) {
+  if (wk_left(__atomic_load_n(&wk_word, __ATOMIC_SEQ_CST)) <= 0) return 0;
+  const unsigned long long word = __atomic_fetch_add(&wk_word, 1, __ATOMIC_SEQ_CST);
+  if (wk_left(word) <= 0) return 0;
+  wk_task(wk_entry(word), (int)word & WK_FEW, (int)(word >> WK_TAKEN) & WK_FEW);
+  __atomic_fetch_add(&wk_done, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&wk_waiting, __ATOMIC_SEQ_CST)) __builtin_wasm_memory_atomic_notify(&wk_done, 1);
+  return 1;
+}
+static void wk_launch(void (*task)(int, int, int), int entry) {
+  const int chunks = wk_chunks;
+  if (chunks == 1) { task(entry, 0, 1); return; }
+  wk_task = task;
+  wk_done = 0;
+  wk_set(entry, chunks);
+  while (wk_take()) {}
+  for (int turns = 0, done; (done = __atomic_load_n(&wk_done, __ATOMIC_SEQ_CST)) != chunks; turns++) {
+    if (turns < WK_SHORT) continue;
+    __atomic_store_n(&wk_waiting, 1, __ATOMIC_SEQ_CST);
+    __builtin_wasm_memory_atomic_wait32(&wk_done, done, 1000000);
+    __atomic_store_n(&wk_waiting, 0, __ATOMIC_SEQ_CST);
+  }
+}
+__attribute__((export_name("share"))) void wk_set_chunks(int chunks) { wk_chunks = chunks; }
+__attribute__((export_name("begin"))) void wk_begin(void) { wk_set(0, 0); }
+__attribute__((export_name("end"))) void wk_end(void) { wk_set(WK_OVER, 0); }
+__attribute__((export_name("stopped"))) int *wk_stop(void) { return &wk_stopped; }
+__attribute__((export_name("stack"))) char *wk_stack(int helper) { return wk_stacks[helper] + WK_STACK; }
+__attribute__((export_name("help"))) void wk_help(void) {
+  for (int turns = 0; !__atomic_load_n(&wk_stopped, __ATOMIC_SEQ_CST); turns++) {
+    const unsigned long long word = __atomic_load_n(&wk_word, __ATOMIC_SEQ_CST);
+    if (wk_entry(word) == WK_OVER) return;
+    if (wk_left(word) > 0) { turns = 0; wk_take(); continue; }
+    if (turns < WK_TURNS) continue;
+    __atomic_fetch_add(&wk_asleep, 1, __ATOMIC_SEQ_CST);
+    __builtin_wasm_memory_atomic_wait64((long long *)&wk_word, word, 20000000);
+    __atomic_fetch_sub(&wk_asleep, 1, __ATOMIC_SEQ_CST);
+  }
+}

@@ -1,0 +1,84 @@
+"""Arrays of `.npz` files by their names. Nothing in them is executed, no size is believed before it is checked."""
+
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from webkiln import npz
+from webkiln.errors import SourceError, WebkilnError
+from webkiln.frontends.keras.versions.lazy_weight import Held
+from webkiln.ir.types import DTYPES, Array
+
+MAX_BYTES = 16 << 30
+MAX_ENTRIES = 1 << 20
+RATIO_FREE_BYTES = 1 << 20
+MAX_RATIO = 200
+SAVE = "save it again with chainer.serializers.save_npz"
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Whatever goes wrong while untrusted bytes are parsed is a SourceError that names the file."""
+    try:
+        yield
+    except WebkilnError:
+        raise
+    except Exception as error:  # noqa: BLE001 - parsers of untrusted bytes raise anything
+        what = " ".join(str(error).split())[:200] or type(error).__name__
+        raise SourceError(f"{name}: not a readable snapshot ({what}); it may be truncated or damaged; {SAVE}") from None
+
+
+def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], frozenset[str]]:
+    """The arrays, and the keys that were saved as None."""
+    arrays: dict[str, Held] = {}
+    empty: set[str] = set()
+    with reading(name):
+        members = archive.infolist()
+        if len(members) > MAX_ENTRIES or len({member.filename for member in members}) != len(members):
+            raise SourceError(f"{name}: has {len(members)} members (at most {MAX_ENTRIES}, no name twice); no snapshot of Chainer's")
+        for member in members:
+            if not member.filename.endswith(".npy"):
+                raise SourceError(f"{name}: its member {member.filename!r} is no array; a snapshot is what save_npz writes")
+            key = member.filename.removesuffix(".npy").strip("/")
+            held = _member(name, archive, member, key)
+            if held is None:
+                empty.add(key)
+            else:
+                arrays[key] = held
+    return arrays, frozenset(empty)
+
+
+def _member(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: str) -> Held | None:
+    """An array by its header alone; None where it is an object, as None is saved, which is a pickle and not looked at."""
+    ratio = member.file_size / max(member.compress_size, 1)
+    if member.file_size > MAX_BYTES or (member.file_size > RATIO_FREE_BYTES and ratio > MAX_RATIO):
+        raise SourceError(
+            f"{name}: {key} claims {member.file_size} bytes from {member.compress_size} (at most {MAX_BYTES}, and {MAX_RATIO} times); refused"
+        )
+    try:
+        header = npz.header(archive, member)
+    except npz.VersionError as error:
+        raise SourceError(f"{name}: {key} is written in version {error.version} of .npy; {SAVE}") from None
+    if header.dtype.hasobject:
+        return None
+    if (follow := member.file_size - header.start) != header.bytes:
+        raise SourceError(f"{name}: {key} has {follow} bytes, {header.dtype}{list(header.shape)} needs {header.bytes}")
+    return Held(key, header.shape, _reader(name, archive, member, header))
+
+
+def _reader(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: npz.Header) -> Callable[[], Array]:
+    def read() -> Array:
+        with reading(name):
+            return native(npz.read_told(archive, member, header), f"{name}: {member.filename}")
+
+    return read
+
+
+def native(array: Array, where: str) -> Array:
+    """In the byte order of this machine, of a dtype that webkiln has."""
+    made = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).reshape(array.shape)
+    if str(made.dtype) not in DTYPES:
+        raise SourceError(f"{where}: is of {made.dtype}; webkiln has {', '.join(DTYPES)}")
+    return made

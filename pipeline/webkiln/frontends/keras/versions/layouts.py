@@ -1,0 +1,142 @@
+"""How older versions of Keras laid out the weights of a layer, and how they become what it takes today."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from webkiln.frontends.keras.versions.lazy_weight import Held, joined
+from webkiln.ir.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """Who wrote the weights: the version of Keras, and whether Theano convolved with them, whose kernels are turned by 180 degrees."""
+
+    version: tuple[int, ...] = (3,)
+    theano: bool = False
+
+    @property
+    def first(self) -> bool:
+        return self.version < (2,)
+
+
+Layout = Callable[[Sequence[Held], Mapping[str, Any], Era], list[Held]]
+
+
+def _first(config: Mapping[str, Any]) -> bool:
+    return config.get("data_format") == "channels_first"
+
+
+def _conv(rank: int, last: tuple[int, ...] = (), first: tuple[int, ...] = ()) -> Layout:
+    """Convolutions over `rank` axes; how the axes of Keras 1's kernels become those of today's, where channels come last and first."""
+
+    def layout(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
+        kernel, *rest = held
+        axes = (first if _first(config) else last) if era.first and len(kernel.shape) == rank + 2 else ()
+        kernel = kernel.transposed(axes) if axes else kernel
+        return [kernel.turned(rank) if era.theano else kernel, *rest]
+
+    return layout
+
+
+def _conv_1d(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
+    """Keras 1 has an axis of size 1 behind that of the steps; before 1.1 its kernels are [filters, in, steps, 1]."""
+    kernel, *rest = held
+    if len(kernel.shape) == 4:
+        size = config["kernel_size"]
+        steps = size[0] if isinstance(size, list) else size
+        if kernel.shape[:2] != (steps, 1) or kernel.shape[3] != config["filters"]:
+            kernel = kernel.transposed((2, 3, 1, 0))
+        kernel = kernel.reshaped((kernel.shape[0], *kernel.shape[2:]))
+    return [kernel.turned(1) if era.theano else kernel, *rest]
+
+
+def _separable(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
+    turned = era.first and _first(config)
+    return [item.transposed((2, 3, 1, 0)) if turned and len(item.shape) == 4 else item for item in held]
+
+
+GATES = {"LSTM": (0, 2, 1, 3), "GRU": (0, 1, 2), "ConvLSTM2D": (0, 2, 1, 3)}
+"""Where the gates of today's order stand among those of Keras 1: input, candidate, forget and output; update, reset and candidate."""
+
+
+def _gates(class_name: str, held: Sequence[Held]) -> list[Held]:
+    """The kernels and biases of each gate side by side, where they are apart."""
+    order = GATES[class_name]
+    if len(held) != 3 * len(order):
+        return list(held)
+    return [joined([held[3 * gate + part] for gate in order]) for part in range(3)]
+
+
+def _cudnn(gates: int, biases: Callable[[Held, int], Held]) -> Layout:
+    """A recurrent layer, whose weights cuDNN may have held: kernels transposed gate by gate, two biases for each gate."""
+    class_name = {4: "LSTM", 3: "GRU"}[gates]
+
+    def layout(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
+        parts = _gates(class_name, held)
+        if len(parts) != 3 or parts[2].shape != (2 * gates * parts[1].shape[0],):
+            return parts
+        kernel, recurrent, bias = parts
+        return [kernel.made(_by_gate(gates, _from_columns)), recurrent.made(_by_gate(gates, np.transpose)), biases(bias, gates)]
+
+    return layout
+
+
+def _by_gate(gates: int, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda kernel: np.concatenate([function(part) for part in np.split(kernel, gates, 1)], 1)
+
+
+def _from_columns(kernel: Array) -> Array:
+    """cuDNN's matrix is [units, in] in the memory of [in, units]."""
+    return kernel.reshape(kernel.shape[::-1]).T
+
+
+def _summed(bias: Held, gates: int) -> Held:
+    return bias.made(lambda value: value.reshape(2, -1).sum(0), (bias.shape[0] // 2,))
+
+
+def _apart(bias: Held, gates: int) -> Held:
+    return bias.reshaped((2, bias.shape[0] // 2))
+
+
+def _conv_lstm(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
+    if len(held) == 12 and era.first and _first(config):
+        held = [item.transposed((2, 3, 1, 0)) if len(item.shape) == 4 else item for item in held]
+    parts = _gates("ConvLSTM2D", held)
+    return [part.turned(2) if era.theano and len(part.shape) == 4 else part for part in parts]
+
+
+def _normalization(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
+    """Up to 1.0.5 the last is a deviation, which epsilon is added to as it is."""
+    if not era.first or era.version >= (1, 0, 6) or len(held) != 4:
+        return list(held)
+    epsilon = float(config.get("epsilon", 1e-3))
+    return [*held[:3], held[3].made(lambda deviation: (deviation + epsilon) ** 2 - epsilon)]
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    "BatchNormalization": _normalization,
+    "Conv1D": _conv_1d,
+    "Conv2D": _conv(2, first=(2, 3, 1, 0)),
+    "Conv2DTranspose": _conv(2, last=(0, 1, 3, 2), first=(2, 3, 0, 1)),
+    "Conv3D": _conv(3, first=(2, 3, 4, 1, 0)),
+    "ConvLSTM2D": _conv_lstm,
+    "GRU": _cudnn(3, _apart),
+    "LSTM": _cudnn(4, _summed),
+    "SeparableConv2D": _separable,
+}
+"""Classes, by today's names, whose weights have lain otherwise."""
+
+
+def modern(class_name: str, held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
+    """The weights of a layer as it takes them today."""
+    layout = LAYOUTS.get(class_name)
+    return list(held) if layout is None or not held else layout(held, config, era)
+
+
+def count(class_name: str, config: Mapping[str, Any], era: Era, names: int) -> int:
+    """How many weights a layer that has `names` today has in its file."""
+    apart = era.first and class_name in GATES and config.get("consume_less", "cpu") != "gpu"
+    return 3 * len(GATES[class_name]) if apart else names

@@ -1,0 +1,77 @@
+"""The config of a model that an older Keras wrote, as Keras 3 would write it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from webkiln.errors import SourceError
+from webkiln.frontends.keras import config as configs
+from webkiln.frontends.keras.versions import arguments, classes, functions
+from webkiln.frontends.keras.versions.merged import begins_with_merge, functional
+
+MAX_DEPTH = 60
+WRAPPED = ("layer", "backward_layer", "cell")
+LISTED = ("cells", "layers")
+
+
+def modern(entry: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """A model or layer in today's words. `saved_class` is what it was called, where that differs."""
+    if depth > MAX_DEPTH:
+        raise SourceError(f"models and layers nested more than {MAX_DEPTH} deep; refused")
+    if not configs.is_own(entry) or not isinstance(entry.get("config"), Mapping):
+        return dict(entry)
+    if entry["class_name"] in functions.CLASSES:
+        return functions.operation(entry)
+    if begins_with_merge(entry):
+        entry = functional(entry)
+    saved, config = str(entry["class_name"]), dict(entry["config"])
+    for key in (*WRAPPED, *LISTED):
+        if key in config:
+            config[key] = _inside(config[key], depth + 1)
+    if saved == "Sequential":
+        config["layers"] = _distinct(_with_input(config["layers"]))
+    class_name, config = classes.modern(saved, arguments.modern(saved, config))
+    return {**entry, "class_name": class_name, "config": {"trainable": True, **config}, "saved_class": saved}
+
+
+def _inside(value: Any, depth: int) -> Any:
+    if isinstance(value, list):
+        return [_inside(item, depth) for item in value]
+    return modern(value, depth) if isinstance(value, Mapping) and "class_name" in value else value
+
+
+def _with_input(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With a layer for what a Sequential takes, which the config of its first layer says in files of Keras 1 and 2."""
+    if not layers or layers[0]["class_name"] == "InputLayer":
+        return layers
+    first = dict(layers[0]["config"])
+    within: Mapping[str, Any] = next((layer["config"] for layer in first.get("layers", ()) if layer["class_name"] == "InputLayer"), {})
+    shape, dtype = first.pop("batch_input_shape", within.get("batch_input_shape")), first.pop("input_dtype", within.get("dtype"))
+    if shape is None:
+        return layers
+    start = {"class_name": "InputLayer", "config": {"name": "input", "batch_input_shape": shape, "dtype": dtype or "float32"}}
+    return [start, {**layers[0], "config": first}, *layers[1:]]
+
+
+def _distinct(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With numbers behind the names of models that are equal, as those are that a bare list of layers has no name for."""
+    taken: dict[str, int] = {}
+    found = []
+    for layer in layers:
+        name = configs.layer_name(layer)
+        count = taken[name] = taken.get(name, -1) + 1
+        numbered = count and "layers" in layer["config"]
+        found.append({**layer, "config": {**layer["config"], "name": f"{name}_{count}"}} if numbered else layer)
+    return found
+
+
+def entries(model: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The layers of a model, and of those inside it, whatever holds them."""
+    pending: list[Any] = [model]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Mapping):
+            if "class_name" in item and isinstance(item.get("config"), Mapping):
+                yield item
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item

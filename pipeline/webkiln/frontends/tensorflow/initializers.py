@@ -1,0 +1,104 @@
+"""Which variable is called what in the checkpoint, and what tables hold: by the nodes that restore and initialise them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from webkiln.frontends.core.arrays import Literal
+from webkiln.frontends.nodes.inlining import Inlining
+from webkiln.frontends.nodes.reading import literal
+from webkiln.frontends.tensorflow.attributes import read_tensor
+from webkiln.frontends.tensorflow.messages import DTYPES
+from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, Handle, Scope, TensorRef
+from webkiln.frontends.tensorflow.source import GraphSource, control_inputs, data_inputs, split_reference
+
+ASSIGNING = frozenset({"AssignVariableOp", "Assign"})
+IMPORTING = frozenset({"LookupTableImportV2", "LookupTableImport", "InitializeTableV2", "InitializeTable"})
+
+
+class Beginnings:
+    """Follows the nodes that restore variables and fill tables, and notes which is what; nothing is computed."""
+
+    def __init__(self, program: GraphSource) -> None:
+        self.program = program
+        self.keys = dict(program.keys)
+        """Variable -> its key in the checkpoint."""
+        self.tables: dict[str, tuple[Literal, Literal]] = {}
+        """Table -> its keys and values."""
+        self._inlining = Inlining(program.name, program.node_count)
+        self._constants: dict[str, Any] = {}
+        for name in filter(None, (program.restoring, *program.initialising)):
+            if name in program.main.nodes:
+                self.look(Scope(program.main, {}), name)
+
+    def look(self, scope: Scope, name: str) -> None:
+        for reached in _everything(scope, name):
+            node = scope.body.nodes[reached]
+            inputs = [self._of(scope, item) for item in data_inputs(node)]
+            scope.made[reached] = self._effects(scope, node, inputs)
+
+    def _of(self, scope: Scope, reference: str) -> TensorRef:
+        node, _, number = split_reference(reference)
+        if node in scope.arguments:
+            return scope.arguments[node]
+        made = scope.made.get(node, ())
+        return made[number] if number < len(made) else ""
+
+    def _effects(self, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+        op = node.op
+        self._inlining.add()
+        if op in VARIABLES:
+            return [Handle("variable", node.name)]
+        if op in TABLES:
+            return [Handle("table", node.name)]
+        if op == "Const":
+            key = f"{scope.depth}:{id(node)}"
+            self._constants[key] = node.attr["value"].tensor
+            return [Handle("constant", key)]
+        if op == "RestoreV2" and len(inputs) > 1 and isinstance(inputs[1], Handle):
+            return [Handle("restored", key.decode(errors="replace")) for key in self._constants[inputs[1].name].string_val]
+        if op in PASSED:
+            return list(inputs)
+        if (
+            op in ASSIGNING
+            and len(inputs) > 1
+            and isinstance(inputs[0], Handle)
+            and isinstance(inputs[1], Handle)
+            and inputs[1].kind == "restored"
+        ):
+            self.keys[inputs[0].name] = inputs[1].name
+        if (
+            op in IMPORTING
+            and len(inputs) > 2
+            and isinstance(inputs[0], Handle)
+            and all(isinstance(item, Handle) and item.kind == "constant" for item in inputs[1:3])
+        ):
+            tensors = [self._constants[item.name] for item in inputs[1:3] if isinstance(item, Handle)]
+            if all(tensor.dtype in DTYPES for tensor in tensors):
+                keys, values = (literal(read_tensor(tensor, f"{self.program.name}: table {inputs[0].name}")) for tensor in tensors)
+                self.tables[inputs[0].name] = keys, values
+        called = node.attr["f"].func.name if op in CALLS else op
+        body = self.program.functions.get(called)
+        if body is not None and scope.depth < DEEPEST:
+            inner = Scope(body, {name: value for (name, _), value in zip(body.arguments, inputs, strict=False)}, depth=scope.depth + 1)
+            for name in body.nodes:
+                if name not in inner.made:
+                    self.look(inner, name)
+            return [self._of(inner, item) for item in body.results]
+        return [""]
+
+
+def _everything(scope: Scope, name: str) -> Iterator[str]:
+    """The nodes that a node needs and waits for, and itself, in an order in which they can run."""
+    seen: set[str] = set(scope.made)
+    stack = [(name, False)]
+    while stack:
+        current, is_left = stack.pop()
+        if is_left:
+            yield current
+            continue
+        if current in seen or current not in scope.body.nodes:
+            continue
+        seen.add(current)
+        stack.append((current, True))
+        node = scope.body.nodes[current]
+        stack += [(split_reference(item)[0], False) for item in (*data_inputs(node), *control_inputs(node))]

@@ -1,0 +1,126 @@
+/** @typedef {import('./webgpu_device.js').Gpu} Gpu */
+
+/**
+ * A dispatch of one kernel; `block` is the number of its argument block.
+ * @typedef {{ pipeline: any, block: number, x: number, y: number }} Dispatch
+ */
+
+const WORKGROUP = 64;
+const GROUPS = 65535;
+
+/** Copies words within the arena; WebGPU copies between different buffers only. */
+export const COPY = `struct Arguments { infinity: u32, nan: u32, source: i32, destination: i32, count: i32 }
+@group(0) @binding(0) var<storage, read_write> arena: array<u32>;
+@group(0) @binding(1) var<uniform> arguments: Arguments;
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
+  let at = i32((group.y * groups.x + group.x) * 64 + local);
+  if (at < arguments.count) { arena[arguments.destination + at] = arena[arguments.source + at]; }
+}`;
+
+/**
+ * @param {number[]} shape
+ * @returns {number} the bytes of that many words
+ */
+export const bytesOf = shape => shape.reduce((product, length) => product * length, 4);
+
+/** Launches in order, with their argument blocks in one buffer. */
+export class Recording {
+  /**
+   * @param {Gpu} gpu
+   * @param {Map<string, any>} pipelines
+   * @param {number} stride bytes between argument blocks
+   */
+  constructor(gpu, pipelines, stride) {
+    this.gpu = gpu;
+    this.pipelines = pipelines;
+    this.stride = stride;
+    /** @type {number[][]} */
+    this.blocks = [];
+    /** @type {Dispatch[]} */
+    this.dispatches = [];
+    /** @type {any} */
+    this.buffer = null;
+    /** @type {any} */
+    this.arena = null;
+    /** @type {any} */
+    this.group = null;
+  }
+
+  /**
+   * @param {string} kernel
+   * @param {number} invocations
+   * @param {number[]} words
+   */
+  launch(kernel, invocations, words) {
+    const groups = Math.ceil(invocations / WORKGROUP);
+    const x = Math.min(groups, GROUPS);
+    this.dispatches.push({ pipeline: this.pipelines.get(kernel), block: this.blocks.length, x, y: Math.ceil(groups / GROUPS) });
+    this.blocks.push(words);
+  }
+
+  /**
+   * @param {number} target
+   * @param {number} source
+   * @param {number} bytes
+   */
+  copy(target, source, bytes) {
+    this.launch('copy', bytes / 4, [source / 4, target / 4, bytes / 4]);
+  }
+
+  /** A profile puts another in its place: what was launched last is the step `site`. */
+  mark() {}
+
+  /**
+   * Hands the argument blocks to the device; each begins with the bits of infinity and NaN.
+   * @param {Recording} [spent] one that is over, whose buffer is taken where it is large enough
+   */
+  finish(spent) {
+    const { device } = this.gpu;
+    const words = new Int32Array(Math.max(this.blocks.length, 1) * this.stride / 4);
+    this.blocks.forEach((block, index) => words.set([0x7f800000, 0x7fc00000, ...block], index * this.stride / 4));
+    if (spent?.buffer.size >= words.byteLength) {
+      ({ buffer: this.buffer, arena: this.arena, group: this.group } = /** @type {Recording} */ (spent));
+    } else {
+      spent?.dispose();
+      this.buffer = device.createBuffer({ label: 'arguments', size: words.byteLength, usage: 0x40 | 0x8 });
+    }
+    device.queue.writeBuffer(this.buffer, 0, words);
+    return this;
+  }
+
+  /**
+   * @param {any} arena
+   * @returns {any}
+   */
+  bind(arena) {
+    if (this.arena === arena) return this.group;
+    const entries = [
+      { binding: 0, resource: { buffer: arena } },
+      { binding: 1, resource: { buffer: this.buffer, size: this.stride } },
+    ];
+    this.arena = arena;
+    return this.group = this.gpu.device.createBindGroup({ layout: this.gpu.layout, entries });
+  }
+
+  /**
+   * @param {any} encoder
+   * @param {any} group
+   * @param {Dispatch[]} dispatches
+   */
+  encode(encoder, group, dispatches) {
+    const pass = encoder.beginComputePass();
+    let current = null;
+    for (const { pipeline, block, x, y } of dispatches) {
+      if (x === 0) continue;
+      if (pipeline !== current) pass.setPipeline(current = pipeline);
+      pass.setBindGroup(0, group, [block * this.stride]);
+      pass.dispatchWorkgroups(x, y);
+    }
+    pass.end();
+  }
+
+  dispose() {
+    this.buffer?.destroy();
+  }
+}

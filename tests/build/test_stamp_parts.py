@@ -1,0 +1,164 @@
+"""All that a stamped bundle depends on is looked at, part by part."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.commands.small import write_model
+from webkiln import canonical
+from webkiln.build import digests, stamps
+from webkiln.build.digests import FileDigests
+from webkiln.build.share import Share
+from webkiln.build.stamps import Stamps
+from webkiln.cli import main
+
+
+@pytest.fixture
+def noted(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stamps]:
+    """What is noted of a tree with one bundle, made of one file, as the next build reads it."""
+    monkeypatch.setattr(digests, "STAMP_MARGIN_NS", -(1 << 62))
+    monkeypatch.setattr(stamps, "is_fresh", lambda stamp, now: False)
+    for name in ("kernels", "runtime"):
+        (share.root / name).mkdir()
+        (share.root / name / "file").write_text("")
+    (tmp_path / "source").write_text("1")
+    known = FileDigests(tmp_path / "digests.json")
+
+    def read(key_id: str = "") -> Stamps:
+        return Stamps(tmp_path / "stamps.json", share, known, key_id)
+
+    made = read()
+    digest = known.digest(tmp_path / "source")
+    made.note("bundle:m", "facts", {tmp_path / "source": digest})
+    (tmp_path / "models" / "m").mkdir(parents=True)
+    (tmp_path / "models" / "m" / "recipe.toml").write_text("")
+    made.note_command("build", stamps.recipe_stamps(tmp_path / "models"), {"bundle:m": tmp_path / "dist"})
+    made.save()
+    assert holds(read(), tmp_path) == (True, [tmp_path / "dist"])
+    return read
+
+
+def holds(read: Stamps, folder: Path) -> tuple[bool, list[Path] | None]:
+    return read.holds("bundle:m", "facts"), read.command("build", stamps.recipe_stamps(folder / "models"))
+
+
+SURROUNDINGS: dict[str, Callable[[Share, pytest.MonkeyPatch], object]] = {
+    "stage": lambda share, patch: share.stage("one").write_text("MORE = 1\n"),
+    "kernel": lambda share, patch: (share.root / "kernels" / "file").write_text("1"),
+    "runtime": lambda share, patch: (share.root / "runtime" / "file").write_text("1"),
+    "new file of the runtime": lambda share, patch: (share.root / "runtime" / "new").write_text("1"),
+    "package": lambda share, patch: (share.package / "part.py").write_text("SIZE = 33\n"),
+    "toolchain": lambda share, patch: (share.root / "toolchain.lock").write_text("[tools]\n"),
+    "requirements": lambda share, patch: (share.root / "requirements.lock").unlink(),
+    "path": lambda share, patch: patch.setenv("PATH", f"{os.environ['PATH']}:{share.root}"),
+    "emscripten": lambda share, patch: patch.setenv("EMSDK", str(share.root)),
+    "python's path": lambda share, patch: patch.syspath_prepend(str(share.package)),
+    "python": lambda share, patch: patch.setattr(sys, "version", "4"),
+    "compiler": lambda share, patch: patch.setenv("WEBKILN_COMPILER", "emcc"),
+    "libraries": lambda share, patch: patch.setenv("LD_LIBRARY_PATH", "/elsewhere"),
+    "proxy": lambda share, patch: patch.setenv("https_proxy", "http://proxy:1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SURROUNDINGS)
+def test_whatever_surrounds_a_tree_is_looked_at(
+    what: str, noted: Callable[..., Stamps], share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SURROUNDINGS[what](share, monkeypatch)
+    assert holds(noted(), tmp_path) == (False, None)
+
+
+def test_files_that_nothing_runs_are_not_looked_at(noted: Callable[..., Stamps], share: Share, tmp_path: Path) -> None:
+    for folder in ("__pycache__", "node_modules"):
+        (share.package / folder).mkdir()
+        (share.package / folder / "new").write_text("")
+    assert holds(noted(), tmp_path)[0]
+
+
+def test_what_was_noted_with_a_key_holds_with_that_key(noted: Callable[..., Stamps], tmp_path: Path) -> None:
+    assert holds(noted("hmac-sha256:1"), tmp_path) == (False, None)
+    assert holds(noted(), tmp_path)[0]
+
+
+@pytest.mark.parametrize("change", ["source", "gone", "facts", "task", "command", "recipe", "another recipe", "schema"])
+def test_a_note_holds_for_what_it_was_made_of(change: str, noted: Callable[..., Stamps], tmp_path: Path) -> None:
+    task, facts, command = "bundle:m", "facts", "build"
+    match change:
+        case "source":
+            (tmp_path / "source").write_text("2")
+        case "gone":
+            (tmp_path / "source").unlink()
+        case "facts":
+            facts = "others"
+        case "task":
+            task = "bundle:n"
+        case "command":
+            command = "build backend=js"
+        case "recipe":
+            (tmp_path / "models" / "m" / "recipe.toml").write_text("more")
+        case "another recipe":
+            (tmp_path / "models" / "n").mkdir()
+            (tmp_path / "models" / "n" / "recipe.toml").write_text("")
+        case "schema":
+            path = tmp_path / "stamps.json"
+            canonical.write(path, {**canonical.read(path), "schema": "webkiln.stamps/0"})
+    read = noted()
+    assert read.holds(task, facts) == (change in ("command", "recipe", "another recipe"))
+    found = read.command(command, stamps.recipe_stamps(tmp_path / "models"))
+    assert (found is not None) == (change in ("facts", "task"))
+
+
+def test_a_file_that_changed_since_is_not_noted(noted: Callable[..., Stamps], tmp_path: Path) -> None:
+    read = noted()
+    read.note("bundle:m", "facts", {tmp_path / "source": "0" * 64})
+    assert not read.holds("bundle:m", "facts")
+    read.save()
+    assert not noted().holds("bundle:m", "facts")
+
+
+def test_a_recipe_that_changed_just_now_settles_nothing(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "recipe.toml").write_text("")
+    path = tmp_path / "m" / "recipe.toml"
+    fresh = os.stat(path).st_ctime_ns / 1e9
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stamps.time, "time", lambda: fresh)
+        assert stamps.recipe_stamps(tmp_path) == {}
+        patch.setattr(stamps.time, "time", lambda: fresh + 100)
+        assert stamps.recipe_stamps(tmp_path).keys() == {str(path)}
+
+
+def in_place(path: Path, old: bytes, new: bytes) -> None:
+    """Other bytes of the same size, with the time of the last change set back, as rsync -t, tar and restored backups do."""
+    stat, data = os.stat(path), path.read_bytes()
+    assert data.count(old) == 1
+    assert len(new) == len(old)
+    with path.open("r+b") as file:
+        file.write(data.replace(old, new))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    after = os.stat(path)
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+def test_a_build_sees_a_model_that_changed_within_its_stamps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(digests, "STAMP_MARGIN_NS", -(1 << 62))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
+    model = write_model(tmp_path / "model.onnx")
+
+    def built() -> tuple[str, bytes]:
+        assert main(["build", "model.onnx", "--backend", "js", "--dim", "N=2", "-o", "out"]) == 0
+        (shard,) = (tmp_path / "out").glob("weights-*.bin")
+        return next(line for line in capsys.readouterr().out.splitlines() if line.startswith("out: ")), shard.read_bytes()
+
+    old, new = np.float32(-1).tobytes(), np.float32(-2).tobytes()
+    _, before = built()
+    assert built() == ("out: up to date", before)
+    in_place(model, old, new)
+    assert built() == ("out: written", before.replace(old, new))

@@ -1,0 +1,102 @@
+"""A build with nothing to do looks at stamps alone; whatever changes, it sees."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.build.tree import Tree, built
+from webkiln import canonical
+from webkiln.build.digests import STAMP_MARGIN_NS
+from webkiln.build.tasks import _only_builds
+
+
+@pytest.fixture
+def stamped(toy: Tree) -> Tree:
+    """A tree whose bundle is noted: it was built, and found up to date when its files were old enough for their stamps to tell."""
+    built(toy)
+    time.sleep(STAMP_MARGIN_NS / 1e9)
+    toy.build()
+    assert [*canonical.read(toy.state / "stamps.json")["rows"]] == ["bundle:toy"]
+    return toy
+
+
+def noticed(tree: Tree, **environment: str) -> bool:
+    """Whether a build looks at the steps: it then reads what was noted of each, or says that it ran."""
+    manifests = tree.state / tree.model
+    hidden = manifests.rename(manifests.with_name("hidden"))
+    before = len(tree.log())
+    told = tree.doit("build", f"model={tree.model}", **environment)
+    looked = len(tree.log()) > before
+    if not looked:
+        hidden.rename(manifests)
+        assert told == "dist/toy: up to date\n"
+    return looked
+
+
+def test_nothing_to_do_is_told_by_stamps(stamped: Tree) -> None:
+    assert not noticed(stamped)
+    assert not noticed(stamped), "and told again"
+
+
+CHANGES: dict[str, Callable[[Tree], object]] = {
+    "source": lambda tree: tree.edit("models/toy/model.json", "0.5", "0.75"),
+    "recipe": lambda tree: tree.edit("models/toy/recipe.toml", "source", 'labels = ["a"]\nsource'),
+    "stage": lambda tree: tree.edit("stages/link.py", "def run", "# linked\ndef run"),
+    "package": lambda tree: tree.edit("pipeline/webkiln/canonical.py", "def loads", "# another\ndef loads"),
+    "kernel": lambda tree: (tree.root / "kernels" / "new.c.jinja").write_text("new();\n"),
+    "runtime": lambda tree: tree.edit("runtime/runtime.js", "1", "2"),
+    "lock": lambda tree: tree.edit("toolchain.lock", "\n", "\n# another\n"),
+    "removed": lambda tree: (tree.bundle / "manifest.json").unlink(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.sample(2)
+def test_every_change_is_seen(change: str, stamped: Tree) -> None:
+    CHANGES[change](stamped)
+    assert noticed(stamped)
+
+
+def test_what_was_changed_by_hand_is_not_written_over(stamped: Tree) -> None:
+    (stamped.bundle / "manifest.json").write_text("{}")
+    assert "would be overwritten" in stamped.doit("build", "model=toy", status=2)
+
+
+def test_what_a_changed_tree_builds_is_right(stamped: Tree) -> None:
+    stamped.edit("models/toy/model.json", "0.5", "0.75")
+    assert stamped.build()
+    changed = stamped.bytes()
+    stamped.wipe()
+    stamped.build(WEBKILN_CACHE=str(stamped.root / "fresh"))
+    assert stamped.bytes() == changed
+
+
+def test_other_questions_are_answered_in_full(stamped: Tree) -> None:
+    assert "optimize:toy:drop_noop" in stamped.doit("list", "--all")
+    assert noticed(stamped, PATH=f"{stamped.root}:/usr/bin:/bin"), "programs are looked for elsewhere"
+
+
+def test_another_compiler_is_another_question(stamped: Tree) -> None:
+    assert noticed(stamped, WEBKILN_COMPILER="emcc")
+
+
+def test_what_is_forgotten_is_looked_at(stamped: Tree) -> None:
+    stamped.doit("forget", "bundle:toy")
+    assert noticed(stamped)
+
+
+def test_a_damaged_note_is_none(stamped: Tree) -> None:
+    (stamped.state / "stamps.json").write_text("{")
+    assert not stamped.build()
+
+
+@pytest.mark.parametrize(
+    ("words", "quick"),
+    [
+        ("", True), ("build", True), ("build model=a,b backend=js", True), ("run -n 2 build", True), ("-n2 build", True), ("-n 2 build", True),
+        ("list", False), ("build -a", False), ("verify", False), ("build verify", False), ("bundle:toy", False), ("clean", False),
+    ],
+)  # fmt: skip
+def test_which_calls_want_bundles_alone(words: str, quick: bool) -> None:
+    assert _only_builds(words.split()) is quick

@@ -1,0 +1,106 @@
+"""Messages without their long arrays: what they say is the same, and what is no message, lies about lengths or goes on for ever is left as it is."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from webkiln.frontends.onnx.check import parse_model
+from webkiln.frontends.onnx.load import read_checked
+from webkiln.frontends.onnx.tensors import MODEL, read_array
+from webkiln.frontends.protobuf.large_arrays import LEAST_BYTES, MARK, MOST_FIELDS, length, slim, whole
+from webkiln.frontends.protobuf.wire import encoded
+
+pytestmark = pytest.mark.probes
+
+LARGE = np.random.default_rng(0).normal(size=(150, 150)).astype(np.float32)
+LAYOUT = {1: {2: 2}, 3: 4}
+
+
+def constant(name, tensor):
+    return helper.make_node("Constant", [], [name], value=tensor)
+
+
+def model():
+    """Weights of all kinds of places: initialisers, constants, constants inside branches; raw, and as numbers one by one."""
+    raw, listed = numpy_helper.from_array(LARGE, "a"), helper.make_tensor("b", 1, LARGE.shape, LARGE.ravel())
+    wide = helper.make_tensor("wide", 11, LARGE.shape, LARGE.ravel().astype(np.float64))
+    branch = helper.make_graph([constant("inner", raw)], "then", [], [helper.make_tensor_value_info("inner", 1, LARGE.shape)])
+    other = helper.make_graph([constant("outer", listed)], "else", [], [helper.make_tensor_value_info("outer", 1, LARGE.shape)])
+    nodes = [
+        helper.make_node("If", ["c"], ["chosen"], then_branch=branch, else_branch=other),
+        constant("plain", raw),
+        helper.make_node("Cast", ["wide"], ["narrow"], to=1),
+        helper.make_node("Sum", ["a", "b", "chosen", "plain", "narrow"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("c", 9, [])],
+        [helper.make_tensor_value_info("y", 1, LARGE.shape)],
+        [raw, listed, wide],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_a_model_is_read_as_if_it_were_parsed_whole(tmp_path, monkeypatch):
+    path = tmp_path / "model.onnx"
+    onnx.save(model(), path)
+    assert len(slim(path, MODEL)) < 4000 < 7 * LARGE.nbytes < path.stat().st_size
+    found = read_checked(path)
+    monkeypatch.setattr("webkiln.frontends.protobuf.large_arrays.LEAST_BYTES", 1 << 30)
+    expected = read_checked(path)
+    assert found[0] == expected[0]
+    assert found[1].keys() == expected[1].keys()
+    assert {str(array.dtype) for array in found[1].values()} == {"float32", "float64"}
+    for key, array in expected[1].items():
+        np.testing.assert_array_equal(found[1][key], array)
+
+
+def test_an_array_that_is_apart_is_found_in_its_file(tmp_path):
+    path = tmp_path / "m\udcff odd name"
+    data = bytes(range(256)) * (LEAST_BYTES >> 7)
+    path.write_bytes(encoded(7, b"before") + encoded(1, encoded(2, data) + encoded(2, b"short")) + encoded(3, data[1:]) + encoded(9, data))
+    kept = slim(path, LAYOUT)
+    assert kept.startswith(encoded(7, b"before"))
+    assert kept.endswith(encoded(9, data))
+    assert encoded(2, b"short") in kept
+    first = kept.index(MARK)
+    second = kept.index(MARK, first + 1)
+    end = len(MARK) + 16 + len(bytes(path))
+    assert [length(kept[place : place + end]) for place in (first, second)] == [len(data), len(data) - 1]
+    assert [whole(kept[place : place + end]) for place in (first, second)] == [data, data[1:]]
+    assert (length(data), whole(data)) == (len(data), data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", encoded(3, bytes(100)), bytes(LEAST_BYTES), encoded(3, bytes(LEAST_BYTES))[:-1], b"\x0b" * LEAST_BYTES,
+        b"\x08\x01" * (MOST_FIELDS + 9) + encoded(3, bytes(LEAST_BYTES)),
+    ],
+    ids=["empty", "short", "no message", "cut off", "groups", "many fields"],
+)  # fmt: skip
+def test_what_stays_as_it_is(data, tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    assert slim(path, LAYOUT) == data
+
+
+def test_messages_in_messages_end(tmp_path):
+    path, layout = tmp_path / "file", {3: 3}
+    layout[1] = layout
+    data = encoded(3, bytes(LEAST_BYTES))
+    for _ in range(2000):
+        data = encoded(1, data)
+    path.write_bytes(data)
+    assert slim(path, layout) == data
+
+
+def test_a_file_that_lies_of_an_array_is_damaged(tmp_path):
+    path, wrong = tmp_path / "model.onnx", model()
+    wrong.graph.initializer[0].dims[:] = [150, 151]
+    onnx.save(wrong, path)
+    tensor = parse_model(path).graph.initializer[0]
+    with pytest.raises(Exception, match=r"its shape is \[150, 151\], its data has 90000 bytes"):
+        read_array(tensor, None, "a")

@@ -1,0 +1,131 @@
+"""Which Variables lie in memory as float16 where a backend holds halves, and what then reads and writes them."""
+
+from dataclasses import replace
+from textwrap import dedent
+
+import pytest
+
+from webkiln import recipe
+from webkiln.backends.table import TARGETS
+from webkiln.ir.text import parse
+from webkiln.nest.target import ARITHMETIC
+from webkiln.plan.kernel import from_json
+from webkiln.program import plan, program
+
+GPU = ("webgpu", "webgl")
+
+
+def graph(text):
+    return parse("graph g\n" + dedent(text).strip() + "\n")
+
+
+def target(backend):
+    return replace(TARGETS[backend], precision="float16")
+
+
+CHAIN = """
+    input x: float32[8,12]
+    slot w: float32[12,{columns}]
+    slot b: float32[12,{columns}]
+    m: float32[8,{columns}] = MatMul(x, w)
+    s: float32[8,{columns}] = Softmax(m) {{"axis":1}}
+    t: float32[{columns},8] = Transpose(s) {{"perm":[1,0]}}
+    y: float32[12,8] = MatMul(b, t)
+    output y = y
+"""
+
+
+@pytest.mark.parametrize("backend", GPU)
+def test_what_lies_between_kernels_is_halved_and_what_others_see_is_not(backend):
+    made = plan(graph(CHAIN.format(columns=16)), target(backend))
+    assert {"m", "w", "b"} <= made.float16
+    assert not {"x", "y"} & made.float16
+    assert not plan(graph(CHAIN.format(columns=16)), TARGETS[backend]).float16
+
+
+def test_what_is_not_stored_by_whole_vectors_stays_as_it_is_where_two_share_a_word():
+    assert "m" not in plan(graph(CHAIN.format(columns=14)), target("webgpu")).float16
+    assert "m" in plan(graph(CHAIN.format(columns=14)), target("webgl")).float16
+
+
+@pytest.mark.parametrize("backend", GPU)
+def test_states_stay_as_they_are(backend):
+    text = """
+        input x: float32[8,16]
+        slot w: float32[16,16]
+        slot first: float32[8,16]
+        state s first n -> h: float32[8,16]
+        m: float32[8,16] = MatMul(h, w)
+        a: float32[8,16] = Softmax(m) {"axis":1}
+        n: float32[8,16] = Add(a, x)
+        y: float32[8,16] = MatMul(a, w)
+        output y = y
+    """
+    assert not {"h", "n", "first"} & plan(graph(text), target(backend)).float16
+
+
+@pytest.mark.parametrize("backend", GPU)
+def test_copies_are_of_halves_or_of_neither(backend):
+    text = """
+        input x: float32[8,16]
+        slot w: float32[16,16]
+        m: float32[8,16] = MatMul(x, w)
+        output y = m
+        output z = m
+    """
+    assert plan(graph(text), target(backend)).float16 == {"w"}
+
+
+LAYER = """
+    input x: float32[1,128,128,128]
+    slot w: float32[3,3,128,128]
+    c: float32[1,128,128,128] = Conv(x, w) {"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
+    y: float32[1,128,128,128] = Relu(c)
+    output y = y
+"""
+
+
+@pytest.mark.parametrize(("winograd", "precision"), [(True, "float16"), (False, ARITHMETIC)])
+def test_products_of_fast_convolutions_stay_in_float32(winograd, precision):
+    """Their inverse transform would enlarge the errors of float16."""
+    made = program(graph(LAYER), replace(TARGETS["webgpu"], precision=ARITHMETIC, winograd=winograd), "float32")
+    blocked = [data["schedule"] for data in made["kernels"].values() if data["schedule"].get("depth")]
+    assert {schedule.get("float16", False) for schedule in blocked} == {precision == ARITHMETIC}
+    assert made["precision"] == precision
+
+
+def test_recipes_name_the_precision_as_targets_do():
+    assert recipe.ARITHMETIC == ARITHMETIC
+
+
+@pytest.mark.parametrize("backend", GPU)
+def test_only_floats_are_halved(backend):
+    text = """
+        input x: int32[8,16]
+        a: int32[8,16] = Add(x, x)
+        m: int32[8,1] = ReduceMax(a) {"axes":[1],"keepdims":true}
+        y: int32[8,16] = Add(a, m)
+        output y = y
+    """
+    assert not plan(graph(text), target(backend)).float16
+
+
+def test_weights_and_what_lies_between_take_half_the_memory():
+    wide = """
+        input x: float32[1,64]
+        slot w: float32[64,4096]
+        slot v: float32[4096,4]
+        m: float32[1,4096] = MatMul(x, w)
+        y: float32[1,4] = MatMul(m, v)
+        output y = y
+    """
+    sizes = [program(graph(wide), made, "float32")["loaded"] for made in (target("webgpu"), TARGETS["webgpu"])]
+    staging = 64 * 4096 * 4
+    assert sizes[0] - staging < 0.55 * (sizes[1] - staging)
+
+
+def test_kernels_read_halves_and_round_within_their_range():
+    made = program(graph(CHAIN.format(columns=16)), target("webgpu"), "float32")
+    stores = [from_json(data).nest.outputs[0] for data in made["kernels"].values()]
+    assert {store.operand.dtype for store in stores} == {"float32", "float16"}, "the output is float32"
+    assert all((store.value.op == "min") == (store.operand.dtype == "float16") for store in stores)
