@@ -1,4 +1,6 @@
-"""The networks of keras.applications as model files; the recipes beside this file say which, of what size and with which weights."""
+"""The networks of keras.applications as model files; the recipes beside this file say which, of
+what size and with which weights.
+"""
 
 import inspect
 from pathlib import Path
@@ -13,7 +15,8 @@ WEIGHTS = {"pretrained": "imagenet", "random": None}
 
 
 def export(path: Path, network: str, weights: str, size: int, **options: Any) -> None:
-    """Write `network`, a function of keras.applications, for images [N,size,size,3]; `options` are further arguments of it.
+    """Write `network`, a function of keras.applications, for images [N,size,size,3]; `options` are
+    further arguments of it.
 
     `weights` is `pretrained`, which downloads those for ImageNet, or `random`.
     """
@@ -24,15 +27,23 @@ def export(path: Path, network: str, weights: str, size: int, **options: Any) ->
     if unknown := sorted(set(options) - set(parameters)):
         raise RecipeError(f"applications.py: {network} takes no {', '.join(map(repr, unknown))}")
     image = keras.Input((size, size, 3), name="image")
-    name = parameters["name"].default or network.lower()  # EfficientNetV2 finds its blocks by its own name
+    name = (
+        parameters["name"].default or network.lower()
+    )  # EfficientNetV2 finds its blocks by its own name
     try:
-        model = make(weights=WEIGHTS[weights], input_tensor=image, input_shape=image.shape[1:], name=name, **options)
+        model = make(
+            weights=WEIGHTS[weights],
+            input_tensor=image,
+            input_shape=image.shape[1:],
+            name=name,
+            **options,
+        )
     except Exception as error:
         if weights == "random" or "fetch failure" not in str(error):
             raise
         raise SourceError(
-            f"{network}: its weights cannot be downloaded ({error}); others are made up by --parameter weights=random "
-            "of webkiln build, or weights=random of make and doit"
+            f"{network}: its weights cannot be downloaded ({error}); others are made up by"
+            " --parameter weights=random of webkiln build, or weights=random of make and doit"
         ) from None
     if weights == "random":
         fill_randomly(model)

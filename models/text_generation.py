@@ -1,7 +1,10 @@
-"""Two small networks that write text character by character, in the manner of the Python reference; train_text.py trains them.
+"""Two small networks that write text character by character, in the manner of the Python reference;
+train_text.py trains them.
 
-The recipes text_decoder and text_lstm use this file as the script that exports the models, and as the plugin that defines their layers. The models
-read any number of characters in a run and give the probabilities of the next one. What they have read before is their state, which `model.reset()` forgets.
+The recipes text_decoder and text_lstm use this file as the script that exports the models, and as
+the plugin that defines their layers. The models read any number of characters in a run and give the
+probabilities of the next one. What they have read before is their state, which `model.reset()`
+forgets.
 """
 
 from pathlib import Path
@@ -27,7 +30,9 @@ def encode(text: str) -> np.ndarray:
 
 @keras.saving.register_keras_serializable(package="text")
 class Places(layers.Layer):
-    """characters [N,T] -> how many were read before each of them, [T]; with a state, since the last reset."""
+    """characters [N,T] -> how many were read before each of them, [T]; with a state, since the last
+    reset.
+    """
 
     def __init__(self, *, stateful: bool, **options: Any) -> None:
         super().__init__(**options)
@@ -38,7 +43,9 @@ class Places(layers.Layer):
 
     def build(self, _: Any) -> None:
         if self.stateful:
-            self.count = self.add_weight(name="count", shape=(), dtype="int32", initializer="zeros", trainable=False)
+            self.count = self.add_weight(
+                name="count", shape=(), dtype="int32", initializer="zeros", trainable=False
+            )
 
     def call(self, characters: Any) -> Any:
         places = ops.cumsum(ops.ones_like(characters[0])) - 1
@@ -50,15 +57,20 @@ class Places(layers.Layer):
 
 @keras.saving.register_keras_serializable(package="text")
 class Attention(layers.Layer):
-    """x [N,T,C], places [T] -> [N,T,C]: causal self-attention that favours what is near (Press et al., 2022: ALiBi) in place of positions.
+    """x [N,T,C], places [T] -> [N,T,C]: causal self-attention that favours what is near (Press et
+    al.,
+    2022: ALiBi) in place of positions.
 
-    With a state, the keys and values of the last `MEMORY` characters are kept from run to run, that of place p in slot p mod `MEMORY`.
+    With a state, the keys and values of the last `MEMORY` characters are kept from run to run, that
+    of place p in slot p mod `MEMORY`.
     """
 
     def __init__(self, *, stateful: bool, **options: Any) -> None:
         super().__init__(**options)
         self.stateful = stateful
-        self.query, self.key, self.value = (layers.EinsumDense("ntc,chd->nthd", (None, HEADS, WIDTH // HEADS)) for _ in range(3))
+        self.query, self.key, self.value = (
+            layers.EinsumDense("ntc,chd->nthd", (None, HEADS, WIDTH // HEADS)) for _ in range(3)
+        )
         self.out = layers.EinsumDense("nthd,hdc->ntc", (None, WIDTH))
 
     def get_config(self) -> dict[str, Any]:
@@ -70,8 +82,12 @@ class Attention(layers.Layer):
         self.out.build((*x_shape[:2], HEADS, WIDTH // HEADS))
         if self.stateful:
             memory = (1, MEMORY, HEADS, WIDTH // HEADS)
-            self.keys = self.add_weight(name="keys", shape=memory, initializer="zeros", trainable=False)
-            self.values = self.add_weight(name="values", shape=memory, initializer="zeros", trainable=False)
+            self.keys = self.add_weight(
+                name="keys", shape=memory, initializer="zeros", trainable=False
+            )
+            self.values = self.add_weight(
+                name="values", shape=memory, initializer="zeros", trainable=False
+            )
 
     def call(self, x: Any, places: Any) -> Any:
         keys, values, filled = self.key(x), self.value(x), places
@@ -90,27 +106,37 @@ class Attention(layers.Layer):
 
 
 def _remembered(state: Any, values: Any, new: Any) -> Any:
-    """What each slot holds after a run: its value in the run, where `new` says which, or what it held before."""
+    """What each slot holds after a run: its value in the run, where `new` says which, or what it
+    held before.
+    """
     taken = ops.take(values, ops.maximum(new, 0), axis=1)
     state.assign(ops.where(ops.reshape(new >= 0, (1, MEMORY, 1, 1)), taken, state))
     return state
 
 
 def make_decoder(*, stateful: bool) -> keras.Model:
-    """characters [N,T] -> for training the logits of what follows each, [N,T,characters]; with a state those after the last, [1,characters]."""
-    characters = keras.Input((None,), batch_size=1 if stateful else None, dtype="int32", name="characters")
+    """characters [N,T] -> for training the logits of what follows each, [N,T,characters]; with a
+    state those after the last, [1,characters].
+    """
+    characters = keras.Input(
+        (None,), batch_size=1 if stateful else None, dtype="int32", name="characters"
+    )
     x = layers.Embedding(len(CHARACTERS), WIDTH)(characters)
     places = Places(stateful=stateful)(characters)
     for _ in range(BLOCKS):
         x = x + Attention(stateful=stateful)(layers.LayerNormalization()(x), places)
-        x = x + layers.Dense(WIDTH)(layers.Dense(3 * WIDTH, activation="gelu")(layers.LayerNormalization()(x)))
+        x = x + layers.Dense(WIDTH)(
+            layers.Dense(3 * WIDTH, activation="gelu")(layers.LayerNormalization()(x))
+        )
     x = layers.LayerNormalization()(x[:, -1] if stateful else x)
     return keras.Model(characters, layers.Dense(len(CHARACTERS))(x), name="text_decoder")
 
 
 def make_lstm(*, stateful: bool) -> keras.Model:
     """As `make_decoder`, by a recurrent network."""
-    characters = keras.Input((None,), batch_size=1 if stateful else None, dtype="int32", name="characters")
+    characters = keras.Input(
+        (None,), batch_size=1 if stateful else None, dtype="int32", name="characters"
+    )
     x = layers.Embedding(len(CHARACTERS), 48)(characters)
     x = layers.LSTM(UNITS, stateful=stateful, return_sequences=not stateful)(x)
     return keras.Model(characters, layers.Dense(len(CHARACTERS))(x), name="text_lstm")

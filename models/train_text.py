@@ -1,6 +1,8 @@
-"""Train the networks of text_generation.py on the prose of the Python reference, which comes with Python. Run: python models/train_text.py [text_lstm]
+"""Train the networks of text_generation.py on the prose of the Python reference, which comes with
+Python. Run: python models/train_text.py [text_lstm]
 
-Writes weights.npz, in halves, into the folder of each and prints the loss on text that was held out, in bits for each character.
+Writes weights.npz, in halves, into the folder of each and prints the loss on text that was held
+out, in bits for each character.
 """
 
 import re
@@ -20,12 +22,27 @@ MAXIMUM_BITS = 2.6
 
 def prose() -> str:
     """The paragraphs that are mostly words, each on a line of its own."""
-    paragraphs = [" ".join(part.split()) for topic in sorted(topics) for part in re.split(r"\n\s*\n", topics[topic])]
-    unique = dict.fromkeys(part for part in paragraphs if len(part) > 80 and part[0].isupper() and part[-1] == ".")
-    return "\n".join(part for part in unique if sum(letter.isalpha() or letter == " " for letter in part) > 0.84 * len(part)) + "\n"
+    paragraphs = [
+        " ".join(part.split())
+        for topic in sorted(topics)
+        for part in re.split(r"\n\s*\n", topics[topic])
+    ]
+    unique = dict.fromkeys(
+        part for part in paragraphs if len(part) > 80 and part[0].isupper() and part[-1] == "."
+    )
+    return (
+        "\n".join(
+            part
+            for part in unique
+            if sum(letter.isalpha() or letter == " " for letter in part) > 0.84 * len(part)
+        )
+        + "\n"
+    )
 
 
-def windows(text: np.ndarray, generator: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+def windows(
+    text: np.ndarray, generator: np.random.Generator, count: int
+) -> tuple[np.ndarray, np.ndarray]:
     starts = generator.integers(0, len(text) - MEMORY - 1, size=count)
     rows = np.stack([text[start : start + MEMORY + 1] for start in starts])
     return rows[:, :-1], rows[:, 1:]
@@ -36,17 +53,27 @@ def train(name: str, text: np.ndarray) -> None:
     generator = np.random.default_rng(SEED)
     end = int(len(text) * (1 - HELD_OUT))
     model = NETWORKS[name](stateful=False)
-    rate = keras.optimizers.schedules.CosineDecay(1e-4, STEPS[name] - 100, warmup_target=4e-3, warmup_steps=100, alpha=0.02)
+    rate = keras.optimizers.schedules.CosineDecay(
+        1e-4, STEPS[name] - 100, warmup_target=4e-3, warmup_steps=100, alpha=0.02
+    )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.AdamW(rate, weight_decay=0.05, clipnorm=1.0), loss, jit_compile=False)
+    model.compile(
+        keras.optimizers.AdamW(rate, weight_decay=0.05, clipnorm=1.0), loss, jit_compile=False
+    )
     per_round = STEPS[name] // 10
     for _ in range(10):
         model.fit(*windows(text[:end], generator, per_round * BATCH), batch_size=BATCH, verbose=2)
     bits = model.evaluate(*windows(text[end:], generator, 64), verbose=0) / np.log(2)
-    print(f"{name}: {model.count_params()} parameters, {bits:.2f} bits a character on text that was held out")
+    print(
+        f"{name}: {model.count_params()} parameters, {bits:.2f} bits a character on text that was"
+        " held out"
+    )
     if bits > MAXIMUM_BITS:
         raise SystemExit(f"{name}: more than {MAXIMUM_BITS} bits; not written")
-    np.savez_compressed(FOLDER / name / "weights.npz", *[np.asarray(variable).astype(np.float16) for variable in model.trainable_variables])
+    np.savez_compressed(
+        FOLDER / name / "weights.npz",
+        *[np.asarray(variable).astype(np.float16) for variable in model.trainable_variables],
+    )
 
 
 def main() -> None:

@@ -1,4 +1,6 @@
-"""Assembles the folder that is shipped to the web from the code of each backend, the weight shards and the runtime."""
+"""Assembles the folder that is shipped to the web from the code of each backend, the weight shards
+and the runtime.
+"""
 
 import json
 import shutil
@@ -27,7 +29,12 @@ from webkiln.codegen.scripts import flatten
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, RecipeError
 
-DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts", "kernels/profile.js.jinja", "kernels/intrinsics.js")
+DATA = (
+    "runtime/src/*.js",
+    "runtime/src/types/*.d.ts",
+    "kernels/profile.js.jinja",
+    "kernels/intrinsics.js",
+)
 
 SHARED = Path(__file__).resolve().parent.parent
 EXPLAINED = ("layer", "kernel", "why", "flops", "bytes", "decided")
@@ -40,7 +47,11 @@ def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
     """The inputs or outputs of the model, which all backends must agree on."""
     views = {
         backend: [
-            {key: value for key, value in tensor.items() if key not in ("offset", "storage", "said")}
+            {
+                key: value
+                for key, value in tensor.items()
+                if key not in ("offset", "storage", "said")
+            }
             | {"shape": tensor.get("said", tensor["shape"])}
             for tensor in program[role]
         ]
@@ -60,7 +71,9 @@ def asked(program: dict[str, Any]) -> dict[str, str]:
 
 
 def read_labels(path: Path) -> list[str]:
-    """The names in a file: a JSON list, a JSON table by number (of names, or of lists that end in one), or one a line."""
+    """The names in a file: a JSON list, a JSON table by number (of names, or of lists that end in
+    one), or one a line.
+    """
     text = path.read_text("utf-8", errors="replace")
     try:
         found = json.loads(text)
@@ -71,7 +84,8 @@ def read_labels(path: Path) -> list[str]:
         found = [row[-1] if isinstance(row, list) and row else row for row in rows]
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         raise RecipeError(
-            "labels: the file is neither a JSON list of names, nor a JSON table of them by number from 0, nor text with one a line"
+            "labels: the file is neither a JSON list of names, nor a JSON table of them by number"
+            " from 0, nor text with one a line"
         )
     return found
 
@@ -80,65 +94,109 @@ def labels_of(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Any:
     """Of the recipe: a list or a table, or the file that it names; else those of the source."""
     if "labels" in inputs:
         return read_labels(inputs["labels"])
-    return canonical.read(inputs["labels.json"]) if "labels.json" in inputs else params.get("labels")
+    return (
+        canonical.read(inputs["labels.json"]) if "labels.json" in inputs else params.get("labels")
+    )
 
 
 def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, Any]]:
-    """Attach class names: a list goes to each output whose last axis has its length, a table names the outputs."""
+    """Attach class names: a list goes to each output whose last axis has its length, a table names
+    the outputs.
+    """
     if not labels:
         return outputs
     names = [output["name"] for output in outputs]
     if isinstance(labels, dict):
         if unknown := sorted(set(labels) - set(names)):
-            raise RecipeError(f"labels: there is no output {', '.join(unknown)}; the outputs are {', '.join(names)}")
+            raise RecipeError(
+                f"labels: there is no output {', '.join(unknown)}; the outputs are"
+                f" {', '.join(names)}"
+            )
         table = labels
     else:
         table = {o["name"]: labels for o in outputs if o["shape"] and o["shape"][-1] == len(labels)}
         if not table:
             shapes = ", ".join(f"{o['name']} {o['shape']}" for o in outputs)
-            raise RecipeError(f"labels: {len(labels)} labels fit the last axis of no output ({shapes})")
+            raise RecipeError(
+                f"labels: {len(labels)} labels fit the last axis of no output ({shapes})"
+            )
     for output in outputs:
         count = len(table.get(output["name"], ()))
         if count and (not output["shape"] or output["shape"][-1] != count):
-            raise RecipeError(f"labels: {count} labels for output {output['name']} of shape {output['shape']}")
+            raise RecipeError(
+                f"labels: {count} labels for output {output['name']} of shape {output['shape']}"
+            )
     return [{**o, "labels": list(table[o["name"]])} if o["name"] in table else o for o in outputs]
 
 
 def with_images(
-    inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]], divisibility: Sequence[dict[str, Any]] = ()
+    inputs: list[dict[str, Any]],
+    images: dict[str, dict[str, Any]],
+    divisibility: Sequence[dict[str, Any]] = (),
 ) -> list[dict[str, Any]]:
-    """Attach how images become inputs, with the size of each and what open sizes must leave when divided; RecipeError where the input is no
-    image of that kind."""
+    """Attach how images become inputs, with the size of each and what open sizes must leave when
+    divided; RecipeError where the input is no image of that kind.
+    """
     remainders = {item["name"]: [item["modulus"], item["remainders"]] for item in divisibility}
     names = [tensor["name"] for tensor in inputs]
     if unknown := sorted(set(images) - set(names)):
-        raise RecipeError(f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
+        raise RecipeError(
+            f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}"
+        )
     return [
-        {**tensor, "image": sized(tensor, images[tensor["name"]], remainders)} if tensor["name"] in images else tensor for tensor in inputs
+        (
+            {**tensor, "image": sized(tensor, images[tensor["name"]], remainders)}
+            if tensor["name"] in images
+            else tensor
+        )
+        for tensor in inputs
     ]
 
 
-def sized(tensor: dict[str, Any], image: dict[str, Any], remainders: dict[str, Any]) -> dict[str, Any]:
+def sized(
+    tensor: dict[str, Any], image: dict[str, Any], remainders: dict[str, Any]
+) -> dict[str, Any]:
     where, shape, planar = f"inputs.{tensor['name']}", tensor["shape"], image["layout"] == "CHW"
     depth = 1 if image["color"] == "GREY" else len(image["color"])
     batch, picture = shape[:-3], shape[-3:]
     channels, *size = picture if planar else (picture[-1:] + picture[:-1])
-    if len(shape) not in (3, 4) or channels != depth or any(isinstance(length, int) and length != 1 for length in batch):
+    if (
+        len(shape) not in (3, 4)
+        or channels != depth
+        or any(isinstance(length, int) and length != 1 for length in batch)
+    ):
         wanted = ", ".join(("3", "H", "W") if planar else ("H", "W", "3")).replace("3", str(depth))
         raise RecipeError(
-            f"{where}: an image of color {image['color']} and layout {image['layout']} fits [1, {wanted}], and the input is {shape}"
+            f"{where}: an image of color {image['color']} and layout {image['layout']} fits [1,"
+            f" {wanted}], and the input is {shape}"
         )
     asked = list(image["size"] or size)
-    if any(isinstance(length, int) and length != given for length, given in zip(size, asked, strict=True)):
+    if any(
+        isinstance(length, int) and length != given
+        for length, given in zip(size, asked, strict=True)
+    ):
         raise RecipeError(f"{where}: size is {asked}, and the input is {shape}")
     if tensor["dtype"] not in PICTURES:
-        raise RecipeError(f"{where}: the input is {tensor['dtype']}, expected one of {', '.join(PICTURES)}")
-    if tensor["dtype"] != "float32" and (image["mean"], image["scale"], image["color"] == "GREY") != (0.0, 1.0, False):
-        raise RecipeError(f"{where}: the input is {tensor['dtype']}, which holds pixels as they are: without mean, scale and GREY")
+        raise RecipeError(
+            f"{where}: the input is {tensor['dtype']}, expected one of {', '.join(PICTURES)}"
+        )
+    if tensor["dtype"] != "float32" and (
+        image["mean"],
+        image["scale"],
+        image["color"] == "GREY",
+    ) != (0.0, 1.0, False):
+        raise RecipeError(
+            f"{where}: the input is {tensor['dtype']}, which holds pixels as they are: without"
+            " mean, scale and GREY"
+        )
     return {
         **image,
         "size": asked,
-        **({"remainders": found} if (found := {name: remainders[name] for name in asked if name in remainders}) else {}),
+        **(
+            {"remainders": found}
+            if (found := {name: remainders[name] for name in asked if name in remainders})
+            else {}
+        ),
     }
 
 
@@ -149,35 +207,59 @@ class Files:
         self.bundle, self.hashed = bundle, hashed
 
     def write(self, name: str, data: str | bytes, *, referred: bool = False) -> str:
-        """Write a file; the name that it gets, which is another one only where other files refer to it."""
+        """Write a file; the name that it gets, which is another one only where other files refer to
+        it.
+        """
         encoded = data.encode() if isinstance(data, str) else data
         stem, dot, suffix = name.partition(".")
-        chosen = f"{stem}-{canonical.digest(encoded)[:8]}{dot}{suffix}" if referred and self.hashed else name
+        chosen = (
+            f"{stem}-{canonical.digest(encoded)[:8]}{dot}{suffix}"
+            if referred and self.hashed
+            else name
+        )
         (self.bundle / chosen).write_bytes(encoded)
         return chosen
 
 
 def write_module(files: Files, name: str, text: str) -> dict[str, Any]:
     build = canonical.key(text)[:16]
-    return {"module": files.write(f"{name}.js", f"{text}export const build = {text_of(build)};\n", referred=True), "build": build}
+    return {
+        "module": files.write(
+            f"{name}.js", f"{text}export const build = {text_of(build)};\n", referred=True
+        ),
+        "build": build,
+    }
 
 
-def write_backend(files: Files, inputs: dict[str, Path], backend: str, variants: list[str]) -> dict[str, Any]:
-    described = write_module(files, backend, (inputs[f"code.{backend}/"] / f"{backend}.js").read_text("utf-8"))
+def write_backend(
+    files: Files, inputs: dict[str, Path], backend: str, variants: list[str]
+) -> dict[str, Any]:
+    described = write_module(
+        files, backend, (inputs[f"code.{backend}/"] / f"{backend}.js").read_text("utf-8")
+    )
     if backend == "wasm":
         ordered = sorted(variants, key=VARIANT_ORDER.index)
-        written = {v: files.write(f"{v}.wasm", inputs[f"wasm.{v}"].read_bytes(), referred=True) for v in ordered}
-        described["variants"] = [{"name": v, "file": file, **sealed(files.bundle / file)} for v, file in written.items()]
+        written = {
+            v: files.write(f"{v}.wasm", inputs[f"wasm.{v}"].read_bytes(), referred=True)
+            for v in ordered
+        }
+        described["variants"] = [
+            {"name": v, "file": file, **sealed(files.bundle / file)} for v, file in written.items()
+        ]
     return described
 
 
 def precision(program: dict[str, Any]) -> dict[str, Any]:
-    """What is said of a backend whose memory holds float16 between layers, or which multiplies in it, too."""
+    """What is said of a backend whose memory holds float16 between layers, or which multiplies in
+    it, too.
+    """
     return {"precision": program["precision"]} if "precision" in program else {}
 
 
 def profile(files: Files, programs: dict[str, Any]) -> dict[str, Any]:
-    return write_module(files, MODULE, profile_module(programs, Templates(SHARED), SHARED / "runtime" / "src"))
+    return write_module(
+        files, MODULE, profile_module(programs, Templates(SHARED), SHARED / "runtime" / "src")
+    )
 
 
 def write_folder(files: Files, manifest: dict[str, Any]) -> None:
@@ -192,25 +274,36 @@ def write_folder(files: Files, manifest: dict[str, Any]) -> None:
 
 def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any]) -> None:
     """One script with all modules and data, in place of these."""
-    modules = {name: files.bundle / backend["module"] for name, backend in manifest["backends"].items()}
+    modules = {
+        name: files.bundle / backend["module"] for name, backend in manifest["backends"].items()
+    }
     data = [files.bundle / name for name in assets(manifest)]
     if (size := sum(path.stat().st_size for path in data)) > MAX_INLINED:
         raise RecipeError(
-            f"{params['name']}: its data have {size} bytes, and a single file holds at most {MAX_INLINED}; build a folder, or another encoding"
+            f"{params['name']}: its data have {size} bytes, and a single file holds at most"
+            f" {MAX_INLINED}; build a folder, or another encoding"
         )
     texts = {name: path.read_text("utf-8") for name, path in modules.items()}
-    files.write(manifest["single"], single_script(manifest, runtime_of(manifest), texts, files.bundle))
+    files.write(
+        manifest["single"], single_script(manifest, runtime_of(manifest), texts, files.bundle)
+    )
     files.write("index.js", single_index(manifest, manifest["single"]))
     for path in (*modules.values(), *data):
         path.unlink()
 
 
 def runtime_of(manifest: dict[str, Any]) -> str:
-    return flatten(SHARED / "runtime" / "src", ["main", *(module for module, _ in parts_of(manifest))], {})
+    return flatten(
+        SHARED / "runtime" / "src", ["main", *(module for module, _ in parts_of(manifest))], {}
+    )
 
 
-def with_texts(inputs: list[dict[str, Any]], texts: list[dict[str, Any]], bundle: Path) -> list[dict[str, Any]]:
-    """Attach how texts become the indices that inputs take, and write their vocabularies, equal ones once."""
+def with_texts(
+    inputs: list[dict[str, Any]], texts: list[dict[str, Any]], bundle: Path
+) -> list[dict[str, Any]]:
+    """Attach how texts become the indices that inputs take, and write their vocabularies, equal
+    ones once.
+    """
     told = {}
     for text in texts:
         described = {key: value for key, value in text.items() if key not in ("tensor", "tokens")}
@@ -220,16 +313,24 @@ def with_texts(inputs: list[dict[str, Any]], texts: list[dict[str, Any]], bundle
             (bundle / file).write_bytes(data)
             described["vocabulary"] = {"file": file, **sealed(bundle / file)}
         told[text["tensor"]] = described
-    return [{**tensor, "text": told[tensor["name"]]} if tensor["name"] in told else tensor for tensor in inputs]
+    return [
+        {**tensor, "text": told[tensor["name"]]} if tensor["name"] in told else tensor
+        for tensor in inputs
+    ]
 
 
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
     bundle, form = outputs["bundle/"], params["form"]
     bundle.mkdir(parents=True, exist_ok=True)
     files = Files(bundle, hashed=form["hashed"])
-    programs = {backend: canonical.read(inputs[f"program.{backend}.json"]) for backend in params["backends"]}
+    programs = {
+        backend: canonical.read(inputs[f"program.{backend}.json"]) for backend in params["backends"]
+    }
     shards = canonical.read(inputs["shards.json"])["shards"]
-    backends = {b: write_backend(files, inputs, b, params["variants"]) | precision(programs[b]) for b in params["backends"]}
+    backends = {
+        b: write_backend(files, inputs, b, params["variants"]) | precision(programs[b])
+        for b in params["backends"]
+    }
     for shard in shards:
         shutil.copyfile(inputs["shards/"] / shard["file"], bundle / shard["file"])
     first = programs[params["backends"][0]]
@@ -238,14 +339,28 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "schema": "webkiln.bundle/1",
         "name": params["name"],
         "encoding": params["encoding"],
-        "inputs": with_texts(with_images(tensors(programs, "inputs"), params.get("images") or {}, first["divisibility"]), texts, bundle),
+        "inputs": with_texts(
+            with_images(
+                tensors(programs, "inputs"), params.get("images") or {}, first["divisibility"]
+            ),
+            texts,
+            bundle,
+        ),
         "outputs": with_labels(tensors(programs, "outputs"), labels_of(inputs, params)),
         "placeholders": sorted(asked(first)),
-        **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
+        **(
+            {"sizes": {name: text for name, text in asked(first).items() if text}}
+            if any(asked(first).values())
+            else {}
+        ),
         "states": [state["name"] for state in first["states"]],
         "shards": [{"file": shard["file"], **sealed(bundle / shard["file"])} for shard in shards],
         "backends": backends,
-        **({"single": params["single"]} if form["kind"] == "single" else {MODULE: profile(files, programs)}),
+        **(
+            {"single": params["single"]}
+            if form["kind"] == "single"
+            else {MODULE: profile(files, programs)}
+        ),
     }
     described = package(manifest, form["package"])
     if form["kind"] == "single":
@@ -262,7 +377,9 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         if path.name != "manifest.json"
     }
     explained = {
-        backend: [{key: step[key] for key in EXPLAINED if key in step} for step in launches(made["main"])]
+        backend: [
+            {key: step[key] for key in EXPLAINED if key in step} for step in launches(made["main"])
+        ]
         for backend, made in programs.items()
     }
     canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": written})

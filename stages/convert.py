@@ -1,5 +1,6 @@
-"""spec.json -> graph.json, weights.json and sizes.json: the model's structure in the IR, which blob fills which slot, and what open sizes must be; and what
-else its format has to say."""
+"""spec.json -> graph.json, weights.json and sizes.json: the model's structure in the IR, which blob
+fills which slot, and what open sizes must be; and what else its format has to say.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +24,13 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         check_backends(made.graph, params.get("backends", ()))
         verify(made.graph, infer)
         sizes = sizes_json(made.graph, infer)
-        write_structure(made.graph, made.weights, outputs["graph.json"], outputs["weights.json"], spec["stored_bytes"])
+        write_structure(
+            made.graph,
+            made.weights,
+            outputs["graph.json"],
+            outputs["weights.json"],
+            spec["stored_bytes"],
+        )
         canonical.write(outputs["sizes.json"], sizes)
         for name, data in made.files.items():
             canonical.write(outputs[name], data)

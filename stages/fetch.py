@@ -1,7 +1,9 @@
-"""A recipe's source -> the model file: a local file, a download with its sha256 (of labels, too), what an export script writes, or the weights of a model
-that a function returns.
+"""A recipe's source -> the model file: a local file, a download with its sha256 (of labels, too),
+what
+an export script writes, or the weights of a model that a function returns.
 
-An export script is a Python file with a function that takes the path to write to, and `parameters`. It comes in as input `script.py`.
+An export script is a Python file with a function that takes the path to write to, and `parameters`.
+It comes in as input `script.py`.
 """
 
 import shutil
@@ -22,7 +24,9 @@ MAX_BYTES = 16 << 30
 CHUNK = 1 << 20
 ADVICE = {
     "url": "download it yourself and give its path",
-    "labels": "without a network, write the labels into the recipe (labels = [...]), or leave them out",
+    "labels": (
+        "without a network, write the labels into the recipe (labels = [...]), or leave them out"
+    ),
 }
 """What to do where a download fails."""
 
@@ -40,7 +44,9 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             stage.tell("runs the code that makes the model")
             program(params["format"], "fetch").fetch(inputs, params, target)
         case kind:
-            raise RecipeError(f"source: there is no kind {kind!r}; there are path, url, labels, export and module")
+            raise RecipeError(
+                f"source: there is no kind {kind!r}; there are path, url, labels, export and module"
+            )
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -55,7 +61,10 @@ def _download(url: str, sha256: str, target: Path, advice: str) -> None:
     if not url.startswith(("https://", "http://")):
         raise RecipeError(f"url {url!r} is neither https nor http")
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response, target.open("wb") as file:  # noqa: S310 - the scheme is checked above
+        with (
+            urllib.request.urlopen(url, timeout=TIMEOUT_S) as response,  # noqa: S310 - checked above
+            target.open("wb") as file,
+        ):
             size, whole = 0, int(response.headers.get("Content-Length") or 0)
             while chunk := response.read(CHUNK):
                 size += len(chunk)
@@ -65,11 +74,16 @@ def _download(url: str, sha256: str, target: Path, advice: str) -> None:
                 file.write(chunk)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         target.unlink(missing_ok=True)
-        raise SourceError(f"{url}: cannot be downloaded: {getattr(error, 'reason', error)}; {advice}") from None
+        raise SourceError(
+            f"{url}: cannot be downloaded: {getattr(error, 'reason', error)}; {advice}"
+        ) from None
     got = file_digest(target)
     if got != sha256:
         target.unlink()
-        raise SourceError(f"{url}: the sha256 is {got}, the recipe says {sha256}; the file changed, or the recipe is wrong")
+        raise SourceError(
+            f"{url}: the sha256 is {got}, the recipe says {sha256}; the file changed, or the recipe"
+            " is wrong"
+        )
 
 
 if __name__ == "__main__":

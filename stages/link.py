@@ -13,7 +13,10 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     del params
     # Those of one size are often alike, and compress better beside each other.
-    objects = sorted((path for path in inputs["objects/"].rglob("*") if path.is_file()), key=lambda path: (path.stat().st_size, path))
+    objects = sorted(
+        (path for path in inputs["objects/"].rglob("*") if path.is_file()),
+        key=lambda path: (path.stat().st_size, path),
+    )
     link(objects, outputs["model.wasm"])
 
 

@@ -1,4 +1,6 @@
-"""A model, with the files that belong to it -> spec.json and weight blobs, by the program of its format."""
+"""A model, with the files that belong to it -> spec.json and weight blobs, by the program of its
+format.
+"""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -18,7 +20,9 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     if "module" not in params and "external/" not in inputs:
         check_format(inputs["source"], params["format"])
-    sources = [path for name in ("source", "external/") if name in inputs for path in _files(inputs[name])]
+    sources = [
+        path for name in ("source", "external/") if name in inputs for path in _files(inputs[name])
+    ]
     stored_bytes = sum(path.stat().st_size for path in sources)
     with nullcontext() if "module" in params else expanding(stored_bytes):
         spec, blobs = program(params["format"], "load").load(inputs, params)

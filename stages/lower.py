@@ -28,17 +28,29 @@ def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
     try:
         data = canonical.read(inputs["tuned.json"])
     except ValueError as error:
-        raise RecipeError(f"the tuned choices: not JSON ({error}); run webkiln tune again") from error
+        raise RecipeError(
+            f"the tuned choices: not JSON ({error}); run webkiln tune again"
+        ) from error
     return read(data, params["backend"])
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     graph = from_json(canonical.read(inputs["graph.json"]))
     target: Target = import_module(f"webkiln.backends.{params['backend']}").TARGET
-    target = replace(target, winograd=target.winograd and params.get("winograd", True), precision=params.get("precision", "float32"))
+    target = replace(
+        target,
+        winograd=target.winograd and params.get("winograd", True),
+        precision=params.get("precision", "float32"),
+    )
     with defined_by(inputs.get("operators/")):
         check_backends(graph, [params["backend"]])
-        made = program(graph, target, params["encoding"], params.get("keep_layers", False), tuning(inputs, params))
+        made = program(
+            graph,
+            target,
+            params["encoding"],
+            params.get("keep_layers", False),
+            tuning(inputs, params),
+        )
     canonical.write(outputs["program.json"], made)
 
 

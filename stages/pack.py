@@ -28,20 +28,29 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     stored_bytes = min(table["stored_bytes"], sum(blob.stat().st_size for blob in blobs))
     with defined_by(inputs.get("operators/")), limited(stored_bytes):
         weights = stored(graph)
-        values = FixedValues(graph, lambda name: _blob(inputs["weights/"], name, slots[name]), [weight.name for weight in weights])
+        values = FixedValues(
+            graph,
+            lambda name: _blob(inputs["weights/"], name, slots[name]),
+            [weight.name for weight in weights],
+        )
         for data in write(pieces(weights, params["encoding"]), values):
             digest = canonical.digest(data)
             name = f"weights-{digest[:8]}.bin"
             (outputs["shards/"] / name).write_bytes(data)
             listed.append({"file": name, "bytes": len(data), "sha256": digest})
-    canonical.write(outputs["shards.json"], {"schema": "webkiln.shards/1", "encoding": params["encoding"], "shards": listed})
+    canonical.write(
+        outputs["shards.json"],
+        {"schema": "webkiln.shards/1", "encoding": params["encoding"], "shards": listed},
+    )
 
 
 def _blob(folder: Path, name: str, slot: Mapping[str, Any]) -> Array:
     data = (folder / slot["digest"]).read_bytes()
     value = np.frombuffer(data, dtype=slot["dtype"])
     if value.size != int(np.prod(slot["shape"], dtype=np.int64)):
-        raise SourceError(f"{name}: the weight blob has {value.size} elements, its shape is {slot['shape']}")
+        raise SourceError(
+            f"{name}: the weight blob has {value.size} elements, its shape is {slot['shape']}"
+        )
     return value.reshape(slot["shape"])
 
 

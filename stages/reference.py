@@ -1,4 +1,6 @@
-"""A model -> reference.npz and layers.npz: what its framework computes, which bundles are verified against; or what was recorded of it elsewhere, without layers."""
+"""A model -> reference.npz and layers.npz: what its framework computes, which bundles are verified
+against; or what was recorded of it elsewhere, without layers.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,29 +17,48 @@ from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 
 DATA = ()
-RECORD = 'or record the reference where the framework runs: reference = "expected.npz" in the recipe (docs/references.md)'
+RECORD = (
+    'or record the reference where the framework runs: reference = "expected.npz" in the recipe'
+    " (docs/references.md)"
+)
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    reference, layers = _recorded(inputs, params) if "expected.npz" in inputs else _computed(inputs, params)
+    reference, layers = (
+        _recorded(inputs, params) if "expected.npz" in inputs else _computed(inputs, params)
+    )
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         npz.write(outputs[role], dict(sorted(arrays.items())), compressed=True)
 
 
-def _recorded(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Array]]:
+def _recorded(
+    inputs: Mapping[str, Path], params: Mapping[str, Any]
+) -> tuple[dict[str, Array], dict[str, Array]]:
     texts = canonical.read(inputs["texts.json"])["texts"] if "texts.json" in inputs else ()
-    return recorded_arrays(
-        inputs["expected.npz"], params["recorded"], ModelEnds(from_json(canonical.read(inputs["graph.json"])), texts)
-    ), {}
+    return (
+        recorded_arrays(
+            inputs["expected.npz"],
+            params["recorded"],
+            ModelEnds(from_json(canonical.read(inputs["graph.json"])), texts),
+        ),
+        {},
+    )
 
 
-def _computed(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Array]]:
+def _computed(
+    inputs: Mapping[str, Path], params: Mapping[str, Any]
+) -> tuple[dict[str, Array], dict[str, Array]]:
     samples = params.get("sample_sizes") or {}
     if "sizes.json" in inputs:
-        samples = {**fitting_sizes(canonical.read(inputs["sizes.json"]), samples, SAMPLE_SIZE), **samples}
+        samples = {
+            **fitting_sizes(canonical.read(inputs["sizes.json"]), samples, SAMPLE_SIZE),
+            **samples,
+        }
     stage.tell("computes reference outputs")
     try:
-        found: tuple[dict[str, Array], dict[str, Array]] = program(params["format"], "reference").compute(inputs, params, samples)
+        found: tuple[dict[str, Array], dict[str, Array]] = program(
+            params["format"], "reference"
+        ).compute(inputs, params, samples)
     except (ToolError, SourceError) as error:
         error.args = (f"{error}; {RECORD}",)
         raise

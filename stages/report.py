@@ -9,7 +9,17 @@ from typing import Any
 import brotli
 
 from webkiln import canonical
-from webkiln.backends.html_pages import bar, colour, document, escape, section, size_text, svg, table, tile
+from webkiln.backends.html_pages import (
+    bar,
+    colour,
+    document,
+    escape,
+    section,
+    size_text,
+    svg,
+    table,
+    tile,
+)
 from webkiln.build import stage
 from webkiln.build.page_files import loaded_files
 
@@ -25,7 +35,10 @@ def where(result: dict[str, Any]) -> str:
     more = [escape(result["variant"])] if result["variant"] else []
     more += [f"products in {escape(result['products'])}"] if "products" in result else []
     soft = f' <span class="soft">{", ".join(more)}</span>' if more else ""
-    return f'<span class="key" style="background:{colour(result["backend"])}"></span>{escape(result["backend"])}{soft}'
+    return (
+        '<span class="key"'
+        f' style="background:{colour(result["backend"])}"></span>{escape(result["backend"])}{soft}'
+    )
 
 
 class LogAxis:
@@ -46,21 +59,36 @@ class LogAxis:
 
     def header(self) -> str:
         marks = "".join(
-            f'<text x="{self.x(10.0**tick):.1f}" y="12" text-anchor="middle">{f"1e{tick}" if tick else "1"}</text>' for tick in self.ticks()
+            f'<text x="{self.x(10.0**tick):.1f}" y="12"'
+            f' text-anchor="middle">{f"1e{tick}" if tick else "1"}</text>'
+            for tick in self.ticks()
         )
         return svg(STRIP_WIDTH, 16, marks, "relative error, logarithmic")
 
     def strip(self, row: dict[str, Any], backend: str) -> str:
         middle = STRIP_HEIGHT / 2
         lines = "".join(
-            f'<line class="grid" x1="{self.x(10.0**t):.1f}" x2="{self.x(10.0**t):.1f}" y1="0" y2="{STRIP_HEIGHT}"/>' for t in self.ticks()
+            f'<line class="grid" x1="{self.x(10.0**t):.1f}" x2="{self.x(10.0**t):.1f}" y1="0"'
+            f' y2="{STRIP_HEIGHT}"/>'
+            for t in self.ticks()
         )
         bound = self.x(row["bound"])
-        mark = f'<line class="bound" x1="{bound:.1f}" x2="{bound:.1f}" y1="3" y2="{STRIP_HEIGHT - 3}"/>'
+        mark = (
+            f'<line class="bound" x1="{bound:.1f}" x2="{bound:.1f}" y1="3"'
+            f' y2="{STRIP_HEIGHT - 3}"/>'
+        )
         if row["relative"] is None:
             return svg(STRIP_WIDTH, STRIP_HEIGHT, lines + mark, "non-finite values differ")
-        dot = f'<circle cx="{self.x(row["relative"]):.1f}" cy="{middle}" r="5" style="fill:{colour(backend)}"/>'
-        return svg(STRIP_WIDTH, STRIP_HEIGHT, lines + mark + dot, f"{row['relative']:.3g}, bound {row['bound']:.3g}")
+        dot = (
+            f'<circle cx="{self.x(row["relative"]):.1f}" cy="{middle}" r="5"'
+            f' style="fill:{colour(backend)}"/>'
+        )
+        return svg(
+            STRIP_WIDTH,
+            STRIP_HEIGHT,
+            lines + mark + dot,
+            f"{row['relative']:.3g}, bound {row['bound']:.3g}",
+        )
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -69,13 +97,25 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def largest(relatives: list[float | None]) -> float | None:
     """The largest relative error, None where one is not finite."""
-    return None if None in relatives else max((value for value in relatives if value is not None), default=0.0)
+    return (
+        None
+        if None in relatives
+        else max((value for value in relatives if value is not None), default=0.0)
+    )
 
 
 def errors_section(results: list[dict[str, Any]]) -> str:
     rows = [(result, row) for result in results for row in result["outputs"]]
     axis = LogAxis([v for _, row in rows for v in (row["bound"], row["relative"] or 0.0)])
-    head = [("backend", ""), ("browser", ""), ("inputs", ""), ("output", ""), ("max abs", "n"), ("relative", "n"), ("cosine", "n")]
+    head = [
+        ("backend", ""),
+        ("browser", ""),
+        ("inputs", ""),
+        ("output", ""),
+        ("max abs", "n"),
+        ("relative", "n"),
+        ("cosine", "n"),
+    ]
     body = [
         [
             where(result),
@@ -83,22 +123,40 @@ def errors_section(results: list[dict[str, Any]]) -> str:
             escape(row["set"]),
             escape(row["output"]),
             number(row["max_abs"]),
-            number(row["relative"]) if row["passed"] else f'<span class="failed">{number(row["relative"])}</span>',
+            (
+                number(row["relative"])
+                if row["passed"]
+                else f'<span class="failed">{number(row["relative"])}</span>'
+            ),
             "-" if row["cosine"] is None else f"{row['cosine']:.7f}",
             axis.strip(row, result["backend"]),
         ]
         for result, row in rows
     ]
     recorded = sorted({result["reference"] for result in results if "reference" in result})
-    origin = f", as it was recorded in {escape(', '.join(recorded))}; layers are not compared" if recorded else ""
-    note = f"Largest difference from the framework's output{origin}, relative to the output's largest value. The red mark is the bound."
+    origin = (
+        f", as it was recorded in {escape(', '.join(recorded))}; layers are not compared"
+        if recorded
+        else ""
+    )
+    note = (
+        f"Largest difference from the framework's output{origin}, relative to the output's largest"
+        " value. The red mark is the bound."
+    )
     return section("Errors", note, table([*head, (axis.header(), "")], body))
 
 
 def timings_section(results: list[dict[str, Any]]) -> str:
     medians = [statistics.median(result["ms"].values()) for result in results]
     longest = max([*medians, 1e-9])
-    head = [("backend", ""), ("browser", ""), ("version", ""), ("load, ms", "n"), ("run, ms", "n"), ("", "wide")]
+    head = [
+        ("backend", ""),
+        ("browser", ""),
+        ("version", ""),
+        ("load, ms", "n"),
+        ("run, ms", "n"),
+        ("", "wide"),
+    ]
     body = [
         [
             where(result),
@@ -110,7 +168,10 @@ def timings_section(results: list[dict[str, Any]]) -> str:
         ]
         for result, median in zip(results, medians, strict=True)
     ]
-    note = "One run, the median over the input sets, from the call to the answer; the machine that verified is not a benchmark."
+    note = (
+        "One run, the median over the input sets, from the call to the answer; the machine that"
+        " verified is not a benchmark."
+    )
     return section("Timings", note, table(head, body))
 
 
@@ -123,7 +184,10 @@ def sizes_section(sizes: dict[str, dict[str, int]]) -> str:
             size_text(size["bytes"]),
             size_text(size["brotli"]),
             bar(
-                [(size["bytes"] / largest, "var(--wasm)", 0.35), (size["brotli"] / largest, "var(--wasm)", 1.0)],
+                [
+                    (size["bytes"] / largest, "var(--wasm)", 0.35),
+                    (size["brotli"] / largest, "var(--wasm)", 1.0),
+                ],
                 f"{size['bytes']} bytes, {size['brotli']} with brotli",
             ),
         ]
@@ -132,8 +196,12 @@ def sizes_section(sizes: dict[str, dict[str, int]]) -> str:
     return section("Sizes", "Pale: raw. Full: with brotli.", table(head, body))
 
 
-def fast_convolutions(launches: dict[str, list[dict[str, Any]]], results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """By backend and form the layers whose convolutions multiply less than they are written, and the largest error of an output there (None: not finite)."""
+def fast_convolutions(
+    launches: dict[str, list[dict[str, Any]]], results: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """By backend and form the layers whose convolutions multiply less than they are written, and
+    the largest error of an output there (None: not finite).
+    """
     layers: dict[tuple[str, str], dict[str, None]] = {}
     for backend, steps in launches.items():
         for step in steps:
@@ -142,9 +210,21 @@ def fast_convolutions(launches: dict[str, list[dict[str, Any]]], results: list[d
                     layers.setdefault((backend, item["chosen"]), {})[step["layer"]] = None
     made = []
     for (backend, form), names in layers.items():
-        errors = [row["relative"] for result in results if result["backend"] == backend for row in result["outputs"]]
+        errors = [
+            row["relative"]
+            for result in results
+            if result["backend"] == backend
+            for row in result["outputs"]
+        ]
         if errors:
-            made.append({"backend": backend, "form": form, "layers": list(names), "relative": largest(errors)})
+            made.append(
+                {
+                    "backend": backend,
+                    "form": form,
+                    "layers": list(names),
+                    "relative": largest(errors),
+                }
+            )
     return made
 
 
@@ -162,7 +242,11 @@ def convolutions_section(fast: list[dict[str, Any]]) -> str:
         ]
         for item in fast
     ]
-    note = 'Layers that are computed by fewer multiplications, and the largest relative error of the network\'s outputs on that backend, which theirs are part of. winograd = "off" in the recipe computes them directly.'
+    note = (
+        "Layers that are computed by fewer multiplications, and the largest relative error of the"
+        ' network\'s outputs on that backend, which theirs are part of. winograd = "off" in the'
+        " recipe computes them directly."
+    )
     return section("Fast convolutions", note, table(head, body))
 
 
@@ -171,24 +255,50 @@ def not_run_section(results: list[dict[str, Any]]) -> str:
     if not results:
         return ""
     head = [("backend", ""), ("browser", ""), ("version", ""), ("why", "wide")]
-    body = [[where(result), escape(result["browser"]), escape(result["browser_version"]), escape(result["not_run"])] for result in results]
+    body = [
+        [
+            where(result),
+            escape(result["browser"]),
+            escape(result["browser_version"]),
+            escape(result["not_run"]),
+        ]
+        for result in results
+    ]
     return section("Not run", "These were asked for and are not verified.", table(head, body))
 
 
-def page(name: str, passed: bool, results: list[dict[str, Any]], sizes: dict[str, dict[str, int]], fast: list[dict[str, Any]]) -> str:
+def page(
+    name: str,
+    passed: bool,
+    results: list[dict[str, Any]],
+    sizes: dict[str, dict[str, int]],
+    fast: list[dict[str, Any]],
+) -> str:
     asked, results = results, ran(results)
     relatives = [row["relative"] for result in results for row in result["outputs"]]
     code = sum(size["brotli"] for file, size in sizes.items() if file.endswith((".js", ".wasm")))
     weights = sum(size["bytes"] for file, size in sizes.items() if file.endswith(".bin"))
-    fastest = min(results, key=lambda result: statistics.median(result["ms"].values()), default=None)
+    fastest = min(
+        results, key=lambda result: statistics.median(result["ms"].values()), default=None
+    )
     tiles = [
         tile(number(largest(relatives), 2), "largest relative error"),
         tile(size_text(code), "code with brotli, all backends"),
         tile(size_text(weights), "weights"),
     ]
     if fastest:
-        tiles.insert(1, tile(f"{statistics.median(fastest['ms'].values()):.2f} ms", f"fastest run, {escape(fastest['backend'])}"))
-    badge = '<span class="badge">verified</span>' if passed else '<span class="badge bad">differs</span>'
+        tiles.insert(
+            1,
+            tile(
+                f"{statistics.median(fastest['ms'].values()):.2f} ms",
+                f"fastest run, {escape(fastest['backend'])}",
+            ),
+        )
+    badge = (
+        '<span class="badge">verified</span>'
+        if passed
+        else '<span class="badge bad">differs</span>'
+    )
     return document(
         f"{name}: verification",
         f"<h1>{escape(name)}</h1>{badge}",
@@ -207,16 +317,29 @@ def brotli_size(data: bytes) -> int:
 
 
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
-    roles = sorted((role for role in inputs if role.startswith("result.")), key=lambda role: int(role.split(".")[1]))
+    roles = sorted(
+        (role for role in inputs if role.startswith("result.")),
+        key=lambda role: int(role.split(".")[1]),
+    )
     results = [canonical.read(inputs[role]) for role in roles]
     bundle = inputs["bundle/"]
     manifest = canonical.read(bundle / "manifest.json")
     shipped = [bundle / name for name in loaded_files(manifest)]
-    sizes = {path.name: {"bytes": path.stat().st_size, "brotli": brotli_size(path.read_bytes())} for path in shipped}
-    passed = bool(ran(results)) and all(row["passed"] for result in results for row in result["outputs"])
+    sizes = {
+        path.name: {"bytes": path.stat().st_size, "brotli": brotli_size(path.read_bytes())}
+        for path in shipped
+    }
+    passed = bool(ran(results)) and all(
+        row["passed"] for result in results for row in result["outputs"]
+    )
     fast = fast_convolutions(manifest["launches"], ran(results))
     outputs["report.html"].write_text(page(params["name"], passed, results, sizes, fast), "utf-8")
-    files = {"report.html": {"bytes": outputs["report.html"].stat().st_size, "sha256": canonical.file_digest(outputs["report.html"])}}
+    files = {
+        "report.html": {
+            "bytes": outputs["report.html"].stat().st_size,
+            "sha256": canonical.file_digest(outputs["report.html"]),
+        }
+    }
     summary = {
         "schema": "webkiln.verification/1",
         "name": params["name"],

@@ -1,4 +1,6 @@
-"""Times the candidates of every kernel: bundles that differ in their choices alone, in turn, in one session of a browser or Node."""
+"""Times the candidates of every kernel: bundles that differ in their choices alone, in turn, in one
+session of a browser or Node.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +26,9 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         digest = canonical.file_digest(inputs[role])
         if digest not in seen:
             seen.add(digest)
-            programs[inputs[f"bundle.{role.split('.')[1]}/"]] = list(sites(canonical.read(inputs[role])["main"]))
+            programs[inputs[f"bundle.{role.split('.')[1]}/"]] = list(
+                sites(canonical.read(inputs[role])["main"])
+            )
     manifest = host.read_manifest(next(iter(programs)))
     decided = {
         item["key"]: [name for name, *_ in item["candidates"]]
@@ -36,13 +40,28 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     if decided:
         stage.tell(f"{len(programs)} programs")
         given = next(iter(sample_inputs(manifest).values()))
-        rounds = host.profile_bundles(list(programs), backend, given, host=browser, runs=RUNS, rounds=ROUNDS)
+        rounds = host.profile_bundles(
+            list(programs), backend, given, host=browser, runs=RUNS, rounds=ROUNDS
+        )
         variant = rounds[0][0]["variant"]
-        rows = [[[launch["ms"] for launch in profile["launches"]] for profile in each] for each in rounds]
+        rows = [
+            [[launch["ms"] for launch in profile["launches"]] for profile in each]
+            for each in rounds
+        ]
         measured = times(list(programs.values()), rows)
-        kernels = {key: {"chosen": chosen(decided[key], ms), "rule": decided[key][0], "ms": ms} for key, ms in measured.items()}
-    about = {"backend": backend, "variant": variant, "browser": browser, "version": host.version(browser)}
-    canonical.write(outputs["measured.json"], {"schema": "webkiln.measured/1", **about, "kernels": kernels})
+        kernels = {
+            key: {"chosen": chosen(decided[key], ms), "rule": decided[key][0], "ms": ms}
+            for key, ms in measured.items()
+        }
+    about = {
+        "backend": backend,
+        "variant": variant,
+        "browser": browser,
+        "version": host.version(browser),
+    }
+    canonical.write(
+        outputs["measured.json"], {"schema": "webkiln.measured/1", **about, "kernels": kernels}
+    )
 
 
 if __name__ == "__main__":

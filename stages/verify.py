@@ -19,7 +19,9 @@ def describe(row: dict[str, Any]) -> str:
     if row["relative"] is None:
         return f"{row['set']}/{row['output']}: non-finite values differ"
     cosine = "-" if row["cosine"] is None else f"{row['cosine']:.8f}"
-    errors = f"max abs {row['max_abs']:.3g}, relative {row['relative']:.3g} (bound {row['bound']:.3g})"
+    errors = (
+        f"max abs {row['max_abs']:.3g}, relative {row['relative']:.3g} (bound {row['bound']:.3g})"
+    )
     return f"{row['set']}/{row['output']}: {errors}, cosine {cosine}"
 
 
@@ -29,22 +31,36 @@ def locate(layers: dict[str, tuple[KeptLayer, ...]], path: Path | None, bound: f
         return "the bundle keeps no layers; webkiln diff tells where it goes wrong"
     reference = npz.read(path)
     if not reference:
-        return "the reference has no layers, so that where it goes wrong is not known; webkiln diff --against BACKEND compares two backends"
+        return (
+            "the reference has no layers, so that where it goes wrong is not known; webkiln diff"
+            " --against BACKEND compares two backends"
+        )
     for name, kept in layers.items():
         for error in layer_errors(kept, layers_of(reference, name), bound):
             if not error.passed:
                 return f"the first layer that diverges is {error}, on the input set {name}"
-    return "no kept layer diverges by itself: the error is in the last step or below every layer's bound"
+    return (
+        "no kept layer diverges by itself: the error is in the last step or below every layer's"
+        " bound"
+    )
 
 
 def refusal(error: RunError, backend: str, variant: str | None, browser: str) -> str | None:
-    """Why a browser on another machine, of which nothing is known before, does not run a bundle, if that is what an error says."""
+    """Why a browser on another machine, of which nothing is known before, does not run a bundle, if
+    that is what an error says.
+    """
     without = error.code == "NoBackend" or (variant == "relaxed" and error.code == "CompileFailed")
-    return f"{backend}{f' ({variant})' if variant else ''}: {error}" if without and host.is_remote(browser) else None
+    return (
+        f"{backend}{f' ({variant})' if variant else ''}: {error}"
+        if without and host.is_remote(browser)
+        else None
+    )
 
 
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
-    """Write the result; of a browser that does not run this backend or variant, that it does not, and why."""
+    """Write the result; of a browser that does not run this backend or variant, that it does not,
+    and why.
+    """
     backend, browser, variant = params["backend"], params["browser"], params["variant"] or None
     reason = host.why_not(browser, backend, variant)
     if reason is None:
@@ -55,8 +71,16 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
             if reason is None:
                 raise
     print(f"not verified in {browser}: {reason}")
-    told = {"backend": backend, "variant": variant, "browser": browser, "browser_version": host.version(browser), "not_run": reason}
-    return canonical.write(outputs["result.json"], {"schema": "webkiln.result/1", **told, "outputs": []})
+    told = {
+        "backend": backend,
+        "variant": variant,
+        "browser": browser,
+        "browser_version": host.version(browser),
+        "not_run": reason,
+    }
+    return canonical.write(
+        outputs["result.json"], {"schema": "webkiln.result/1", **told, "outputs": []}
+    )
 
 
 def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
@@ -77,7 +101,9 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
     for name, result in zip(names, results, strict=True):
         for output, wanted in expected[name].items():
             if output not in result.outputs:
-                raise VerificationError(f"{bundle} has no output {output}; the reference has: build both from one model")
+                raise VerificationError(
+                    f"{bundle} has no output {output}; the reference has: build both from one model"
+                )
             comparison = compare(result.outputs[output], wanted)
             noise = float(np.max(noises.get(name, {}).get(output, np.float64(0.0))))
             bound = bound_of(float(params["tolerance"]), noise)
@@ -94,15 +120,25 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
                 }
             )
     products = results[0].products
-    where = f"{backend}{f' ({v})' if (v := results[0].variant) else ''} in {browser}{f', products in {products}' if products else ''}"
+    where = (
+        f"{backend}{f' ({v})' if (v := results[0].variant) else ''} in"
+        f" {browser}{f', products in {products}' if products else ''}"
+    )
     for row in rows:
         print(f"{where}: {describe(row)}{'' if row['passed'] else '  FAILED'}")
     if failed := [row for row in rows if not row["passed"]]:
-        whose = f"those recorded in {params['recorded']}" if "recorded" in params else "the framework's"
+        whose = (
+            f"those recorded in {params['recorded']}" if "recorded" in params else "the framework's"
+        )
         kept = {row["set"]: results[names.index(row["set"])].layers for row in failed}
         tolerance = max(row["bound"] for row in failed)
-        lines = [f"{where}: {len(failed)} of {len(rows)} outputs differ from {whose}", *map(describe, failed)]
-        raise VerificationError("\n  ".join([*lines, locate(kept, inputs.get("layers.npz"), tolerance)]))
+        lines = [
+            f"{where}: {len(failed)} of {len(rows)} outputs differ from {whose}",
+            *map(describe, failed),
+        ]
+        raise VerificationError(
+            "\n  ".join([*lines, locate(kept, inputs.get("layers.npz"), tolerance)])
+        )
     canonical.write(
         outputs["result.json"],
         {

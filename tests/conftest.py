@@ -16,15 +16,18 @@ from webkiln.backends import compilers
 # TensorFlow turns it off on CPUs without AVX-512, where channels-first convolutions then fail.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
-# clang compiles a kernel in a tenth of the time of emcc, which starts Python first. Both call the same clang; tests/backends/test_compilers.py
+# clang compiles a kernel in a tenth of the time of emcc, which starts Python first. Both call the
+# same clang; tests/backends/test_compilers.py
 # compares all compilers, and the commands of the documents use what they find.
 if isinstance(compilers.usable("clang"), compilers.Compiler):
     os.environ.setdefault(compilers.VARIABLE, "clang")
 
-# A shell that starts the tests in the background has them ignore SIGINT, and so would every process that a test starts and ends by it.
+# A shell that starts the tests in the background has them ignore SIGINT, and so would every process
+# that a test starts and ends by it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Modules of frameworks and collected tests are millions of objects that live until the end. A full garbage collection of them takes a second,
+# Modules of frameworks and collected tests are millions of objects that live until the end. A full
+# garbage collection of them takes a second,
 # and a run had hundreds.
 gc.disable()
 
@@ -47,7 +50,9 @@ def _warm_workers() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):  # the workers of pytest-xdist are descendants of the one process that is watched
+    if not hasattr(
+        config, "workerinput"
+    ):  # the workers of pytest-xdist are descendants of the one process that is watched
         watcher = reaper.start()
         assert watcher.stdin is not None
         config.add_cleanup(watcher.wait)

@@ -1,7 +1,9 @@
-"""How many small mistakes the tests see: `make mutants`, or `python -m tests.mutants [--count 60] [--seed 1] [--folder passes] [--without FILE]`.
+"""How many small mistakes the tests see: `make mutants`, or `python -m tests.mutants [--count 60]
+[--seed 1] [--folder passes] [--without FILE]`.
 
-Changes one operator, number, condition or return of passes/, plan/, weights/ or build/ at a time, in a copy of the tree, and runs the tests that matter
-for that module. Prints what survived, and the score of each folder.
+Changes one operator, number, condition or return of passes/, plan/, weights/ or build/ at a time,
+in a copy of the tree, and runs the tests that matter for that module. Prints what survived, and the
+score of each folder.
 """
 
 import argparse
@@ -27,9 +29,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("pipeline/webkiln")
 FOLDERS = ("passes", "plan", "weights", "build")
 LEFT_OUT = ("ReplaceBinaryOperator_BitOr_", "_Is", "_IsNot")
-"""Changes of types in annotations, and of comparisons into ones that only identity tells from them."""
+"""Changes of types in annotations, and of comparisons into ones that only identity tells from them.
+"""
 PATIENCE_SECONDS = 400
-"""After so long, which is several times what the tests of a module take, a defect counts as found: it made them hang."""
+"""After so long, which is several times what the tests of a module take, a defect counts as found:
+it made them hang.
+"""
 TESTS = {
     "passes": ("tests/passes",),
     "plan": ("tests/codegen", "tests/plan"),
@@ -72,7 +77,9 @@ class Mutant:
 
 
 def mutants(folder: str) -> list[Mutant]:
-    """All that can be made of a folder's modules; those of subfolders, which talk to servers, are left out."""
+    """All that can be made of a folder's modules; those of subfolders, which talk to servers, are
+    left out.
+    """
     found = []
     for path in sorted((ROOT / PACKAGE / folder).glob("*.py")):
         nodes = list(ast_nodes(get_ast_from_path(path)))
@@ -81,29 +88,56 @@ def mutants(folder: str) -> list[Mutant]:
             if operator.arguments() or LEFT_OUT[0] in name or name.endswith(LEFT_OUT[1:]):
                 continue
             places = [start for node in nodes for start, _ in operator().mutation_positions(node)]
-            found += [Mutant(f"{folder}/{path.name}", name, place, start[0]) for place, start in enumerate(places)]
+            found += [
+                Mutant(f"{folder}/{path.name}", name, place, start[0])
+                for place, start in enumerate(places)
+            ]
     return found
 
 
 def tests_of(module: str, without: Sequence[str]) -> tuple[str, ...]:
-    """The files and folders of tests that matter for a module, those that are left out not among them."""
+    """The files and folders of tests that matter for a module, those that are left out not among
+    them.
+    """
     folder, name = module.removesuffix(".py").split("/")
     if folder in TESTS:
         listed: tuple[str, ...] = TESTS[folder]
     else:
         own = (name,) if (ROOT / "tests" / "build" / f"test_{name}.py").is_file() else ()
-        listed = tuple(f"tests/build/test_{item}.py" for item in (*own, *NAMED.get(f"{folder}/{name}", () if own else BUILD)))
+        listed = tuple(
+            f"tests/build/test_{item}.py"
+            for item in (*own, *NAMED.get(f"{folder}/{name}", () if own else BUILD))
+        )
     return tuple(path for path in listed if path not in without)
 
 
 def command(tests: Sequence[str], without: Sequence[str]) -> str:
     ignored = [f"--ignore={path}" for path in without]
-    return shlex.join([sys.executable, "-m", "pytest", "-n0", "-x", "-q", "-p", "no:cacheprovider", *ignored, *tests])
+    return shlex.join(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-n0",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *ignored,
+            *tests,
+        ]
+    )
 
 
 def copied(folder: Path) -> Path:
     """What git knows of the tree, in a folder."""
-    listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -120,26 +154,38 @@ def begin(scratch: str) -> None:
 
 def passing(tests: tuple[str, ...], without: Sequence[str]) -> str:
     """What the tests print if they fail as the code is; nothing where they pass."""
-    done = subprocess.run(shlex.split(command(tests, without)), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        shlex.split(command(tests, without)), capture_output=True, text=True, check=False
+    )
     return done.stdout[-2000:] if done.returncode else ""
 
 
 def outcome(mutant: Mutant, without: Sequence[str]) -> tuple[Mutant, str]:
-    spec = MutationSpec(PACKAGE / mutant.module, mutant.operator, mutant.place, (mutant.line, 0), (mutant.line, 1))
-    result = mutate_and_test([spec], command(tests_of(mutant.module, without), without), PATIENCE_SECONDS)
+    spec = MutationSpec(
+        PACKAGE / mutant.module, mutant.operator, mutant.place, (mutant.line, 0), (mutant.line, 1)
+    )
+    result = mutate_and_test(
+        [spec], command(tests_of(mutant.module, without), without), PATIENCE_SECONDS
+    )
     if result.test_outcome is None or result.test_outcome == TestOutcome.INCOMPETENT:
         return mutant, "not tried"
     return mutant, "survived" if result.test_outcome == TestOutcome.SURVIVED else "killed"
 
 
 def drawn(folders: Sequence[str], count: int, seed: int) -> Iterator[Mutant]:
-    """As many of each folder, the same for the same seed. Of what can become many others in a line, one: an addition is no likelier than a return."""
+    """As many of each folder, the same for the same seed. Of what can become many others in a line,
+    one: an addition is no likelier than a return.
+    """
     for folder in folders:
         r = random.Random(f"{seed} {folder}")
         kinds: dict[tuple[str, int, str], list[Mutant]] = {}
         for mutant in mutants(folder):
-            kinds.setdefault((mutant.module, mutant.line, mutant.operator.partition("_")[0]), []).append(mutant)
-        yield from (r.choice(kinds[kind]) for kind in r.sample(sorted(kinds), count // len(folders)))
+            kinds.setdefault(
+                (mutant.module, mutant.line, mutant.operator.partition("_")[0]), []
+            ).append(mutant)
+        yield from (
+            r.choice(kinds[kind]) for kind in r.sample(sorted(kinds), count // len(folders))
+        )
 
 
 def main() -> int:
@@ -148,7 +194,9 @@ def main() -> int:
     parser.add_argument("--folder", action="append", choices=FOLDERS, help="default: all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--without", action="append", default=[], metavar="FILE", help="leave these tests out")
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="FILE", help="leave these tests out"
+    )
     options = parser.parse_args()
     folders = options.folder or FOLDERS
     chosen = list(drawn(folders, options.count, options.seed))
@@ -158,7 +206,9 @@ def main() -> int:
         ProcessPoolExecutor(options.processes, initializer=begin, initargs=(scratch,)) as pool,
     ):
         sets = sorted({tests_of(mutant.module, options.without) for mutant in chosen})
-        for tests, printed in zip(sets, pool.map(passing, sets, [options.without] * len(sets)), strict=True):
+        for tests, printed in zip(
+            sets, pool.map(passing, sets, [options.without] * len(sets)), strict=True
+        ):
             if printed:
                 print(f"{' '.join(tests)} fails as the code is:\n{printed}", file=sys.stderr)
                 return 1
@@ -168,7 +218,10 @@ def main() -> int:
     for folder in folders:
         killed, survived = tally[folder, "killed"], tally[folder, "survived"]
         print(f"{folder}: {killed} of {killed + survived} killed")
-    killed, survived = (sum(count for (_, what), count in tally.items() if what == wanted) for wanted in ("killed", "survived"))
+    killed, survived = (
+        sum(count for (_, what), count in tally.items() if what == wanted)
+        for wanted in ("killed", "survived")
+    )
     print(f"all: {killed} of {killed + survived} killed, {killed / max(killed + survived, 1):.0%}")
     return 0
 

@@ -1,7 +1,9 @@
-"""Ends what a run of the tests leaves behind, however the run ends: browsers, drivers, displays, servers.
+"""Ends what a run of the tests leaves behind, however the run ends: browsers, drivers, displays,
+servers.
 
-A process of its own watches the run. It notes all descendants of the run while it lasts, and kills those that are left when it has ended, be
-it by a signal that no handler sees. Descendants whose parents have died are found by a variable of their environment, too.
+A process of its own watches the run. It notes all descendants of the run while it lasts, and kills
+those that are left when it has ended, be it by a signal that no handler sees. Descendants whose
+parents have died are found by a variable of their environment, too.
 """
 
 import os
@@ -18,10 +20,15 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def start() -> "subprocess.Popen[bytes]":
-    """Watch this process; what is written to the standard input of the watcher is ignored, and its end is the end of the run."""
+    """Watch this process; what is written to the standard input of the watcher is ignored, and its
+    end is the end of the run.
+    """
     os.environ[VARIABLE] = str(os.getpid())
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.reaper", str(os.getpid())], cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-m", "tests.reaper", str(os.getpid())],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        start_new_session=True,
     )
 
 
@@ -46,7 +53,9 @@ def descendants(run: psutil.Process) -> set[psutil.Process]:
 def left_of(run: int, known: set[psutil.Process]) -> list[psutil.Process]:
     """The processes of a run that still exist, but for this one."""
     return [
-        process for process in {*known, *psutil.process_iter()} if process.pid != os.getpid() and (process in known or is_of(run, process))
+        process
+        for process in {*known, *psutil.process_iter()}
+        if process.pid != os.getpid() and (process in known or is_of(run, process))
     ]
 
 

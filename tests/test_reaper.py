@@ -46,11 +46,35 @@ def test_that_never_ends():
 @pytest.mark.sample("killed")
 def test_an_interrupted_run_leaves_no_process(end: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "test_long.py").write_text(TEST)
-    options = ["-n1", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", "-p", "tests.conftest"]
-    command = [sys.executable, "-m", "pytest", *options, f"--basetemp={tmp_path / 'temp'}", str(tmp_path / "test_long.py")]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    options = [
+        "-n1",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        f"--rootdir={ROOT}",
+        "-p",
+        "tests.conftest",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *options,
+        f"--basetemp={tmp_path / 'temp'}",
+        str(tmp_path / "test_long.py"),
+    ]
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST")
+    }
     run = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
     try:
         while not (tmp_path / "ready").is_file() or not (tmp_path / "ready").read_text():

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from webkiln.errors import RecipeError
-from webkiln.recipe import ExportSource, PathSource, UrlSource, parse_recipe, read_recipe, read_recipes, with_parameters
+from webkiln.recipe import (
+    ExportSource,
+    PathSource,
+    UrlSource,
+    parse_recipe,
+    read_recipe,
+    read_recipes,
+    with_parameters,
+)
 
 PATH = Path("/models/m/recipe.toml")
 
@@ -13,7 +21,11 @@ PATH = Path("/models/m/recipe.toml")
 def test_a_path_is_all_that_is_needed() -> None:
     recipe = parse_recipe("m", {"source": "m.keras"}, PATH)
     assert recipe.source == PathSource(Path("/models/m/m.keras"))
-    assert (recipe.backends, recipe.encodings, recipe.batch_size) == (("wasm", "js"), ("float32",), 1)
+    assert (recipe.backends, recipe.encodings, recipe.batch_size) == (
+        ("wasm", "js"),
+        ("float32",),
+        1,
+    )
     assert recipe.tolerances["float32"] == 1e-4
 
 
@@ -43,11 +55,19 @@ def test_every_key() -> None:
 
 def test_an_export_script_and_its_parameters() -> None:
     source = {"script": "make.py", "function": "save"}
-    assert parse_recipe("m", {"source": source}, PATH).source == ExportSource(Path("/models/m/make.py"), "save")
-    recipe = parse_recipe("m", {"source": source, "parameters": {"size": 96, "weights": "random"}}, PATH)
-    assert recipe.source == ExportSource(Path("/models/m/make.py"), "save", {"size": 96, "weights": "random"})
+    assert parse_recipe("m", {"source": source}, PATH).source == ExportSource(
+        Path("/models/m/make.py"), "save"
+    )
+    recipe = parse_recipe(
+        "m", {"source": source, "parameters": {"size": 96, "weights": "random"}}, PATH
+    )
+    assert recipe.source == ExportSource(
+        Path("/models/m/make.py"), "save", {"size": 96, "weights": "random"}
+    )
     changed = with_parameters(recipe, {"size": 32})
-    assert changed.source == ExportSource(Path("/models/m/make.py"), "save", {"size": 32, "weights": "random"})
+    assert changed.source == ExportSource(
+        Path("/models/m/make.py"), "save", {"size": 32, "weights": "random"}
+    )
     with pytest.raises(RecipeError, match="m: its source is a file, which takes no parameter size"):
         with_parameters(parse_recipe("m", {"source": "m.keras"}, PATH), {"size": 32})
 
@@ -59,29 +79,50 @@ def test_an_export_script_and_its_parameters() -> None:
         ({"batch_size": 1}, "the key source is missing"),
         (
             {"source": "m", "batchsize": 1},
-            "unknown key 'batchsize'; valid: source, source_format, input_shapes, sample_sizes, batch_size",
+            (
+                "unknown key 'batchsize'; valid: source, source_format, input_shapes, sample_sizes,"
+                " batch_size"
+            ),
         ),
         ({"source": "m", "batch_size": 0}, "batch_size is 0, expected a positive integer"),
         ({"source": "m", "batch_size": True}, "expected a positive integer"),
-        ({"source": "m", "backends": ["wasn"]}, "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
+        (
+            {"source": "m", "backends": ["wasn"]},
+            "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js",
+        ),
         ({"source": "m", "backends": "wasm"}, "expected a list of strings"),
         ({"source": "m", "encodings": []}, "no encoding given; valid: float32"),
-        ({"source": "m", "precision": "float8"}, "precision is 'float8', expected one of float32, float16, float16-arithmetic"),
+        (
+            {"source": "m", "precision": "float8"},
+            "precision is 'float8', expected one of float32, float16, float16-arithmetic",
+        ),
         (
             {"source": "m", "precision": "float16", "backends": ["wasm"]},
-            r"precision is 'float16', and the backends are wasm, which compute in float32; add webgpu or webgl",
+            (
+                r"precision is 'float16', and the backends are wasm, which compute in float32; add"
+                r" webgpu or webgl"
+            ),
         ),
         (
             {"source": "m", "precision": "float16-arithmetic", "backends": ["wasm", "webgl"]},
-            r"precision is 'float16-arithmetic', and the backends are wasm, webgl, which compute in float32; add webgpu, or",
+            (
+                r"precision is 'float16-arithmetic', and the backends are wasm, webgl, which"
+                r" compute in float32; add webgpu, or"
+            ),
         ),
         ({"source": "m", "tolerances": {"float8": 1}}, "unknown encoding in tolerances 'float8'"),
         ({"source": "m", "input_shapes": {"x": [1, -1]}}, "input_shapes is .* expected a table"),
         ({"source": {"url": "u"}}, "source has the keys url; expected url and sha256"),
         ({"source": {"url": "u", "sha256": "ABC"}}, "expected 64 lower-case hexadecimal digits"),
         ({"source": 3}, "source is 3, expected a path"),
-        ({"source": "m", "parameters": {"size": 3}}, "parameters are for a function that makes the model"),
-        ({"source": {"script": "m.py", "function": "f"}, "parameters": {"size": [3]}}, "expected a table: name = string, number"),
+        (
+            {"source": "m", "parameters": {"size": 3}},
+            "parameters are for a function that makes the model",
+        ),
+        (
+            {"source": {"script": "m.py", "function": "f"}, "parameters": {"size": [3]}},
+            "expected a table: name = string, number",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_valid(data: dict[str, Any], message: str) -> None:
@@ -104,22 +145,44 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "part"),
     [
-        ({"colour": "RGB"}, "inputs.x: unknown key 'colour'; valid: size, fit, color, mean, scale, layout; did you mean color?"),
+        (
+            {"colour": "RGB"},
+            (
+                "inputs.x: unknown key 'colour'; valid: size, fit, color, mean, scale, layout; did"
+                " you mean color?"
+            ),
+        ),
         ({"color": "CMYK"}, "unknown color 'CMYK'; valid: RGB, BGR, GREY, RGBA, BGRA"),
         ({"fit": "pad"}, "unknown fit 'pad'; valid: stretch, crop"),
         ({"size": [224]}, "size is [224], expected [height, width]"),
         ({"size": 224}, "size is 224, expected [height, width]"),
         ({"mean": "1"}, "mean is '1', expected a number, or a list of 3"),
-        ({"scale": [1, 0, 1]}, "scale is [1, 0, 1], expected a number that is not 0, or a list of 3"),
-        ({"color": "GREY", "mean": [1, 2, 3]}, "mean has 3 numbers, expected 1, one for each channel of GREY"),
+        (
+            {"scale": [1, 0, 1]},
+            "scale is [1, 0, 1], expected a number that is not 0, or a list of 3",
+        ),
+        (
+            {"color": "GREY", "mean": [1, 2, 3]},
+            "mean has 3 numbers, expected 1, one for each channel of GREY",
+        ),
     ],
 )
 def test_images_that_are_declared_wrongly(table, part, tmp_path):
     with pytest.raises(RecipeError, match=re.escape(part)):
-        parse_recipe("net", {"source": "net.keras", "inputs": {"x": table}}, tmp_path / "net" / "recipe.toml")
+        parse_recipe(
+            "net", {"source": "net.keras", "inputs": {"x": table}}, tmp_path / "net" / "recipe.toml"
+        )
 
 
-NETWORKS = ["densenet121", "efficientnetb0", "inceptionv3", "mobilenetv2", "resnet50", "vgg16", "xception"]
+NETWORKS = [
+    "densenet121",
+    "efficientnetb0",
+    "inceptionv3",
+    "mobilenetv2",
+    "resnet50",
+    "vgg16",
+    "xception",
+]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -127,9 +190,16 @@ def test_networks_declare_what_their_preprocess_input_does(name):
     import keras
     import numpy as np
 
-    module = {"densenet121": "densenet", "efficientnetb0": "efficientnet", "inceptionv3": "inception_v3", "mobilenetv2": "mobilenet_v2"}
+    module = {
+        "densenet121": "densenet",
+        "efficientnetb0": "efficientnet",
+        "inceptionv3": "inception_v3",
+        "mobilenetv2": "mobilenet_v2",
+    }
     pixels = np.random.default_rng(0).integers(0, 256, (1, 4, 5, 3)).astype(np.float32)
     wanted = getattr(keras.applications, module.get(name, name)).preprocess_input(pixels.copy())
     image = read_recipe(Path(__file__).parents[1] / "models" / name / "recipe.toml").images["image"]
-    got = (pixels[..., :: -1 if image.color == "BGR" else 1] - np.array(image.mean)) / np.array(image.scale)
+    got = (pixels[..., :: -1 if image.color == "BGR" else 1] - np.array(image.mean)) / np.array(
+        image.scale
+    )
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)

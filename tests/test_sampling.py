@@ -44,11 +44,17 @@ def test_a_sample_does_not_depend_on_the_order_of_cases() -> None:
 
 
 @pytest.mark.parametrize(("given", "long", "short"), [("1", 3, 1), ('"2", "4"', 2, 2)])
-def test_the_cases_outside_of_a_sample_are_long(given: str, long: int, short: int, pytester: pytest.Pytester) -> None:
+def test_the_cases_outside_of_a_sample_are_long(
+    given: str, long: int, short: int, pytester: pytest.Pytester
+) -> None:
     pytester.makeconftest(SETTINGS)
     pytester.makepyfile(MODULE.format(sample=given))
-    pytester.runpytest("-m", "not long", "-p", "no:xdist").assert_outcomes(passed=short, deselected=long)
-    pytester.runpytest("-m", "long", "-p", "no:xdist").assert_outcomes(passed=long, deselected=short)
+    pytester.runpytest("-m", "not long", "-p", "no:xdist").assert_outcomes(
+        passed=short, deselected=long
+    )
+    pytester.runpytest("-m", "long", "-p", "no:xdist").assert_outcomes(
+        passed=long, deselected=short
+    )
 
 
 @pytest.mark.parametrize("given", ["4", '"5"'])

@@ -28,4 +28,6 @@ def test_what_fails_is_made_again(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="no"):
         made_once(tmp_path / "file", fail)
-    assert made_once(tmp_path / "file", lambda path: path.write_text("whole")).read_text() == "whole"
+    assert (
+        made_once(tmp_path / "file", lambda path: path.write_text("whole")).read_text() == "whole"
+    )

@@ -1,4 +1,6 @@
-"""Worker processes of builds that stay warm between the engines of a test run: importing a framework takes longer than most tests."""
+"""Worker processes of builds that stay warm between the engines of a test run: importing a
+framework takes longer than most tests.
+"""
 
 import os
 from collections.abc import Iterator
@@ -25,14 +27,21 @@ class WarmPool(LocalPool):
 
 @contextmanager
 def warm_workers() -> Iterator[None]:
-    """Engines of this tree whose workers would have the same environment share them; those whose code has changed are replaced as ever."""
+    """Engines of this tree whose workers would have the same environment share them; those whose
+    code has changed are replaced as ever.
+    """
     pools: dict[tuple[tuple[str, str], ...], WarmPool] = {}
 
     def pool(pythonpath: Path, size: int | None = None, homes: Path | None = None) -> LocalPool:
         if pythonpath != share().package.parent:
             return LocalPool(pythonpath, size, homes)
-        key = (*sorted(environment(Path("home"), pythonpath, os.environ).items()), ("size", str(size)))
-        pools[key] = pools.pop(key, None) or WarmPool(pythonpath, size or 1)  # tests run in parallel already
+        key = (
+            *sorted(environment(Path("home"), pythonpath, os.environ).items()),
+            ("size", str(size)),
+        )
+        pools[key] = pools.pop(key, None) or WarmPool(
+            pythonpath, size or 1
+        )  # tests run in parallel already
         while len(pools) > KEPT:
             LocalPool.close(pools.pop(next(iter(pools))))
         return pools[key]

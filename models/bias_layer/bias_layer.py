@@ -1,6 +1,7 @@
 """The tutorial's model: Input((10,)) -> BiasLayer with bias 100, and how its layer is converted.
 
-The recipe uses this file twice: as the script that exports the model, and as the plugin that defines the class and its handler.
+The recipe uses this file twice: as the script that exports the model, and as the plugin that
+defines the class and its handler.
 """
 
 from pathlib import Path

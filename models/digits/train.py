@@ -1,6 +1,8 @@
-"""Train the digits model: a small CNN on scikit-learn's bundled 8x8 digits. Run: python models/digits/train.py
+"""Train the digits model: a small CNN on scikit-learn's bundled 8x8 digits. Run: python
+models/digits/train.py
 
-Writes digits.keras and test.npz (held-out images and labels) beside this file and prints the held-out accuracy.
+Writes digits.keras and test.npz (held-out images and labels) beside this file and prints the
+held-out accuracy.
 """
 
 from pathlib import Path
@@ -37,7 +39,9 @@ def make_model() -> keras.Model:
 
 
 def distort(images: NDArray[np.float32], generator: np.random.Generator) -> NDArray[np.float32]:
-    """Shift by up to a pixel, rotate by up to 12 degrees and scale by up to 10 %, each image on its own."""
+    """Shift by up to a pixel, rotate by up to 12 degrees and scale by up to 10 %, each image on its
+    own.
+    """
     result = np.empty_like(images)
     centre = np.array([3.5, 3.5])
     for index, image in enumerate(images[..., 0]):
@@ -54,17 +58,26 @@ def main() -> None:
     generator = np.random.default_rng(SEED)
     data = load_digits()
     images = (data.images / 16).astype(np.float32)[..., None]
-    train_x, test_x, train_y, test_y = train_test_split(images, data.target, test_size=450, random_state=SEED, stratify=data.target)
+    train_x, test_x, train_y, test_y = train_test_split(
+        images, data.target, test_size=450, random_state=SEED, stratify=data.target
+    )
     model = make_model()
-    schedule = keras.optimizers.schedules.CosineDecay(3e-3, EPOCHS * (COPIES * len(train_x) // 128 + 1))
+    schedule = keras.optimizers.schedules.CosineDecay(
+        3e-3, EPOCHS * (COPIES * len(train_x) // 128 + 1)
+    )
     model.compile(optimizer=keras.optimizers.Adam(schedule), loss="sparse_categorical_crossentropy")
     for _ in range(EPOCHS):
         batch = np.concatenate([train_x, *(distort(train_x, generator) for _ in range(COPIES - 1))])
         model.fit(batch, np.tile(train_y, COPIES), batch_size=128, epochs=1, verbose=0)
     accuracy = float(np.mean(model.predict(test_x, verbose=0).argmax(axis=1) == test_y))
-    print(f"held-out accuracy {accuracy:.4f} on {len(test_y)} images, {model.count_params()} parameters")
+    print(
+        f"held-out accuracy {accuracy:.4f} on {len(test_y)} images, {model.count_params()}"
+        " parameters"
+    )
     if accuracy <= MINIMUM_ACCURACY:
-        raise SystemExit(f"held-out accuracy {accuracy:.4f} is not above {MINIMUM_ACCURACY}; nothing is written")
+        raise SystemExit(
+            f"held-out accuracy {accuracy:.4f} is not above {MINIMUM_ACCURACY}; nothing is written"
+        )
     folder = Path(__file__).parent
     keras.Model(model.inputs, model.outputs, name="digits").save(folder / "digits.keras")
     np.savez_compressed(folder / "test.npz", images=test_x, labels=test_y.astype(np.int32))

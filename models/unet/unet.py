@@ -1,4 +1,6 @@
-"""A U-Net as pix2pix has it (Isola et al., 2017): image [N,256,256,3] in -1 ... 1 -> picture of the same shape and range, with made-up weights."""
+"""A U-Net as pix2pix has it (Isola et al., 2017): image [N,256,256,3] in -1 ... 1 -> picture of the
+same shape and range, with made-up weights.
+"""
 
 from pathlib import Path
 
@@ -21,9 +23,13 @@ def encode(x: keras.KerasTensor, filters: int, level: int) -> keras.KerasTensor:
     return layers.LeakyReLU(SLOPE, name=f"down{level}_relu")(x)
 
 
-def decode(x: keras.KerasTensor, skipped: keras.KerasTensor, filters: int, level: int) -> keras.KerasTensor:
+def decode(
+    x: keras.KerasTensor, skipped: keras.KerasTensor, filters: int, level: int
+) -> keras.KerasTensor:
     """Twice the size, beside what was skipped at that size."""
-    x = layers.Conv2DTranspose(filters, 4, strides=2, padding="same", use_bias=False, name=f"up{level}")(x)
+    x = layers.Conv2DTranspose(
+        filters, 4, strides=2, padding="same", use_bias=False, name=f"up{level}"
+    )(x)
     x = layers.BatchNormalization(name=f"up{level}_norm")(x)
     if level < 3:
         x = layers.Dropout(DROPOUT, name=f"up{level}_dropout")(x)
@@ -39,12 +45,16 @@ def make_model(size: int, width: float) -> keras.Model:
         skipped.append(x)
     for level, (filters, other) in enumerate(zip(UP, reversed(skipped[:-1]), strict=True)):
         x = decode(x, other, int(filters * width), level)
-    picture = layers.Conv2DTranspose(3, 4, strides=2, padding="same", activation="tanh", name="picture")(x)
+    picture = layers.Conv2DTranspose(
+        3, 4, strides=2, padding="same", activation="tanh", name="picture"
+    )(x)
     return keras.Model(image, picture, name="unet")
 
 
 def export(path: Path, size: int, width: float = 1.0) -> None:
-    """Write the network for images of `size`, a multiple of 256, with `width` times as many filters as there."""
+    """Write the network for images of `size`, a multiple of 256, with `width` times as many filters
+    as there.
+    """
     model = make_model(size, width)
     fill_randomly(model)
     model.save(path)

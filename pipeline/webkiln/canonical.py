@@ -7,8 +7,12 @@ from typing import Any
 
 
 def dumps(value: Any) -> bytes:
-    """Serialise `value` with sorted keys, no spaces, UTF-8; raises ValueError on NaN and infinities."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    """Serialise `value` with sorted keys, no spaces, UTF-8; raises ValueError on NaN and
+    infinities.
+    """
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
 
 
 def loads(data: bytes | str) -> Any:

@@ -16,7 +16,9 @@ from webkiln.errors import MissingPackageError, UserError, missing_package, simi
 COMMANDS = {
     "build": "compile a model file to a bundle",
     "cache": "show, clean, check and share the caches of results",
-    "diff": "compare a bundle's layers with another backend's, or Keras's, up to the first that differs",
+    "diff": (
+        "compare a bundle's layers with another backend's, or Keras's, up to the first that differs"
+    ),
     "explain": "show, layer by layer, the kernels of a bundle and why they were chosen",
     "init": "set a web project up for a model: a recipe, the plugin's line and a working page",
     "inspect": "say what a model file is, what is in it and whether it converts",
@@ -25,7 +27,9 @@ COMMANDS = {
     "serve": "open a page that runs a bundle on sample inputs",
     "tools": "show which tools are here and how to get the others",
     "tune": "time what may be chosen for a model's kernels and write the fastest into a file",
-    "worker": "make this machine a worker of a fleet, which does steps of builds that run elsewhere",
+    "worker": (
+        "make this machine a worker of a fleet, which does steps of builds that run elsewhere"
+    ),
 }
 
 
@@ -37,7 +41,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if match := re.search(r"argument COMMAND: invalid choice: '([^']*)'", message):
-            message = f"unknown command {match[1]!r}; valid: {', '.join(COMMANDS)}{similar(match[1], COMMANDS)}"
+            message = (
+                f"unknown command {match[1]!r}; valid:"
+                f" {', '.join(COMMANDS)}{similar(match[1], COMMANDS)}"
+            )
         self.print_usage(sys.stderr)
         self.exit(2, f"error: {message}\n")
 
@@ -81,12 +88,20 @@ def _install(error: MissingPackageError) -> None:
 
 
 def _run(given: Sequence[str]) -> int:
-    parser = Parser(prog="webkiln", description="Compile trained neural networks to web bundles.", allow_abbrev=False)
+    parser = Parser(
+        prog="webkiln",
+        description="Compile trained neural networks to web bundles.",
+        allow_abbrev=False,
+    )
     parser.add_argument("--version", action=Version, nargs=0, help="show the version of webkiln")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    subparsers = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", parser_class=Parser
+    )
     modules: dict[str, ModuleType] = {}
     for name, purpose in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
+        subparser = subparsers.add_parser(
+            name, help=purpose, description=purpose, allow_abbrev=False
+        )
         if given[:1] == [name]:
             modules[name] = import_module(f"webkiln.commands.{name}")
             modules[name].add_arguments(subparser)
@@ -95,7 +110,11 @@ def _run(given: Sequence[str]) -> int:
         subparser = subparsers.choices[options.command]
         name, equals, _ = unknown[0].partition("=")
         parameter = equals and not name.startswith("-") and "--parameter" in subparser.options()
-        advice = f"; did you mean --parameter {unknown[0]}?" if parameter else similar(name, subparser.options())
+        advice = (
+            f"; did you mean --parameter {unknown[0]}?"
+            if parameter
+            else similar(name, subparser.options())
+        )
         subparser.error(f"unknown option {unknown[0]!r}{advice}")
     return int(modules[options.command].run(options))
 

@@ -1,4 +1,6 @@
-"""The one exception tree. A `UserError` ends with its message and exit status 2; anything else is a defect of webkiln."""
+"""The one exception tree. A `UserError` ends with its message and exit status 2; anything else is a
+defect of webkiln.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +13,9 @@ class WebkilnError(Exception):
 
 
 class UserError(WebkilnError):
-    """Something the user can mend: the message says what is wrong, where, expected and got, and what to do next."""
+    """Something the user can mend: the message says what is wrong, where, expected and got, and
+    what to do next.
+    """
 
 
 class SourceError(UserError):
@@ -19,7 +23,9 @@ class SourceError(UserError):
 
 
 class UndecidedError(SourceError):
-    """A model file of which its user has to say more before it is read: that it may run, which of its signatures is meant, which shape an input has."""
+    """A model file of which its user has to say more before it is read: that it may run, which of
+    its signatures is meant, which shape an input has.
+    """
 
 
 class RecipeError(UserError):
@@ -39,11 +45,15 @@ class SizeError(ShapeError):
 
 
 class ToolError(UserError):
-    """A tool (emcc, clang, a browser, a framework) that is missing, too old, failed or ran out of time."""
+    """A tool (emcc, clang, a browser, a framework) that is missing, too old, failed or ran out of
+    time.
+    """
 
 
 class MissingPackageError(ToolError):
-    """A Python package that only some sources and commands need; `module`, a key of `PACKAGES`, is what could not be imported."""
+    """A Python package that only some sources and commands need; `module`, a key of `PACKAGES`, is
+    what could not be imported.
+    """
 
     def __init__(self, message: str, module: str = "") -> None:
         self.module = module
@@ -51,7 +61,9 @@ class MissingPackageError(ToolError):
 
 
 class RunError(ToolError):
-    """A script or bundle that failed in a JavaScript engine; `code` is that of the runtime's error, if it has one."""
+    """A script or bundle that failed in a JavaScript engine; `code` is that of the runtime's error,
+    if it has one.
+    """
 
     code: str | None = None
 
@@ -111,7 +123,11 @@ PACKAGES = {
 def not_installed(module: str) -> str | None:
     """How to get what a missing module belongs to; None where that is not known."""
     package = module.partition(".")[0]
-    return f"{package} is not installed: pip install {PACKAGES[package]}" if package in PACKAGES else None
+    return (
+        f"{package} is not installed: pip install {PACKAGES[package]}"
+        if package in PACKAGES
+        else None
+    )
 
 
 def missing_package(error: ImportError, what: str = "this") -> MissingPackageError | None:
@@ -122,8 +138,14 @@ def missing_package(error: ImportError, what: str = "this") -> MissingPackageErr
 
 
 def no_reference(framework: str, module: str) -> MissingPackageError:
-    """The error where the framework that computes reference outputs is not installed; `module` is a key of `PACKAGES`."""
-    return MissingPackageError(f"reference outputs are what {framework} computes; install it: pip install {PACKAGES[module]}", module)
+    """The error where the framework that computes reference outputs is not installed; `module` is a
+    key of `PACKAGES`.
+    """
+    return MissingPackageError(
+        f"reference outputs are what {framework} computes; install it: pip install"
+        f" {PACKAGES[module]}",
+        module,
+    )
 
 
 def similar(value: str, valid: Iterable[str]) -> str:

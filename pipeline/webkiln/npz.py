@@ -1,7 +1,10 @@
-"""Arrays by name in `.npz` files, whatever the names are: numpy's own functions take some for parameters, or for others with `.npy` behind them.
+"""Arrays by name in `.npz` files, whatever the names are: numpy's own functions take some for
+parameters, or for others with `.npy` behind them.
 
-A zip archive ends a name at its first NUL: that is `%00` in a file, and a `%00` of the name `%2500`. Of files that are not trusted, `header` tells what they say
-of an array before `read_told` reads it."""
+A zip archive ends a name at its first NUL: that is `%00` in a file, and a `%00` of the name
+`%2500`. Of files that are not trusted, `header` tells what they say of an array before `read_told`
+reads it.
+"""
 
 import io
 import re
@@ -34,7 +37,9 @@ class VersionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a member of an archive says of its array. `start` is where the elements begin; `is_fortran`: the first axis is the innermost."""
+    """What a member of an archive says of its array. `start` is where the elements begin;
+    `is_fortran`: the first axis is the innermost.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -46,8 +51,12 @@ class Header:
         return prod(self.shape) * self.dtype.itemsize
 
 
-def write(file: Path | IO[bytes], arrays: Mapping[str, np.ndarray[Any, Any]], *, compressed: bool = False) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
+def write(
+    file: Path | IO[bytes], arrays: Mapping[str, np.ndarray[Any, Any]], *, compressed: bool = False
+) -> None:
+    with zipfile.ZipFile(
+        file, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    ) as archive:
         for name, value in arrays.items():
             with archive.open(f"{_member(name)}.npy", "w", force_zip64=True) as member:
                 npy.write_array(member, np.asanyarray(value), allow_pickle=False)
@@ -65,7 +74,9 @@ def _member(name: str) -> str:
 
 def key_of(member: str) -> str:
     """The name of the array that a member of the archive holds."""
-    return _WRITTEN.sub(lambda found: "\0" if found.group() == "%00" else "%", member.removesuffix(".npy"))
+    return _WRITTEN.sub(
+        lambda found: "\0" if found.group() == "%00" else "%", member.removesuffix(".npy")
+    )
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
@@ -74,7 +85,9 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray[Any, A
 
 
 def header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
-    """Of an array that is not trusted, whose bytes are not read; ValueError, or an error of zipfile's, where it is none."""
+    """Of an array that is not trusted, whose bytes are not read; ValueError, or an error of
+    zipfile's, where it is none.
+    """
     with archive.open(info) as member:
         begin = io.BytesIO(member.read(_HEADER_BYTES + _BEFORE_HEADER))
     version = npy.read_magic(begin)
@@ -87,7 +100,9 @@ def header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
     return Header(tuple(shape), dtype, is_fortran, begin.tell())
 
 
-def read_told(archive: zipfile.ZipFile, info: zipfile.ZipInfo, told: Header) -> np.ndarray[Any, Any]:
+def read_told(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, told: Header
+) -> np.ndarray[Any, Any]:
     """The array of a member that has as many bytes as its header tells; numbers alone."""
     flat = np.frombuffer(archive.read(info), told.dtype, prod(told.shape), told.start)
     return flat.reshape(told.shape, order="F" if told.is_fortran else "C")

@@ -23,10 +23,12 @@ def import_files(paths: Iterable[Path]) -> None:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Run a file as a module of its own, once; SourceError names a file that is missing or fails. Modules are called after what is in the file:
-    no folder of this machine gets into what they write; those of equal files in several folders are numbered.
+    """Run a file as a module of its own, once; SourceError names a file that is missing or fails.
+    Modules are called after what is in the file: no folder of this machine gets into what they
+    write; those of equal files in several folders are numbered.
 
-    One link is followed, that of a stage's inputs to the user's file: a link of the user's is where its module looks for others beside it.
+    One link is followed, that of a stage's inputs to the user's file: a link of the user's is where
+    its module looks for others beside it.
     """
     if not path.is_file():
         raise SourceError(f"plugin {path}: there is no such file")
@@ -50,14 +52,22 @@ def import_file(path: Path) -> ModuleType:
         raise
     except Exception as error:
         del sys.modules[name]
-        missing = missing_package(error, f"plugin {path.name}") if isinstance(error, ImportError) else None
-        raise missing or SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
+        missing = (
+            missing_package(error, f"plugin {path.name}")
+            if isinstance(error, ImportError)
+            else None
+        )
+        raise missing or SourceError(
+            f"plugin {path.name}: {type(error).__name__}: {error}"
+        ) from error
     return module
 
 
 @contextmanager
 def isolated_plugins() -> Iterator[None]:
-    """Files that were run before are not known inside, and those that are run inside are forgotten at the end."""
+    """Files that were run before are not known inside, and those that are run inside are forgotten
+    at the end.
+    """
     before = _take_modules()
     try:
         yield
@@ -88,9 +98,18 @@ def _take_modules() -> dict[str, ModuleType]:
 
 
 def failed_plugin(error: Exception, where: str) -> Exception:
-    """The error that code of the user's raised, by its file and line; the error itself where that is not in a plugin, or says enough."""
-    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in PLUGIN_FILES]
+    """The error that code of the user's raised, by its file and line; the error itself where that
+    is not in a plugin, or says enough.
+    """
+    lines = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename in PLUGIN_FILES
+    ]
     if isinstance(error, WebkilnError) or not lines:
         return error
     file = Path(lines[-1].filename).name
-    return SourceError(f"{where}: its handler failed in {file}, line {lines[-1].lineno}: {type(error).__name__}: {error}")
+    return SourceError(
+        f"{where}: its handler failed in {file}, line {lines[-1].lineno}: {type(error).__name__}:"
+        f" {error}"
+    )

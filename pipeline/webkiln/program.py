@@ -15,7 +15,20 @@ from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
 from webkiln.nest import custom_kernel as custom_kernels
 from webkiln.nest import procedure as procedures
-from webkiln.nest.build import Branch, Copy, CustomCall, HostCall, NestCall, Repeat, Step, View, WhileLoop, inside, reads, writes
+from webkiln.nest.build import (
+    Branch,
+    Copy,
+    CustomCall,
+    HostCall,
+    NestCall,
+    Repeat,
+    Step,
+    View,
+    WhileLoop,
+    inside,
+    reads,
+    writes,
+)
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.schedule import Schedule
@@ -46,9 +59,11 @@ SCHEMA = "webkiln.program/5"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The calls of a graph with the schedule of each; `filters` are done once, when weights have arrived; `texels` are the Variables that lie four elements to a texel, `quarters`
-    those of them of which each quarter lies in a layer of its own, and the elements of a quarter; `float16` lie in memory as float16. `decided`: what was
-    chosen among several ways, for each call."""
+    """The calls of a graph with the schedule of each; `filters` are done once, when weights have
+    arrived; `texels` are the Variables that lie four elements to a texel, `quarters` those of them
+    of which each quarter lies in a layer of its own, and the elements of a quarter; `float16` lie
+    in memory as float16. `decided`: what was chosen among several ways, for each call.
+    """
 
     lowered: Lowered
     choices: tuple[Choice, ...]
@@ -65,23 +80,41 @@ class Planned:
         return zip(self.choices, self.decided or ((),) * len(self.choices), strict=True)
 
 
-def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequence[Piece] = (), tuning: Tuning = UNTUNED) -> Planned:
+def plan(
+    graph: Graph,
+    target: Target,
+    keep: Sequence[str] = (),
+    layout: Sequence[Piece] = (),
+    tuning: Tuning = UNTUNED,
+) -> Planned:
     """What the kernels of a backend are, and how each is run."""
     planned = _scheduled(graph, target, keep, layout, tuning)
     if not target.stores_float16:
         return planned
     lowered, packed = planned.lowered, not target.targets
     seen = {lowered.roots.get(name, name) for name in (*_seen_as_they_are(graph), *keep)}
-    seen |= {*graph.inputs, *(state.input for state in graph.states), *(view.name for call in planned.filters for view in call.inputs)}
+    seen |= {
+        *graph.inputs,
+        *(state.input for state in graph.states),
+        *(view.name for call in planned.filters for view in call.inputs),
+    }
     made = {view.name for call in planned.filters for view in call.outputs}
     weights = {item.name for item in stored(graph) if item.dtype == "float32"} | made
     float16 = float16_variables(lowered.steps, planned.choices, weights, seen, packed=packed)
-    return replace(planned, float16=float16, lowered=replace(lowered, steps=narrow_steps(lowered.steps, float16, packed=packed)))
+    return replace(
+        planned,
+        float16=float16,
+        lowered=replace(lowered, steps=narrow_steps(lowered.steps, float16, packed=packed)),
+    )
 
 
-def _scheduled(graph: Graph, target: Target, keep: Sequence[str], layout: Sequence[Piece], tuning: Tuning) -> Planned:
-    """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it. `layout`: how weights
-    arrive."""
+def _scheduled(
+    graph: Graph, target: Target, keep: Sequence[str], layout: Sequence[Piece], tuning: Tuning
+) -> Planned:
+    """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and
+    nobody
+    else sees it. `layout`: how weights arrive.
+    """
     weights = {item.name for item in stored(graph)} - _seen_as_they_are(graph)
     filters: list[NestCall] = []
     decisions: dict[str, Decision] = {}
@@ -99,17 +132,30 @@ def _scheduled(graph: Graph, target: Target, keep: Sequence[str], layout: Sequen
     lowered = replace(fused, steps=stored_steps(fused.steps, target))
     if target.targets:
         return _drawn(graph, target, lowered, layout)
-    weights -= {view.name for step in flat(lowered.steps) if not isinstance(step, NestCall) for view in reads(step)}
+    weights -= {
+        view.name
+        for step in flat(lowered.steps)
+        if not isinstance(step, NestCall)
+        for view in reads(step)
+    }
     made = {view.name for call in filters for view in call.outputs}
     lowered = replace(lowered, steps=with_pixels(lowered.steps, target, weights | made))
     free = weights | made
     tiles = [tile(call, target, free, tuning) for call in lowered.calls]
     while True:
-        choices = [choose(call, item.target, free) for call, item in zip(lowered.calls, tiles, strict=True)]
-        readers = [*zip(filters, (plain(call, "") for call in filters), strict=True), *zip(lowered.calls, choices, strict=True)]
+        choices = [
+            choose(call, item.target, free) for call, item in zip(lowered.calls, tiles, strict=True)
+        ]
+        readers = [
+            *zip(filters, (plain(call, "") for call in filters), strict=True),
+            *zip(lowered.calls, choices, strict=True),
+        ]
         destinations, clashing = _destinations(readers, weights | made)
         if not clashing:
-            pairs = ((decisions.get(call.part_of), item.decision) for call, item in zip(lowered.calls, tiles, strict=True))
+            pairs = (
+                (decisions.get(call.part_of), item.decision)
+                for call, item in zip(lowered.calls, tiles, strict=True)
+            )
             decided = tuple(tuple(item for item in pair if item is not None) for pair in pairs)
             return Planned(lowered, tuple(choices), destinations, tuple(filters), decided=decided)
         free = free - clashing
@@ -117,33 +163,61 @@ def _scheduled(graph: Graph, target: Target, keep: Sequence[str], layout: Sequen
 
 def _seen_as_they_are(graph: Graph) -> set[str]:
     """The Variables that others than kernels see."""
-    return {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
+    return {
+        *graph.outputs.values(),
+        *(name for state in graph.states for name in (state.initial, state.output)),
+    }
 
 
 def _drawn(graph: Graph, target: Target, lowered: Lowered, layout: Sequence[Piece]) -> Planned:
-    """Which Variables of a backend that draws lie four elements to a texel, and the schedules that follow from that."""
-    decoding = [_decoding(piece, Destination(piece.weight.shape, None), target)[0] for piece in layout]
-    given = {name: Type(target.stored(variable.dtype), variable.shape) for name, variable in graph.variables.items()}
-    pairs = [(state.input, name) for state in graph.states for name in (state.initial, lowered.roots[state.output])]
+    """Which Variables of a backend that draws lie four elements to a texel, and the schedules that
+    follow from that.
+    """
+    decoding = [
+        _decoding(piece, Destination(piece.weight.shape, None), target)[0] for piece in layout
+    ]
+    given = {
+        name: Type(target.stored(variable.dtype), variable.shape)
+        for name, variable in graph.variables.items()
+    }
+    pairs = [
+        (state.input, name)
+        for state in graph.states
+        for name in (state.initial, lowered.roots[state.output])
+    ]
     texels = packed([*decoding, *lowered.steps], given, pairs)
     quarters = in_quarters([*decoding, *lowered.steps], texels, pairs)
-    return Planned(lowered, tuple(draw(call, texels, quarters) for call in lowered.calls), {}, texels=texels, quarters=quarters)
+    return Planned(
+        lowered,
+        tuple(draw(call, texels, quarters) for call in lowered.calls),
+        {},
+        texels=texels,
+        quarters=quarters,
+    )
 
 
-def _destinations(readers: Iterable[tuple[NestCall, Choice]], weights: Collection[str]) -> tuple[dict[str, Destination], set[str]]:
-    """How each weight should lie, and the weights of which one reader wants another panel than the next."""
+def _destinations(
+    readers: Iterable[tuple[NestCall, Choice]], weights: Collection[str]
+) -> tuple[dict[str, Destination], set[str]]:
+    """How each weight should lie, and the weights of which one reader wants another panel than the
+    next.
+    """
     destinations: dict[str, Destination] = {}
     clashing: set[str] = set()
     for call, choice in readers:
         for position, view in enumerate(call.inputs):
             if view.name in weights:
                 wanted = Destination(view.shape, choice.schedule.panel(position))
-                if destinations.setdefault(view.name, wanted) != wanted and (wanted.panel or destinations[view.name].panel):
+                if destinations.setdefault(view.name, wanted) != wanted and (
+                    wanted.panel or destinations[view.name].panel
+                ):
                     clashing.add(view.name)
     return destinations, clashing
 
 
-def program(graph: Graph, target: Target, encoding: str, keep_layers: bool = False, tuning: Tuning = UNTUNED) -> dict[str, Any]:
+def program(
+    graph: Graph, target: Target, encoding: str, keep_layers: bool = False, tuning: Tuning = UNTUNED
+) -> dict[str, Any]:
     """All that the code of one backend is written from (docs/formats.md)."""
     layers = layer_outputs(graph) if keep_layers else {}
     layout = pieces(stored(graph), encoding)
@@ -162,12 +236,18 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
     }
 
 
-def _decoding(piece: Piece, destination: Destination, target: Target) -> tuple[NestCall, str | None]:
-    """The call that decodes a piece of weights, and the 64-bit dtype of its elements where they are narrowed before."""
+def _decoding(
+    piece: Piece, destination: Destination, target: Target
+) -> tuple[NestCall, str | None]:
+    """The call that decodes a piece of weights, and the 64-bit dtype of its elements where they are
+    narrowed before.
+    """
     raw = decode_call(piece, destination)
     elements = next(view.type.dtype for view in raw.inputs if view.name == ELEMENTS)
     narrow = target.stored(elements) != elements and itemsize(elements) == 8
-    return stored_call(raw, target, {HEADER} if narrow else {HEADER, ELEMENTS}), elements if narrow else None
+    return stored_call(raw, target, {HEADER} if narrow else {HEADER, ELEMENTS}), (
+        elements if narrow else None
+    )
 
 
 def places_of(target: Target) -> Arena | Textures:
@@ -193,13 +273,32 @@ def shared(call: NestCall, schedule: Schedule) -> dict[str, Any]:
 
 
 def divisibility_json(item: Divisibility) -> dict[str, Any]:
-    made = {"name": item.name, "modulus": item.modulus, "remainders": list(item.remainders), "text": str(item), "layer": item.layers[0]}
+    made = {
+        "name": item.name,
+        "modulus": item.modulus,
+        "remainders": list(item.remainders),
+        "text": str(item),
+        "layer": item.layers[0],
+    }
     return made | ({"placeholder": item.quotient, "offset": item.offset} if item.quotient else {})
 
 
 class _Writer:
-    def __init__(self, graph: Graph, target: Target, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
-        self.graph, self.target, self.planned, self.layout, self.layers = graph, target, planned, layout, layers
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        planned: Planned,
+        layout: Sequence[Piece],
+        layers: dict[str, str],
+    ) -> None:
+        self.graph, self.target, self.planned, self.layout, self.layers = (
+            graph,
+            target,
+            planned,
+            layout,
+            layers,
+        )
         self.roots = planned.lowered.roots
         self.places = places_of(target)
         self.offsets = self.places.offsets
@@ -213,7 +312,12 @@ class _Writer:
         lanes = VECTOR if name in self.planned.texels else 1
         quarter = self.planned.quarters.get(name)
         size = type_.size if quarter is None else VECTOR * quarter
-        return Buffer(self.storage(name, type_.dtype), dim.at(size, self.data_dependent), lanes, quarter is not None)
+        return Buffer(
+            self.storage(name, type_.dtype),
+            dim.at(size, self.data_dependent),
+            lanes,
+            quarter is not None,
+        )
 
     def storage(self, name: str, dtype: str) -> str:
         return "float16" if name in self.planned.float16 else self.target.stored(dtype)
@@ -227,7 +331,10 @@ class _Writer:
 
     def reserve_weight(self, weight: Stored) -> None:
         """Make room for a weight in the layout that its readers want."""
-        buffer, destination = self.buffer(weight.name, self.graph.type(weight.name)), self.planned.destinations.get(weight.name)
+        buffer, destination = (
+            self.buffer(weight.name, self.graph.type(weight.name)),
+            self.planned.destinations.get(weight.name),
+        )
         if destination is not None:
             view = View(weight.name, self.graph.type(weight.name)).reshaped(destination.shape)
             buffer = replace(buffer, elements=kernels.elements(view, destination.panel))
@@ -236,15 +343,29 @@ class _Writer:
     def reserve_panel(self, view: View) -> None:
         """Make room for what is computed of weights, in the layout that its reader wants."""
         self.places.reserve(
-            view.name, Buffer(self.storage(view.name, view.type.dtype), kernels.elements(view, self.planned.destinations[view.name].panel))
+            view.name,
+            Buffer(
+                self.storage(view.name, view.type.dtype),
+                kernels.elements(view, self.planned.destinations[view.name].panel),
+            ),
         )
 
     def passing(self) -> list[Passing]:
-        """The weights of which only something else is kept, that is computed when they have arrived; in the order in which they are done with."""
-        last = {view.name: call.outputs[0].name for call in self.planned.filters for view in call.inputs}
-        needed = {view.name for step in flat(self.planned.lowered.steps) for view in reads(step)} | _seen_as_they_are(self.graph)
+        """The weights of which only something else is kept, that is computed when they have
+        arrived; in the order in which they are done with.
+        """
+        last = {
+            view.name: call.outputs[0].name for call in self.planned.filters for view in call.inputs
+        }
+        needed = {
+            view.name for step in flat(self.planned.lowered.steps) for view in reads(step)
+        } | _seen_as_they_are(self.graph)
         order = [call.outputs[0].name for call in self.planned.filters]
-        found = [Passing(name, self.buffer(name, self.graph.type(name)), until) for name, until in last.items() if name not in needed]
+        found = [
+            Passing(name, self.buffer(name, self.graph.type(name)), until)
+            for name, until in last.items()
+            if name not in needed
+        ]
         return sorted(found, key=lambda item: order.index(item.last))
 
     def write(self) -> dict[str, Any]:
@@ -260,9 +381,14 @@ class _Writer:
             self.reserve_panel(call.outputs[0])
         staging = max((piece.bytes for piece in self.layout), default=0)
         if staging > self.target.staging:
-            raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.target.staging}")
+            raise InternalError(
+                f"a weight has a row of {staging} bytes, staging holds {self.target.staging}"
+            )
         self.places.stage(staging, passing)
-        init = [*map(self.decode, self.layout), *(self.transform(call, self.pieces_of(call)) for call in self.planned.filters)]
+        init = [
+            *map(self.decode, self.layout),
+            *(self.transform(call, self.pieces_of(call)) for call in self.planned.filters),
+        ]
         for state in graph.states:
             self.reserve(self.roots[state.output])
         for name in graph.inputs:
@@ -279,10 +405,16 @@ class _Writer:
             "backend": self.target.backend,
             **({"precision": precision} if precision else {}),
             "name": graph.name,
-            "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
+            "placeholders": sorted(
+                dim.names(size for name in graph.inputs for size in graph.type(name).shape)
+            ),
             "data_dependent": list(self.data_dependent),
             "divisibility": list(map(divisibility_json, graph.divisibility)),
-            "guards": [self.guard(need) for need in needs(self.graph, infer) if not need.names & set(self.data_dependent)],
+            "guards": [
+                self.guard(need)
+                for need in needs(self.graph, infer)
+                if not need.names & set(self.data_dependent)
+            ],
             **self.places.described(),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
@@ -300,21 +432,34 @@ class _Writer:
             "init": init,
             "main": main,
             "kernels": {name: kernels.to_json(kernel) for name, kernel in self.kernels.items()},
-            "procedures": {name: procedures.to_json(procedure) for name, procedure in self.procedures.items()},
-            "custom_kernels": {name: custom_kernels.to_json(kernel) for name, kernel in self.texts.items()},
+            "procedures": {
+                name: procedures.to_json(procedure) for name, procedure in self.procedures.items()
+            },
+            "custom_kernels": {
+                name: custom_kernels.to_json(kernel) for name, kernel in self.texts.items()
+            },
         }
 
     def share(self, steps: Sequence[Step]) -> None:
         """Find room for everything that only lives between launches."""
         written = [view for step in flat(steps) for view in writes(step)]
-        buffers = {view.name: self.buffer(view.name, view.type) for view in written if view.name not in self.offsets}
-        self.places.share(steps, buffers, {self.roots[name] for name in self.layers.values()} & set(buffers))
+        buffers = {
+            view.name: self.buffer(view.name, view.type)
+            for view in written
+            if view.name not in self.offsets
+        }
+        self.places.share(
+            steps, buffers, {self.roots[name] for name in self.layers.values()} & set(buffers)
+        )
 
     def guard(self, need: Need) -> dict[str, Any]:
         """A guard as it is computed, and as it is said to the user."""
 
         def sized(size: int) -> dict[str, Any]:
-            return {"size": size_to_json(size), "text": dim.shown(said(size, self.graph.divisibility))}
+            return {
+                "size": size_to_json(size),
+                "text": dim.shown(said(size, self.graph.divisibility)),
+            }
 
         equals = {} if need.equals is None else {"equals": sized(need.equals)}
         return {"layer": need.layer, **sized(need.size), **equals}
@@ -322,7 +467,11 @@ class _Writer:
     def tensor(self, name: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
         order = str(value.order) if value.order is not None else None
-        drawn = {"distribution": distribution_json(value.distribution)} if value.distribution is not None else {}
+        drawn = (
+            {"distribution": distribution_json(value.distribution)}
+            if value.distribution is not None
+            else {}
+        )
         told = [size_to_json(said(size, self.graph.divisibility)) for size in value.shape]
         return {
             "name": name,
@@ -350,11 +499,15 @@ class _Writer:
         made = Kernel(call.nest, choice.schedule)
         return self.kernels.setdefault(made.name, made)
 
-    def step(self, step: Step, choices: Iterator[tuple[Choice, tuple[Decision, ...]]]) -> dict[str, Any]:
+    def step(
+        self, step: Step, choices: Iterator[tuple[Choice, tuple[Decision, ...]]]
+    ) -> dict[str, Any]:
         if isinstance(step, NestCall):
             return self.launch(step, *next(choices))
         if isinstance(step, Copy):
-            source, target = (size_to_json(self.offsets[view.name]) for view in (step.source, step.target))
+            source, target = (
+                size_to_json(self.offsets[view.name]) for view in (step.source, step.target)
+            )
             size = self.buffer(step.source.name, step.source.type).bytes
             return {"copy": size_to_json(size), "from": source, "to": target}
         if isinstance(step, HostCall):
@@ -369,7 +522,13 @@ class _Writer:
             return {"if": size_to_json(condition), "then": blocks[0], "else": blocks[1]}
         bound = None if step.bound is None else size_to_json(step.bound)
         data_dependent = step.result[0] if step.result else None
-        return {"loop": step.counter, "while": size_to_json(condition), "bound": bound, "result": data_dependent, "steps": blocks[0]}
+        return {
+            "loop": step.counter,
+            "while": size_to_json(condition),
+            "bound": bound,
+            "result": data_dependent,
+            "steps": blocks[0],
+        }
 
     def written(self, step: CustomCall) -> dict[str, Any]:
         kernel = step.kernel
@@ -382,7 +541,9 @@ class _Writer:
             "args": [size_to_json(step.args[name]) for name in kernel.arguments],
             "why": "written by a plugin",
             "flops": 0,
-            "bytes": size_to_json(sum(view.type.size * itemsize(view.type.dtype) for view in views)),
+            "bytes": size_to_json(
+                sum(view.type.size * itemsize(view.type.dtype) for view in views)
+            ),
         }
 
     def host(self, step: HostCall) -> dict[str, Any]:
@@ -393,7 +554,12 @@ class _Writer:
             "layer": step.layer,
             "operands": [size_to_json(self.offsets[view.name]) for view in views],
             "elements": [
-                size_to_json(view.type.size if view in step.inputs else dim.at(view.type.size, self.data_dependent)) for view in views
+                size_to_json(
+                    view.type.size
+                    if view in step.inputs
+                    else dim.at(view.type.size, self.data_dependent)
+                )
+                for view in views
             ],
             "args": [size_to_json(step.args[name]) for name in step.procedure.arguments],
             "result": step.result[0] if step.result else None,
@@ -407,7 +573,9 @@ class _Writer:
             "kernel": kernel.name,
             "layer": call.layer,
             "operands": operands,
-            "args": list(map(size_to_json, kernels.values(kernel, views, call.args, self.planned.quarters))),
+            "args": list(
+                map(size_to_json, kernels.values(kernel, views, call.args, self.planned.quarters))
+            ),
             "why": choice.why,
             "flops": size_to_json(flops(call)),
             "bytes": size_to_json(moved(call)),
@@ -422,7 +590,9 @@ class _Writer:
         return [found[0], found[-1] + 1 - found[0]]
 
     def transform(self, call: NestCall, after: list[int]) -> dict[str, Any]:
-        """The launch that computes what a fast convolution multiplies by, when its filter has arrived."""
+        """The launch that computes what a fast convolution multiplies by, when its filter has
+        arrived.
+        """
         (view,) = call.outputs
         made = panelled_call(call, self.planned.destinations[view.name])
         choice, made = choose(made, self.target, ()), self.narrow(made)
@@ -440,9 +610,15 @@ class _Writer:
         }
 
     def decode(self, piece: Piece) -> dict[str, Any]:
-        target = self.planned.destinations.get(piece.weight.name) or Destination(piece.weight.shape, None)
+        target = self.planned.destinations.get(piece.weight.name) or Destination(
+            piece.weight.shape, None
+        )
         call, narrow = _decoding(piece, target, self.target)
-        choice = draw(call, self.planned.texels) if self.target.targets else plain(call, "decodes weights")
+        choice = (
+            draw(call, self.planned.texels)
+            if self.target.targets
+            else plain(call, "decodes weights")
+        )
         call = self.narrow(call)
         kernel = self.kernel(call, choice)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)

@@ -1,4 +1,6 @@
-"""Run many small graphs on a backend in one go, in Node or a browser, through the real lowering, printers, compiler and linker."""
+"""Run many small graphs on a backend in one go, in Node or a browser, through the real lowering,
+printers, compiler and linker.
+"""
 
 import json
 import shutil
@@ -47,7 +49,9 @@ HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
 PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
 EVERYTHING = Thresholds(shared=0, short=0, turns=1, cold=-1)
-"""Launches are done in chunks, however short they are, and every kernel is called with nothing to do first, which must leave no trace."""
+"""Launches are done in chunks, however short they are, and every kernel is called with nothing to
+do first, which must leave no trace.
+"""
 
 
 @dataclass(frozen=True)
@@ -67,16 +71,24 @@ def node_job(op: str, case: Case, *, trained: bool) -> Job:
     results = infer(Node(op, tuple(names), ("y",), dict(case.attrs), op), types)
     outputs = tuple(f"y{position}" for position in range(len(results)))
     made = Node(op, tuple(names), outputs, dict(case.attrs), op)
-    variables = {name: Variable(name, type_) for name, type_ in zip((*names, *outputs), (*types, *results), strict=True)}
+    variables = {
+        name: Variable(name, type_)
+        for name, type_ in zip((*names, *outputs), (*types, *results), strict=True)
+    }
     slots = frozenset(names[1:]) if trained else frozenset()
     inputs = tuple(name for name in names if name not in slots)
     graph = Graph(op, (made,), variables, inputs, {name: name for name in outputs}, slots)
     values = dict(zip(names, case.inputs, strict=True))
-    return Job(graph, {name: values[name] for name in inputs}, {name: values[name] for name in slots})
+    return Job(
+        graph, {name: values[name] for name in inputs}, {name: values[name] for name in slots}
+    )
 
 
 def expected(op: str, case: Case) -> dict[str, Array]:
-    results = evaluate(Node(op, tuple(f"x{i}" for i in range(len(case.inputs))), ("y",), dict(case.attrs), op), case.inputs)
+    results = evaluate(
+        Node(op, tuple(f"x{i}" for i in range(len(case.inputs))), ("y",), dict(case.attrs), op),
+        case.inputs,
+    )
     return {f"y{position}": result for position, result in enumerate(results)}
 
 
@@ -90,7 +102,12 @@ class Prepared:
 
 
 def run(
-    jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd", browser: str = "", tuning: Tuning = UNTUNED
+    jobs: Sequence[Job],
+    backend: str,
+    folder: Path,
+    variant: str = "simd",
+    browser: str = "",
+    tuning: Tuning = UNTUNED,
 ) -> list[dict[str, Array]]:
     """The outputs of every job, as `run_programs` gives them."""
     prepared = []
@@ -98,63 +115,126 @@ def run(
         made = program(job.graph, TARGETS[backend], job.encoding, tuning=tuning)
         prepared.append(
             Prepared(
-                made, job.inputs, list(write(pieces(stored(job.graph), job.encoding), fixed_values(job.graph, job.weights).__getitem__))
+                made,
+                job.inputs,
+                list(
+                    write(
+                        pieces(stored(job.graph), job.encoding),
+                        fixed_values(job.graph, job.weights).__getitem__,
+                    )
+                ),
             )
         )
     return run_programs(prepared, backend, folder, variant, browser)
 
 
 def run_programs(
-    prepared: Sequence[Prepared], backend: str, folder: Path, variant: str = "simd", browser: str = ""
+    prepared: Sequence[Prepared],
+    backend: str,
+    folder: Path,
+    variant: str = "simd",
+    browser: str = "",
 ) -> list[dict[str, Array]]:
-    """Print, compile and run programs in one page of a browser; where none is named, in one Node process, or in Chromium what needs a GPU."""
+    """Print, compile and run programs in one page of a browser; where none is named, in one Node
+    process, or in Chromium what needs a GPU.
+    """
     for number, item in enumerate(prepared):
         write_program(item.program, folder / str(number) / "code")
     modules: dict[int, str] = {}
     if backend == "wasm":
-        modules, broken = build({number: item.program for number, item in enumerate(prepared)}, folder, variant)
+        modules, broken = build(
+            {number: item.program for number, item in enumerate(prepared)}, folder, variant
+        )
         assert not broken, broken
     if backend == "webgl":
-        made = {name: kernels.from_json(data) for item in prepared for name, data in item.program["kernels"].items()}
-        shaders.validate({name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in made.items()}, folder / "shaders")
+        made = {
+            name: kernels.from_json(data)
+            for item in prepared
+            for name, data in item.program["kernels"].items()
+        }
+        shaders.validate(
+            {name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in made.items()},
+            folder / "shaders",
+        )
     frames = [frame.encode(given(item)) for item in prepared]
     if browser or backend in PAGES:
-        request = {"backend": backend, "modules": [modules.get(number) for number, _ in enumerate(frames)]}
-        answers = in_page("/repository/tests/backends/run_page.mjs", request, frames, folder, 280, browser or "chromium")
+        request = {
+            "backend": backend,
+            "modules": [modules.get(number) for number, _ in enumerate(frames)],
+        }
+        answers = in_page(
+            "/repository/tests/backends/run_page.mjs",
+            request,
+            frames,
+            folder,
+            280,
+            browser or "chromium",
+        )
     else:
         answers = _run_in_node(frames, backend, folder, modules)
     return [frame.decode(answer).outputs for answer in answers]
 
 
 def write_program(program: dict[str, Any], folder: Path) -> None:
-    """The code of a program whose launches are all shared, and whose kernels are all warmed, on the backend that does so."""
+    """The code of a program whose launches are all shared, and whose kernels are all warmed, on the
+    backend that does so.
+    """
     options = {"thresholds": EVERYTHING} if program["backend"] == "wasm" else {}
     write_code(program, TEMPLATES, folder, **options)
 
 
-def in_page(script: str, request: Mapping[str, Any], frames: Sequence[bytes], folder: Path, seconds: float, browser: str) -> list[bytes]:
-    """The answers of a script for programs in a folder. Those of wasm run in a Worker of a page that is isolated, so that several threads can."""
+def in_page(
+    script: str,
+    request: Mapping[str, Any],
+    frames: Sequence[bytes],
+    folder: Path,
+    seconds: float,
+    browser: str,
+) -> list[bytes]:
+    """The answers of a script for programs in a folder. Those of wasm run in a Worker of a page
+    that is isolated, so that several threads can.
+    """
     backend = request["backend"]
-    scripts = {"script": "/repository/tests/backends/in_worker.mjs", "inWorker": script} if backend == "wasm" else {"script": script}
+    scripts = (
+        {"script": "/repository/tests/backends/in_worker.mjs", "inWorker": script}
+        if backend == "wasm"
+        else {"script": script}
+    )
     folders = {"/repository/": ROOT, "/programs/": folder}
-    return pages.run_page(f"{len(frames)} programs of {backend}", folders, {**request, **scripts}, frames, seconds, browser, ISOLATED)
+    return pages.run_page(
+        f"{len(frames)} programs of {backend}",
+        folders,
+        {**request, **scripts},
+        frames,
+        seconds,
+        browser,
+        ISOLATED,
+    )
 
 
 def given(item: Prepared) -> dict[str, Array]:
     """All that a program reads, in one frame: `placeholders`, `input.<name>` and `shard.<number>`."""
     values = placeholders(item)
     sizes = np.array([values[name] for name in item.program["placeholders"]], np.int32)
-    inputs = {f"input.{tensor['name']}": item.inputs[tensor["name"]] for tensor in item.program["inputs"]}
-    shards = {f"shard.{number}": np.frombuffer(data, np.uint8) for number, data in enumerate(item.shards)}
+    inputs = {
+        f"input.{tensor['name']}": item.inputs[tensor["name"]] for tensor in item.program["inputs"]
+    }
+    shards = {
+        f"shard.{number}": np.frombuffer(data, np.uint8) for number, data in enumerate(item.shards)
+    }
     return {"placeholders": sizes, **inputs, **shards}
 
 
-def _run_in_node(frames: Sequence[bytes], backend: str, folder: Path, modules: Mapping[int, str]) -> list[bytes]:
+def _run_in_node(
+    frames: Sequence[bytes], backend: str, folder: Path, modules: Mapping[int, str]
+) -> list[bytes]:
     for number, data in enumerate(frames):
         (folder / str(number) / "in").write_bytes(data)
     (folder / "package.json").write_text('{"type":"module"}')
     shutil.copyfile(HARNESS, folder / "harness.js")
-    (folder / "modules.json").write_text(json.dumps([modules.get(number) for number, _ in enumerate(frames)]))
+    (folder / "modules.json").write_text(
+        json.dumps([modules.get(number) for number, _ in enumerate(frames)])
+    )
     command = ["node", "--experimental-wasm-relaxed-simd", str(RUNNER), str(folder), backend]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -169,14 +249,23 @@ def placeholders(item: Prepared) -> dict[str, int]:
 
 
 def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, Any]:
-    """A program of one call, every operand an input or an output. On a backend that draws, a schedule with lanes lets all of them lie four
-    elements to a texel."""
+    """A program of one call, every operand an input or an output. On a backend that draws, a
+    schedule
+    with lanes lets all of them lie four elements to a texel.
+    """
     target = TARGETS[backend]
     held = stored_call(call, target)
     places = places_of(target)
-    texels = {view.name for view in (*held.inputs, *held.outputs)} if target.targets and schedule.lanes > 1 else set()
+    texels = (
+        {view.name for view in (*held.inputs, *held.outputs)}
+        if target.targets and schedule.lanes > 1
+        else set()
+    )
     for view in (*held.inputs, *held.outputs):
-        places.reserve(view.name, Buffer(view.type.dtype, max(view.type.size, 1), VECTOR if view.name in texels else 1))
+        places.reserve(
+            view.name,
+            Buffer(view.type.dtype, max(view.type.size, 1), VECTOR if view.name in texels else 1),
+        )
     made: dict[str, Kernel] = {}
 
     def launch(part: NestCall) -> dict[str, Any]:
@@ -198,21 +287,42 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     def tensor(view: View) -> dict[str, Any]:
         type_, offset = view.type, places.offsets[view.name]
         return {
-            "name": view.name, "dtype": type_.dtype, "storage": target.stored(type_.dtype), "shape": list(view.shape), "order": None, "offset": offset,
-        }  # fmt: skip
+            "name": view.name,
+            "dtype": type_.dtype,
+            "storage": target.stored(type_.dtype),
+            "shape": list(view.shape),
+            "order": None,
+            "offset": offset,
+        }
 
     return {
-        **places.described(), "backend": backend, "placeholders": [], "divisibility": [], "guards": [], "states": [], "layers": [], "init": [],
-        "inputs": list(map(tensor, call.inputs)), "outputs": list(map(tensor, call.outputs)),
-        "main": [launch(part) for part in (draws(held, target.targets) if target.targets else [held])],
+        **places.described(),
+        "backend": backend,
+        "placeholders": [],
+        "divisibility": [],
+        "guards": [],
+        "states": [],
+        "layers": [],
+        "init": [],
+        "inputs": list(map(tensor, call.inputs)),
+        "outputs": list(map(tensor, call.outputs)),
+        "main": [
+            launch(part) for part in (draws(held, target.targets) if target.targets else [held])
+        ],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
-        "procedures": {}, "custom_kernels": {}, "data_dependent": [],
-    }  # fmt: skip
+        "procedures": {},
+        "custom_kernels": {},
+        "data_dependent": [],
+    }
 
 
-def disagreement(outputs: Mapping[str, Array], reference: Mapping[str, Array], tolerance: float) -> str | dict[str, float]:
+def disagreement(
+    outputs: Mapping[str, Array], reference: Mapping[str, Array], tolerance: float
+) -> str | dict[str, float]:
     """How what was computed differs; nothing where it does not."""
-    if {name: value.dtype for name, value in outputs.items()} != {name: value.dtype for name, value in reference.items()}:
+    if {name: value.dtype for name, value in outputs.items()} != {
+        name: value.dtype for name, value in reference.items()
+    }:
         return f"outputs {outputs.keys()} instead of {reference.keys()}, or of other types"
     errors = {name: relative_error(outputs[name], value) for name, value in reference.items()}
     return {name: found for name, found in errors.items() if not found <= tolerance}

@@ -1,4 +1,6 @@
-"""Programs of the wasm backend compiled together: kernels once each and a hundred to a file, programs a hundred to a module."""
+"""Programs of the wasm backend compiled together: kernels once each and a hundred to a file,
+programs a hundred to a module.
+"""
 
 import hashlib
 import re
@@ -16,7 +18,10 @@ from webkiln.build.share import share
 from webkiln.build.tools import Toolchain
 from webkiln.errors import ToolError
 
-INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) => tell(site) } });"
+INSTANTIATED = (
+    "const { exports } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) =>"
+    " tell(site) } });"
+)
 RENAMED = """const { exports: all } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) => tell(site) } });
   const exports = Object.fromEntries(Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
 """How the code of a program finds its own functions among those of a module."""
@@ -27,20 +32,27 @@ OBJECTS = user_cache_path("webkiln") / "tests"
 TOOLS = Toolchain(share().root, Derived(OBJECTS / "derived.json"), installed=True)
 
 
-def build(programs: Mapping[int, Mapping[str, Any]], folder: Path, variant: str) -> tuple[dict[int, str], dict[int, str]]:
-    """Compile and link programs, whose code lies in `folder/<number>/code`; the name of each one's module in `folder`, and of those that do not
-    compile the reason."""
+def build(
+    programs: Mapping[int, Mapping[str, Any]], folder: Path, variant: str
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Compile and link programs, whose code lies in `folder/<number>/code`; the name of each one's
+    module in `folder`, and of those that do not compile the reason.
+    """
     modules: dict[int, str] = {}
     broken: dict[int, str] = {}
     numbers = list(programs)
     for start in range(0, len(numbers), TOGETHER):
         part, name = numbers[start : start + TOGETHER], f"{numbers[start]}.wasm"
-        broken |= dict(_module({number: programs[number] for number in part}, folder, name, variant))
+        broken |= dict(
+            _module({number: programs[number] for number in part}, folder, name, variant)
+        )
         modules |= dict.fromkeys((number for number in part if number not in broken), name)
     return modules, broken
 
 
-def _module(programs: Mapping[int, Mapping[str, Any]], folder: Path, name: str, variant: str) -> Iterator[tuple[int, str]]:
+def _module(
+    programs: Mapping[int, Mapping[str, Any]], folder: Path, name: str, variant: str
+) -> Iterator[tuple[int, str]]:
     """Write one module; those that do not compile, with the reason."""
     kernels: dict[str, str] = {}
     for number in programs:
@@ -49,12 +61,21 @@ def _module(programs: Mapping[int, Mapping[str, Any]], folder: Path, name: str, 
     names = list(kernels)
     parts = [names[start : start + TOGETHER] for start in range(0, len(names), TOGETHER)]
     try:
-        objects, broken = _objects([joined([kernels[item] for item in part]) for part in parts], variant), {}
+        objects, broken = (
+            _objects([joined([kernels[item] for item in part]) for part in parts], variant),
+            {},
+        )
     except ToolError:
         objects, broken = _one_by_one(kernels, variant)
-    wanted = {number: {*made["kernels"], *made["procedures"], *made["custom_kernels"]} for number, made in programs.items()}
+    wanted = {
+        number: {*made["kernels"], *made["procedures"], *made["custom_kernels"]}
+        for number, made in programs.items()
+    }
     sound = [number for number in programs if not broken.keys() & wanted[number]]
-    mains = [_numbered((folder / str(number) / "code" / "main.c").read_text(), number) for number in sound]
+    mains = [
+        _numbered((folder / str(number) / "code" / "main.c").read_text(), number)
+        for number in sound
+    ]
     for number in sound:
         path = folder / str(number) / "code" / "wasm.js"
         text = path.read_text()
@@ -81,7 +102,11 @@ def _objects(sources: Sequence[str], variant: str) -> list[Path]:
     OBJECTS.mkdir(parents=True, exist_ok=True)
     how = [*TOOLS.actual(COMPILERS).values(), *toolchain.FLAGS, variant]
     digests = [hashlib.sha256("\0".join([*how, text]).encode()).hexdigest() for text in sources]
-    missing = {digest: text for digest, text in zip(digests, sources, strict=True) if not (OBJECTS / f"{digest}.o").exists()}
+    missing = {
+        digest: text
+        for digest, text in zip(digests, sources, strict=True)
+        if not (OBJECTS / f"{digest}.o").exists()
+    }
     with TemporaryDirectory(dir=OBJECTS) as folder:
         paths = [Path(folder) / f"{digest}.c" for digest in missing]
         for path, text in zip(paths, missing.values(), strict=True):
@@ -94,15 +119,23 @@ def _objects(sources: Sequence[str], variant: str) -> list[Path]:
 
 
 def joined(files: Sequence[str]) -> str:
-    """C files as one: equal paragraphs stand once, and arrays that are read outside of operands belong to one function each."""
+    """C files as one: equal paragraphs stand once, and arrays that are read outside of operands
+    belong to one function each.
+    """
     paragraphs: dict[str, None] = {}
     for number, text in enumerate(files):
         *helpers, last = text.strip().split("\n\n")
         paragraphs |= dict.fromkeys(helpers)
-        paragraphs[re.sub(r"\boutside_\w+", lambda found, number=number: f"{found.group()}_{number}", last)] = None
+        paragraphs[
+            re.sub(r"\boutside_\w+", lambda found, number=number: f"{found.group()}_{number}", last)
+        ] = None
     return "\n\n".join(paragraphs) + "\n"
 
 
 def _numbered(main: str, number: int) -> str:
     """A program's functions under names of its own."""
-    return re.sub(r"\b(?:(base|init|run|data_dependent|warm)(?=\(|\"\))|(work|d_\w+)\b)", rf"\1\2_{number}", main)
+    return re.sub(
+        r"\b(?:(base|init|run|data_dependent|warm)(?=\(|\"\))|(work|d_\w+)\b)",
+        rf"\1\2_{number}",
+        main,
+    )

@@ -1,4 +1,6 @@
-"""Holds fragment shaders to the language's reference compiler (glslang), compute shaders to the browser's."""
+"""Holds fragment shaders to the language's reference compiler (glslang), compute shaders to the
+browser's.
+"""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -16,19 +18,29 @@ def validate(shaders: Mapping[str, str], folder: Path) -> None:
     """Compile every shader (name -> text); the test fails with all complaints."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in shaders.items():
-        (folder / f"{name}.frag").write_text(text.replace("\n", "\n#define WK_SHIFT 12\n#define WK_ROWS 13\n", 1))
+        (folder / f"{name}.frag").write_text(
+            text.replace("\n", "\n#define WK_SHIFT 12\n#define WK_ROWS 13\n", 1)
+        )
     command = ["glslangValidator", *(f"{name}.frag" for name in shaders)]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        )
     except FileNotFoundError:
-        pytest.fail("glslangValidator is missing (on Debian and Ubuntu: apt-get install glslang-tools)")
-    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "ERROR" in line)
+        pytest.fail(
+            "glslangValidator is missing (on Debian and Ubuntu: apt-get install glslang-tools)"
+        )
+    assert done.returncode == 0, "\n".join(
+        line for line in done.stdout.splitlines() if "ERROR" in line
+    )
 
 
 def validate_wgsl(shaders: Sequence[str], browser: str = "chromium") -> None:
     """Compile every shader; the test fails with all complaints."""
     frames = [frame.encode({"text": np.frombuffer(text.encode(), np.uint8)}) for text in shaders]
     request = {"script": "/tests/validate.mjs", "count": len(frames)}
-    answers = pages.run_page("the validation of shaders", {"/tests/": HERE}, request, frames, 60, browser)
+    answers = pages.run_page(
+        "the validation of shaders", {"/tests/": HERE}, request, frames, 60, browser
+    )
     complaints = [frame.decode(answer).outputs["text"].tobytes().decode() for answer in answers]
     assert not any(complaints), "\n".join(filter(None, complaints))

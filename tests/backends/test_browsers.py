@@ -1,4 +1,6 @@
-"""The table of browsers: each lacks what it says and no more, is named when it is missing, and may run elsewhere."""
+"""The table of browsers: each lacks what it says and no more, is named when it is missing, and may
+run elsewhere.
+"""
 
 import os
 import re
@@ -39,7 +41,11 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
     with Engine(folder / "state") as engine:
-        engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(BACKENDS)), "bundle/", folder / "bundle")
+        engine.publish(
+            ModelGraph(recipe, engine.share).bundle(Selection(BACKENDS)),
+            "bundle/",
+            folder / "bundle",
+        )
     return Path(folder / "bundle")
 
 
@@ -51,8 +57,17 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("backend", "variant"), LEGS)
 @pytest.mark.parametrize("browser", PAGES)
 @pytest.mark.sample(6)
-def test_a_browser_runs_what_its_row_says(browser: str, backend: str, variant: str | None, digits: Path) -> None:
-    request = {"script": "./harness.js", "backend": backend, "variant": variant, "layers": False, "worker": True, "count": 1}
+def test_a_browser_runs_what_its_row_says(
+    browser: str, backend: str, variant: str | None, digits: Path
+) -> None:
+    request = {
+        "script": "./harness.js",
+        "backend": backend,
+        "variant": variant,
+        "layers": False,
+        "worker": True,
+        "count": 1,
+    }
     given = host.read_manifest(digits)["inputs"][0]
     values = [frame.encode({given["name"]: np.zeros(given["shape"], given["dtype"])})]
     if host.why_not(browser, backend, variant) is None:
@@ -61,35 +76,57 @@ def test_a_browser_runs_what_its_row_says(browser: str, backend: str, variant: s
     else:
         with pytest.raises(RunError) as failed:
             pages.run_frames(browser, digits, request, values, 60)
-        assert failed.value.code in ("NoBackend", "CompileFailed"), f"{browser} has {backend} now: take its row of `lacks` away"
+        assert failed.value.code in (
+            "NoBackend",
+            "CompileFailed",
+        ), f"{browser} has {backend} now: take its row of `lacks` away"
 
 
 def test_what_a_browser_lacks_is_refused_by_name(plain: Path) -> None:
-    with pytest.raises(RecipeError, match=r"webgpu: not offered by WebKitGTK; run it with another --browser$"):
+    with pytest.raises(
+        RecipeError, match=r"webgpu: not offered by WebKitGTK; run it with another --browser$"
+    ):
         host.run_bundle(plain, "webgpu", [{"x": np.ones((1, 4), np.float32)}], host="webkit")
 
 
 def test_the_page_says_what_the_table_does() -> None:
     text = (ROOT / "docs" / "browsers.md").read_text()
-    rows = {line.split("|")[1].strip(" `"): line for line in text.partition("\n## ")[0].splitlines() if line.startswith("| `")}
+    rows = {
+        line.split("|")[1].strip(" `"): line
+        for line in text.partition("\n## ")[0].splitlines()
+        if line.startswith("| `")
+    }
     assert rows.keys() == set(host.HOSTS)
     for name, browser in BROWSERS.items():
         assert browser.title in rows[name]
         assert all(reason in rows[name] for reason in browser.lacks.values())
-    installs = [browser.install.partition("apt-get install ")[2].partition(", and")[0] for browser in BROWSERS.values()]
+    installs = [
+        browser.install.partition("apt-get install ")[2].partition(", and")[0]
+        for browser in BROWSERS.values()
+    ]
     assert all(f"apt-get install {packages}" in text for packages in installs)
 
 
-def test_programs_are_found_by_name_by_pattern_and_in_packages_that_are_not_imported(tmp_path: Path, monkeypatch: Any) -> None:
+def test_programs_are_found_by_name_by_pattern_and_in_packages_that_are_not_imported(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
     package = tmp_path / "drivers"
     package.mkdir()
     (package / "__init__.py").write_text("raise AssertionError('imported')")
     (package / "driver_linux64").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    assert Program("x", ("sh",)).find() == "/bin/sh" or Path(str(Program("x", ("sh",)).find())).name == "sh"
+    assert (
+        Program("x", ("sh",)).find() == "/bin/sh"
+        or Path(str(Program("x", ("sh",)).find())).name == "sh"
+    )
     assert Path(str(Program("x", ("/bin/s?", "/b*n/sh")).find())).name == "sh"
-    assert Program("x", ("absent-driver",), package="drivers", files=("driver_linux64",)).find() == str(package / "driver_linux64")
-    assert Program("x", ("absent-driver",), package="no_such_drivers", files=("driver",)).find() is None
+    assert Program(
+        "x", ("absent-driver",), package="drivers", files=("driver_linux64",)
+    ).find() == str(package / "driver_linux64")
+    assert (
+        Program("x", ("absent-driver",), package="no_such_drivers", files=("driver",)).find()
+        is None
+    )
     assert Program("x", ("/usr/lib/absent*/x",)).find() is None
 
 
@@ -97,7 +134,11 @@ def test_all_missing_programs_are_named_at_once(monkeypatch: Any) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(
-        ToolError, match=r"^firefox cannot be run: firefox, geckodriver, Xvfb are missing; on Debian: apt-get install firefox-esr xvfb"
+        ToolError,
+        match=(
+            r"^firefox cannot be run: firefox, geckodriver, Xvfb are missing; on Debian: apt-get"
+            r" install firefox-esr xvfb"
+        ),
     ):
         BROWSERS["firefox"].find()
 
@@ -110,10 +151,15 @@ def elsewhere(request: Any, monkeypatch: Any) -> Iterator[str]:
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    driver, *options = {"firefox": ["geckodriver", "--binary", programs.get("firefox")], "webkit": ["WebKitWebDriver"]}[name]
+    driver, *options = {
+        "firefox": ["geckodriver", "--binary", programs.get("firefox")],
+        "webkit": ["WebKitWebDriver"],
+    }[name]
     environment = {**os.environ, "DISPLAY": display.hidden_display()}
     command = [programs[driver], f"--port={port}", *options]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while process.poll() is None:
         with closing(socket.socket()) as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -128,10 +174,16 @@ def elsewhere(request: Any, monkeypatch: Any) -> Iterator[str]:
 
 
 @pytest.mark.sample("webkit")
-def test_a_browser_at_a_url_is_asked_for_by_the_standard(elsewhere: str, plain: Path, tmp_path: Path) -> None:
+def test_a_browser_at_a_url_is_asked_for_by_the_standard(
+    elsewhere: str, plain: Path, tmp_path: Path
+) -> None:
     """Firefox by its name; in place of Safari, what else of WebKit there is."""
-    (result,) = host.run_bundle(plain, "wasm", [{"x": np.ones((1, 4), np.float32)}], host=elsewhere, variant="simd")
-    np.testing.assert_allclose(result.outputs["y"], fake_bundle.expected(np.ones((1, 4), np.float32)), rtol=1e-6)
+    (result,) = host.run_bundle(
+        plain, "wasm", [{"x": np.ones((1, 4), np.float32)}], host=elsewhere, variant="simd"
+    )
+    np.testing.assert_allclose(
+        result.outputs["y"], fake_bundle.expected(np.ones((1, 4), np.float32)), rtol=1e-6
+    )
     told = {"firefox": r"firefox \d+\.\d+", "webkit": r"MiniBrowser \d+\.\d+"}[elsewhere]
     assert re.match(told, host.version(elsewhere))
     tools = Toolchain(ROOT, Derived(tmp_path / "derived.json"))
@@ -141,11 +193,20 @@ def test_a_browser_at_a_url_is_asked_for_by_the_standard(elsewhere: str, plain: 
 
 
 @pytest.mark.parametrize("elsewhere", ["webkit"], indirect=True)
-def test_what_a_browser_at_a_url_lacks_is_found_out_and_said(elsewhere: str, digits: Path, tmp_path: Path) -> None:
+def test_what_a_browser_at_a_url_lacks_is_found_out_and_said(
+    elsewhere: str, digits: Path, tmp_path: Path
+) -> None:
     given = host.read_manifest(digits)["inputs"][0]
-    np.savez(tmp_path / "reference.npz", **{f"a/in/{given['name']}": np.zeros(given["shape"], given["dtype"])})  # type: ignore[arg-type]
+    np.savez(
+        tmp_path / "reference.npz",
+        **{f"a/in/{given['name']}": np.zeros(given["shape"], given["dtype"])},
+    )  # type: ignore[arg-type]
     params = {"backend": "webgpu", "variant": "", "browser": elsewhere, "tolerance": 1e-4}
-    verify.run({"bundle/": digits, "reference.npz": tmp_path / "reference.npz"}, {"result.json": tmp_path / "result.json"}, params)
+    verify.run(
+        {"bundle/": digits, "reference.npz": tmp_path / "reference.npz"},
+        {"result.json": tmp_path / "result.json"},
+        params,
+    )
     result = canonical.read(tmp_path / "result.json")
     assert re.match(r"webgpu: webkit: .*NoBackend: there is no navigator\.gpu", result["not_run"])
     assert result["browser_version"].startswith("MiniBrowser ")
@@ -154,7 +215,13 @@ def test_what_a_browser_at_a_url_lacks_is_found_out_and_said(elsewhere: str, dig
 def test_a_server_that_is_not_there_is_named(monkeypatch: Any) -> None:
     monkeypatch.setenv(remote.VARIABLE, "http://127.0.0.1:9")
     monkeypatch.setattr(browsers, "session", cache(browsers.session.__wrapped__))
-    with pytest.raises(ToolError, match=r"is there a WebDriver server with this browser at SELENIUM_REMOTE_URL=http://127\.0\.0\.1:9\?$"):
+    with pytest.raises(
+        ToolError,
+        match=(
+            r"is there a WebDriver server with this browser at"
+            r" SELENIUM_REMOTE_URL=http://127\.0\.0\.1:9\?$"
+        ),
+    ):
         browsers.session("chromium")
 
 
@@ -162,17 +229,29 @@ def test_a_server_that_is_not_there_is_named(monkeypatch: Any) -> None:
     ("variable", "value", "message"),
     [
         ("WEBKILN_PORT", "http", "WEBKILN_PORT is 'http', expected the number of a port"),
-        ("SELENIUM_REMOTE_URL", "mac:4444", "SELENIUM_REMOTE_URL is 'mac:4444', expected the URL of a WebDriver server"),
-        ("SELENIUM_REMOTE_URL", "http://no-such.invalid:4444", "the host 'no-such.invalid' is not known here"),
+        (
+            "SELENIUM_REMOTE_URL",
+            "mac:4444",
+            "SELENIUM_REMOTE_URL is 'mac:4444', expected the URL of a WebDriver server",
+        ),
+        (
+            "SELENIUM_REMOTE_URL",
+            "http://no-such.invalid:4444",
+            "the host 'no-such.invalid' is not known here",
+        ),
     ],
 )
-def test_addresses_that_do_not_fit(monkeypatch: Any, variable: str, value: str, message: str) -> None:
+def test_addresses_that_do_not_fit(
+    monkeypatch: Any, variable: str, value: str, message: str
+) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(RecipeError, match=re.escape(message)):
         remote.serving_address()
 
 
-def test_a_page_that_does_not_begin_is_asked_for_again(digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_does_not_begin_is_asked_for_again(
+    digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     class Session:
@@ -180,7 +259,9 @@ def test_a_page_that_does_not_begin_is_asked_for_again(digits: Path, monkeypatch
             asked.append(url)
             if asked.count(url) == 2:
                 urllib.request.urlopen(f"{url}/request").read()
-                urllib.request.urlopen(urllib.request.Request(f"{url}/done", b"{}", method="POST")).read()
+                urllib.request.urlopen(
+                    urllib.request.Request(f"{url}/done", b"{}", method="POST")
+                ).read()
 
     monkeypatch.setattr(pages, "BEGIN_SECONDS", 0.1)
     monkeypatch.setattr(browsers, "session", lambda name: Session())

@@ -1,4 +1,6 @@
-"""Graphs at the corners of fusion, tidying and scheduling: each was once wrong or refused on some backend."""
+"""Graphs at the corners of fusion, tidying and scheduling: each was once wrong or refused on some
+backend.
+"""
 
 from textwrap import dedent
 
@@ -12,13 +14,16 @@ from webkiln.ir.bind import bind
 from webkiln.ir.text import parse
 
 GRAPHS = {
-    "every other element of whole rows": """
+    "every other element of whole rows": (
+        """
         input x: float32[1,24,8,8]
         input w: float32[24,24,2,2]
         y: float32[1,24,16,16] = Conv(x, w) {"dilation":[1,1],"groups":1,"out_dims":[0,1,2,3],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[1,0,2,3],"x_dilation":[2,2],"x_dims":[0,1,2,3]}
         output y = y
-        """,
-    "a concatenation in a concatenation in another, of open sizes": """
+        """
+    ),
+    "a concatenation in a concatenation in another, of open sizes": (
+        """
         input x: float32[T]
         a: float32[T] = Tanh(x)
         b: float32[T] = Neg(a)
@@ -26,63 +31,81 @@ GRAPHS = {
         d: float32[3*T] = Concat(x, c) {"axis":0}
         y: float32[4*T] = Concat(x, d) {"axis":0}
         output y = y
-        """,
-    "a transposed tensor as one row": """
+        """
+    ),
+    "a transposed tensor as one row": (
+        """
         input x: float32[2,3,4]
         t: float32[4,2,3] = Transpose(x) {"perm":[2,0,1]}
         r: float32[24] = Reshape(t) {"shape":[24]}
         y: float32[24] = Tanh(r)
         output y = y
-        """,
-    "elements chosen by themselves": """
+        """
+    ),
+    "elements chosen by themselves": (
+        """
         input x: float32[]
         a: float32[1] = Reshape(x) {"shape":[1]}
         v: float32[1] = Square(a)
         i: int32[1] = Cast(v) {"dtype":"int32"}
         y: float32[1] = Gather(v, i) {"axis":0}
         output y = y
-        """,
-    "a tensor and one element of it": """
+        """
+    ),
+    "a tensor and one element of it": (
+        """
         input x: float32[4,5]
         one: float32[1,1] = Slice(x) {"sizes":[1,1],"starts":[2,3],"steps":[1,1]}
         y: float32[4,5] = Sub(x, one)
         output y = y
-        """,
-    "a slice that is padded and copied": """
+        """
+    ),
+    "a slice that is padded and copied": (
+        """
         input x: float32[1,1,6]
         s: float32[1,1,2] = Slice(x) {"sizes":[1,1,2],"starts":[0,0,3],"steps":[1,1,1]}
         p: float32[2,2,2] = Pad(s) {"high":[1,1,0],"low":[0,0,0],"value":1}
         y: float32[2,2,2] = Transpose(p) {"perm":[0,1,2]}
         output y = y
-        """,
-    "whole numbers, each repeated along three axes, as floats": """
+        """
+    ),
+    "whole numbers, each repeated along three axes, as floats": (
+        """
         input x: int32[2,1,2,1,3]
         r: int32[2,1,1,2,1,1,1,3] = Reshape(x) {"shape":[2,1,1,2,1,1,1,3]}
         b: int32[2,1,2,2,2,1,2,3] = Broadcast(r) {"shape":[2,1,2,2,2,1,2,3]}
         u: int32[2,2,4,2,3] = Reshape(b) {"shape":[2,2,4,2,3]}
         y: float32[2,2,4,2,3] = Cast(u) {"dtype":"float32"}
         output y = y
-        """,
-    "a tensor and its transpose": """
+        """
+    ),
+    "a tensor and its transpose": (
+        """
         input x: float32[3,3,2]
         t: float32[3,3,2] = Transpose(x) {"perm":[1,0,2]}
         y: float32[3,3,2] = Sub(x, t)
         output y = y
-        """,
-    "a comparison of a sum": """
+        """
+    ),
+    "a comparison of a sum": (
+        """
         input x: float32[2,5,19]
         const zero: float32[] = [0.0]
         sum: float32[2,19] = ReduceSum(x) {"axes":[1]}
         y: bool[2,19] = Greater(sum, zero)
         output y = y
-        """,
-    "whole numbers of a sum": """
+        """
+    ),
+    "whole numbers of a sum": (
+        """
         input x: float32[2,5,19]
         sum: float32[2,19] = ReduceSum(x) {"axes":[1]}
         y: int32[2,19] = Cast(sum) {"dtype":"int32"}
         output y = y
-        """,
-    "rows repeated and joined": """
+        """
+    ),
+    "rows repeated and joined": (
+        """
         input x: float32[2,3,5,4]
         const half: float32[] = [0.5]
         a: float32[2,3,1,5,4] = Reshape(x) {"shape":[2,3,1,5,4]}
@@ -90,21 +113,27 @@ GRAPHS = {
         c: float32[2,9,5,4] = Reshape(b) {"shape":[2,9,5,4]}
         y: float32[2,9,5,4] = Mul(c, half)
         output y = y
-        """,
-    "bytes repeated": """
+        """
+    ),
+    "bytes repeated": (
+        """
         input x: uint8[2,1]
         y: uint8[2,19] = Broadcast(x) {"shape":[2,19]}
         output y = y
-        """,
-    "signs of whole numbers among floats": """
+        """
+    ),
+    "signs of whole numbers among floats": (
+        """
         input x: float32[2,19]
         i: int32[2,19] = Cast(x) {"dtype":"int32"}
         s: int32[2,19] = Sign(i)
         f: float32[2,19] = Cast(s) {"dtype":"float32"}
         y: float32[2,19] = Mul(f, x)
         output y = y
-        """,
-    "equal truths among floats": """
+        """
+    ),
+    "equal truths among floats": (
+        """
         input a: float32[2,19]
         input b: float32[2,19]
         l: bool[2,19] = Less(a, b)
@@ -113,8 +142,10 @@ GRAPHS = {
         s: bool[2,19] = Equal(e, l)
         y: float32[2,19] = Where(s, a, b)
         output y = y
-        """,
-    "products beside products": """
+        """
+    ),
+    "products beside products": (
+        """
         input x: float32[8,8]
         input v: float32[8,12]
         input w: float32[8,4]
@@ -132,14 +163,18 @@ GRAPHS = {
         output f = f
         output g = g
         output h = h
-        """,
-    "half precision between": """
+        """
+    ),
+    "half precision between": (
+        """
         input x: float32[2,19]
         h: float16[2,19] = Cast(x) {"dtype":"float16"}
         y: float32[2,19] = Cast(h) {"dtype":"float32"}
         output y = y
-        """,
-    "bytes that wrap between": """
+        """
+    ),
+    "bytes that wrap between": (
+        """
         input i: int32[2,19]
         b: int8[2,19] = Cast(i) {"dtype":"int8"}
         u: uint8[2,19] = Cast(i) {"dtype":"uint8"}
@@ -148,7 +183,8 @@ GRAPHS = {
         z: int32[2,19] = Cast(v) {"dtype":"int32"}
         output y = y
         output z = z
-        """,
+        """
+    ),
 }
 
 
@@ -163,7 +199,10 @@ def test_corner_graphs(backend, tmp_path):
     for name in GRAPHS:
         graph = read(name)
         types = bind(graph, {"T": 5})
-        values = {item: (rng.standard_normal(types.type(item).shape) * 300).astype(types.type(item).dtype) for item in graph.inputs}
+        values = {
+            item: (rng.standard_normal(types.type(item).shape) * 300).astype(types.type(item).dtype)
+            for item in graph.inputs
+        }
         jobs.append(Job(graph, values))
     for name, job, outputs in zip(GRAPHS, jobs, run(jobs, backend, tmp_path), strict=True):
         for output, reference in evaluate_graph(job.graph, job.inputs).items():

@@ -30,13 +30,24 @@ output y = y
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    """The last convolution of a network that draws a picture, with activations from tiny to hundreds, by backend."""
+    """The last convolution of a network that draws a picture, with activations from tiny to
+    hundreds, by backend.
+    """
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((1, 128, 128, 64)).astype(np.float32) * np.logspace(-3, 2, 128, dtype=np.float32)[:, None, None]
-    weights = {"w": rng.standard_normal((3, 3, 64, 3)).astype(np.float32) / 24, "b": np.zeros(3, np.float32)}
+    x = (
+        rng.standard_normal((1, 128, 128, 64)).astype(np.float32)
+        * np.logspace(-3, 2, 128, dtype=np.float32)[:, None, None]
+    )
+    weights = {
+        "w": rng.standard_normal((3, 3, 64, 3)).astype(np.float32) / 24,
+        "b": np.zeros(3, np.float32),
+    }
     graph = parse(PICTURE)
     made = {
-        backend: run([Job(graph, {"x": x}, weights)], backend, tmp_path_factory.mktemp(backend))[0]["y"] for backend in ("wasm", "webgl")
+        backend: run([Job(graph, {"x": x}, weights)], backend, tmp_path_factory.mktemp(backend))[0][
+            "y"
+        ]
+        for backend in ("wasm", "webgl")
     }
     return made | {"reference": evaluate_graph(graph, {"x": x, **weights})["y"]}
 
@@ -49,7 +60,16 @@ def test_large_activations_before_tanh_do_not_become_nan_on_webgl(pictures):
 
 def test_tanh_of_a_hundred_is_one(tmp_path):
     x = np.array([100, -100, 50, 1e10, -np.inf, np.inf, 10], np.float32)
-    (outputs,) = run([Job(parse("graph t\ninput x: float32[7]\ny: float32[7] = Tanh(x)\noutput y = y\n"), {"x": x})], "webgl", tmp_path)
+    (outputs,) = run(
+        [
+            Job(
+                parse("graph t\ninput x: float32[7]\ny: float32[7] = Tanh(x)\noutput y = y\n"),
+                {"x": x},
+            )
+        ],
+        "webgl",
+        tmp_path,
+    )
     np.testing.assert_array_equal(outputs["y"], np.sign(x))
 
 
@@ -67,7 +87,11 @@ def against_reference(text, values, folder, tolerance=1e-6):
     graph = parse(text)
     wanted = evaluate_graph(graph, values)
     jobs = [
-        Job(form, {name: values[name] for name in form.inputs}, {name: values[name] for name in form.slots})
+        Job(
+            form,
+            {name: values[name] for name in form.inputs},
+            {name: values[name] for name in form.slots},
+        )
         for form in (graph, optimised(graph))
     ]
     for backend in BACKENDS:
@@ -90,8 +114,13 @@ def test_an_activation_leaves_a_variable_with_a_second_consumer_alone(tmp_path):
         output r = r
         """
     rng = np.random.default_rng(1)
-    values = {"x": rng.standard_normal((3, 7)).astype(np.float32), "w": rng.standard_normal((7, 5)).astype(np.float32)}
-    assert (evaluate_graph(parse(dedent(text)), values)["s"] < 0).any(), "there is something that the activation would change"
+    values = {
+        "x": rng.standard_normal((3, 7)).astype(np.float32),
+        "w": rng.standard_normal((7, 5)).astype(np.float32),
+    }
+    assert (evaluate_graph(parse(dedent(text)), values)["s"] < 0).any(), (
+        "there is something that the activation would change"
+    )
     against_reference(dedent(text), values, tmp_path, 1e-5)
 
 
@@ -101,15 +130,23 @@ def test_an_activation_leaves_a_variable_with_a_second_consumer_alone(tmp_path):
 def test_one_divided_by_x_and_one_to_the_power_of_x_are_not_x(op, first, tmp_path):
     """Only x / 1 and x ** 1 are x."""
     operands = "one, x" if first == "const" else "x, one"
-    text = f"graph g\ninput x: float32[2,4]\nconst one: float32[] = [1.0]\ny: float32[2,4] = {op}({operands})\nz: float32[2,4] = Neg(y)\noutput z = z\n"
+    text = (
+        "graph g\ninput x: float32[2,4]\nconst one: float32[] = [1.0]\ny: float32[2,4] ="
+        f" {op}({operands})\nz: float32[2,4] = Neg(y)\noutput z = z\n"
+    )
     left = {node.op for node in optimised(parse(text)).nodes}
     assert left == ({op, "Neg"} if first == "const" else {"Neg"})
-    against_reference(text, {"x": np.array([[0.5, 2, 3, 4], [1, 8, 0.25, 5]], np.float32)}, tmp_path)
+    against_reference(
+        text, {"x": np.array([[0.5, 2, 3, 4], [1, 8, 0.25, 5]], np.float32)}, tmp_path
+    )
 
 
 def test_a_scalar_takes_no_memory():
     """WebDNN stored scalars as tensors of the shape that they were broadcast to."""
-    text = "graph g\ninput x: float32[64,64]\nconst half: float32[] = [0.5]\ny: float32[64,64] = Mul(x, half)\noutput y = y\n"
+    text = (
+        "graph g\ninput x: float32[64,64]\nconst half: float32[] = [0.5]\ny: float32[64,64] ="
+        " Mul(x, half)\noutput y = y\n"
+    )
     graph = optimised(parse(text))
     assert not stored(graph)
     for backend in BACKENDS:
@@ -120,21 +157,27 @@ def test_a_scalar_takes_no_memory():
 
 def test_log_softmax_takes_the_logarithm(tmp_path):
     x = np.array([[1, 2, 3], [-50, 0, 50], [1000, 1000, -1000]], np.float32)
-    text = 'graph g\ninput x: float32[3,3]\ny: float32[3,3] = LogSoftmax(x) {"axis":1}\noutput y = y\n'
+    text = (
+        'graph g\ninput x: float32[3,3]\ny: float32[3,3] = LogSoftmax(x) {"axis":1}\noutput y = y\n'
+    )
     assert (evaluate_graph(parse(text), {"x": x})["y"] <= 0).all()
     against_reference(text, {"x": x}, tmp_path)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_asymmetric_pads_and_groups_of_onnx_are_read_as_they_are_meant(backend, tmp_path):
-    """ONNX gives all low pads, then all high ones; a grouped convolution has as many kernels as groups."""
+    """ONNX gives all low pads, then all high ones; a grouped convolution has as many kernels as
+    groups.
+    """
     nodes = [
         helper.make_node("Conv", ["x", "kernel"], ["c"], pads=[2, 0, 1, 3], strides=[1, 2]),
         helper.make_node("Conv", ["c", "grouped"], ["g"], group=2),
         helper.make_node("AveragePool", ["g"], ["y"], kernel_shape=[2, 2], pads=[0, 1, 1, 0]),
     ]
     weights = [models.weight("kernel", 4, 3, 3, 3), models.weight("grouped", 6, 2, 1, 1)]
-    made = models.model(nodes, [models.floats("x", 1, 3, 7, 8)], [models.floats("y", 1, 6, None, None)], weights)
+    made = models.model(
+        nodes, [models.floats("x", 1, 3, 7, 8)], [models.floats("y", 1, 6, None, None)], weights
+    )
     x = np.random.default_rng(3).standard_normal((1, 3, 7, 8)).astype(np.float32)
     graph = converted(made)
     (outputs,) = run([Job(graph, {"x": x}, graph.weights)], backend, tmp_path)

@@ -1,4 +1,6 @@
-"""Whole graphs: fusion, views, in-place concatenation and the memory plan keep the numbers on every backend and encoding."""
+"""Whole graphs: fusion, views, in-place concatenation and the memory plan keep the numbers on every
+backend and encoding.
+"""
 
 from functools import partial
 from itertools import product
@@ -25,7 +27,9 @@ TOLERANCE = {"float32": 2e-5, "float16": 1e-2, "int8": 0.1, "eightbit": 0.3}
 def corpus(count):
     found = []
 
-    @settings(max_examples=count, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+    @settings(
+        max_examples=count, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
+    )
     @given(graphs(steps=8))
     def collect(graph):
         if graph.nodes and graph not in found:
@@ -37,10 +41,18 @@ def corpus(count):
 
 def job(graph, encoding="float32"):
     values = values_for(graph)
-    return Job(graph, {name: values[name] for name in graph.inputs}, {name: values[name] for name in graph.slots}, encoding)
+    return Job(
+        graph,
+        {name: values[name] for name in graph.inputs},
+        {name: values[name] for name in graph.slots},
+        encoding,
+    )
 
 
-@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")])
+@pytest.mark.parametrize(
+    ("backend", "variant"),
+    [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")],
+)
 @pytest.mark.sample("js-", "webgpu-")
 def test_random_graphs(backend, variant, tmp_path):
     found = corpus(60)
@@ -48,13 +60,18 @@ def test_random_graphs(backend, variant, tmp_path):
     results = run([job(graph) for graph in found], backend, tmp_path, variant)
     for graph, outputs in zip(found, results, strict=True):
         for name, reference in evaluate_graph(graph, values_for(graph)).items():
-            assert relative_error(outputs[name], reference) < TOLERANCE["float32"], print_graph(graph)
+            assert relative_error(outputs[name], reference) < TOLERANCE["float32"], print_graph(
+                graph
+            )
 
 
 @pytest.mark.parametrize(
     ("backend", "encoding"),
     representative(
-        product(["js", "wasm", "webgpu", "webgl"], ENCODINGS), *product(["js", "wasm"], ENCODINGS), ("webgpu", "int8"), ("webgl", "int8")
+        product(["js", "wasm", "webgpu", "webgl"], ENCODINGS),
+        *product(["js", "wasm"], ENCODINGS),
+        ("webgpu", "int8"),
+        ("webgl", "int8"),
     ),
 )
 @pytest.mark.parametrize("limit", representative([SHARD_BYTES, 64], 64), ids=["whole", "split"])
@@ -67,7 +84,9 @@ def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path
     for graph, outputs in zip(found, results, strict=True):
         exact = evaluate_graph(graph, decoded(graph, encoding))
         for name, reference in exact.items():
-            assert relative_error(outputs[name], reference) < TOLERANCE["float32"], print_graph(graph)
+            assert relative_error(outputs[name], reference) < TOLERANCE["float32"], print_graph(
+                graph
+            )
 
 
 def decoded(graph, encoding):
@@ -90,8 +109,7 @@ def decoded(graph, encoding):
 
 
 def test_a_convolution_with_bias_and_activation_is_one_launch():
-    graph = parse(
-        """
+    graph = parse("""
         graph g
         input x: float32[1,4,2]
         slot w: float32[3,2,5]
@@ -99,14 +117,19 @@ def test_a_convolution_with_bias_and_activation_is_one_launch():
         c: float32[1,2,5] = Conv(x, w, b) {"dilation":[1],"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
         y: float32[1,2,5] = Relu(c)
         output out = y
-        """
+        """)
+    assert [len(plan(graph, TARGETS[backend]).lowered.calls) for backend in TARGETS] == [1] * len(
+        TARGETS
     )
-    assert [len(plan(graph, TARGETS[backend]).lowered.calls) for backend in TARGETS] == [1] * len(TARGETS)
 
 
 def test_kept_layers_are_computed():
     graph = next(graph for graph in corpus(60) if len(graph.nodes) > 3)
     kept = layer_outputs(graph)
-    written = {view.name for call in plan(graph, TARGETS["wasm"], tuple(kept.values())).lowered.calls for view in call.outputs}
+    written = {
+        view.name
+        for call in plan(graph, TARGETS["wasm"], tuple(kept.values())).lowered.calls
+        for view in call.outputs
+    }
     roots = plan(graph, TARGETS["wasm"], tuple(kept.values())).lowered.roots
     assert {roots[name] for name in kept.values()} - set(graph.inputs) <= written

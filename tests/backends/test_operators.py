@@ -25,10 +25,18 @@ class Leg:
     step: int
 
     def __str__(self) -> str:
-        return "-".join(filter(None, (self.backend, self.variant, "" if self.step == 1 else f"1of{self.step}")))
+        return "-".join(
+            filter(None, (self.backend, self.variant, "" if self.step == 1 else f"1of{self.step}"))
+        )
 
 
-EVERY = [Leg("js", "", 1), Leg("wasm", "relaxed", 1), Leg("wasm", "simd", 1), Leg("webgpu", "", 1), Leg("webgl", "", 1)]
+EVERY = [
+    Leg("js", "", 1),
+    Leg("wasm", "relaxed", 1),
+    Leg("wasm", "simd", 1),
+    Leg("webgpu", "", 1),
+    Leg("webgl", "", 1),
+]
 A_SIXTH = [Leg("webgpu", "", 6), Leg("webgl", "", 6)]
 """On software GPUs the first case of each operator and every sixth of the others."""
 
@@ -43,7 +51,10 @@ class Tried:
     trained: bool
 
     def __str__(self) -> str:
-        return f"{self.case.name or self.number} {'trained' if self.trained else 'given'} {self.case.attrs}"
+        return (
+            f"{self.case.name or self.number} {'trained' if self.trained else 'given'}"
+            f" {self.case.attrs}"
+        )
 
 
 @cache
@@ -63,9 +74,17 @@ def of(leg: Leg, operator: str) -> list[Tried]:
 
 
 def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> None:
-    """Write the outputs of the cases of operators to `path`, computed in one go: one compiler call, one Node process or page."""
-    rows = {(operator, number): item for operator in operators for number, item in enumerate(of(leg, operator))}
-    jobs = [node_job(operator, item.case, trained=item.trained) for (operator, _), item in rows.items()]
+    """Write the outputs of the cases of operators to `path`, computed in one go: one compiler call,
+    one Node process or page.
+    """
+    rows = {
+        (operator, number): item
+        for operator in operators
+        for number, item in enumerate(of(leg, operator))
+    }
+    jobs = [
+        node_job(operator, item.case, trained=item.trained) for (operator, _), item in rows.items()
+    ]
     results = run(jobs, leg.backend, folder, leg.variant)
     arrays = {
         f"{operator}/{number}/{name}": value
@@ -76,20 +95,35 @@ def run_all(leg: Leg, operators: Sequence[str], folder: Path, path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def leg(request: pytest.FixtureRequest, run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Leg, Mapping[str, Array]]:
-    """A leg with the outputs of all cases of those operators whose tests run on it, which one worker computes for all."""
+def leg(
+    request: pytest.FixtureRequest, run_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Leg, Mapping[str, Array]]:
+    """A leg with the outputs of all cases of those operators whose tests run on it, which one
+    worker computes for all.
+    """
     chosen: Leg = request.param
-    calls = [item.callspec.params for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    calls = [
+        item.callspec.params
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    ]
     selected = {params["operator"] for params in calls if params.get("leg") == chosen}
     operators = [name for name in OPERATORS if name in selected]
     folder = tmp_path_factory.mktemp("operators")
-    path = made_once(run_folder / f"operators-{chosen}.npz", lambda path: run_all(chosen, operators, folder, path))
+    path = made_once(
+        run_folder / f"operators-{chosen}.npz",
+        lambda path: run_all(chosen, operators, folder, path),
+    )
     return chosen, npz.read(path)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("leg", representative([*EVERY, *A_SIXTH], *EVERY[:2], *A_SIXTH), indirect=True, ids=str)
-def test_an_operator_agrees_with_its_reference(leg: tuple[Leg, Mapping[str, Array]], operator: str) -> None:
+@pytest.mark.parametrize(
+    "leg", representative([*EVERY, *A_SIXTH], *EVERY[:2], *A_SIXTH), indirect=True, ids=str
+)
+def test_an_operator_agrees_with_its_reference(
+    leg: tuple[Leg, Mapping[str, Array]], operator: str
+) -> None:
     chosen, arrays = leg
     outputs: dict[int, dict[str, Array]] = {}
     for key, value in arrays.items():
@@ -99,5 +133,8 @@ def test_an_operator_agrees_with_its_reference(leg: tuple[Leg, Mapping[str, Arra
     rows = of(chosen, operator)
     assert rows
     assert outputs.keys() == set(range(len(rows)))
-    found = {f"{number}: {item}": disagreement(outputs[number], item.reference, item.case.tolerance) for number, item in enumerate(rows)}
+    found = {
+        f"{number}: {item}": disagreement(outputs[number], item.reference, item.case.tolerance)
+        for number, item in enumerate(rows)
+    }
     assert not {row: wrong for row, wrong in found.items() if wrong}

@@ -1,4 +1,6 @@
-"""The local server refuses what is malformed, too large or meant for another host, and says so in a line."""
+"""The local server refuses what is malformed, too large or meant for another host, and says so in a
+line.
+"""
 
 import resource
 import socket
@@ -59,8 +61,13 @@ GOOD = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         ("GET /" + "a" * 70_000, [OWN], 414), ("GET /", [OWN, *(f"X-{n}: y" for n in range(200))], 431),
     ],
 )  # fmt: skip
-def test_malformed_requests(server: Server, capfd: pytest.CaptureFixture[str], line: str, headers: list[str], status: int) -> None:
-    answer = answered(server, "\r\n".join([f"{line} HTTP/1.1", "Connection: close", *headers, "", ""]).encode("latin-1"))
+def test_malformed_requests(
+    server: Server, capfd: pytest.CaptureFixture[str], line: str, headers: list[str], status: int
+) -> None:
+    answer = answered(
+        server,
+        "\r\n".join([f"{line} HTTP/1.1", "Connection: close", *headers, "", ""]).encode("latin-1"),
+    )
     assert int(answer.split()[1]) == status
     assert b"secret" not in answer
     assert len(answer) < 1500
@@ -68,7 +75,9 @@ def test_malformed_requests(server: Server, capfd: pytest.CaptureFixture[str], l
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
-def test_a_connection_that_breaks_prints_nothing(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_connection_that_breaks_prints_nothing(
+    server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
     host, port = server.url.removeprefix("http://").split(":")
     for _ in range(3):
         connection = socket.create_connection((host, int(port)), 5)
@@ -104,7 +113,10 @@ def test_a_route_gets_bodies_up_to_a_limit(folder: Path, monkeypatch: pytest.Mon
         return (200, "text/plain", b"taken") if body else None
 
     with Server({"/": folder}, route=route) as running:
-        head = "POST /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}"
+        head = (
+            "POST /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length:"
+            " {}\r\n\r\n{}"
+        )
         assert answered(running, head.format(5, "abcde").encode()).endswith(b"taken")
         assert b" 413 " in answered(running, head.format(6, "abcdef").encode())
     assert seen == [b"abcde"]

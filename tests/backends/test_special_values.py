@@ -1,4 +1,6 @@
-"""Every scalar operation, every combiner, on every printer, at the values where languages disagree, against the numpy semantics."""
+"""Every scalar operation, every combiner, on every printer, at the values where languages disagree,
+against the numpy semantics.
+"""
 
 import numpy as np
 import pytest
@@ -10,18 +12,41 @@ from webkiln.backends.browsers import why_not
 from webkiln.codegen import wgsl
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering, View
-from webkiln.nest.expr import ANY, BITS, BOOL, COMPARISONS, FLOAT, INT, NUMBER, UINT, VOCABULARY, apply, bitcast, cast, select
+from webkiln.nest.expr import (
+    ANY,
+    BITS,
+    BOOL,
+    COMPARISONS,
+    FLOAT,
+    INT,
+    NUMBER,
+    UINT,
+    VOCABULARY,
+    apply,
+    bitcast,
+    cast,
+    select,
+)
 from webkiln.nest.interpret import interpret
 from webkiln.nest.nest import COMBINERS
 from webkiln.nest.schedule import Schedule
 from webkiln.plan.vectors import SCALAR_ONLY
 
 PRINTERS = [
-    ("js", "", 1), ("wasm", "simd", 1), ("wasm", "simd", 8), ("wasm", "relaxed", 8),
-    ("webgpu", "", 1), ("webgpu", "", 8), ("webgpu", "aligned", 8), ("webgl", "", 1), ("webgl", "", 4),
-]  # fmt: skip
+    ("js", "", 1),
+    ("wasm", "simd", 1),
+    ("wasm", "simd", 8),
+    ("wasm", "relaxed", 8),
+    ("webgpu", "", 1),
+    ("webgpu", "", 8),
+    ("webgpu", "aligned", 8),
+    ("webgl", "", 1),
+    ("webgl", "", 4),
+]
 OTHERS = [name for name in EVERY_PAGE if name != "chromium"]
-LEGS = [(*row, "") for row in PRINTERS] + [(*row, name) for name in OTHERS for row in PRINTERS if why_not(name, row[0]) is None]
+LEGS = [(*row, "") for row in PRINTERS] + [
+    (*row, name) for name in OTHERS for row in PRINTERS if why_not(name, row[0]) is None
+]
 """Each printer in Node, or in Chromium where it needs a GPU, and in the other browsers."""
 COMBINED = [
     leg
@@ -39,20 +64,26 @@ def types_of(backend):
 
 
 def operations(type_, width, types=ANY):
-    """(label, result type, formula over two operands of `type_`) of everything that works on the type, with vectors of `width`, and
-    gives one of `types`."""
+    """(label, result type, formula over two operands of `type_`) of everything that works on the
+    type,
+    with vectors of `width`, and gives one of `types`.
+    """
     rows = []
     for op, (arity, known) in VOCABULARY.items():
         if type_ in known and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
             result = BOOL if op in COMPARISONS else type_
-            rows.append((op, result, lambda a, b, op=op, arity=arity: apply(op, *(a, b, a)[:arity])))
+            rows.append(
+                (op, result, lambda a, b, op=op, arity=arity: apply(op, *(a, b, a)[:arity]))
+            )
     if type_ in NUMBER:
         rows.append(("select", type_, lambda a, b: select(apply("lt", a, b), a, b)))
     for other in types:
         if other != type_ and not (width > 1 and BOOL in (other, type_)):
             rows.append((f"cast {other}", other, lambda a, b, other=other: cast(a, other)))
             if other in BITS.get(type_, ()):
-                rows.append((f"bitcast {other}", other, lambda a, b, other=other: bitcast(a, other)))
+                rows.append(
+                    (f"bitcast {other}", other, lambda a, b, other=other: bitcast(a, other))
+                )
     return [row for row in rows if width == 1 or row[1] == FLOAT]
 
 
@@ -80,18 +111,29 @@ def vector_call(type_, width, types=ANY):
 def oracle(call, inputs):
     outputs = [np.zeros(view.shape, view.type.dtype) for view in call.outputs]
     with np.errstate(all="ignore"):
-        interpret(call.nest, [inputs[view.name].reshape(view.shape) for view in call.inputs], call.args, outputs)
+        interpret(
+            call.nest,
+            [inputs[view.name].reshape(view.shape) for view in call.inputs],
+            call.args,
+            outputs,
+        )
     return outputs
 
 
 def flushed(values):
     """Zero for denormal numbers."""
-    small = (np.abs(values) < np.finfo(np.float32).tiny) if values.dtype == np.float32 else np.zeros(values.shape, bool)
+    small = (
+        (np.abs(values) < np.finfo(np.float32).tiny)
+        if values.dtype == np.float32
+        else np.zeros(values.shape, bool)
+    )
     return np.where(small, np.copysign(0, values), values) if small.any() else values
 
 
 def agrees_on_shaders(backend, label, got, expected, zeroed, inputs):
-    """WebGPU composes `pow`, whose error grows with the exponent. `expected` are the oracle's values, `zeroed` those that it has where denormal inputs are zero."""
+    """WebGPU composes `pow`, whose error grows with the exponent. `expected` are the oracle's
+    values, `zeroed` those that it has where denormal inputs are zero.
+    """
     same = agrees(label, got, expected, inputs)
     for wanted in (expected, zeroed):
         same |= agrees(label, flushed(got), flushed(wanted), inputs)
@@ -110,7 +152,10 @@ def agrees(label, got, expected, inputs):
         return same
     tolerance = TOLERANCE[got.dtype]
     with np.errstate(all="ignore"):
-        close = np.abs(got.astype(np.float64) - expected) <= tolerance * np.abs(expected.astype(np.float64)) + 1e-37
+        close = (
+            np.abs(got.astype(np.float64) - expected)
+            <= tolerance * np.abs(expected.astype(np.float64)) + 1e-37
+        )
     if label in ("sin", "cos", "erf", "turn"):
         close |= np.abs(got.astype(np.float64) - expected) <= tolerance
     return same | close
@@ -120,13 +165,21 @@ def agrees(label, got, expected, inputs):
 @pytest.mark.sample(6)
 def test_operations(backend, variant, width, browser, tmp_path):
     known = types_of(backend)
-    types = [type_ for type_ in known if operations(type_, width, known) and (width == 1 or type_ == FLOAT)]
+    types = [
+        type_
+        for type_ in known
+        if operations(type_, width, known) and (width == 1 or type_ == FLOAT)
+    ]
     made = [vector_call(type_, width, known) for type_ in types]
     prepared = []
     for call, _, inputs in made:
         axis = call.nest.axes[0].axis
         whole = variant == "aligned"
-        schedule = Schedule((axis,), axis, width, whole=whole, aligned=whole) if width > 1 else Schedule((axis,))
+        schedule = (
+            Schedule((axis,), axis, width, whole=whole, aligned=whole)
+            if width > 1
+            else Schedule((axis,))
+        )
         prepared.append(Prepared(call_program(call, schedule, backend), inputs))
     results = run_programs(prepared, backend, tmp_path, variant, browser)
     wrong = []
@@ -139,24 +192,48 @@ def test_operations(backend, variant, width, browser, tmp_path):
                 same = agrees_on_shaders(backend, label, got, expected, zeroed, inputs)
             else:
                 same = agrees(label, got, expected, inputs)
-            wrong += [(type_, label, inputs["a"][n], inputs["b"][n], got[n], expected[n]) for n in np.flatnonzero(~same)[:3]]
+            wrong += [
+                (type_, label, inputs["a"][n], inputs["b"][n], got[n], expected[n])
+                for n in np.flatnonzero(~same)[:3]
+            ]
     assert not wrong, "\n".join(map(str, wrong))
 
 
 ROWS = {
     FLOAT: np.array(
-        [[1, 5, 5, 2], [0.5, np.nan, 3, np.nan], [-np.inf, -np.inf, -np.inf, -np.inf], [np.inf, 1, -3.4e38, 2], [-0.0, 0.0, -0.0, 1e-40], [3.4e38, 1, 1, -1]],
+        [
+            [1, 5, 5, 2],
+            [0.5, np.nan, 3, np.nan],
+            [-np.inf, -np.inf, -np.inf, -np.inf],
+            [np.inf, 1, -3.4e38, 2],
+            [-0.0, 0.0, -0.0, 1e-40],
+            [3.4e38, 1, 1, -1],
+        ],
         np.float32,
     ),
-    INT: np.array([[1, 5, 5, 2], [-7, -7, 0, -(2**31)], [2**31 - 1, 1, 2, 3], [-(2**31), -(2**31), 3, 0], [0, 0, 0, 0], [65536, 65536, 3, 1]], np.int32),
-}  # fmt: skip
+    INT: np.array(
+        [
+            [1, 5, 5, 2],
+            [-7, -7, 0, -(2**31)],
+            [2**31 - 1, 1, 2, 3],
+            [-(2**31), -(2**31), 3, 0],
+            [0, 0, 0, 0],
+            [65536, 65536, 3, 1],
+        ],
+        np.int32,
+    ),
+}
 
 
 def reduction_call(type_, rows):
     combiners = list(COMBINERS)
     low_inputs = [View("x", Type(DTYPES[type_], rows.shape))]
     outs = [View(f"y{n}", Type(DTYPES[type_], rows.shape[:1])) for n in range(len(combiners))]
-    places = [View(f"at{n}", Type("int32", rows.shape[:1])) for n, name in enumerate(combiners) if name.startswith("arg")]
+    places = [
+        View(f"at{n}", Type("int32", rows.shape[:1]))
+        for n, name in enumerate(combiners)
+        if name.startswith("arg")
+    ]
     low = Lowering(low_inputs, [*outs, *places], "reductions")
     nest = low.nest()
     index = (*nest.axes(rows.shape[:1]), nest.reduce(rows.shape[1]))
@@ -164,7 +241,11 @@ def reduction_call(type_, rows):
     found = [nest.accumulate(name, value) for name in combiners]
     for out, result in zip(outs, found, strict=True):
         nest.store(out, result)
-    for out, result in zip(places, [r for r, name in zip(found, combiners, strict=True) if name.startswith("arg")], strict=True):
+    for out, result in zip(
+        places,
+        [r for r, name in zip(found, combiners, strict=True) if name.startswith("arg")],
+        strict=True,
+    ):
         nest.store(out, nest.found(result))
     nest.done()
     return low.calls[0], {"x": rows}
@@ -175,16 +256,30 @@ def reduction_call(type_, rows):
 def test_combiners_with_extremes_and_nothing(backend, variant, browser, tmp_path):
     made = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
     made += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]
-    prepared = [Prepared(call_program(call, Schedule((call.nest.axes[0].axis,)), backend), inputs) for call, inputs in made]
-    for (call, inputs), outputs in zip(made, run_programs(prepared, backend, tmp_path, variant, browser), strict=True):
-        zeroed = {name: flushed(value) for name, value in inputs.items()} if backend in SHADERS else inputs
-        for view, expected, other in zip(call.outputs, oracle(call, inputs), oracle(call, zeroed), strict=True):
+    prepared = [
+        Prepared(call_program(call, Schedule((call.nest.axes[0].axis,)), backend), inputs)
+        for call, inputs in made
+    ]
+    for (call, inputs), outputs in zip(
+        made, run_programs(prepared, backend, tmp_path, variant, browser), strict=True
+    ):
+        zeroed = (
+            {name: flushed(value) for name, value in inputs.items()}
+            if backend in SHADERS
+            else inputs
+        )
+        for view, expected, other in zip(
+            call.outputs, oracle(call, inputs), oracle(call, zeroed), strict=True
+        ):
             got = outputs[view.name]
             if backend not in SHADERS:
                 np.testing.assert_array_equal(got, expected, err_msg=f"{view.name} of {COMBINERS}")
             else:
                 wanted = [flushed(expected), flushed(other)]
-                assert any(np.array_equal(flushed(got), item, equal_nan=item.dtype.kind == "f") for item in wanted), (
+                assert any(
+                    np.array_equal(flushed(got), item, equal_nan=item.dtype.kind == "f")
+                    for item in wanted
+                ), (
                     view.name,
                     got,
                     wanted,
@@ -192,11 +287,18 @@ def test_combiners_with_extremes_and_nothing(backend, variant, browser, tmp_path
 
 
 @pytest.mark.parametrize("along", ["elements", "rows"])
-@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")])
+@pytest.mark.parametrize(
+    ("backend", "variant"),
+    [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")],
+)
 def test_lanes_keep_extremes(backend, variant, along, tmp_path):
-    rows = np.concatenate([np.roll(np.tile(ROWS[FLOAT], 6)[:, :23], shift, axis=1) for shift in range(4)])
+    rows = np.concatenate(
+        [np.roll(np.tile(ROWS[FLOAT], 6)[:, :23], shift, axis=1) for shift in range(4)]
+    )
     low = Lowering(
-        [View("x", Type("float32", rows.shape))], [View(name, Type("float32", rows.shape[:1])) for name in ("max", "min")], "extremes"
+        [View("x", Type("float32", rows.shape))],
+        [View(name, Type("float32", rows.shape[:1])) for name in ("max", "min")],
+        "extremes",
     )
     nest = low.nest()
     if along == "elements":
@@ -212,11 +314,20 @@ def test_lanes_keep_extremes(backend, variant, along, tmp_path):
     (call,) = low.calls
     schedule = Schedule(("a0",), "a0" if along == "elements" else "r0", 8)
     (outputs,) = run_programs(
-        [Prepared(call_program(call, schedule, backend), {"x": rows if along == "rows" else rows.T})], backend, tmp_path, variant
+        [
+            Prepared(
+                call_program(call, schedule, backend), {"x": rows if along == "rows" else rows.T}
+            )
+        ],
+        backend,
+        tmp_path,
+        variant,
     )
     for name, function in (("max", np.max), ("min", np.min)):
         compared = flushed if backend in SHADERS else np.asarray
-        np.testing.assert_array_equal(compared(outputs[name]), compared(function(rows, axis=1)), err_msg=name)
+        np.testing.assert_array_equal(
+            compared(outputs[name]), compared(function(rows, axis=1)), err_msg=name
+        )
 
 
 @pytest.mark.parametrize("subgroups", [True, False])
@@ -229,7 +340,11 @@ def test_groups_of_invocations_reduce_one_row(length, subgroups, tmp_path, monke
     for value, row in zip((np.nan, np.inf, -np.inf), rows, strict=False):
         row[length // 2 : length // 2 + 1] = value
     names = ("sum", "max", "min")
-    low = Lowering([View("x", Type("float32", rows.shape))], [View(name, Type("float32", (5,))) for name in names], "groups")
+    low = Lowering(
+        [View("x", Type("float32", rows.shape))],
+        [View(name, Type("float32", (5,))) for name in names],
+        "groups",
+    )
     nest = low.nest()
     value = nest.load(low.inputs[0], (*nest.axes((5,)), nest.reduce(length)))
     for out in low.outputs:
@@ -237,7 +352,9 @@ def test_groups_of_invocations_reduce_one_row(length, subgroups, tmp_path, monke
     nest.done()
     (call,) = low.calls
     (outputs,) = run_programs(
-        [Prepared(call_program(call, Schedule(("a0",), "r0", 4, group=64), "webgpu"), {"x": rows})], "webgpu", tmp_path
+        [Prepared(call_program(call, Schedule(("a0",), "r0", 4, group=64), "webgpu"), {"x": rows})],
+        "webgpu",
+        tmp_path,
     )
     for name, expected in zip(names, oracle(call, {"x": rows}), strict=True):
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name)

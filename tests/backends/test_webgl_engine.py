@@ -1,4 +1,6 @@
-"""What the WebGL engine does besides computing: no read back within a run, freed textures, and errors that say what to do."""
+"""What the WebGL engine does besides computing: no read back within a run, freed textures, and
+errors that say what to do.
+"""
 
 import json
 from pathlib import Path
@@ -25,11 +27,17 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
     with Engine(folder / "state") as engine:
-        engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("webgl", "js"), "float32")), "bundle/", folder / "bundle")
+        engine.publish(
+            ModelGraph(recipe, engine.share).bundle(Selection(("webgl", "js"), "float32")),
+            "bundle/",
+            folder / "bundle",
+        )
     return Path(folder / "bundle")
 
 
-@pytest.fixture(scope="module", params=[browser for browser, backend in PAGE_LEGS if backend == "webgl"])
+@pytest.fixture(
+    scope="module", params=[browser for browser, backend in PAGE_LEGS if backend == "webgl"]
+)
 def browser(request: Any) -> str:
     return str(request.param)
 
@@ -38,8 +46,14 @@ def browser(request: Any) -> str:
 def answers(bundle: Path, browser: str) -> dict[str, Any]:
     """All scenarios in one page."""
     folders = {"/repository/": ROOT, "/bundle/": bundle}
-    request = {"script": "/repository/tests/backends/webgl_scenarios.mjs", "bundle": "/bundle/index.js", "scenarios": SCENARIOS}
-    got = pages.run_page("the WebGL scenarios", folders, request, [b""] * len(SCENARIOS), 120, browser)
+    request = {
+        "script": "/repository/tests/backends/webgl_scenarios.mjs",
+        "bundle": "/bundle/index.js",
+        "scenarios": SCENARIOS,
+    }
+    got = pages.run_page(
+        "the WebGL scenarios", folders, request, [b""] * len(SCENARIOS), 120, browser
+    )
     texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
@@ -53,7 +67,10 @@ def test_a_lost_context_is_told_and_loading_again_helps(answers: dict[str, Any])
 
 
 def test_without_webgl_the_next_backend_is_taken(answers: dict[str, Any]) -> None:
-    assert answers["absent"]["alone"] == {"code": "NoBackend", "message": "there is no WebGL 2 here"}
+    assert answers["absent"]["alone"] == {
+        "code": "NoBackend",
+        "message": "there is no WebGL 2 here",
+    }
     assert answers["absent"]["backend"] == "js"
     assert [failure["code"] for failure in answers["absent"]["failures"]] == ["NoBackend"]
 
@@ -74,12 +91,18 @@ def test_a_tensor_beyond_the_largest_texture_is_refused(answers: dict[str, Any])
     assert answers["small"]["message"].endswith("textures hold 16384 here")
 
 
-def test_the_model_lives_in_a_worker_where_that_has_webgl(answers: dict[str, Any], browser: str) -> None:
-    """WebKitGTK has WebGL in pages only, so that a model which asks for no other backend is moved there."""
+def test_the_model_lives_in_a_worker_where_that_has_webgl(
+    answers: dict[str, Any], browser: str
+) -> None:
+    """WebKitGTK has WebGL in pages only, so that a model which asks for no other backend is moved
+    there.
+    """
     assert answers["worker"] is (browser != "webkit")
 
 
-def test_a_run_draws_its_launches_and_reads_its_outputs(answers: dict[str, Any], bundle: Path) -> None:
+def test_a_run_draws_its_launches_and_reads_its_outputs(
+    answers: dict[str, Any], bundle: Path
+) -> None:
     launches = canonical.read(bundle / "manifest.json")["launches"]["webgl"]
     assert answers["counted"]["run"] == {"draws": len(launches), "reads": 1}
 
@@ -92,7 +115,13 @@ INTEGERS = "graph g\ninput x: int64[3]\ny: int64[3] = Add(x, x) {}\noutput y = y
 
 
 def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"WrongValue: program 0: 'x': element 1 is 1099511627776; on this backend int64 is held as int32"):
+    with pytest.raises(
+        ToolError,
+        match=(
+            r"WrongValue: program 0: 'x': element 1 is 1099511627776; on this backend int64 is held"
+            r" as int32"
+        ),
+    ):
         run([Job(parse(INTEGERS), {"x": np.array([1, 2**40, 3])})], "webgl", tmp_path)
 
 

@@ -33,16 +33,32 @@ SCENARIOS = (
 )
 
 
-def _save(path: Path, nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: dict[str, Any] | None = None) -> None:
+def _save(
+    path: Path,
+    nodes: list[Any],
+    inputs: list[Any],
+    outputs: list[Any],
+    weights: dict[str, Any] | None = None,
+) -> None:
     kept = [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()]
-    onnx.save(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, kept), opset_imports=[helper.make_opsetid("", 18)]), path)
+    onnx.save(
+        helper.make_model(
+            helper.make_graph(nodes, "g", inputs, outputs, kept),
+            opset_imports=[helper.make_opsetid("", 18)],
+        ),
+        path,
+    )
 
 
 def _layer(folder: Path, rows: int | str) -> None:
     draw = np.random.default_rng(0)
     _save(
         folder / "net.onnx",
-        [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Tanh", ["m"], ["y"]), helper.make_node("Neg", ["m"], ["z"])],
+        [
+            helper.make_node("MatMul", ["x", "w"], ["m"]),
+            helper.make_node("Tanh", ["m"], ["y"]),
+            helper.make_node("Neg", ["m"], ["z"]),
+        ],
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 16])],
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 16]) for name in "yz"],
         {"w": draw.normal(0, 0.4, (16, 16)).astype(np.float32)},
@@ -94,7 +110,13 @@ def _stateful(folder: Path) -> None:
     keras.Model(x, y).save(folder / "net.keras")
 
 
-MODELS = {"plain": _plain, "typed": _typed, "data_dependent": _late, "open": _open, "stateful": _stateful}
+MODELS = {
+    "plain": _plain,
+    "typed": _typed,
+    "data_dependent": _late,
+    "open": _open,
+    "stateful": _stateful,
+}
 
 
 @pytest.fixture(scope="module")
@@ -107,26 +129,43 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             folder.mkdir()
             write(folder)
             (source,) = folder.iterdir()
-            (folder / "recipe.toml").write_text(f'source = "{source.name}"\nbackends = ["webgpu", "js"]\n')
+            (folder / "recipe.toml").write_text(
+                f'source = "{source.name}"\nbackends = ["webgpu", "js"]\n'
+            )
             recipe = read_recipe(folder / "recipe.toml")
             engine.publish(
-                ModelGraph(recipe, engine.share).bundle(Selection(("webgpu", "js"), "float32")), "bundle/", root / "bundles" / name
+                ModelGraph(recipe, engine.share).bundle(Selection(("webgpu", "js"), "float32")),
+                "bundle/",
+                root / "bundles" / name,
             )
             made[f"/{name}/"] = root / "bundles" / name
     return made
 
 
-@pytest.fixture(scope="module", params=representative([browser for browser, backend in PAGE_LEGS if backend == "webgpu"], "chromium"))
+@pytest.fixture(
+    scope="module",
+    params=representative(
+        [browser for browser, backend in PAGE_LEGS if backend == "webgpu"], "chromium"
+    ),
+)
 def answers(request: Any, bundles: dict[str, Path]) -> dict[str, Any]:
     """All scenarios in one page."""
     folders = {"/repository/": ROOT, **bundles}
-    asked = {"script": "/repository/tests/backends/webgpu_buffers.mjs", "bundle": "/plain/index.js", "scenarios": SCENARIOS}
-    got = pages.run_page("the WebGPU buffers", folders, asked, [b""] * len(SCENARIOS), 240, request.param)
+    asked = {
+        "script": "/repository/tests/backends/webgpu_buffers.mjs",
+        "bundle": "/plain/index.js",
+        "scenarios": SCENARIOS,
+    }
+    got = pages.run_page(
+        "the WebGPU buffers", folders, asked, [b""] * len(SCENARIOS), 240, request.param
+    )
     texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
 
-def test_models_that_are_chained_on_the_gpu_give_the_bits_of_the_way_over_the_cpu(answers: dict[str, Any]) -> None:
+def test_models_that_are_chained_on_the_gpu_give_the_bits_of_the_way_over_the_cpu(
+    answers: dict[str, Any],
+) -> None:
     assert answers["chained"] == {
         "fresh": True,
         "given": True,
@@ -148,16 +187,40 @@ def test_two_runs_overlap_and_come_in_order(answers: dict[str, Any]) -> None:
 REFUSED = {
     "small": (
         "WrongBuffer",
-        "input 'x': expected a GPUBuffer of 192 bytes for shape [3,16] (48 elements of float32, each a word of float32), got 96",
+        (
+            "input 'x': expected a GPUBuffer of 192 bytes for shape [3,16] (48 elements of float32,"
+            " each a word of float32), got 96"
+        ),
     ),
     "usage": ("WrongBuffer", "input 'x': the GPUBuffer lacks the usage GPUBufferUsage.COPY_SRC"),
-    "device": ("WrongBuffer", "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed"),
-    "destroyed": ("WrongBuffer", "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed"),
-    "mapped": ("WrongBuffer", "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed"),
-    "outputSmall": ("WrongBuffer", "output 'y': expected a GPUBuffer of at least 192 bytes for shape [3,16]"),
-    "outputUsage": ("WrongBuffer", "output 'y': the GPUBuffer lacks the usage GPUBufferUsage.COPY_DST"),
+    "device": (
+        "WrongBuffer",
+        "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed",
+    ),
+    "destroyed": (
+        "WrongBuffer",
+        "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed",
+    ),
+    "mapped": (
+        "WrongBuffer",
+        "input 'x': the GPUBuffer must be of model.device, and neither mapped nor destroyed",
+    ),
+    "outputSmall": (
+        "WrongBuffer",
+        "output 'y': expected a GPUBuffer of at least 192 bytes for shape [3,16]",
+    ),
+    "outputUsage": (
+        "WrongBuffer",
+        "output 'y': the GPUBuffer lacks the usage GPUBufferUsage.COPY_DST",
+    ),
     "outputDevice": ("WrongBuffer", "output 'y': the GPUBuffer must be of model.device"),
-    "outputName": ("WrongOption", "outputs: expected 'gpu', or 'gpu' or a GPUBuffer by the name of an output; the outputs are 'y', 'z'"),
+    "outputName": (
+        "WrongOption",
+        (
+            "outputs: expected 'gpu', or 'gpu' or a GPUBuffer by the name of an output; the outputs"
+            " are 'y', 'z'"
+        ),
+    ),
     "outputValue": ("WrongOption", "outputs: expected 'gpu'"),
     "outputKind": ("WrongOption", "outputs: expected 'gpu'"),
 }
@@ -175,9 +238,21 @@ def test_a_refused_run_changes_nothing(answers: dict[str, Any]) -> None:
 
 
 ELSEWHERE = {
-    "js": ("WrongOption", "GPUBuffers need worker: false and the webgpu backend; this model runs on js"),
-    "worker": ("WrongOption", "GPUBuffers need worker: false and the webgpu backend; this model runs on webgpu in a Worker"),
-    "outputs": ("WrongOption", "GPUBuffers need worker: false and the webgpu backend; this model runs on js"),
+    "js": (
+        "WrongOption",
+        "GPUBuffers need worker: false and the webgpu backend; this model runs on js",
+    ),
+    "worker": (
+        "WrongOption",
+        (
+            "GPUBuffers need worker: false and the webgpu backend; this model runs on webgpu in a"
+            " Worker"
+        ),
+    ),
+    "outputs": (
+        "WrongOption",
+        "GPUBuffers need worker: false and the webgpu backend; this model runs on js",
+    ),
     "device": ("WrongOption", "device: needs worker: false and the webgpu backend"),
     "deviceInWorker": ("WrongOption", "device: needs worker: false and the webgpu backend"),
     "noDevice": ("WrongOption", "device: expected a GPUDevice"),
@@ -214,7 +289,11 @@ def test_runs_make_nothing_after_the_first(answers: dict[str, Any]) -> None:
     assert answers["allocations"]["lent"] == {"buffers": 0, "groups": 0, "submitted": 1}
     assert answers["allocations"]["fresh"] == {"buffers": 2, "groups": 0, "submitted": 1}
     assert answers["allocations"]["stateful"] == {"buffers": 0, "groups": 0, "submitted": 1}
-    assert answers["allocations"]["data_dependent"]["buffers"] == answers["allocations"]["data_dependent"]["groups"] == 0
+    assert (
+        answers["allocations"]["data_dependent"]["buffers"]
+        == answers["allocations"]["data_dependent"]["groups"]
+        == 0
+    )
 
 
 def test_states_follow_runs_that_overlap_and_stay_on_the_gpu(answers: dict[str, Any]) -> None:
@@ -222,13 +301,24 @@ def test_states_follow_runs_that_overlap_and_stay_on_the_gpu(answers: dict[str, 
 
 
 def test_every_dtype_lies_in_whole_words(answers: dict[str, Any]) -> None:
-    assert answers["typed"]["words"] == {"twice": [2, -4, 6], "others": [0, 1, 0], "same": [0, 255, 3, 4, 5, 6, 7, 8]}
+    assert answers["typed"]["words"] == {
+        "twice": [2, -4, 6],
+        "others": [0, 1, 0],
+        "same": [0, 255, 3, 4, 5, 6, 7, 8],
+    }
     assert answers["typed"]["packed"]["code"] == "WrongBuffer"
-    assert "32 bytes for shape [8] (8 elements of uint8, each a word of uint32), got 8" in answers["typed"]["packed"]["message"]
+    assert (
+        "32 bytes for shape [8] (8 elements of uint8, each a word of uint32), got 8"
+        in answers["typed"]["packed"]["message"]
+    )
 
 
 def test_outputs_whose_sizes_the_run_finds_stay_on_the_gpu(answers: dict[str, Any]) -> None:
-    assert answers["data_dependent"] == {"shapes": [[1, 2], [1, 3]], "sizes": [8, 24], "words": [[1, 4], [0, 2, 5]]}
+    assert answers["data_dependent"] == {
+        "shapes": [[1, 2], [1, 3]],
+        "sizes": [8, 24],
+        "words": [[1, 4], [0, 2, 5]],
+    }
 
 
 def test_open_sizes_follow_from_buffers(answers: dict[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""What the WebGPU engine does besides computing: one submission a run, freed buffers, and errors that say what to do."""
+"""What the WebGPU engine does besides computing: one submission a run, freed buffers, and errors
+that say what to do.
+"""
 
 import json
 from pathlib import Path
@@ -19,7 +21,9 @@ from webkiln.recipe import read_recipe
 SCENARIOS = ("lost", "destroyed", "destroyedOwn", "broken", "absent", "blocked", "small", "counted")
 
 
-@pytest.fixture(scope="module", params=[browser for browser, backend in PAGE_LEGS if backend == "webgpu"])
+@pytest.fixture(
+    scope="module", params=[browser for browser, backend in PAGE_LEGS if backend == "webgpu"]
+)
 def browser(request: Any) -> str:
     return str(request.param)
 
@@ -30,10 +34,20 @@ def answers(browser: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
     with Engine(folder / "state") as engine:
-        engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("webgpu", "js"), "float32")), "bundle/", folder / "bundle")
+        engine.publish(
+            ModelGraph(recipe, engine.share).bundle(Selection(("webgpu", "js"), "float32")),
+            "bundle/",
+            folder / "bundle",
+        )
     folders = {"/repository/": ROOT, "/bundle/": Path(folder / "bundle")}
-    request = {"script": "/repository/tests/backends/webgpu_scenarios.mjs", "bundle": "/bundle/index.js", "scenarios": SCENARIOS}
-    got = pages.run_page("the WebGPU scenarios", folders, request, [b""] * len(SCENARIOS), 120, browser)
+    request = {
+        "script": "/repository/tests/backends/webgpu_scenarios.mjs",
+        "bundle": "/bundle/index.js",
+        "scenarios": SCENARIOS,
+    }
+    got = pages.run_page(
+        "the WebGPU scenarios", folders, request, [b""] * len(SCENARIOS), 120, browser
+    )
     texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 
@@ -46,17 +60,27 @@ def test_a_lost_device_is_told_and_loading_again_helps(answers: dict[str, Any]) 
     assert answers["lost"]["same"]
 
 
-def test_a_destroyed_device_rejects_every_run_and_the_next_load_has_another(answers: dict[str, Any]) -> None:
+def test_a_destroyed_device_rejects_every_run_and_the_next_load_has_another(
+    answers: dict[str, Any],
+) -> None:
     assert [error["code"] for error in answers["destroyed"]["errors"]] == ["DeviceLost"] * 8
-    assert (answers["destroyed"]["again"], answers["destroyed"]["inWorker"], answers["destroyed"]["afterwards"]) == ("ok", "ok", "ok")
+    assert (
+        answers["destroyed"]["again"],
+        answers["destroyed"]["inWorker"],
+        answers["destroyed"]["afterwards"],
+    ) == ("ok", "ok", "ok")
 
 
 def test_a_destroyed_device_of_the_page_is_refused(answers: dict[str, Any]) -> None:
     assert [error["code"] for error in answers["destroyedOwn"]["errors"]] == ["DeviceLost"] * 5
-    assert all("with a new device" in error["message"] for error in answers["destroyedOwn"]["errors"])
+    assert all(
+        "with a new device" in error["message"] for error in answers["destroyedOwn"]["errors"]
+    )
 
 
-def test_an_error_of_the_device_ends_the_model_and_loading_again_helps(answers: dict[str, Any]) -> None:
+def test_an_error_of_the_device_ends_the_model_and_loading_again_helps(
+    answers: dict[str, Any],
+) -> None:
     assert answers["broken"]["error"]["code"] == "Trapped"
     assert "usage" in answers["broken"]["error"]["message"]
     assert answers["broken"]["again"] == 1
@@ -91,7 +115,13 @@ INTEGERS = "graph g\ninput x: int64[3]\ny: int64[3] = Add(x, x) {}\noutput y = y
 
 
 def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"WrongValue: program 0: 'x': element 1 is 1099511627776; on this backend int64 is held as int32"):
+    with pytest.raises(
+        ToolError,
+        match=(
+            r"WrongValue: program 0: 'x': element 1 is 1099511627776; on this backend int64 is held"
+            r" as int32"
+        ),
+    ):
         run([Job(parse(INTEGERS), {"x": np.array([1, 2**40, 3])})], "webgpu", tmp_path)
 
 

@@ -1,4 +1,6 @@
-"""What workgroups compute together is what the graphs say: parts of blocks, guards, outer reductions, epilogues, infinities and NaN at the ends."""
+"""What workgroups compute together is what the graphs say: parts of blocks, guards, outer
+reductions, epilogues, infinities and NaN at the ends.
+"""
 
 from dataclasses import replace
 from textwrap import dedent
@@ -18,33 +20,43 @@ from webkiln.weights.shards import pieces, stored, write
 
 CONV = '{"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[2,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
 GRAPHS = {
-    "whole blocks": """
+    "whole blocks": (
+        """
         input x: float32[64,32]
         input w: float32[32,64]
         y: float32[64,64] = MatMul(x, w)
-    """,
-    "parts of blocks": """
+    """
+    ),
+    "parts of blocks": (
+        """
         input x: float32[37,21]
         input w: float32[21,45]
         y: float32[37,45] = MatMul(x, w)
-    """,
-    "a batch": """
+    """
+    ),
+    "a batch": (
+        """
         input x: float32[3,33,17]
         input w: float32[3,17,40]
         y: float32[3,33,40] = MatMul(x, w)
-    """,
-    "turned weights": """
+    """
+    ),
+    "turned weights": (
+        """
         input x: float32[37,24]
         slot w: float32[44,24]
         y: float32[37,44] = MatMul(x, w) {"transpose_b":true}
-    """,
-    "guards, outer reductions and an epilogue": f"""
+    """
+    ),
+    "guards, outer reductions and an epilogue": (
+        f"""
         input x: float32[1,11,35,20]
         slot w: float32[3,3,20,40]
         slot b: float32[40]
         c: float32[1,6,35,40] = Conv(x, w, b) {CONV}
         y: float32[1,6,35,40] = Relu(c)
-    """,
+    """
+    ),
 }
 
 
@@ -52,38 +64,59 @@ HELD = ("whole blocks", "parts of blocks", "a batch")
 """Those without weights, whose factors memory holds as float32."""
 
 SPLIT = {
-    "one row by weights": """
+    "one row by weights": (
+        """
         input x: float32[1,41]
         slot w: float32[41,45]
         slot b: float32[45]
         p: float32[1,45] = MatMul(x, w)
         s: float32[1,45] = Add(p, b)
         y: float32[1,45] = Relu(s)
-    """,
-    "three rows": """
+    """
+    ),
+    "three rows": (
+        """
         input x: float32[3,37]
         slot w: float32[37,64]
         y: float32[3,64] = MatMul(x, w)
-    """,
-    "columns": """
+    """
+    ),
+    "columns": (
+        """
         input x: float32[50,33]
         y: float32[33] = ReduceMax(x) {"axes":[0]}
-    """,
-    "means of maps": """
+    """
+    ),
+    "means of maps": (
+        """
         input x: float32[2,3,40,12]
         y: float32[2,12] = ReduceMean(x) {"axes":[1,2]}
-    """,
+    """
+    ),
 }
 
 
 def prepared(name, precision="float32"):
     graph = parse(f"graph g\n{dedent({**GRAPHS, **SPLIT}[name]).strip()}\noutput y = y\n")
     rng = np.random.default_rng(len(name))
-    values = {item: rng.standard_normal(graph.type(item).shape).astype(np.float32) for item in (*graph.inputs, *graph.slots)}
+    values = {
+        item: rng.standard_normal(graph.type(item).shape).astype(np.float32)
+        for item in (*graph.inputs, *graph.slots)
+    }
     values["x"][..., -1, 0] = np.inf if precision == "float32" else np.nan
-    job = Job(graph, {item: values[item] for item in graph.inputs}, {item: values[item] for item in graph.slots})
+    job = Job(
+        graph,
+        {item: values[item] for item in graph.inputs},
+        {item: values[item] for item in graph.slots},
+    )
     made = program(graph, replace(TARGETS["webgpu"], precision=precision), "float32")
-    return graph, values, Prepared(made, job.inputs, list(write(pieces(stored(graph), "float32"), job.weights.__getitem__)))
+    return (
+        graph,
+        values,
+        Prepared(
+            made, job.inputs, list(write(pieces(stored(graph), "float32"), job.weights.__getitem__))
+        ),
+    )
 
 
 def schedules(item):
@@ -96,7 +129,9 @@ def float16_variables(item):
 
 
 def check(cases, folder, browser="", most=2e-5):
-    results = run_programs([item for _, _, item in cases.values()], "webgpu", folder, browser=browser)
+    results = run_programs(
+        [item for _, _, item in cases.values()], "webgpu", folder, browser=browser
+    )
     errors = {}
     for (name, (graph, values, _)), outputs in zip(cases.items(), results, strict=True):
         with np.errstate(invalid="ignore"):
@@ -125,8 +160,12 @@ def test_split_reductions_compute_what_the_graphs_say(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("browser", "least"), [("firefox", 1e-4), ("chromium", 0)])
 @pytest.mark.sample("chromium-0")
-def test_blocks_are_multiplied_in_float16_where_the_device_can(browser, least, tmp_path, monkeypatch):
-    """Mesa's lavapipe has `shader-f16`, SwiftShader has not; factors that do not lie as float16 tell by their error."""
+def test_blocks_are_multiplied_in_float16_where_the_device_can(
+    browser, least, tmp_path, monkeypatch
+):
+    """Mesa's lavapipe has `shader-f16`, SwiftShader has not; factors that do not lie as float16
+    tell by their error.
+    """
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     cases = {name: prepared(name, ARITHMETIC) for name in GRAPHS}
     assert all(float16_variables(item) for _, _, item in cases.values())
@@ -143,15 +182,21 @@ def test_factors_beyond_float16_become_its_largest(tmp_path, monkeypatch):
     values["x"][5] = np.where(np.arange(32) == 3, -1e6, 1.0)
     (outputs,) = run_programs([item], "webgpu", tmp_path, browser="firefox")
     assert float16_variables(item)
-    (reference,) = evaluate_graph(graph, {**values, "x": np.clip(values["x"], -65504, 65504)}).values()
+    (reference,) = evaluate_graph(
+        graph, {**values, "x": np.clip(values["x"], -65504, 65504)}
+    ).values()
     assert relative_error(outputs["y"], reference) < 4e-3
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "depth", "blocked"), [(256, 256, 256, True), (256, 256, 1, False), (256, 256, 64, False), (64, 256, 256, False)]
+    ("rows", "columns", "depth", "blocked"),
+    [(256, 256, 256, True), (256, 256, 1, False), (256, 256, 64, False), (64, 256, 256, False)],
 )
 def test_only_large_contractions_are_blocked(rows, columns, depth, blocked):
-    text = f"input x: float32[{rows},{depth}]\ninput w: float32[{depth},{columns}]\ny: float32[{rows},{columns}] = MatMul(x, w)"
+    text = (
+        f"input x: float32[{rows},{depth}]\ninput w: float32[{depth},{columns}]\ny:"
+        f" float32[{rows},{columns}] = MatMul(x, w)"
+    )
     made = program(parse(f"graph g\n{text}\noutput y = y\n"), TARGETS["webgpu"], "float32")
     (kernel,) = made["kernels"].values()
     assert ("depth" in kernel["schedule"]) == blocked

@@ -1,4 +1,5 @@
-"""How long, and with how much memory, a Keras model of BERT-base's size is built, and whether its bundle runs sequences of any length.
+"""How long, and with how much memory, a Keras model of BERT-base's size is built, and whether its
+bundle runs sequences of any length.
 
 .venv/bin/python -m tests.bench.bench_bert [--layers 12]
 """
@@ -25,7 +26,9 @@ MODEL = "import sys, keras; keras.models.load_model(sys.argv[1])"
 
 def bert(count: int) -> keras.Model:
     """tokens, places [N,T] -> [N,T,768]."""
-    tokens, places = (keras.Input((None,), dtype="int32", name=name) for name in ("tokens", "places"))
+    tokens, places = (
+        keras.Input((None,), dtype="int32", name=name) for name in ("tokens", "places")
+    )
     x = layers.Embedding(VOCABULARY, WIDTH)(tokens) + layers.Embedding(LONGEST, WIDTH)(places)
     x = layers.LayerNormalization(epsilon=1e-12)(x)
     for _ in range(count):
@@ -37,7 +40,9 @@ def bert(count: int) -> keras.Model:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--layers", type=int, default=12)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -49,7 +54,16 @@ def main() -> None:
         seconds, memory = watched([sys.executable, "-c", MODEL, str(path)])
         print(f"Keras loads it: {seconds:.1f} s, {memory / 1e9:.2f} GB", flush=True)
         shapes = ["--input-shape", "tokens=1,T", "--input-shape", "places=1,T"]
-        command = [str(Path(sys.executable).with_name("webkiln")), "build", str(path), *shapes, "--backend", "wasm", "-o", str(bundle)]
+        command = [
+            str(Path(sys.executable).with_name("webkiln")),
+            "build",
+            str(path),
+            *shapes,
+            "--backend",
+            "wasm",
+            "-o",
+            str(bundle),
+        ]
         seconds, memory = watched(command, environment)
         print(f"webkiln build: {seconds:.1f} s, {memory / 1e9:.2f} GB", flush=True)
         for length in LENGTHS:
@@ -65,7 +79,10 @@ def main() -> None:
             _, result = run_bundle(bundle, "wasm", [given, given])
             (output,) = result.outputs.values()
             error = relative_error(output, expected)
-            print(f"T = {length}: error {error:.1e}, {result.ms:.0f} ms; Keras {own * 1000:.0f} ms", flush=True)
+            print(
+                f"T = {length}: error {error:.1e}, {result.ms:.0f} ms; Keras {own * 1000:.0f} ms",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

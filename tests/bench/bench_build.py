@@ -1,4 +1,5 @@
-"""Time a build of digits with nothing to do, and one of a wiped tree from a warm cache, as whole processes, against their bounds.
+"""Time a build of digits with nothing to do, and one of a wiped tree from a warm cache, as whole
+processes, against their bounds.
 
 Run: python -m tests.bench.bench_build
 """
@@ -33,7 +34,10 @@ def main() -> int:
         no_op = min(seconds(lambda: tree.doit(*build)) for _ in range(5))
         tree.wipe()
         rebuild = seconds(lambda: tree.doit(*build))
-    print(f"nothing to do: {no_op:.2f} s (at most {NO_OP_SECONDS}); wiped tree, warm cache: {rebuild:.2f} s (at most {REBUILD_SECONDS})")
+    print(
+        f"nothing to do: {no_op:.2f} s (at most {NO_OP_SECONDS}); wiped tree, warm cache:"
+        f" {rebuild:.2f} s (at most {REBUILD_SECONDS})"
+    )
     return int(no_op >= NO_OP_SECONDS or rebuild >= REBUILD_SECONDS)
 
 

@@ -1,8 +1,10 @@
-"""How long, and with how much memory, a model of half a gigabyte becomes a bundle from each format, with nothing cached.
+"""How long, and with how much memory, a model of half a gigabyte becomes a bundle from each format,
+with nothing cached.
 
     .venv/bin/python -m tests.bench.bench_conversion [onnx pb ...] [--layers 8]
 
-Memory is the largest sum of the proportional set sizes of all processes of the build, sampled ten times a second, against the weights' size.
+Memory is the largest sum of the proportional set sizes of all processes of the build, sampled ten
+times a second, against the weights' size.
 """
 
 import argparse
@@ -25,7 +27,9 @@ GENERATOR = np.random.default_rng(0)
 
 def matrix() -> np.ndarray:
     """[4096,4096] weights under which values keep their size."""
-    return (GENERATOR.random((WIDTH, WIDTH), np.float32) - np.float32(0.5)) * np.float32(2 * (3 / WIDTH) ** 0.5)
+    return (GENERATOR.random((WIDTH, WIDTH), np.float32) - np.float32(0.5)) * np.float32(
+        2 * (3 / WIDTH) ** 0.5
+    )
 
 
 def onnx_model(folder: Path, layers: int, *, external: bool = False) -> list[str]:
@@ -41,10 +45,19 @@ def onnx_model(folder: Path, layers: int, *, external: bool = False) -> list[str
         ]
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
-        nodes, "large", [value("x0", TensorProto.FLOAT, [1, WIDTH])], [value(f"x{layers}", TensorProto.FLOAT, [1, WIDTH])], tensors
+        nodes,
+        "large",
+        [value("x0", TensorProto.FLOAT, [1, WIDTH])],
+        [value(f"x{layers}", TensorProto.FLOAT, [1, WIDTH])],
+        tensors,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, folder / "large.onnx", save_as_external_data=external, location="large.data" if external else None)
+    onnx.save(
+        model,
+        folder / "large.onnx",
+        save_as_external_data=external,
+        location="large.data" if external else None,
+    )
     return [str(folder / "large.onnx")]
 
 
@@ -56,7 +69,10 @@ def keras_model(folder: Path, layers: int, suffix: str = ".keras") -> list[str]:
     import keras
 
     model = keras.Sequential(
-        [keras.Input((WIDTH,), batch_size=1), *(keras.layers.Dense(WIDTH, "tanh", use_bias=False) for _ in range(layers))]
+        [
+            keras.Input((WIDTH,), batch_size=1),
+            *(keras.layers.Dense(WIDTH, "tanh", use_bias=False) for _ in range(layers)),
+        ]
     )
     path = folder / f"large{suffix}"
     if suffix:
@@ -89,24 +105,34 @@ def tflite(folder: Path, layers: int) -> list[str]:
     import tensorflow as tf
 
     (source,) = saved_model(folder, layers)
-    (folder / "large.tflite").write_bytes(tf.lite.TFLiteConverter.from_saved_model(source).convert())
+    (folder / "large.tflite").write_bytes(
+        tf.lite.TFLiteConverter.from_saved_model(source).convert()
+    )
     return [str(folder / "large.tflite")]
 
 
 def torch_module(layers: int) -> torch.nn.Module:
     torch.manual_seed(0)
     return torch.nn.Sequential(
-        *(part for _ in range(layers) for part in (torch.nn.Linear(WIDTH, WIDTH, bias=False), torch.nn.Tanh()))
+        *(
+            part
+            for _ in range(layers)
+            for part in (torch.nn.Linear(WIDTH, WIDTH, bias=False), torch.nn.Tanh())
+        )
     ).eval()
 
 
 def exported_program(folder: Path, layers: int) -> list[str]:
-    torch.export.save(torch.export.export(torch_module(layers), (torch.zeros(1, WIDTH),)), folder / "large.pt2")
+    torch.export.save(
+        torch.export.export(torch_module(layers), (torch.zeros(1, WIDTH),)), folder / "large.pt2"
+    )
     return [str(folder / "large.pt2")]
 
 
 def torch_script(folder: Path, layers: int) -> list[str]:
-    torch.jit.save(torch.jit.trace(torch_module(layers), torch.zeros(1, WIDTH)), folder / "large.pt")
+    torch.jit.save(
+        torch.jit.trace(torch_module(layers), torch.zeros(1, WIDTH)), folder / "large.pt"
+    )
     return [str(folder / "large.pt"), "--trust-source", "--input-shape", f"input=1,{WIDTH}"]
 
 
@@ -114,11 +140,13 @@ def caffe(folder: Path, layers: int) -> list[str]:
     from webkiln.frontends.caffe.schema import messages
 
     names = [
-        f'layer {{ name: "dense{place}" type: "InnerProduct" bottom: "x" top: "x" inner_product_param {{ num_output: {WIDTH} bias_term: false }} }}'
+        f'layer {{ name: "dense{place}" type: "InnerProduct" bottom: "x" top: "x"'
+        f" inner_product_param {{ num_output: {WIDTH} bias_term: false }} }}"
         for place in range(layers)
     ]
-    text = f'name: "large"\nlayer {{ name: "x" type: "Input" top: "x" input_param {{ shape {{ dim: 1 dim: {WIDTH} }} }} }}\n' + "\n".join(
-        names
+    text = (
+        'name: "large"\nlayer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1'
+        f" dim: {WIDTH} }} }} }}\n" + "\n".join(names)
     )
     (folder / "large.prototxt").write_text(text)
     net = messages()["NetParameter"]()
@@ -132,13 +160,26 @@ def caffe(folder: Path, layers: int) -> list[str]:
 
 
 FORMATS: dict[str, Callable[[Path, int], list[str]]] = {
-    "onnx": onnx_model, "onnx+data": onnx_with_data, "keras": keras_model, "h5": hdf5, "savedmodel": saved_model, "pb": frozen_graph, "tflite": tflite, "pt2": exported_program, "torchscript": torch_script, "caffe": caffe,
-}  # fmt: skip
+    "onnx": onnx_model,
+    "onnx+data": onnx_with_data,
+    "keras": keras_model,
+    "h5": hdf5,
+    "savedmodel": saved_model,
+    "pb": frozen_graph,
+    "tflite": tflite,
+    "pt2": exported_program,
+    "torchscript": torch_script,
+    "caffe": caffe,
+}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("formats", nargs="*", metavar="FORMAT", help=f"of {', '.join(FORMATS)}; all by default")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "formats", nargs="*", metavar="FORMAT", help=f"of {', '.join(FORMATS)}; all by default"
+    )
     parser.add_argument("--layers", type=int, default=8)
     options = parser.parse_args()
     size = options.layers * WIDTH * WIDTH * 4
@@ -147,12 +188,21 @@ def main() -> int:
         with TemporaryDirectory() as place:
             folder = Path(place)
             source = FORMATS[name](folder, options.layers)
-            command = [str(Path(sys.executable).with_name("webkiln")), "build", *source, "--backend", "js", "-o", str(folder / "bundle")]
+            command = [
+                str(Path(sys.executable).with_name("webkiln")),
+                "build",
+                *source,
+                "--backend",
+                "js",
+                "-o",
+                str(folder / "bundle"),
+            ]
             seconds, peak = watched(command, {**os.environ, "WEBKILN_CACHE": str(folder / "cache")})
         within = seconds <= SECONDS and peak <= RATIO * size
         failed |= not within
         print(
-            f"{name}: {size / 1e6:.0f} MB in {seconds:.1f} s, {peak / 1e6:.0f} MB, {peak / size:.2f} times its size{'' if within else ' MISSED'}",
+            f"{name}: {size / 1e6:.0f} MB in {seconds:.1f} s, {peak / 1e6:.0f} MB,"
+            f" {peak / size:.2f} times its size{'' if within else ' MISSED'}",
             flush=True,
         )
     return int(failed)

@@ -1,12 +1,16 @@
-"""Time builds of many models by fleets, as far as two processors allow, and predict those on machines of their own.
+"""Time builds of many models by fleets, as far as two processors allow, and predict those on
+machines
+of their own.
 
 Run: python -m tests.bench.bench_fleet [MODELS]
 
-The models are convolutional networks of different widths, for the usual backends; each run begins with empty caches of results. On processor 0 are the
-user's machine, the scheduler and the cache (nginx); on processor 1 is a worker, and in the third run a second one is on processor 0. The run with one
-worker is recorded; simulations of both (tests/bench/simulated.py) tell how good a prediction is, and one of four workers with a processor each, with
-transfers at 100 MB/s, what a fleet gains. Where other programs use the processors, only their time counts: it is what is predicted. The table goes into
-docs/fleets.md.
+The models are convolutional networks of different widths, for the usual backends; each run begins
+with empty caches of results. On processor 0 are the user's machine, the scheduler and the cache
+(nginx); on processor 1 is a worker, and in the third run a second one is on processor 0. The run
+with one worker is recorded; simulations of both (tests/bench/simulated.py) tell how good a
+prediction is, and one of four workers with a processor each, with transfers at 100 MB/s, what a
+fleet gains. Where other programs use the processors, only their time counts: it is what is
+predicted. The table goes into docs/fleets.md.
 """
 
 import json
@@ -40,7 +44,10 @@ def write_network(path: Path, width: int) -> None:
         x = keras.layers.Conv2D(width << stage, 3, strides=2, padding="same", use_bias=False)(x)
         x = keras.layers.ReLU()(keras.layers.BatchNormalization()(x))
         x = keras.layers.SeparableConv2D(width << stage, 3, padding="same", activation="relu")(x)
-    keras.Model(inputs, keras.layers.Dense(10, activation="softmax")(keras.layers.GlobalAveragePooling2D()(x))).save(path)
+    keras.Model(
+        inputs,
+        keras.layers.Dense(10, activation="softmax")(keras.layers.GlobalAveragePooling2D()(x)),
+    ).save(path)
 
 
 def project(place: Path, models: int) -> Tree:
@@ -85,11 +92,17 @@ def built(tree: Tree, cache: Path, command: Sequence[str], **environment: str) -
     _, status, used = os.wait4(process.pid, 0)
     assert status == 0, told
     assert "warning:" not in told, told
-    return Build(time.perf_counter() - begun, used.ru_utime + used.ru_stime, executed(tree.log()).total())
+    return Build(
+        time.perf_counter() - begun, used.ru_utime + used.ru_stime, executed(tree.log()).total()
+    )
 
 
 def bundles(tree: Tree) -> dict[str, bytes]:
-    return {path.relative_to(tree.root).as_posix(): path.read_bytes() for path in sorted((tree.root / "dist").rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(tree.root).as_posix(): path.read_bytes()
+        for path in sorted((tree.root / "dist").rglob("*"))
+        if path.is_file()
+    }
 
 
 def with_fleet(tree: Tree, place: Path, processors: Sequence[int]) -> tuple[Build, Recording]:
@@ -103,7 +116,14 @@ def with_fleet(tree: Tree, place: Path, processors: Sequence[int]) -> tuple[Buil
                 address,
                 Tree(tree.root, place / f"cache-of-{number}", ""),
                 shared,
-                ["taskset", "-c", str(processor), sys.executable, str(RECORDED), str(place / f"worker-{number}")],
+                [
+                    "taskset",
+                    "-c",
+                    str(processor),
+                    sys.executable,
+                    str(RECORDED),
+                    str(place / f"worker-{number}"),
+                ],
                 processors=1,
                 PYTHONPATH=path,
             )
@@ -112,17 +132,27 @@ def with_fleet(tree: Tree, place: Path, processors: Sequence[int]) -> tuple[Buil
         for worker in found:
             assert worker.offers.wait(START_SECONDS), "".join(worker.said)
         time.sleep(5)
-        others = family(os.getpid()) - {os.getpid()} - {pid for worker in found for pid in family(worker.process.pid)}
+        others = (
+            family(os.getpid())
+            - {os.getpid()}
+            - {pid for worker in found for pid in family(worker.process.pid)}
+        )
         served = sum(map(ticks, others))
         client = [sys.executable, str(RECORDED), str(place / "client"), "doit", "build"]
-        fleet = {"WEBKILN_EXECUTOR": address, "WEBKILN_REMOTE_CACHE": shared, "WEBKILN_CACHE_WRITE": "1"}
+        fleet = {
+            "WEBKILN_EXECUTOR": address,
+            "WEBKILN_REMOTE_CACHE": shared,
+            "WEBKILN_CACHE_WRITE": "1",
+        }
         build = built(tree, place / "own", client, **fleet, PYTHONPATH=path)
         serving = (sum(map(ticks, others)) - served) / TICKS
         for worker in found:
             worker.end()
     messages = tuple(_message(row) for row in _rows(place / "worker-0"))
     before = next(row["first"] for row in _rows(place / "client"))
-    return build, Recording(messages, before, (build.busy - before) / build.steps, serving / max(1, len(messages)))
+    return build, Recording(
+        messages, before, (build.busy - before) / build.steps, serving / max(1, len(messages))
+    )
 
 
 def _rows(path: Path) -> list[dict[str, float]]:
@@ -142,27 +172,44 @@ def main(models: int) -> int:
         alone = built(tree, Path(folder) / "alone", [*tree.command("-n", "1", "build")])
         expected = bundles(tree)
         print(f"{models} models, {alone.steps} steps, {len(expected)} files")
-        print("| | seconds | processor time of the user's machine | predicted | of the time alone |\n|---|---|---|---|---|")
-        print(f"| this machine alone, 1 processor | {alone.seconds:.0f} | {alone.busy:.0f} | | 1.00 |", flush=True)
+        print(
+            "| | seconds | processor time of the user's machine | predicted | of the time alone"
+            " |\n|---|---|---|---|---|"
+        )
+        print(
+            f"| this machine alone, 1 processor | {alone.seconds:.0f} | {alone.busy:.0f} | |"
+            " 1.00 |",
+            flush=True,
+        )
         one, recording = with_fleet(tree, Path(folder) / "1", [1])
         assert bundles(tree) == expected, "other bytes"
         predicted = simulate(recording, [1], network=False)
-        print(f"| 1 worker | {one.seconds:.0f} | {one.busy:.0f} | {predicted:.0f} | {predicted / alone.busy:.2f} |", flush=True)
+        print(
+            f"| 1 worker | {one.seconds:.0f} | {one.busy:.0f} | {predicted:.0f} |"
+            f" {predicted / alone.busy:.2f} |",
+            flush=True,
+        )
         two, _ = with_fleet(tree, Path(folder) / "2", [1, 0])
         assert bundles(tree) == expected, "other bytes"
         predicted = simulate(recording, [1, 0], network=False)
         print(
-            f"| 2 workers, one of them beside the build | {two.seconds:.0f} | {two.busy:.0f} | {predicted:.0f} | {predicted / alone.busy:.2f} |",
+            f"| 2 workers, one of them beside the build | {two.seconds:.0f} | {two.busy:.0f} |"
+            f" {predicted:.0f} | {predicted / alone.busy:.2f} |",
             flush=True,
         )
         for count in (1, 2, 4, 8):
             predicted = simulate(recording, range(1, count + 1))
-            print(f"| machines with 1 processor: {count} | | | {predicted:.0f} | {predicted / alone.busy:.2f} |")
+            print(
+                f"| machines with 1 processor: {count} | | | {predicted:.0f} |"
+                f" {predicted / alone.busy:.2f} |"
+            )
         busy = sum(message.seconds for message in recording.messages)
         print(
-            f"recorded: {len(recording.messages)} messages, {busy:.1f} s of the worker's processor, {sum(m.bytes for m in recording.messages) / 1e6:.0f} MB in "
-            f"{sum(m.blobs for m in recording.messages)} transfers; the user's machine {recording.before:.1f} s before the first, "
-            f"{recording.step * 1e3:.0f} ms a step, and {recording.message * 1e3:.0f} ms a message for the scheduler and the cache"
+            f"recorded: {len(recording.messages)} messages, {busy:.1f} s of the worker's processor,"
+            f" {sum(m.bytes for m in recording.messages) / 1e6:.0f} MB in"
+            f" {sum(m.blobs for m in recording.messages)} transfers; the user's machine"
+            f" {recording.before:.1f} s before the first, {recording.step * 1e3:.0f} ms a step, and"
+            f" {recording.message * 1e3:.0f} ms a message for the scheduler and the cache"
         )
     return 0
 

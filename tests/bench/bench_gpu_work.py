@@ -1,10 +1,12 @@
-"""What a run asks of WebGPU, beside onnxruntime-web, LiteRT.js and TensorFlow.js: dispatches, submissions, buffers, and the memory that they hold.
+"""What a run asks of WebGPU, beside onnxruntime-web, LiteRT.js and TensorFlow.js: dispatches,
+submissions, buffers, and the memory that they hold.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
     .venv/bin/python -m tests.bench.bench_gpu_work mobilenetv2 resnet50 transformer
 
-The counts are those of a run after several others, in headless Chromium, where methods of WebGPU are replaced by ones that count. They are the same
-on every device that has the same features, and say nothing of how long it takes.
+The counts are those of a run after several others, in headless Chromium, where methods of WebGPU
+are replaced by ones that count. They are the same on every device that has the same features, and
+say nothing of how long it takes.
 """
 
 import argparse
@@ -15,13 +17,25 @@ from typing import Any
 from tests.bench.bench_networks import RIVALS, measuring, prepare
 
 WARM = 3
-COUNTED = ("dispatches", "passes", "submissions", "writes", "copies", "read-backs", "buffers made", "bind groups made")
+COUNTED = (
+    "dispatches",
+    "passes",
+    "submissions",
+    "writes",
+    "copies",
+    "read-backs",
+    "buffers made",
+    "bind groups made",
+)
 MEGABYTES = ("bytes written", "bytes held")
 
 
 def counted(folder: Path, engine: str) -> dict[str, Any]:
     """The counts of one engine in a page of its own."""
-    script = "const done = arguments[2]; import('/work.mjs').then((m) => m.run(arguments[0], arguments[1])).then(done, (e) => done({error: String(e)}))"
+    script = (
+        "const done = arguments[2]; import('/work.mjs').then((m) => m.run(arguments[0],"
+        " arguments[1])).then(done, (e) => done({error: String(e)}))"
+    )
     with measuring(folder) as session:
         result: dict[str, Any] = session.execute_async_script(script, engine, WARM)
         session.get("about:blank")
@@ -29,10 +43,18 @@ def counted(folder: Path, engine: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", metavar="NETWORK", default=["mobilenetv2", "resnet50", "transformer"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "networks", nargs="*", metavar="NETWORK", default=["mobilenetv2", "resnet50", "transformer"]
+    )
     options = parser.parse_args()
-    print("| network | engine | " + " | ".join((*COUNTED, *(f"{name.replace('bytes', 'MB')}" for name in MEGABYTES))) + " |")
+    print(
+        "| network | engine | "
+        + " | ".join((*COUNTED, *(f"{name.replace('bytes', 'MB')}" for name in MEGABYTES)))
+        + " |"
+    )
     print("|" + " --- |" * (2 + len(COUNTED) + len(MEGABYTES)))
     for name in options.networks:
         with TemporaryDirectory() as temporary:
@@ -40,8 +62,16 @@ def main() -> None:
             prepare(name, ("webgpu",), RIVALS, folder)
             for engine in ("webkiln", *RIVALS):
                 found = counted(folder, engine)
-                cells = [found["error"]] if "error" in found else [str(found.get(item, 0)) for item in COUNTED]
-                cells += [] if "error" in found else [f"{found.get(item, 0) / 1e6:.2f}" for item in MEGABYTES]
+                cells = (
+                    [found["error"]]
+                    if "error" in found
+                    else [str(found.get(item, 0)) for item in COUNTED]
+                )
+                cells += (
+                    []
+                    if "error" in found
+                    else [f"{found.get(item, 0) / 1e6:.2f}" for item in MEGABYTES]
+                )
                 print(f"| {name} | {engine} | {' | '.join(cells)} |", flush=True)
 
 

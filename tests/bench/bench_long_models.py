@@ -1,4 +1,5 @@
-"""How long models of thousands of nodes take from an ONNX file to a bundle for js and wasm, with an empty cache.
+"""How long models of thousands of nodes take from an ONNX file to a bundle for js and wasm, with an
+empty cache.
 
 `python -m tests.bench.bench_long_models [nodes] [kind,...]`
 """
@@ -22,7 +23,9 @@ def main():
             os.environ["WEBKILN_CACHE"] = f"{folder}/cache"
             onnx.save(long_model(kind, count), Path(folder) / "model.onnx")
             begin = time.perf_counter()
-            webkiln(["build", f"{folder}/model.onnx", "--backend", "js,wasm", "-o", f"{folder}/bundle"])
+            webkiln(
+                ["build", f"{folder}/model.onnx", "--backend", "js,wasm", "-o", f"{folder}/bundle"]
+            )
             print(f"{kind}: {count} nodes in {time.perf_counter() - begin:.1f} s")
 
 

@@ -1,4 +1,6 @@
-"""Time what many models cost that nobody touched, as whole processes: a build of 200 with nothing to do, and the list of 10,000 tasks.
+"""Time what many models cost that nobody touched, as whole processes: a build of 200 with nothing
+to
+do, and the list of 10,000 tasks.
 
 Run: python -m tests.bench.bench_many [MODELS]
 
@@ -39,14 +41,21 @@ def main(count: int) -> int:
         time.sleep(STAMP_MARGIN_NS / 1e9)
         second = seconds(lambda: tree.doit("build"))
         no_op = min(seconds(lambda: tree.doit("build")) for _ in range(5))
-        startup = min(seconds(lambda: subprocess.run([sys.executable, "-c", "import doit.doit_cmd"], check=True)) for _ in range(5))
+        startup = min(
+            seconds(
+                lambda: subprocess.run([sys.executable, "-c", "import doit.doit_cmd"], check=True)
+            )
+            for _ in range(5)
+        )
         tasks = len(tree.doit("list", "--all").splitlines())
         listed = min(seconds(lambda: tree.doit("list", "--all")) for _ in range(5)) * TASKS / tasks
     print(
-        f"{count} models: built in {first:.0f} s, found up to date in {second:.1f} s, and then in {no_op:.2f} s (at most {NO_OP_SECONDS:g})"
+        f"{count} models: built in {first:.0f} s, found up to date in {second:.1f} s, and then in"
+        f" {no_op:.2f} s (at most {NO_OP_SECONDS:g})"
     )
     print(
-        f"{tasks} tasks are listed in {listed * tasks / TASKS:.2f} s, {TASKS} in {listed:.2f} s (at most {LIST_SECONDS:g}); importing doit takes {startup:.2f} s"
+        f"{tasks} tasks are listed in {listed * tasks / TASKS:.2f} s, {TASKS} in {listed:.2f} s (at"
+        f" most {LIST_SECONDS:g}); importing doit takes {startup:.2f} s"
     )
     return int(no_op >= NO_OP_SECONDS or listed >= LIST_SECONDS)
 

@@ -2,8 +2,9 @@
 
     .venv/bin/python -m tests.bench.bench_memory resnet50 [--backend js] [--worker]
 
-The build: the largest sum, over the processes of a `webkiln build` with an empty cache, of their proportional set sizes, sampled ten times a
-second. The page: the peak resident set (VmHWM) of the renderer through load and runs, less that of a renderer with an empty page.
+The build: the largest sum, over the processes of a `webkiln build` with an empty cache, of their
+proportional set sizes, sampled ten times a second. The page: the peak resident set (VmHWM) of the
+renderer through load and runs, less that of a renderer with an empty page.
 """
 
 import argparse
@@ -34,7 +35,9 @@ const done = arguments[3];
 })(Array.from(arguments)).then(() => done(null), (error) => done(String(error)));
 """
 BUSY = "const end = performance.now() + 1500; while (performance.now() < end);"
-"""Tells the renderer of a page from others by the time of a processor that it takes, which in that of a new browser's own parts is up to half a second."""
+"""Tells the renderer of a page from others by the time of a processor that it takes, which in that
+of a new browser's own parts is up to half a second.
+"""
 
 
 def is_renderer(pid: int) -> bool:
@@ -45,14 +48,27 @@ def is_renderer(pid: int) -> bool:
 
 def build(source: Path, target: Path, cache: Path, backend: str) -> int:
     """Build with an empty cache; the peak in bytes."""
-    command = [str(Path(sys.executable).with_name("webkiln")), "build", str(source), "-o", str(target), "--backend", backend]
+    command = [
+        str(Path(sys.executable).with_name("webkiln")),
+        "build",
+        str(source),
+        "-o",
+        str(target),
+        "--backend",
+        backend,
+    ]
     return watched(command, {**os.environ, "WEBKILN_CACHE": str(cache)})[1]
 
 
 def renderer(bundle: Path, script: tuple[object, ...] | None) -> int:
-    """The peak in bytes of the page's renderer in a new browser, with an empty page or after a load and runs."""
+    """The peak in bytes of the page's renderer in a new browser, with an empty page or after a load
+    and runs.
+    """
     browsers.session.cache_clear()
-    with Server({"/bundle/": bundle}, route=lambda path, body: (200, "text/html", BLANK) if path == "/" else None) as server:
+    with Server(
+        {"/bundle/": bundle},
+        route=lambda path, body: (200, "text/html", BLANK) if path == "/" else None,
+    ) as server:
         session = browsers.session("chromium")
         session.set_script_timeout(600)
         session.get(server.url)
@@ -65,14 +81,20 @@ def renderer(bundle: Path, script: tuple[object, ...] | None) -> int:
 
 
 def renderer_peak(session: Any) -> int:
-    """The peak in bytes so far of the renderer that has the session's page: the one that works while the page does. A browser draws parts of itself in others."""
+    """The peak in bytes so far of the renderer that has the session's page: the one that works
+    while the page does. A browser draws parts of itself in others.
+    """
     before = {pid: ticks(pid) for pid in family(session.service.process.pid) if is_renderer(pid)}
     session.execute_script(BUSY)
-    return kilobytes(max(before, key=lambda pid: ticks(pid) - before[pid]), "status", "VmHWM") * 1024
+    return (
+        kilobytes(max(before, key=lambda pid: ticks(pid) - before[pid]), "status", "VmHWM") * 1024
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("network", choices=networks.NETWORKS)
     parser.add_argument("--backend", choices=("wasm", "js"), default="wasm")
     parser.add_argument("--worker", action="store_true", help="run the model in a Worker")
@@ -80,13 +102,24 @@ def main() -> int:
     with TemporaryDirectory() as name:
         folder = Path(name)
         networks.make(options.network, folder)
-        built = build(folder / f"{options.network}.keras", folder / "bundle", folder / "cache", options.backend)
-        weights = sum(shard["bytes"] for shard in json.loads((folder / "bundle" / "manifest.json").read_text())["shards"])
+        built = build(
+            folder / f"{options.network}.keras",
+            folder / "bundle",
+            folder / "cache",
+            options.backend,
+        )
+        weights = sum(
+            shard["bytes"]
+            for shard in json.loads((folder / "bundle" / "manifest.json").read_text())["shards"]
+        )
         blank = renderer(folder / "bundle", None)
         peak = renderer(folder / "bundle", (options.backend, options.worker, RUNS))
     ratio = (peak - blank) / weights
     print(f"build: {built / 1e6:.0f} MB (at most {BUILD_BYTES / 1e6:.0f})")
-    print(f"page: {(peak - blank) / 1e6:.0f} MB ({peak / 1e6:.0f} less {blank / 1e6:.0f} of an empty page)")
+    print(
+        f"page: {(peak - blank) / 1e6:.0f} MB ({peak / 1e6:.0f} less {blank / 1e6:.0f} of an empty"
+        " page)"
+    )
     print(f"that is {ratio:.2f} times the weights' {weights / 1e6:.0f} MB (at most {PAGE_RATIO})")
     return int(built > BUILD_BYTES or ratio > PAGE_RATIO)
 

@@ -1,11 +1,14 @@
-"""Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, each on the same kind of backend, in one page of headless Chromium, in turn.
+"""Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, each on the same kind of
+backend, in one page of headless Chromium, in turn.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
-    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 6] [--variant simd] [--threads 2]
-    .venv/bin/python -m tests.bench.bench_networks mobilenetv2 transformer --backend webgl
+    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 6] [--variant
+    simd] [--threads 2] .venv/bin/python -m tests.bench.bench_networks mobilenetv2 transformer
+    --backend webgl
 
-All run the same weights on the same input, through their public calls, input and output included; outputs must agree with Keras's to 1e-3.
-The table has medians, and of our time divided by a rival's in the same round the median and the extremes.
+All run the same weights on the same input, through their public calls, input and output included;
+outputs must agree with Keras's to 1e-3. The table has medians, and of our time divided by a rival's
+in the same round the median and the extremes.
 """
 
 import argparse
@@ -63,7 +66,11 @@ def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Arr
     with TemporaryDirectory() as folder:
         engine.publish(actions.load(), "weights/", Path(folder) / "weights")
         values = {
-            name: np.fromfile(Path(folder) / "weights" / slot["digest"], slot["dtype"]).reshape(slot["shape"])
+            name: (
+                np.fromfile(Path(folder) / "weights" / slot["digest"], slot["dtype"]).reshape(
+                    slot["shape"]
+                )
+            )
             for name, slot in slots.items()
         }
     return graph, fixed_values(graph, values)
@@ -71,13 +78,21 @@ def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Arr
 
 def flattened(outputs: Any) -> dict[str, Array]:
     """The outputs of a network of Keras by name, one output as `output`."""
-    return {name: np.asarray(value) for name, value in (outputs if isinstance(outputs, dict) else {"output": outputs}).items()}
+    return {
+        name: np.asarray(value)
+        for name, value in (outputs if isinstance(outputs, dict) else {"output": outputs}).items()
+    }
 
 
-def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
-    """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`; give Keras's outputs by name.
+def prepare(
+    name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path
+) -> dict[str, Array]:
+    """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`;
+    give Keras's outputs by name.
 
-    That is done in processes of their own, since frameworks keep gigabytes of what they have converted."""
+    That is done in processes of their own, since frameworks keep gigabytes of what they have
+    converted.
+    """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as process:
         process.submit(write_saved_model, name, folder).result()
         process.submit(write_tflite, folder).result()
@@ -88,29 +103,48 @@ def inputs_of(model: Any) -> dict[str, Array]:
     """Random inputs of a network by name, the same every time."""
     rng = np.random.default_rng(5)
     named = ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)
-    return {name: rng.standard_normal((1, *tensor.shape[1:])).astype(np.float32) for name, tensor in named}
+    return {
+        name: rng.standard_normal((1, *tensor.shape[1:])).astype(np.float32)
+        for name, tensor in named
+    }
 
 
 def write_tflite(folder: Path) -> None:
     with redirect_stdout(sys.stderr):
-        (folder / "model.tflite").write_bytes(tf.lite.TFLiteConverter.from_saved_model(str(folder / "saved_model")).convert())
+        (folder / "model.tflite").write_bytes(
+            tf.lite.TFLiteConverter.from_saved_model(str(folder / "saved_model")).convert()
+        )
 
 
-def write(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
+def write(
+    name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path
+) -> dict[str, Array]:
     """The bundle, the other models, and what they are given."""
     model = networks.make(name, folder)
-    recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends))
+    recipe = Recipe(
+        name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends)
+    )
     inputs = inputs_of(model)
-    outputs = flattened(model.predict([*inputs.values()] if len(inputs) > 1 else next(iter(inputs.values())), verbose=0))
+    outputs = flattened(
+        model.predict(
+            [*inputs.values()] if len(inputs) > 1 else next(iter(inputs.values())), verbose=0
+        )
+    )
     with Engine(folder / "state") as engine:
         actions = ModelGraph(recipe, engine.share)
         engine.publish(actions.bundle(Selection(tuple(backends))), "bundle/", folder / "bundle")
         graph, values = optimised(engine, actions)
-    onnx = sequences.onnx(name, model, inputs, list(outputs)) if name in sequences.SEQUENCES else onnx_export.export(graph, values)
+    onnx = (
+        sequences.onnx(name, model, inputs, list(outputs))
+        if name in sequences.SEQUENCES
+        else onnx_export.export(graph, values)
+    )
     (folder / "model.onnx").write_bytes(onnx)
     if "tfjs" in rivals:
         tfjs_export.export(graph, values, folder)
-    (folder / "operations.json").write_text(json.dumps(flops(program(graph, TARGET, "float32")["main"])))
+    (folder / "operations.json").write_text(
+        json.dumps(flops(program(graph, TARGET, "float32")["main"]))
+    )
     write_inputs(inputs, folder)
     return outputs
 
@@ -125,7 +159,9 @@ def write_saved_model(name: str, folder: Path) -> None:
         return tf.function(function, autograph=False).get_concrete_function(**specs)
 
     def compute(**given: Any) -> Any:
-        outputs = model([given[name] for name in inputs] if len(inputs) > 1 else given[next(iter(inputs))])
+        outputs = model(
+            [given[name] for name in inputs] if len(inputs) > 1 else given[next(iter(inputs))]
+        )
         return outputs if isinstance(outputs, dict) else {"output": outputs}
 
     computed = traced(compute)
@@ -137,21 +173,34 @@ def write_saved_model(name: str, folder: Path) -> None:
 
     with redirect_stdout(sys.stderr):
         tf.saved_model.save(
-            tf.Module(), folder / "saved_model", traced(serve), tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+            tf.Module(),
+            folder / "saved_model",
+            traced(serve),
+            tf.saved_model.SaveOptions(experimental_custom_gradients=False),
         )
 
 
 def write_inputs(inputs: Mapping[str, Array], folder: Path) -> None:
     """The values one after another, with channels last and first, and where each is."""
-    first = {name: np.ascontiguousarray(np.moveaxis(value, -1, 1) if value.ndim == 4 else value) for name, value in inputs.items()}
-    places = {name: {"last": value.shape, "first": first[name].shape, "size": value.size} for name, value in inputs.items()}
+    first = {
+        name: np.ascontiguousarray(np.moveaxis(value, -1, 1) if value.ndim == 4 else value)
+        for name, value in inputs.items()
+    }
+    places = {
+        name: {"last": value.shape, "first": first[name].shape, "size": value.size}
+        for name, value in inputs.items()
+    }
     (folder / "inputs.json").write_text(json.dumps(places))
     (folder / "last.bin").write_bytes(b"".join(value.tobytes() for value in inputs.values()))
     (folder / "first.bin").write_bytes(b"".join(value.tobytes() for value in first.values()))
 
 
-def measure(folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rounds: int) -> dict[str, Any]:
-    """The times of each engine by round in milliseconds, its outputs, the peak of relaxed SIMD by round in GFLOP/s, and why others were refused."""
+def measure(
+    folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rounds: int
+) -> dict[str, Any]:
+    """The times of each engine by round in milliseconds, its outputs, the peak of relaxed SIMD by
+    round in GFLOP/s, and why others were refused.
+    """
     toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
     toolchain.link([folder / "peak.o"], folder / "peak.wasm")
     with measuring(folder) as session:
@@ -159,9 +208,14 @@ def measure(folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rou
         return ran(session, engines, options, rounds)
 
 
-def ran(session: Any, engines: Sequence[str], options: Mapping[str, Any], rounds: int) -> dict[str, Any]:
+def ran(
+    session: Any, engines: Sequence[str], options: Mapping[str, Any], rounds: int
+) -> dict[str, Any]:
     """What the page's `run` gives."""
-    script = "const done = arguments[3]; import('/bench.mjs').then((m) => m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
+    script = (
+        "const done = arguments[3]; import('/bench.mjs').then((m) =>"
+        " m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
+    )
     result: dict[str, Any] = session.execute_async_script(script, engines, options, rounds)
     if "error" in result:
         raise RuntimeError(result["error"])
@@ -170,11 +224,19 @@ def ran(session: Any, engines: Sequence[str], options: Mapping[str, Any], rounds
 
 @contextmanager
 def measuring(folder: Path) -> Iterator[Any]:
-    """A session of Chromium at a page that can run every engine on what `prepare` wrote into `folder`."""
+    """A session of Chromium at a page that can run every engine on what `prepare` wrote into
+    `folder`.
+    """
     modules = {"/bench.mjs": "bench_networks.mjs", "/work.mjs": "bench_gpu_work.mjs"}
     page = {"/": (200, "text/html", PAGE.encode())}
-    page |= {path: (200, "text/javascript", (HERE / name).read_bytes()) for path, name in modules.items()}
-    folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
+    page |= {
+        path: (200, "text/javascript", (HERE / name).read_bytes()) for path, name in modules.items()
+    }
+    folders = {
+        "/data/": folder,
+        "/bundle/": folder / "bundle",
+        "/npm/": HERE / "rivals" / "node_modules",
+    }
     with Server(folders, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
         session = browsers.session("chromium")
         session.set_script_timeout(PATIENCE_S)
@@ -183,14 +245,26 @@ def measuring(folder: Path) -> Iterator[Any]:
         yield session
 
 
-def errors(name: str, result: Mapping[str, Any], reference: Mapping[str, Array]) -> dict[str, float]:
-    """Of each engine the largest difference of an output from Keras's. RuntimeError where it is too large."""
+def errors(
+    name: str, result: Mapping[str, Any], reference: Mapping[str, Array]
+) -> dict[str, float]:
+    """Of each engine the largest difference of an output from Keras's. RuntimeError where it is too
+    large.
+    """
     found = {}
     for engine, outputs in result["outputs"].items():
-        named = outputs if len(reference) > 1 else dict(zip(reference, outputs.values(), strict=True))
-        found[engine] = max(relative_error(channels_last(np.array(named[key]), engine, value), value) for key, value in reference.items())
+        named = (
+            outputs if len(reference) > 1 else dict(zip(reference, outputs.values(), strict=True))
+        )
+        found[engine] = max(
+            relative_error(channels_last(np.array(named[key]), engine, value), value)
+            for key, value in reference.items()
+        )
         if not found[engine] <= TOLERANCE:
-            raise RuntimeError(f"{name}: the output of {engine} is {found[engine]:.1e} from Keras's, at most {TOLERANCE:.0e} is allowed")
+            raise RuntimeError(
+                f"{name}: the output of {engine} is {found[engine]:.1e} from Keras's, at most"
+                f" {TOLERANCE:.0e} is allowed"
+            )
     return found
 
 
@@ -206,22 +280,33 @@ def report(name: str, result: Mapping[str, Any], reference: Mapping[str, Array])
         line = f"{name:12} {engine:14} {np.median(times):8.2f} ms   error {wrong[engine]:.1e}"
         if engine != "webkiln":
             ratio = ours / np.array(times)
-            line += f"   webkiln/{engine} {np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
+            line += (
+                f"   webkiln/{engine} {np.median(ratio):.2f} ({ratio.min():.2f} to"
+                f" {ratio.max():.2f})"
+            )
         print(line, flush=True)
     for engine, reason in result["refused"].items():
         print(f"{name:12} {engine:14} {reason}", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(networks.NETWORKS))
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--backend", choices=SAME, default="wasm")
     parser.add_argument("--variant", choices=("relaxed", "simd"))
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rivals", help="separated by commas; by default all that have the backend")
+    parser.add_argument(
+        "--rivals", help="separated by commas; by default all that have the backend"
+    )
     options = parser.parse_args()
-    rivals = SAME[options.backend] if options.rivals is None else [name for name in options.rivals.split(",") if name]
+    rivals = (
+        SAME[options.backend]
+        if options.rivals is None
+        else [name for name in options.rivals.split(",") if name]
+    )
     for name in options.networks or ("resnet50", "mobilenetv2"):
         with TemporaryDirectory() as folder:
             reference = prepare(name, (options.backend,), rivals, Path(folder))

@@ -1,4 +1,6 @@
-"""Time the restoration of a bundle from an HTTP cache, as a whole process in a fresh checkout with an empty cache, against its bound.
+"""Time the restoration of a bundle from an HTTP cache, as a whole process in a fresh checkout with
+an
+empty cache, against its bound.
 
 Run: python -m tests.bench.bench_restore [MODEL]
 """
@@ -48,8 +50,9 @@ def main(model: str = MODEL) -> int:
             seconds, used = min(runs)
             entries = sum(" ac/" in line for line in server.asked)
             print(
-                f"{model}, {1000 * latency:.0f} ms before each answer: {seconds:.2f} s, {used:.2f} s of them on the processor, "
-                f"by {entries} requests for entries and {len(server.asked) - entries} for files"
+                f"{model}, {1000 * latency:.0f} ms before each answer: {seconds:.2f} s, {used:.2f}"
+                f" s of them on the processor, by {entries} requests for entries and"
+                f" {len(server.asked) - entries} for files"
             )
     print(f"at most {BOUND_SECONDS} s with {1000 * LATENCIES[-1]:.0f} ms")
     return int(seconds > BOUND_SECONDS)

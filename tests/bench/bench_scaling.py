@@ -1,9 +1,11 @@
-"""How the time of one bundle grows with the sizes that it was built open for, in headless Chromium: wasm, one thread.
+"""How the time of one bundle grows with the sizes that it was built open for, in headless Chromium:
+wasm, one thread.
 
     .venv/bin/python -m tests.bench.bench_scaling [batch tokens pixels] [--rounds 5]
 
-A series takes the sizes of one placeholder in turn, each for 60 ms or one run after one that does not count; the table has medians of the time
-per operation, against the best of the series. The bound is 1.3. The plot is docs/images/scaling.svg.
+A series takes the sizes of one placeholder in turn, each for 60 ms or one run after one that does
+not count; the table has medians of the time per operation, against the best of the series. The
+bound is 1.3. The plot is docs/images/scaling.svg.
 """
 
 import argparse
@@ -51,14 +53,28 @@ class Series:
 def images() -> Any:
     """MobileNetV2 for images of any size."""
     image = keras.Input((None, None, 3), name="image")
-    features = keras.applications.MobileNetV2(input_tensor=image, include_top=False, weights=None, pooling="avg").output
+    features = keras.applications.MobileNetV2(
+        input_tensor=image, include_top=False, weights=None, pooling="avg"
+    ).output
     return keras.Model(image, layers.Dense(1000, activation="softmax")(features))
 
 
 SERIES: Mapping[str, Series] = {
-    "batch": Series("MobileNetV2, images at once", images, (SIZE, 224, 224, 3), (1, 2, 4, 8, 16, 32)),
-    "tokens": Series("transformer encoder, tokens", lambda: encoder(None), (1, SIZE, WIDTH), (16, 32, 64, 128, 256, 512, 1024, 2048)),
-    "pixels": Series("MobileNetV2, height and width", images, (1, SIZE, SIZE, 3), (64, 96, 128, 192, 224, 256, 384, 512, 768, 1024)),
+    "batch": Series(
+        "MobileNetV2, images at once", images, (SIZE, 224, 224, 3), (1, 2, 4, 8, 16, 32)
+    ),
+    "tokens": Series(
+        "transformer encoder, tokens",
+        lambda: encoder(None),
+        (1, SIZE, WIDTH),
+        (16, 32, 64, 128, 256, 512, 1024, 2048),
+    ),
+    "pixels": Series(
+        "MobileNetV2, height and width",
+        images,
+        (1, SIZE, SIZE, 3),
+        (64, 96, 128, 192, 224, 256, 384, 512, 768, 1024),
+    ),
 }
 PAGE = b"<!doctype html><title>scaling</title>"
 SCRIPT = """
@@ -105,14 +121,20 @@ def measured(series: Series, rounds: int) -> tuple[list[int], list[list[float]]]
             engine.publish(actions.bundle(Selection(("wasm",))), "bundle/", folder / "bundle")
             graph, _ = optimised(engine, actions)
         operations = flops(program(graph, TARGET, "float32")["main"])
-        shapes = [[size if extent == SIZE else extent for extent in series.shape] for size in series.sizes]
+        shapes = [
+            [size if extent == SIZE else extent for extent in series.shape] for size in series.sizes
+        ]
         with Server(
-            {"/bundle/": folder / "bundle"}, headers=ISOLATED, route=lambda path, body: (200, "text/html", PAGE) if path == "/" else None
+            {"/bundle/": folder / "bundle"},
+            headers=ISOLATED,
+            route=lambda path, body: (200, "text/html", PAGE) if path == "/" else None,
         ) as server:
             session = browsers.session("chromium")
             session.set_script_timeout(1800)
             session.get(f"{server.url}/")
-            result = session.execute_async_script(SCRIPT, shapes, [{SIZE: size} for size in series.sizes], rounds)
+            result = session.execute_async_script(
+                SCRIPT, shapes, [{SIZE: size} for size in series.sizes], rounds
+            )
     if "error" in result:
         raise RuntimeError(f"{series.title}: {result['error']}")
     return [dim.at(operations, {SIZE: size}) for size in series.sizes], result["times"]
@@ -127,7 +149,9 @@ def against_best(operations: Sequence[int], times: Sequence[Sequence[float]]) ->
 def draw(found: Mapping[str, Sequence[float]]) -> None:
     figure = Figure(figsize=(8, 3), layout="constrained")
     FigureCanvasSVG(figure)
-    for axes, (name, costs) in zip(figure.subplots(1, len(found), squeeze=False, sharey=True)[0], found.items(), strict=True):
+    for axes, (name, costs) in zip(
+        figure.subplots(1, len(found), squeeze=False, sharey=True)[0], found.items(), strict=True
+    ):
         axes.plot(SERIES[name].sizes, costs, marker="o")
         axes.axhline(BOUND, color="black", linewidth=0.8, linestyle=":")
         axes.set_xscale("log", base=2)
@@ -139,17 +163,24 @@ def draw(found: Mapping[str, Sequence[float]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("series", nargs="*", choices=[*SERIES, []], metavar="SERIES", help=", ".join(SERIES))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "series", nargs="*", choices=[*SERIES, []], metavar="SERIES", help=", ".join(SERIES)
+    )
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     found = {}
     for name in options.series or SERIES:
         operations, times = measured(SERIES[name], options.rounds)
         found[name] = against_best(operations, times)
-        for size, count, runs, cost in zip(SERIES[name].sizes, operations, times, found[name], strict=True):
+        for size, count, runs, cost in zip(
+            SERIES[name].sizes, operations, times, found[name], strict=True
+        ):
             print(
-                f"{name:8} {size:6} {count / 1e9:8.2f} GFLOP {np.median(runs):9.2f} ms {json.dumps(round(cost, 2)):>6} of the best",
+                f"{name:8} {size:6} {count / 1e9:8.2f} GFLOP {np.median(runs):9.2f} ms"
+                f" {json.dumps(round(cost, 2)):>6} of the best",
                 flush=True,
             )
     draw(found)

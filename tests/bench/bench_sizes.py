@@ -1,10 +1,12 @@
-"""What a page downloads of code to run a model with wasm, beside what runs the same model by other means.
+"""What a page downloads of code to run a model with wasm, beside what runs the same model by other
+means.
 
     (cd tests/bench/rivals && npm ci)
     .venv/bin/python -m tests.bench.bench_sizes mobilenetv2 [--parameter weights=random]
 
-Files as they are published, compressed with brotli 11, without the weights. Of each, the smallest set of files that runs on wasm with SIMD and one
-thread: of a bundle its `index.js`, `runtime.js`, `worker.js`, `wasm.js` and one variant.
+Files as they are published, compressed with brotli 11, without the weights. Of each, the smallest
+set of files that runs on wasm with SIMD and one thread: of a bundle its `index.js`, `runtime.js`,
+`worker.js`, `wasm.js` and one variant.
 """
 
 import argparse
@@ -18,13 +20,23 @@ from webkiln.cli import main
 
 PACKAGES = Path(__file__).parent / "rivals" / "node_modules"
 RIVALS: Mapping[str, Sequence[str]] = {
-    "onnxruntime-web": ("onnxruntime-web/dist/ort.wasm.min.mjs", "onnxruntime-web/dist/ort-wasm-simd-threaded.mjs", "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm"),
-    "LiteRT.js": ("@litertjs/core/dist/index.js", "@litertjs/core/wasm/litert_wasm_internal.js", "@litertjs/core/wasm/litert_wasm_internal.wasm"),
-    "TensorFlow.js": (
-        "@tensorflow/tfjs-core/dist/tf-core.fesm.min.js", "@tensorflow/tfjs-converter/dist/tf-converter.fesm.min.js",
-        "@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.fesm.min.js", "@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-simd.wasm",
+    "onnxruntime-web": (
+        "onnxruntime-web/dist/ort.wasm.min.mjs",
+        "onnxruntime-web/dist/ort-wasm-simd-threaded.mjs",
+        "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm",
     ),
-}  # fmt: skip
+    "LiteRT.js": (
+        "@litertjs/core/dist/index.js",
+        "@litertjs/core/wasm/litert_wasm_internal.js",
+        "@litertjs/core/wasm/litert_wasm_internal.wasm",
+    ),
+    "TensorFlow.js": (
+        "@tensorflow/tfjs-core/dist/tf-core.fesm.min.js",
+        "@tensorflow/tfjs-converter/dist/tf-converter.fesm.min.js",
+        "@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.fesm.min.js",
+        "@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-simd.wasm",
+    ),
+}
 BUNDLE = ("index.js", "runtime.js", "worker.js", "wasm.js", "relaxed.wasm")
 
 
@@ -49,7 +61,10 @@ def run() -> None:
     _, own = rows["webkiln"]
     print(f"{options.model}: code that a page downloads")
     for name, (raw, packed) in rows.items():
-        print(f"  {name:<16}{raw / 1000:10.1f} KB{packed / 1000:10.1f} KB with brotli{packed / own:8.1f} times")
+        print(
+            f"  {name:<16}{raw / 1000:10.1f} KB{packed / 1000:10.1f} KB with"
+            f" brotli{packed / own:8.1f} times"
+        )
 
 
 if __name__ == "__main__":

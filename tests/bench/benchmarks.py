@@ -1,10 +1,12 @@
-"""Networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, written to docs/benchmarks.md: `make bench`.
+"""Networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, written to docs/benchmarks.md:
+`make
+bench`.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
     .venv/bin/python -m tests.bench.benchmarks [resnet50 ...] [--rounds 6] [--threads 1,2]
 
-The page has what this run measured and nothing else: medians of rounds in which the engines took turns in one page of headless Chromium, and of
-visits to fresh pages (tests/bench/bench_first.py).
+The page has what this run measured and nothing else: medians of rounds in which the engines took
+turns in one page of headless Chromium, and of visits to fresh pages (tests/bench/bench_first.py).
 """
 
 import argparse
@@ -30,14 +32,36 @@ from webkiln.backends import browsers
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
 PICTURE = ROOT / "docs" / "images" / "benchmarks.svg"
-ORDER = ("mobilenetv2", "efficientnetb0", "resnet50", "inceptionv3", "vgg16", "pix2pix", "lstm", "gru", "transformer", "decoder")
+ORDER = (
+    "mobilenetv2",
+    "efficientnetb0",
+    "resnet50",
+    "inceptionv3",
+    "vgg16",
+    "pix2pix",
+    "lstm",
+    "gru",
+    "transformer",
+    "decoder",
+)
 TITLES = {
-    "mobilenetv2": "MobileNetV2", "efficientnetb0": "EfficientNetB0", "resnet50": "ResNet50", "inceptionv3": "Inception-v3", "vgg16": "VGG16",
-    "pix2pix": "U-Net of pix2pix, 256x256", "lstm": "LSTM, 128 units, 100 steps", "gru": "GRU, 128 units, 100 steps",
-    "transformer": "transformer encoder, 6 x 384, 128 tokens", "decoder": "one step of a decoder, 6 x 384, 128 tokens kept",
-}  # fmt: skip
+    "mobilenetv2": "MobileNetV2",
+    "efficientnetb0": "EfficientNetB0",
+    "resnet50": "ResNet50",
+    "inceptionv3": "Inception-v3",
+    "vgg16": "VGG16",
+    "pix2pix": "U-Net of pix2pix, 256x256",
+    "lstm": "LSTM, 128 units, 100 steps",
+    "gru": "GRU, 128 units, 100 steps",
+    "transformer": "transformer encoder, 6 x 384, 128 tokens",
+    "decoder": "one step of a decoder, 6 x 384, 128 tokens kept",
+}
 ENGINES = {"onnxruntime": "onnxruntime-web", "litert": "LiteRT.js", "tfjs": "TensorFlow.js"}
-PACKAGED = {"onnxruntime": "onnxruntime-web", "litert": "@litertjs/core", "tfjs": "@tensorflow/tfjs-core"}
+PACKAGED = {
+    "onnxruntime": "onnxruntime-web",
+    "litert": "@litertjs/core",
+    "tfjs": "@tensorflow/tfjs-core",
+}
 WEIGHTS = {"onnxruntime": "model.onnx", "litert": "model.tflite", "tfjs": "calls.bin"}
 
 OTHERS = ("webgpu", "webgl", "js")
@@ -58,7 +82,11 @@ def measured(name: str, threads: Sequence[int], rounds: int, visits: int) -> Res
         runs = {}
         for count in threads:
             run = complete(measure(folder, {"backend": "wasm", "threads": count}, RIVALS, rounds))
-            runs[count] = {"times": run["times"], "peak": float(np.median(run["peaks"])), "errors": errors(name, run, reference)}
+            runs[count] = {
+                "times": run["times"],
+                "peak": float(np.median(run["peaks"])),
+                "errors": errors(name, run, reference),
+            }
         memory = {engine: peak_memory(folder, engine) for engine in ("webkiln", *RIVALS, EMPTY)}
         shards = json.loads((folder / "bundle" / "manifest.json").read_text())["shards"]
         data = {"webkiln": sum(shard["bytes"] for shard in shards)} | {
@@ -78,7 +106,9 @@ def measured(name: str, threads: Sequence[int], rounds: int, visits: int) -> Res
 def complete(run: Result) -> Result:
     """RuntimeError where an engine did not run."""
     if run["refused"]:
-        raise RuntimeError("; ".join(f"{engine}: {reason}" for engine, reason in run["refused"].items()))
+        raise RuntimeError(
+            "; ".join(f"{engine}: {reason}" for engine, reason in run["refused"].items())
+        )
     return run
 
 
@@ -87,14 +117,19 @@ def elsewhere(name: str, rounds: int) -> dict[str, Result]:
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         reference = prepare(name, OTHERS, RIVALS, folder)
-        found = {backend: measure(folder, {"backend": backend, "threads": 1}, SAME[backend], rounds) for backend in OTHERS}
+        found = {
+            backend: measure(folder, {"backend": backend, "threads": 1}, SAME[backend], rounds)
+            for backend in OTHERS
+        }
         for run in found.values():
             errors(name, run, reference)
         return found
 
 
 def peak_memory(folder: Path, engine: str) -> int:
-    """The peak in bytes of a new browser's renderer in which one engine has loaded the network and run it, with one thread, or of an `EMPTY` page."""
+    """The peak in bytes of a new browser's renderer in which one engine has loaded the network and
+    run it, with one thread, or of an `EMPTY` page.
+    """
     browsers.session.cache_clear()
     with measuring(folder) as session:
         if engine != EMPTY:
@@ -125,21 +160,41 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def timed(results: Mapping[str, Result], threads: int) -> list[str]:
     """The table of times with so many threads."""
-    head = ["network", "webkiln, ms", *(f"{title}, ms" for title in ENGINES.values()), "fastest of them / webkiln"]
+    head = [
+        "network",
+        "webkiln, ms",
+        *(f"{title}, ms" for title in ENGINES.values()),
+        "fastest of them / webkiln",
+    ]
     several = threads > 1
     rows, leads = [], []
     for name, result in results.items():
         run = result["runs"][threads]
         times = run["times"]
         leads.append(lead(times))
-        row = [TITLES[name], *(f"{median(times, engine):.3g}" for engine in ("webkiln", *RIVALS)), f"**{leads[-1]:.2f}**"]
+        row = [
+            TITLES[name],
+            *(f"{median(times, engine):.3g}" for engine in ("webkiln", *RIVALS)),
+            f"**{leads[-1]:.2f}**",
+        ]
         if several:
             rows.append([*row, f"{lead(times, (ALONE,)):.2f}"])
         else:
             share = result["operations"] / median(times, "webkiln") / 1e6 / run["peak"]
-            rows.append([*row, f"{result['operations'] / 1e9:.2g}", f"{100 * share:.0f} %", f"{run['errors']['webkiln']:.1e}"])
+            rows.append(
+                [
+                    *row,
+                    f"{result['operations'] / 1e9:.2g}",
+                    f"{100 * share:.0f} %",
+                    f"{run['errors']['webkiln']:.1e}",
+                ]
+            )
     more = ["one thread / these"] if several else ["GFLOP", "of the peak", "largest error"]
-    return [*table([*head, *more], rows), "", f"Geometric mean of the leads: **{mean(leads):.2f}**."]
+    return [
+        *table([*head, *more], rows),
+        "",
+        f"Geometric mean of the leads: **{mean(leads):.2f}**.",
+    ]
 
 
 def ran_of(run: Result) -> list[str]:
@@ -151,36 +206,78 @@ def others(found: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
     """The section about other backends than wasm."""
     if not found:
         return []
-    head = ["network", "backend", "webkiln, ms", *(f"{title}, ms" for title in ENGINES.values()), "fastest of them / webkiln"]
+    head = [
+        "network",
+        "backend",
+        "webkiln, ms",
+        *(f"{title}, ms" for title in ENGINES.values()),
+        "fastest of them / webkiln",
+    ]
     rows = []
     for name, runs in found.items():
         for backend, run in runs.items():
             times = run["times"]
             cells = [
-                f"{median(times, engine):.3g}" if engine in times else "*refused*" if engine in run["refused"] else "" for engine in RIVALS
+                (
+                    f"{median(times, engine):.3g}"
+                    if engine in times
+                    else "*refused*"
+                    if engine in run["refused"]
+                    else ""
+                )
+                for engine in RIVALS
             ]
-            rows.append([TITLES[name], backend, f"{median(times, 'webkiln'):.3g}", *cells, f"**{lead(times, ran_of(run)):.2f}**"])
+            rows.append(
+                [
+                    TITLES[name],
+                    backend,
+                    f"{median(times, 'webkiln'):.3g}",
+                    *cells,
+                    f"**{lead(times, ran_of(run)):.2f}**",
+                ]
+            )
     return [
-        "## Other backends", "",
-        (f"Against the same backend of the others, in {rounds} rounds; TensorFlow.js has `cpu` for js. The processors stand in for a GPU (SwiftShader): nothing is said of real ones. "
-         "*refused*: does not run the network there."), "",
-        *table(head, rows), "",
-    ]  # fmt: skip
+        "## Other backends",
+        "",
+        (
+            f"Against the same backend of the others, in {rounds} rounds; TensorFlow.js has `cpu`"
+            " for js. The processors stand in for a GPU (SwiftShader): nothing is said of real"
+            " ones. *refused*: does not run the network there."
+        ),
+        "",
+        *table(head, rows),
+        "",
+    ]
 
 
 def downloads(results: Mapping[str, Result]) -> list[str]:
     rows = [
-        [TITLES[name], f"{result['code'] / 1e3:.0f}", *(f"{result['data'][engine] / 1e6:.1f}" for engine in ("webkiln", *RIVALS))]
+        [
+            TITLES[name],
+            f"{result['code'] / 1e3:.0f}",
+            *(f"{result['data'][engine] / 1e6:.1f}" for engine in ("webkiln", *RIVALS)),
+        ]
         for name, result in results.items()
     ]
-    code = {title: sizes([PACKAGES / file for file in CODE[title]])[1] for title in ENGINES.values()}
+    code = {
+        title: sizes([PACKAGES / file for file in CODE[title]])[1] for title in ENGINES.values()
+    }
     others = ", ".join(f"{title} {size / 1e3:,.0f} KB" for title, size in code.items())
-    head = ["network", "code of webkiln, KB with brotli", *(f"data of {title}, MB" for title in ("webkiln", *ENGINES.values()))]
+    head = [
+        "network",
+        "code of webkiln, KB with brotli",
+        *(f"data of {title}, MB" for title in ("webkiln", *ENGINES.values())),
+    ]
     return [*table(head, rows), "", f"Code of the others, whatever the network: {others}."]
 
 
 def memories(results: Mapping[str, Result]) -> list[str]:
-    head = ["network", *(f"{title}, MB" for title in ("webkiln", *ENGINES.values())), "webkiln / least of them", "an empty page, MB"]
+    head = [
+        "network",
+        *(f"{title}, MB" for title in ("webkiln", *ENGINES.values())),
+        "webkiln / least of them",
+        "an empty page, MB",
+    ]
     rows = []
     for name, result in results.items():
         memory = result["memory"]
@@ -206,18 +303,34 @@ def first_results(results: Mapping[str, Result]) -> list[str]:
             share = np.median(told["webkiln"] / np.min([told[engine] for engine in RIVALS], axis=0))
             over = np.median(told["webkiln"] / bench_first.floor(result["visits"][kind]))
             rows.append(
-                [TITLES[name], *(f"{np.median(told[engine]):.0f}" for engine in ("webkiln", *RIVALS)), f"**{share:.2f}**", f"{over:.2f}"]
+                [
+                    TITLES[name],
+                    *(f"{np.median(told[engine]):.0f}" for engine in ("webkiln", *RIVALS)),
+                    f"**{share:.2f}**",
+                    f"{over:.2f}",
+                ]
             )
-        head = ["network", "webkiln, ms", *(f"{title}, ms" for title in ENGINES.values()), "webkiln / fastest of them", "webkiln / floor"]
+        head = [
+            "network",
+            "webkiln, ms",
+            *(f"{title}, ms" for title in ENGINES.values()),
+            "webkiln / fastest of them",
+            "webkiln / floor",
+        ]
         lines += [f"### {kind.capitalize()} visit", "", *table(head, rows), ""]
     return lines
 
 
 def waterfalls(results: Mapping[str, Result]) -> list[str]:
     """When each step of a first visit has ended, in milliseconds since the navigation."""
-    found = {name: bench_first.steps_of(result["visits"]["first"]) for name, result in results.items()}
+    found = {
+        name: bench_first.steps_of(result["visits"]["first"]) for name, result in results.items()
+    }
     steps = list(next(iter(found.values()))[0])
-    rows = [[TITLES[name], *(f"{np.median([each[step] for each in visits]):.0f}" for step in steps)] for name, visits in found.items()]
+    rows = [
+        [TITLES[name], *(f"{np.median([each[step] for each in visits]):.0f}" for step in steps)]
+        for name, visits in found.items()
+    ]
     return table(["network", *steps], rows)
 
 
@@ -229,32 +342,75 @@ def processor() -> str:
 
 
 def page(
-    results: Mapping[str, Result], found: Mapping[str, Mapping[str, Result]], threads: Sequence[int], rounds: int, visits: int, command: str
+    results: Mapping[str, Result],
+    found: Mapping[str, Mapping[str, Result]],
+    threads: Sequence[int],
+    rounds: int,
+    visits: int,
+    command: str,
 ) -> str:
     versions = ", ".join(
-        f"{title} {json.loads((PACKAGES / PACKAGED[engine] / 'package.json').read_text())['version']}" for engine, title in ENGINES.items()
+        f"{title}"
+        f" {json.loads((PACKAGES / PACKAGED[engine] / 'package.json').read_text())['version']}"
+        for engine, title in ENGINES.items()
     )
     peak = float(np.median([result["runs"][threads[0]]["peak"] for result in results.values()]))
     lines = [
-        "# Benchmarks", "",
-        (f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}: {processor()}, {os.cpu_count()} processors, {browsers.version('chromium')} without a window; {versions}, all on their wasm backends. "
-        f"Batch 1, float32, random weights, inputs and outputs included. In each of {rounds} rounds every engine has its turn, in an order of chance and after a rest of 50 ms in which threads of others fall asleep: runs in a row for 100 ms, one at least, and three that count. Times are medians, and a lead is the median of the ratios in the same round. "
-        f"The peak of relaxed SIMD was {peak:.0f} GFLOP/s on one processor. Errors are relative to the largest value of an output, against Keras."), "",
-        f"![Time of the fastest other engine divided by webkiln's](images/{PICTURE.name})", "",
-    ]  # fmt: skip
+        "# Benchmarks",
+        "",
+        (
+            f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}: {processor()},"
+            f" {os.cpu_count()} processors, {browsers.version('chromium')} without a window;"
+            f" {versions}, all on their wasm backends. Batch 1, float32, random weights, inputs and"
+            f" outputs included. In each of {rounds} rounds every engine has its turn, in an order"
+            " of chance and after a rest of 50 ms in which threads of others fall asleep: runs in"
+            " a row for 100 ms, one at least, and three that count. Times are medians, and a lead"
+            " is the median of the ratios in the same round. The peak of relaxed SIMD was"
+            f" {peak:.0f} GFLOP/s on one processor. Errors are relative to the largest value of an"
+            " output, against Keras."
+        ),
+        "",
+        f"![Time of the fastest other engine divided by webkiln's](images/{PICTURE.name})",
+        "",
+    ]
     for count in threads:
         lines += [f"## {count} thread{'s' if count > 1 else ''}", "", *timed(results, count), ""]
     lines += [
-        "Operations are those of the network as it is written; convolutions that multiply less (docs/speed.md) can be above the peak.", "",
+        (
+            "Operations are those of the network as it is written; convolutions that multiply less"
+            " (docs/speed.md) can be above the peak."
+        ),
+        "",
         *others(found, max(rounds // FEWER, 1)),
-        "## What a page downloads", "", *downloads(results), "",
-        "## The first result", "",
-        (f"From the navigation of a page to its first output, one thread in the page, medians of {visits} visits in turn: the first with a browser that has an empty profile, the second with the same profile after the browser was started again. "
-         "One server on the same machine sends all files and lets browsers keep them. The floor is the time in which the weights alone arrive, and the first run."), "",
+        "## What a page downloads",
+        "",
+        *downloads(results),
+        "",
+        "## The first result",
+        "",
+        (
+            "From the navigation of a page to its first output, one thread in the page, medians of"
+            f" {visits} visits in turn: the first with a browser that has an empty profile, the"
+            " second with the same profile after the browser was started again. One server on the"
+            " same machine sends all files and lets browsers keep them. The floor is the time in"
+            " which the weights alone arrive, and the first run."
+        ),
+        "",
         *first_results(results),
-        "Where the time of a first visit goes: when each step has ended, in milliseconds since the navigation; with dots, how long something took.", "", *waterfalls(results), "",
-        "## Memory", "", "The peak of the page's process while it loads the network and runs it, with one thread.", "", *memories(results), "",
-    ]  # fmt: skip
+        (
+            "Where the time of a first visit goes: when each step has ended, in milliseconds since"
+            " the navigation; with dots, how long something took."
+        ),
+        "",
+        *waterfalls(results),
+        "",
+        "## Memory",
+        "",
+        "The peak of the page's process while it loads the network and runs it, with one thread.",
+        "",
+        *memories(results),
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -274,7 +430,9 @@ def draw(results: Mapping[str, Result], threads: Sequence[int]) -> None:
         )
         axes.bar_label(bars, fmt="%.2f", padding=2, fontsize=8)
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_yticks(np.arange(len(results)) + thick * (len(threads) - 1) / 2, [TITLES[name] for name in results])
+    axes.set_yticks(
+        np.arange(len(results)) + thick * (len(threads) - 1) / 2, [TITLES[name] for name in results]
+    )
     axes.invert_yaxis()
     axes.set_xlabel("time of the fastest other engine / webkiln's")
     axes.legend()
@@ -282,7 +440,9 @@ def draw(results: Mapping[str, Result], threads: Sequence[int]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(ORDER))
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--threads", default="1,2")
@@ -292,12 +452,23 @@ def main() -> None:
     results = {}
     for name in options.networks or ORDER:
         results[name] = measured(name, threads, options.rounds, options.visits)
-        print(name, {count: round(lead(run["times"]), 2) for count, run in results[name]["runs"].items()}, flush=True)
+        print(
+            name,
+            {count: round(lead(run["times"]), 2) for count, run in results[name]["runs"].items()},
+            flush=True,
+        )
     found = {}
     for name in results:
         if name in ELSEWHERE:
             found[name] = elsewhere(name, max(options.rounds // FEWER, 1))
-            print(name, {backend: round(lead(run["times"], ran_of(run)), 2) for backend, run in found[name].items()}, flush=True)
+            print(
+                name,
+                {
+                    backend: round(lead(run["times"], ran_of(run)), 2)
+                    for backend, run in found[name].items()
+                },
+                flush=True,
+            )
     draw(results, threads)
     PAGE.write_text(
         page(
@@ -306,7 +477,8 @@ def main() -> None:
             threads,
             options.rounds,
             options.visits,
-            "make bench" + (f' networks="{" ".join(options.networks)}"' if options.networks else ""),
+            "make bench"
+            + (f' networks="{" ".join(options.networks)}"' if options.networks else ""),
         )
     )
 

@@ -23,7 +23,11 @@ def long_model(kind, count):
             x = f"v{n}"
     elif kind == "diamonds":
         for n in range(count // 3):
-            nodes += [node("Relu", [x], [f"a{n}"]), node("Tanh", [x], [f"b{n}"]), node("Sub", [f"a{n}", f"b{n}"], [f"v{n}"])]
+            nodes += [
+                node("Relu", [x], [f"a{n}"]),
+                node("Tanh", [x], [f"b{n}"]),
+                node("Sub", [f"a{n}", f"b{n}"], [f"v{n}"]),
+            ]
             x = f"v{n}"
     elif kind == "dense":
         for n in range(count):
@@ -33,6 +37,15 @@ def long_model(kind, count):
         for n in range(count):
             nodes.append(node("Tanh", ["x"], [f"v{n}"]))
         made = [f"v{n}" for n in range(count)]
-        nodes.append(node("Sum", made, [x := "end"]) if kind == "fan" else node("Concat", made, [x := "end"], axis=1))
+        nodes.append(
+            node("Sum", made, [x := "end"])
+            if kind == "fan"
+            else node("Concat", made, [x := "end"], axis=1)
+        )
     nodes.append(node("Identity", [x], ["y"]))
-    return model(nodes, [floats("x", 2, 16)], [floats("y", 2, 16 * count if kind == "joined" else 16)], weights)
+    return model(
+        nodes,
+        [floats("x", 2, 16)],
+        [floats("y", 2, 16 * count if kind == "joined" else 16)],
+        weights,
+    )

@@ -25,7 +25,9 @@ def pix2pix() -> Any:
         x = layers.Conv2DTranspose(features, 4, 2, padding="same", use_bias=False)(x)
         x = layers.ReLU()(layers.BatchNormalization()(x))
         x = layers.Concatenate()([x, skip])
-    return keras.Model(image, layers.Conv2DTranspose(3, 4, 2, padding="same", activation="tanh")(x), name="pix2pix")
+    return keras.Model(
+        image, layers.Conv2DTranspose(3, 4, 2, padding="same", activation="tanh")(x), name="pix2pix"
+    )
 
 
 NETWORKS: dict[str, Callable[[], Any]] = {

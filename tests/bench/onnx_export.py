@@ -1,4 +1,6 @@
-"""A channels-last network of webkiln's IR as an ONNX model in the layout that onnxruntime likes, channels first."""
+"""A channels-last network of webkiln's IR as an ONNX model in the layout that onnxruntime likes,
+channels first.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -41,7 +43,9 @@ class _Writer:
         return self.constant(f"{name}/{len(self.initializers)}", turned)
 
     def transposed(self, name: str, to: str, order: Sequence[int]) -> str:
-        self.nodes.append(helper.make_node("Transpose", [name], [to], perm=[int(axis) for axis in order]))
+        self.nodes.append(
+            helper.make_node("Transpose", [name], [to], perm=[int(axis) for axis in order])
+        )
         return to
 
     def add(self, op: str, node: Node, inputs: list[str], **attrs: Any) -> None:
@@ -62,28 +66,61 @@ def _conv(writer: _Writer, node: Node, attrs: Attributes) -> None:
     if attrs["x_dilation"]:
         _conv_transpose(writer, node, attrs, weights)
         return
-    inputs = [writer.read(x), writer.constant(f"{node.name}/kernel", weights), *map(writer.read, bias)]
+    inputs = [
+        writer.read(x),
+        writer.constant(f"{node.name}/kernel", weights),
+        *map(writer.read, bias),
+    ]
     writer.add(
-        "Conv", node, inputs, strides=attrs["strides"], dilations=attrs["dilation"], group=attrs["groups"], pads=_padding(attrs),
+        "Conv",
+        node,
+        inputs,
+        strides=attrs["strides"],
+        dilations=attrs["dilation"],
+        group=attrs["groups"],
+        pads=_padding(attrs),
         kernel_shape=weights.shape[2:],
-    )  # fmt: skip
+    )
 
 
 def _conv_transpose(writer: _Writer, node: Node, attrs: Attributes, weights: Array) -> None:
     """ONNX has the kernel the other way round, and cuts where webkiln pads the spread input."""
     if {*attrs["strides"], *attrs["dilation"], attrs["groups"]} != {1}:
-        raise NotImplementedError(f"{node.name}: a transposed convolution with strides, dilation or groups")
-    cuts = [size - 1 - pad for side in ("pad_low", "pad_high") for size, pad in zip(weights.shape[2:], attrs[side], strict=True)]
+        raise NotImplementedError(
+            f"{node.name}: a transposed convolution with strides, dilation or groups"
+        )
+    cuts = [
+        size - 1 - pad
+        for side in ("pad_low", "pad_high")
+        for size, pad in zip(weights.shape[2:], attrs[side], strict=True)
+    ]
     turned = np.flip(weights, (2, 3)).swapaxes(0, 1)
-    inputs = [writer.read(node.inputs[0]), writer.constant(f"{node.name}/kernel", turned), *map(writer.read, node.inputs[2:])]
-    writer.add("ConvTranspose", node, inputs, strides=attrs["x_dilation"], pads=cuts, kernel_shape=turned.shape[2:])
+    inputs = [
+        writer.read(node.inputs[0]),
+        writer.constant(f"{node.name}/kernel", turned),
+        *map(writer.read, node.inputs[2:]),
+    ]
+    writer.add(
+        "ConvTranspose",
+        node,
+        inputs,
+        strides=attrs["x_dilation"],
+        pads=cuts,
+        kernel_shape=turned.shape[2:],
+    )
 
 
 def _pool(op: str) -> Callable[[_Writer, Node, Attributes], None]:
     def write(writer: _Writer, node: Node, attrs: Attributes) -> None:
         more = {"count_include_pad": int(attrs["count_include_pad"])} if op == "AveragePool" else {}
         writer.add(
-            op, node, [writer.read(node.inputs[0])], kernel_shape=attrs["window"], strides=attrs["strides"], pads=_padding(attrs), **more
+            op,
+            node,
+            [writer.read(node.inputs[0])],
+            kernel_shape=attrs["window"],
+            strides=attrs["strides"],
+            pads=_padding(attrs),
+            **more,
         )
 
     return write
@@ -93,7 +130,11 @@ def _pad(writer: _Writer, node: Node, attrs: Attributes) -> None:
     order = FIRST[len(attrs["low"])]
     widths = np.array([attrs[side][axis] for side in ("low", "high") for axis in order], np.int64)
     value = np.array(attrs["value"], np.float32)
-    inputs = [writer.read(node.inputs[0]), writer.constant(f"{node.name}/widths", widths), writer.constant(f"{node.name}/value", value)]
+    inputs = [
+        writer.read(node.inputs[0]),
+        writer.constant(f"{node.name}/widths", widths),
+        writer.constant(f"{node.name}/value", value),
+    ]
     writer.add("Pad", node, inputs)
 
 
@@ -101,12 +142,17 @@ def _mean(writer: _Writer, node: Node, attrs: Attributes) -> None:
     if sorted(attrs["axes"]) != [1, 2] or attrs["keepdims"]:
         raise NotImplementedError(f"{node.name}: a mean over {attrs['axes']}")
     pooled = f"{node.name}/pooled"
-    writer.nodes.append(helper.make_node("GlobalAveragePool", [writer.read(node.inputs[0])], [pooled]))
+    writer.nodes.append(
+        helper.make_node("GlobalAveragePool", [writer.read(node.inputs[0])], [pooled])
+    )
     writer.add("Flatten", node, [pooled])
 
 
 def _clip(writer: _Writer, node: Node, attrs: Attributes) -> None:
-    bounds = [writer.constant(f"{node.name}/{side}", np.array(attrs[side], np.float32)) for side in ("min", "max")]
+    bounds = [
+        writer.constant(f"{node.name}/{side}", np.array(attrs[side], np.float32))
+        for side in ("min", "max")
+    ]
     writer.add("Clip", node, [writer.read(node.inputs[0]), *bounds])
 
 
@@ -143,21 +189,50 @@ def _silu(writer: _Writer, node: Node, attrs: Attributes) -> None:
 
 
 def _concat(writer: _Writer, node: Node, attrs: Attributes) -> None:
-    writer.add("Concat", node, list(map(writer.read, node.inputs)), axis=_axis(attrs["axis"], writer.graph.type(node.name).rank))
+    writer.add(
+        "Concat",
+        node,
+        list(map(writer.read, node.inputs)),
+        axis=_axis(attrs["axis"], writer.graph.type(node.name).rank),
+    )
 
 
 def _softmax(writer: _Writer, node: Node, attrs: Attributes) -> None:
-    writer.add("Softmax", node, [writer.read(node.inputs[0])], axis=_axis(attrs["axis"], writer.graph.type(node.name).rank))
+    writer.add(
+        "Softmax",
+        node,
+        [writer.read(node.inputs[0])],
+        axis=_axis(attrs["axis"], writer.graph.type(node.name).rank),
+    )
 
 
 WRITERS: dict[str, Callable[[_Writer, Node, Attributes], None]] = {
-    "Conv": _conv, "MaxPool": _pool("MaxPool"), "AvgPool": _pool("AveragePool"), "Pad": _pad, "ReduceMean": _mean, "Clip": _clip, "LeakyRelu": _leaky_relu,
-    "Add": _broadcast, "Sub": _broadcast, "Mul": _broadcast, "Div": _broadcast, "Reshape": _reshape, "Silu": _silu, "Sigmoid": _plain, "MatMul": _plain, "Relu": _plain, "Tanh": _plain, "Concat": _concat, "Softmax": _softmax,
-}  # fmt: skip
+    "Conv": _conv,
+    "MaxPool": _pool("MaxPool"),
+    "AvgPool": _pool("AveragePool"),
+    "Pad": _pad,
+    "ReduceMean": _mean,
+    "Clip": _clip,
+    "LeakyRelu": _leaky_relu,
+    "Add": _broadcast,
+    "Sub": _broadcast,
+    "Mul": _broadcast,
+    "Div": _broadcast,
+    "Reshape": _reshape,
+    "Silu": _silu,
+    "Sigmoid": _plain,
+    "MatMul": _plain,
+    "Relu": _plain,
+    "Tanh": _plain,
+    "Concat": _concat,
+    "Softmax": _softmax,
+}
 
 
 def export(graph: Graph, fixed: Mapping[str, Array]) -> bytes:
-    """The model's bytes; `fixed` holds the values of slots, constants and the fixed part. KeyError names an operator that has no writer."""
+    """The model's bytes; `fixed` holds the values of slots, constants and the fixed part. KeyError
+    names an operator that has no writer.
+    """
     writer = _Writer(graph, fixed)
     for node in graph.nodes:
         if node.name not in fixed:
@@ -165,10 +240,16 @@ def export(graph: Graph, fixed: Mapping[str, Array]) -> bytes:
 
     def described(name: str) -> Any:
         shape = graph.type(name).shape
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [shape[axis] for axis in FIRST.get(len(shape), range(len(shape)))])
+        return helper.make_tensor_value_info(
+            name,
+            TensorProto.FLOAT,
+            [shape[axis] for axis in FIRST.get(len(shape), range(len(shape)))],
+        )
 
     outputs = [described(name) for name in graph.outputs.values()]
-    made = helper.make_graph(writer.nodes, graph.name, list(map(described, graph.inputs)), outputs, writer.initializers)
+    made = helper.make_graph(
+        writer.nodes, graph.name, list(map(described, graph.inputs)), outputs, writer.initializers
+    )
     model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     checker.check_model(model)
     return model.SerializeToString()

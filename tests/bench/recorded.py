@@ -1,7 +1,10 @@
-"""A worker of a fleet, or a build with one, that notes what it does: `recorded.py FILE worker ADDRESS ...`, `recorded.py FILE doit build`.
+"""A worker of a fleet, or a build with one, that notes what it does: `recorded.py FILE worker
+ADDRESS
+...`, `recorded.py FILE doit build`.
 
-A worker notes of each message that it answers the steps, the processor time of its processes, and the blobs that it fetched and stored. A build notes
-the processor time that it had had when it asked for the first time.
+A worker notes of each message that it answers the steps, the processor time of its processes, and
+the blobs that it fetched and stored. A build notes the processor time that it had had when it asked
+for the first time.
 """
 
 import json
@@ -21,7 +24,12 @@ from webkiln.build.remote.shared import SharedCache
 
 TICKS = os.sysconf("SC_CLK_TCK")
 FILE = Path(sys.argv[1])
-answered, asked, brought, delivered = worker.perform, Scheduler.ask, SharedCache._bring, SharedCache._delivered
+answered, asked, brought, delivered = (
+    worker.perform,
+    Scheduler.ask,
+    SharedCache._bring,
+    SharedCache._delivered,
+)
 moved: list[int] = []
 first: list[float] = []
 
@@ -31,7 +39,9 @@ def seconds() -> float:
     ticks = 0
     for pid in family(os.getpid()):
         try:
-            ticks += sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+            ticks += sum(
+                map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15])
+            )
         except OSError:
             continue
     return ticks / TICKS
@@ -46,7 +56,14 @@ def perform(requests: Sequence[Mapping[str, Any]], topic: str, name: str) -> Non
     moved.clear()
     begun = seconds()
     answered(requests, topic, name)
-    note({"tasks": [request["task"] for request in requests], "seconds": seconds() - begun, "blobs": len(moved), "bytes": sum(moved)})
+    note(
+        {
+            "tasks": [request["task"] for request in requests],
+            "seconds": seconds() - begun,
+            "blobs": len(moved),
+            "bytes": sum(moved),
+        }
+    )
 
 
 def bring(shared: SharedCache, blob: Blob, *more: Any) -> bool:
@@ -66,9 +83,14 @@ def ask(scheduler: Scheduler, *more: Any) -> tuple[str, Any]:
     return asked(scheduler, *more)
 
 
-WORKER = ((worker, "perform", perform), (SharedCache, "_bring", bring), (SharedCache, "_delivered", deliver))
+WORKER = (
+    (worker, "perform", perform),
+    (SharedCache, "_bring", bring),
+    (SharedCache, "_delivered", deliver),
+)
 BUILD = ((Scheduler, "ask", ask),)
-"""What each of them notes. A build that replaced `perform` would send its own one to the workers."""
+"""What each of them notes. A build that replaced `perform` would send its own one to the workers.
+"""
 
 if __name__ == "__main__":
     for owner, method, replacement in WORKER if sys.argv[2] == "worker" else BUILD:

@@ -1,4 +1,6 @@
-"""Networks over sequences that are timed: in Keras, and as functions of PyTorch with the same weights, from which torch's exporter makes ONNX."""
+"""Networks over sequences that are timed: in Keras, and as functions of PyTorch with the same
+weights, from which torch's exporter makes ONNX.
+"""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,9 @@ HEAD = WIDTH // HEADS
 STEPS, FEATURES, UNITS, CLASSES = 100, 64, 128, 10
 EPSILON = 1e-5
 RECURRENT = (True, 1, 0.0, False, False, True)
-"""What torch's recurrences take by position: with biases, layers, dropout, training, in both directions, the batch first."""
+"""What torch's recurrences take by position: with biases, layers, dropout, training, in both
+directions, the batch first.
+"""
 
 Weights = Mapping[str, Sequence[torch.Tensor]]
 """By the names of layers."""
@@ -32,27 +36,45 @@ def _feed_forward(x: Any, level: int) -> Any:
 
 
 def encoder(length: int | None) -> Any:
-    """A transformer with normalisation before each part (Xiong et al. 2020, arXiv:2002.04745), for so many tokens or any number."""
+    """A transformer with normalisation before each part (Xiong et al. 2020, arXiv:2002.04745), for
+    so many tokens or any number.
+    """
     x = tokens = keras.Input((length, WIDTH), name="tokens")
     for level in range(DEPTH):
         y = _norm(f"first{level}")(x)
-        x = _feed_forward(layers.Add()([x, layers.MultiHeadAttention(HEADS, HEAD, name=f"attention{level}")(y, y)]), level)
+        x = _feed_forward(
+            layers.Add()(
+                [x, layers.MultiHeadAttention(HEADS, HEAD, name=f"attention{level}")(y, y)]
+            ),
+            level,
+        )
     return keras.Model(tokens, _norm("last")(x), name="transformer")
 
 
 def decoder() -> Any:
-    """One step of a decoder: a token after `LENGTH` others, whose keys and values are inputs; its own are outputs."""
+    """One step of a decoder: a token after `LENGTH` others, whose keys and values are inputs; its
+    own are outputs.
+    """
     x = token = keras.Input((1, WIDTH), name="token")
     kept, outputs = [], {}
     for level in range(DEPTH):
         y = _norm(f"first{level}")(x)
-        query, *new = (layers.Dense(WIDTH, name=f"{part}{level}")(y) for part in ("query", "key", "value"))
+        query, *new = (
+            layers.Dense(WIDTH, name=f"{part}{level}")(y) for part in ("query", "key", "value")
+        )
         old = [keras.Input((LENGTH, WIDTH), name=f"{part}s{level}") for part in ("key", "value")]
         kept += old
-        outputs |= {f"{part}{level}": value for part, value in zip(("key", "value"), new, strict=True)}
-        keys, values = (_heads(layers.Concatenate(axis=1)(pair), LENGTH + 1) for pair in zip(old, new, strict=True))
+        outputs |= {
+            f"{part}{level}": value for part, value in zip(("key", "value"), new, strict=True)
+        }
+        keys, values = (
+            _heads(layers.Concatenate(axis=1)(pair), LENGTH + 1)
+            for pair in zip(old, new, strict=True)
+        )
         scores = ops.matmul(_heads(query, 1), ops.transpose(keys, (0, 1, 3, 2))) * HEAD**-0.5
-        y = layers.Reshape((1, WIDTH))(layers.Permute((2, 1, 3))(ops.matmul(ops.softmax(scores), values)))
+        y = layers.Reshape((1, WIDTH))(
+            layers.Permute((2, 1, 3))(ops.matmul(ops.softmax(scores), values))
+        )
         x = _feed_forward(layers.Add()([x, layers.Dense(WIDTH, name=f"mixed{level}")(y)]), level)
     words = layers.Dense(WORDS, name="words")(_norm("last")(x))
     return keras.Model([token, *kept], {"words": words, **outputs}, name="decoder")
@@ -79,13 +101,19 @@ def _torch_norm(weights: Weights, name: str, x: torch.Tensor) -> torch.Tensor:
 
 
 def _torch_feed_forward(weights: Weights, x: torch.Tensor, level: int) -> torch.Tensor:
-    y = torch.nn.functional.gelu(_torch_dense(weights, f"up{level}", _torch_norm(weights, f"second{level}", x)))
+    y = torch.nn.functional.gelu(
+        _torch_dense(weights, f"up{level}", _torch_norm(weights, f"second{level}", x))
+    )
     return x + _torch_dense(weights, f"down{level}", y)
 
 
 def _torch_attention(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     q, k, v = (x.reshape(1, -1, HEADS, HEAD).transpose(1, 2) for x in (query, keys, values))
-    return (torch.softmax(q @ k.transpose(2, 3) * HEAD**-0.5, -1) @ v).transpose(1, 2).reshape(1, -1, WIDTH)
+    return (
+        (torch.softmax(q @ k.transpose(2, 3) * HEAD**-0.5, -1) @ v)
+        .transpose(1, 2)
+        .reshape(1, -1, WIDTH)
+    )
 
 
 def _torch_transformer(weights: Weights, tokens: torch.Tensor) -> torch.Tensor:
@@ -93,19 +121,27 @@ def _torch_transformer(weights: Weights, tokens: torch.Tensor) -> torch.Tensor:
     for level in range(DEPTH):
         y = _torch_norm(weights, f"first{level}", x)
         *inner, out, bias = weights[f"attention{level}"]
-        projected = (y @ inner[at].reshape(WIDTH, WIDTH) + inner[at + 1].reshape(WIDTH) for at in (0, 2, 4))
+        projected = (
+            y @ inner[at].reshape(WIDTH, WIDTH) + inner[at + 1].reshape(WIDTH) for at in (0, 2, 4)
+        )
         x = x + _torch_attention(*projected) @ out.reshape(WIDTH, WIDTH) + bias
         x = _torch_feed_forward(weights, x, level)
     return _torch_norm(weights, "last", x)
 
 
-def _torch_decoder(weights: Weights, token: torch.Tensor, *kept: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def _torch_decoder(
+    weights: Weights, token: torch.Tensor, *kept: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
     x, outputs = token, []
     for level in range(DEPTH):
         y = _torch_norm(weights, f"first{level}", x)
-        query, *new = (_torch_dense(weights, f"{part}{level}", y) for part in ("query", "key", "value"))
+        query, *new = (
+            _torch_dense(weights, f"{part}{level}", y) for part in ("query", "key", "value")
+        )
         outputs += new
-        keys, values = (torch.cat(pair, 1) for pair in zip(kept[2 * level : 2 * level + 2], new, strict=True))
+        keys, values = (
+            torch.cat(pair, 1) for pair in zip(kept[2 * level : 2 * level + 2], new, strict=True)
+        )
         x = x + _torch_dense(weights, f"mixed{level}", _torch_attention(query, keys, values))
         x = _torch_feed_forward(weights, x, level)
     return _torch_dense(weights, "words", _torch_norm(weights, "last", x)), *outputs
@@ -145,12 +181,17 @@ class _Function(torch.nn.Module):
         super().__init__()
         self.function, self.layers = function, {}
         for layer in model.layers:
-            self.layers[layer.name] = [f"{layer.name}_{number}" for number, _ in enumerate(layer.get_weights())]
+            self.layers[layer.name] = [
+                f"{layer.name}_{number}" for number, _ in enumerate(layer.get_weights())
+            ]
             for name, value in zip(self.layers[layer.name], layer.get_weights(), strict=True):
                 self.register_buffer(name, torch.from_numpy(np.array(value)))
 
     def forward(self, *inputs: torch.Tensor) -> Any:
-        return self.function({name: [getattr(self, each) for each in held] for name, held in self.layers.items()}, *inputs)
+        return self.function(
+            {name: [getattr(self, each) for each in held] for name, held in self.layers.items()},
+            *inputs,
+        )
 
 
 def onnx(name: str, model: Any, inputs: Mapping[str, Array], outputs: Sequence[str]) -> bytes:

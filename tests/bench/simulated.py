@@ -1,4 +1,6 @@
-"""A build by a fleet, simulated from what one was recorded to take: jobs on processors, each of which divides its time equally among its jobs."""
+"""A build by a fleet, simulated from what one was recorded to take: jobs on processors, each of
+which divides its time equally among its jobs.
+"""
 
 import math
 from collections import defaultdict
@@ -7,13 +9,17 @@ from dataclasses import dataclass, field
 from statistics import median
 
 BYTES_PER_SECOND, BLOB_SECONDS = 1e8, 0.002
-"""Of a network between machines: its throughput, and a round trip, of which there are eight at once."""
+"""Of a network between machines: its throughput, and a round trip, of which there are eight at
+once.
+"""
 AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Steps that one worker does in one go: the processor time that they take, and what is transferred."""
+    """Steps that one worker does in one go: the processor time that they take, and what is
+    transferred.
+    """
 
     tasks: tuple[str, ...]
     seconds: float
@@ -36,7 +42,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A build with one worker. Of the user's machine: processor time before the first question, of a step, and of all that serves a message."""
+    """A build with one worker. Of the user's machine: processor time before the first question, of
+    a step, and of all that serves a message.
+    """
 
     messages: tuple[Message, ...]
     before: float
@@ -60,7 +68,9 @@ class _Fleet:
 
 
 def needs(messages: Sequence[Message]) -> list[set[int]]:
-    """By message, those that come before it. An object may be made for any of the models before, so that linking waits for all of their compilation."""
+    """By message, those that come before it. An object may be made for any of the models before, so
+    that linking waits for all of their compilation.
+    """
     found: list[set[int]] = []
     for number, message in enumerate(messages):
         same = {other for other in range(number) if messages[other].model == message.model}
@@ -73,19 +83,34 @@ def needs(messages: Sequence[Message]) -> list[set[int]]:
 
 
 def first_costs(messages: Sequence[Message]) -> Mapping[str, float]:
-    """What the first message of each kind takes beyond the usual: a worker imports its framework once."""
+    """What the first message of each kind takes beyond the usual: a worker imports its framework
+    once.
+    """
     by_stage: dict[str, list[float]] = defaultdict(list)
     for message in messages:
         by_stage[message.stage].append(message.seconds)
-    return {stage: max(0.0, times[0] - median(times)) if stage == "load" else 0.0 for stage, times in by_stage.items()}
+    return {
+        stage: max(0.0, times[0] - median(times)) if stage == "load" else 0.0
+        for stage, times in by_stage.items()
+    }
 
 
 def simulate(recording: Recording, workers: Sequence[int], *, network: bool = True) -> float:
-    """Seconds of a build whose workers are on the given processors; the user's machine, the scheduler and the cache are on processor 0."""
+    """Seconds of a build whose workers are on the given processors; the user's machine, the
+    scheduler and the cache are on processor 0.
+    """
     messages = recording.messages
     before, extra = needs(messages), first_costs(messages)
-    begun = {stage: next(number for number, message in enumerate(messages) if message.stage == stage) for stage in extra}
-    fleet, done, waiting, queue = _Fleet([*range(len(workers))]), set[int](), set(range(len(messages))), list[int]()
+    begun = {
+        stage: next(number for number, message in enumerate(messages) if message.stage == stage)
+        for stage in extra
+    }
+    fleet, done, waiting, queue = (
+        _Fleet([*range(len(workers))]),
+        set[int](),
+        set(range(len(messages))),
+        list[int](),
+    )
     now, jobs = recording.before, list[_Job]()
 
     def usual(number: int) -> float:

@@ -1,4 +1,6 @@
-"""A channels-last network of webkiln's IR as the calls of TensorFlow.js that compute it, with what it can fuse fused, as its converter does."""
+"""A channels-last network of webkiln's IR as the calls of TensorFlow.js that compute it, with what
+it can fuse fused, as its converter does.
+"""
 
 import json
 from collections import Counter
@@ -14,18 +16,44 @@ from webkiln.ops.table import complete
 
 FUSED = {"Relu": "relu", "Clip": "relu6"}
 PLAIN = {
-    "Add": (), "Sub": (), "Mul": (), "Div": (), "MatMul": (), "Square": (), "Rsqrt": (), "Relu": (), "Tanh": (), "Sigmoid": (), "Silu": (), "Gelu": (),
-    "Softmax": ("axis",), "Concat": ("axis",), "LeakyRelu": ("alpha",), "Clip": ("min", "max"), "Reshape": ("shape",), "Transpose": ("perm",),
-    "Einsum": ("equation",), "Slice": ("starts", "sizes", "steps"), "ReduceMean": ("axes", "keepdims"), "Pad": ("low", "high", "value"),
-    "MaxPool": ("window", "strides", "pad_low", "pad_high"), "AvgPool": ("window", "strides", "pad_low", "pad_high"),
-}  # fmt: skip
-"""Operator -> the attributes that bench_networks.mjs reads. Convolutions and recurrences are written out below."""
+    "Add": (),
+    "Sub": (),
+    "Mul": (),
+    "Div": (),
+    "MatMul": (),
+    "Square": (),
+    "Rsqrt": (),
+    "Relu": (),
+    "Tanh": (),
+    "Sigmoid": (),
+    "Silu": (),
+    "Gelu": (),
+    "Softmax": ("axis",),
+    "Concat": ("axis",),
+    "LeakyRelu": ("alpha",),
+    "Clip": ("min", "max"),
+    "Reshape": ("shape",),
+    "Transpose": ("perm",),
+    "Einsum": ("equation",),
+    "Slice": ("starts", "sizes", "steps"),
+    "ReduceMean": ("axes", "keepdims"),
+    "Pad": ("low", "high", "value"),
+    "MaxPool": ("window", "strides", "pad_low", "pad_high"),
+    "AvgPool": ("window", "strides", "pad_low", "pad_high"),
+}
+"""Operator -> the attributes that bench_networks.mjs reads. Convolutions and recurrences are
+written out below.
+"""
 
 
 def export(graph: Graph, fixed: Mapping[str, Array], folder: Path) -> None:
-    """Write `calls.json` and `calls.bin` (float32). NotImplementedError names an operator that it does not know."""
+    """Write `calls.json` and `calls.bin` (float32). NotImplementedError names an operator that it
+    does not know.
+    """
     constants: dict[str, Array] = {}
-    calls, renamed = _calls([node for node in graph.nodes if node.name not in fixed], fixed, constants)
+    calls, renamed = _calls(
+        [node for node in graph.nodes if node.name not in fixed], fixed, constants
+    )
     places, offset = {}, 0
     with (folder / "calls.bin").open("wb") as file:
         for name, value in constants.items():
@@ -33,18 +61,31 @@ def export(graph: Graph, fixed: Mapping[str, Array], folder: Path) -> None:
             places[name] = {"offset": offset, "shape": value.shape}
             offset += value.size
     outputs = {key: renamed.get(name, name) for key, name in graph.outputs.items()}
-    (folder / "calls.json").write_text(json.dumps({"constants": places, "calls": calls, "outputs": outputs}))
+    (folder / "calls.json").write_text(
+        json.dumps({"constants": places, "calls": calls, "outputs": outputs})
+    )
 
 
-def _calls(nodes: Sequence[Node], fixed: Mapping[str, Array], constants: dict[str, Array]) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The calls of nodes in order, and of a rectifier that is part of the convolution before it, whose name its output has."""
+def _calls(
+    nodes: Sequence[Node], fixed: Mapping[str, Array], constants: dict[str, Array]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The calls of nodes in order, and of a rectifier that is part of the convolution before it,
+    whose name its output has.
+    """
     readers = Counter(name for node in nodes for name in node.inputs)
     calls: list[dict[str, Any]] = []
     renamed: dict[str, str] = {}
     for node in nodes:
-        constants |= {name: fixed[name] for name in node.inputs if name in fixed and node.op != "Conv"}
+        constants |= {
+            name: fixed[name] for name in node.inputs if name in fixed and node.op != "Conv"
+        }
         producer = calls[-1] if calls else {"op": "", "name": ""}
-        if _rectifies(node) and producer["op"].endswith("Conv") and producer["name"] == node.inputs[0] and readers[node.inputs[0]] == 1:
+        if (
+            _rectifies(node)
+            and producer["op"].endswith("Conv")
+            and producer["name"] == node.inputs[0]
+            and readers[node.inputs[0]] == 1
+        ):
             producer["activation"] = FUSED[node.op]
             renamed[node.name] = producer["name"]
             continue
@@ -63,9 +104,12 @@ def _plain(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) 
     if node.op not in PLAIN:
         raise NotImplementedError(f"{node.name}: {node.op}")
     attrs = complete(node)
-    return {"op": node.op, "names": node.outputs, "name": node.name, "inputs": list(node.inputs)} | {
-        name: attrs[name] for name in PLAIN[node.op]
-    }
+    return {
+        "op": node.op,
+        "names": node.outputs,
+        "name": node.name,
+        "inputs": list(node.inputs),
+    } | {name: attrs[name] for name in PLAIN[node.op]}
 
 
 def _scan(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -> dict[str, Any]:
@@ -73,10 +117,23 @@ def _scan(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -
     attrs = complete(node)
     body = attrs["body"]
     if attrs["out_axes"] or attrs["reverse"]:
-        raise NotImplementedError(f"{node.name}: a recurrence with outputs of each step, or from the last one")
+        raise NotImplementedError(
+            f"{node.name}: a recurrence with outputs of each step, or from the last one"
+        )
     calls, renamed = _calls(body.nodes, fixed, constants)
-    step = {"inputs": list(body.inputs), "calls": calls, "outputs": [renamed.get(name, name) for name in body.outputs.values()]}
-    return {"op": "Scan", "names": node.outputs, "name": node.name, "inputs": list(node.inputs), "axes": attrs["axes"], "body": step}
+    step = {
+        "inputs": list(body.inputs),
+        "calls": calls,
+        "outputs": [renamed.get(name, name) for name in body.outputs.values()],
+    }
+    return {
+        "op": "Scan",
+        "names": node.outputs,
+        "name": node.name,
+        "inputs": list(node.inputs),
+        "axes": attrs["axes"],
+        "body": step,
+    }
 
 
 def _conv(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -> dict[str, Any]:
@@ -91,15 +148,27 @@ def _conv(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -
     constants[kernel] = weights.transpose((2, 3, 0, 1) if depthwise else (2, 3, 1, 0))
     constants |= {name: fixed[name] for name in bias}
     more = {name: attrs[name] for name in ("strides", "dilation", "pad_low", "pad_high")}
-    return {"op": "DepthwiseConv" if depthwise else "Conv", "names": node.outputs, "name": node.name, "inputs": [x, kernel, *bias], **more}
+    return {
+        "op": "DepthwiseConv" if depthwise else "Conv",
+        "names": node.outputs,
+        "name": node.name,
+        "inputs": [x, kernel, *bias],
+        **more,
+    }
 
 
 def _conv_transpose(
-    node: Node, attrs: Mapping[str, Any], weights: Array, fixed: Mapping[str, Array], constants: dict[str, Array]
-) -> dict[str, Any]:  # fmt: skip
+    node: Node,
+    attrs: Mapping[str, Any],
+    weights: Array,
+    fixed: Mapping[str, Array],
+    constants: dict[str, Array],
+) -> dict[str, Any]:
     """TensorFlow.js has the kernel the other way round, with the features before the channels."""
     if {*attrs["strides"], *attrs["dilation"], attrs["groups"]} != {1}:
-        raise NotImplementedError(f"{node.name}: a transposed convolution with strides, dilation or groups")
+        raise NotImplementedError(
+            f"{node.name}: a transposed convolution with strides, dilation or groups"
+        )
     x, kernel, *bias = node.inputs
     constants[kernel] = np.flip(weights, (2, 3)).transpose(2, 3, 0, 1)
     constants |= {name: fixed[name] for name in bias}

@@ -11,7 +11,9 @@ EVERY_S = 0.1
 
 
 def _stat(pid: int) -> list[str]:
-    """What /proc/<pid>/stat has after the name: the state, the parent, ... Nothing where the process is gone."""
+    """What /proc/<pid>/stat has after the name: the state, the parent, ... Nothing where the
+    process is gone.
+    """
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return []
@@ -29,7 +31,9 @@ def ticks(pid: int) -> int:
 
 def family(root: int) -> set[int]:
     """A process and all below it."""
-    above = {pid: parent(pid) for pid in (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))}
+    above = {
+        pid: parent(pid) for pid in (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
+    }
     members = {root}
     while more := {pid for pid, one in above.items() if one in members} - members:
         members |= more
@@ -45,12 +49,18 @@ def kilobytes(pid: int, file: str, key: str) -> int:
     return 0
 
 
-def watched(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[float, int]:
-    """Seconds, and the largest sum in bytes of the proportional set sizes of a command and all that it starts. Ends the program where the command fails."""
+def watched(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> tuple[float, int]:
+    """Seconds, and the largest sum in bytes of the proportional set sizes of a command and all that
+    it starts. Ends the program where the command fails.
+    """
     begin, peak = time.perf_counter(), 0
     with subprocess.Popen(command, env=environment, stdout=sys.stderr) as process:
         while process.poll() is None:
-            peak = max(peak, sum(kilobytes(pid, "smaps_rollup", "Pss") for pid in family(process.pid)))
+            peak = max(
+                peak, sum(kilobytes(pid, "smaps_rollup", "Pss") for pid in family(process.pid))
+            )
             time.sleep(EVERY_S)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")

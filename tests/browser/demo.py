@@ -17,14 +17,19 @@ from webkiln.backends.server import Server
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parents[1] / "models" / "digits" / "demo"
-POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
+POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src"
+    " 'self'; worker-src 'self'; img-src data:"
+)
 NOTHING = "\N{EN DASH}"
 
 
 @functools.cache
 def examples() -> list[dict[str, Any]]:
     """Strokes of the ten digits, and the pictures that the demo makes of them."""
-    done = subprocess.run(["node", str(HERE / "strokes.js")], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        ["node", str(HERE / "strokes.js")], capture_output=True, text=True, timeout=30, check=True
+    )
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
@@ -36,7 +41,10 @@ def wait(browser: Any, condition: Callable[[Any], Any]) -> None:
 @contextmanager
 def opened(bundle: Path) -> Iterator[Any]:
     """The demo on a server of its own, under a strict policy, once its model has loaded."""
-    with Server({"/models/digits/demo/": FOLDER, "/dist/digits/": bundle}, headers={"Content-Security-Policy": POLICY}) as server:
+    with Server(
+        {"/models/digits/demo/": FOLDER, "/dist/digits/": bundle},
+        headers={"Content-Security-Policy": POLICY},
+    ) as server:
         browser = browsers.session("chromium")
         browser.get(server.url + "/models/digits/demo/")
         wait(browser, lambda page: page.execute_script("return document.body.dataset.ready"))
@@ -55,7 +63,9 @@ def draw(browser: Any, strokes: list[list[list[float]]]) -> None:
     for stroke in strokes:
         actions = ActionChains(browser, duration=4)
         for index, (x, y) in enumerate(stroke):
-            actions.move_to_element_with_offset(paper, round((x - 0.5) * width), round((y - 0.5) * height))
+            actions.move_to_element_with_offset(
+                paper, round((x - 0.5) * width), round((y - 0.5) * height)
+            )
             if index == 0:
                 actions.click_and_hold()
         actions.release().perform()
@@ -66,4 +76,7 @@ def reading(browser: Any) -> str:
 
 
 def shares(browser: Any) -> list[float]:
-    return [float(share.text.removesuffix(" %")) for share in browser.find_elements(By.CSS_SELECTOR, "#bars span")]
+    return [
+        float(share.text.removesuffix(" %"))
+        for share in browser.find_elements(By.CSS_SELECTOR, "#bars span")
+    ]

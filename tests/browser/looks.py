@@ -18,7 +18,9 @@ def screenshot(scheme: str = "light", width: int = 1200, height: int = 900) -> n
 
 
 def has_content(pixels: np.ndarray) -> bool:
-    """Whether more than 1 % of the pixels stand out from the commonest colour, in all four quarters but one."""
+    """Whether more than 1 % of the pixels stand out from the commonest colour, in all four quarters
+    but one.
+    """
     colours, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
     different = np.abs(pixels.astype(int) - colours[counts.argmax()].astype(int)).sum(axis=2) > 30
     middle_y, middle_x = (length // 2 for length in different.shape)

@@ -7,7 +7,11 @@ FLOAT, UINT8 = TensorProto.FLOAT, TensorProto.UINT8
 INPUTS: dict[str, tuple[int, list[int | str], str]] = {
     "plain": (FLOAT, [1, 5, 7, 3], 'fit = "stretch"'),
     "caffe": (FLOAT, [1, 5, 7, 3], 'color = "BGR"\nmean = [103.939, 116.779, 123.68]'),
-    "torch": (FLOAT, [1, 3, 5, 7], 'layout = "CHW"\nmean = [123.675, 116.28, 103.53]\nscale = [58.395, 57.12, 57.375]'),
+    "torch": (
+        FLOAT,
+        [1, 3, 5, 7],
+        'layout = "CHW"\nmean = [123.675, 116.28, 103.53]\nscale = [58.395, 57.12, 57.375]',
+    ),
     "half": (FLOAT, [1, 5, 7, 3], "mean = 127.5\nscale = 127.5"),
     "grey": (FLOAT, [5, 7, 1], 'color = "GREY"\nscale = 255'),
     "bytes": (UINT8, [1, 5, 7, 4], 'color = "RGBA"'),
@@ -23,7 +27,9 @@ def expected(name: str, pixels: np.ndarray) -> np.ndarray:
         case "caffe":
             made = rgb[..., ::-1] - [103.939, 116.779, 123.68]
         case "torch":
-            made = np.transpose((rgb / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225], (2, 0, 1))
+            made = np.transpose(
+                (rgb / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225], (2, 0, 1)
+            )
         case "half":
             made = rgb / 127.5 - 1
         case "grey":
@@ -76,4 +82,8 @@ const sized = { placeholders: { N: 1, H: 1, W: 1 } };
 def picture(width: int, height: int) -> np.ndarray:
     """The pixels of `pictureOf`, [height, width, 4]."""
     at = np.arange(width * height * 4)
-    return np.where(at % 4 == 3, 255, (at * 73 + (at >> 3) * 31) % 256).astype(np.uint8).reshape(height, width, 4)
+    return (
+        np.where(at % 4 == 3, 255, (at * 73 + (at >> 3) * 31) % 256)
+        .astype(np.uint8)
+        .reshape(height, width, 4)
+    )

@@ -1,4 +1,6 @@
-"""The digits model as it is shipped: it verifies, the demo reads with it, and each mutation of its bundle is caught and located."""
+"""The digits model as it is shipped: it verifies, the demo reads with it, and each mutation of its
+bundle is caught and located.
+"""
 
 import re
 import shutil
@@ -29,8 +31,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = read_recipe(RECIPE)
     with Engine(folder / "state") as engine:
         graph = ModelGraph(recipe, engine.share)
-        engine.publish(graph.bundle(Selection(recipe.backends, "float32")), "bundle/", folder / "digits")
-        engine.publish(graph.bundle(Selection(recipe.backends, "float32", layers=True)), "bundle/", folder / "layers")
+        engine.publish(
+            graph.bundle(Selection(recipe.backends, "float32")), "bundle/", folder / "digits"
+        )
+        engine.publish(
+            graph.bundle(Selection(recipe.backends, "float32", layers=True)),
+            "bundle/",
+            folder / "layers",
+        )
         result = engine.run(graph.reference())
         for name in ("reference.npz", "layers.npz"):
             assert engine.cache.store.materialise(result.outputs[name], folder / name, own=True)
@@ -39,12 +47,20 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(built: Path, bundle: Path, backend: str, variant: str, folder: Path) -> Any:
     inputs = {"bundle/": bundle, **{name: built / name for name in ("reference.npz", "layers.npz")}}
-    params = {"backend": backend, "variant": variant, "browser": "node", "tolerance": 1e-4, "layers": True}
+    params = {
+        "backend": backend,
+        "variant": variant,
+        "browser": "node",
+        "tolerance": 1e-4,
+        "layers": True,
+    }
     verify.run(inputs, {"result.json": folder / "result.json"}, params)
     return canonical.read(folder / "result.json")
 
 
-@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")])
+@pytest.mark.parametrize(
+    ("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")]
+)
 @pytest.mark.parametrize("kind", ["digits", "layers"])
 @pytest.mark.sample(3)
 def test_verifies(kind: str, backend: str, variant: str, built: Path, tmp_path: Path) -> None:
@@ -58,7 +74,10 @@ def test_code_is_small(built: Path) -> None:
     bundle = built / "digits"
     shared = ("index.js", "runtime.js", "worker.js", "webdnn.js")
     for backend in (("js.js",), ("wasm.js", "simd.wasm"), ("wasm.js", "relaxed.wasm")):
-        assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in (*shared, *backend)) <= 30_000
+        assert (
+            sum(len(brotli.compress((bundle / name).read_bytes())) for name in (*shared, *backend))
+            <= 30_000
+        )
 
 
 def change(path: Path, make: Callable[[bytes], bytes]) -> None:
@@ -89,7 +108,11 @@ def change_text(pattern: str, replacement: str) -> Callable[[bytes], bytes]:
 
 MUTATIONS = {
     "weight": ("weights-*.bin", change_weight, "conv2"),
-    "packing offset": ("{backend}.js", change_text(r'"init":\[\[0,0,576\],\[0,576,64\]', '"init":[[0,0,576],[0,580,64]'), "conv1"),
+    "packing offset": (
+        "{backend}.js",
+        change_text(r'"init":\[\[0,0,576\],\[0,576,64\]', '"init":[[0,0,576],[0,580,64]'),
+        "conv1",
+    ),
     "stride": ("js.js", change_text(r"(, 2, 2, 2, 2, 128, 16, 64), 16\);", r"\1, 15);"), "pool1"),
     "epilogue": ("js.js", change_text(r"(const v\d+ =) v\d+ \? 0 : (v\d+);", r"\1 \2;"), "relu1"),
 }
@@ -97,10 +120,19 @@ MUTATIONS = {
 
 @pytest.mark.parametrize(
     ("mutation", "backend"),
-    [("weight", "js"), ("weight", "wasm"), ("packing offset", "js"), ("packing offset", "wasm"), ("stride", "js"), ("epilogue", "js")],
+    [
+        ("weight", "js"),
+        ("weight", "wasm"),
+        ("packing offset", "js"),
+        ("packing offset", "wasm"),
+        ("stride", "js"),
+        ("epilogue", "js"),
+    ],
 )
 @pytest.mark.sample("weight-js", "packing offset-wasm", "stride-js", "epilogue-js")
-def test_mutations_are_caught_and_located(mutation: str, backend: str, built: Path, tmp_path: Path) -> None:
+def test_mutations_are_caught_and_located(
+    mutation: str, backend: str, built: Path, tmp_path: Path
+) -> None:
     pattern, make, layer = MUTATIONS[mutation]
     bundle = Path(shutil.copytree(built / "layers", tmp_path / "mutant"))
     (path,) = bundle.glob(pattern.format(backend=backend))

@@ -1,6 +1,10 @@
-"""Images that WebGPU can read, as inputs on it: they stay on the GPU, and become what the way over the CPU makes of them.
+"""Images that WebGPU can read, as inputs on it: they stay on the GPU, and become what the way over
+the
+CPU makes of them.
 
-The software GPU of these tests imports no frame of a video; of that way its shader is compiled here, and frames go over the CPU."""
+The software GPU of these tests imports no frame of a video; of that way its shader is compiled
+here, and frames go over the CPU.
+"""
 
 import json
 from collections.abc import Iterator
@@ -37,10 +41,15 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("external_texture")
     (folder / "net").mkdir()
     nodes = [helper.make_node("Identity", [name], [f"{name}_out"]) for name in INPUTS]
-    shapes = [[helper.make_tensor_value_info(f"{name}{end}", t, s) for name, (t, s, _) in INPUTS.items()] for end in ("", "_out")]
+    shapes = [
+        [helper.make_tensor_value_info(f"{name}{end}", t, s) for name, (t, s, _) in INPUTS.items()]
+        for end in ("", "_out")
+    ]
     onnx.save(model(nodes, *shapes), folder / "net" / "net.onnx")
     images = "".join(f"[inputs.{name}]\n{text}\n" for name, (_, _, text) in INPUTS.items())
-    (folder / "net" / "recipe.toml").write_text(f'source = "net.onnx"\nbackends = ["webgpu", "js"]\n{images}')
+    (folder / "net" / "recipe.toml").write_text(
+        f'source = "net.onnx"\nbackends = ["webgpu", "js"]\n{images}'
+    )
     with Engine(folder / ".webkiln") as engine:
         return Model(engine, read_recipe(folder / "net" / "recipe.toml"), folder).bundle()
 
@@ -50,8 +59,10 @@ def evaluate(bundle: Path) -> Iterator[Any]:
     def run(body: str) -> Any:
         prelude = PRELUDE.replace(LOADED, FILM + "const model = gpu;")
         script = (
-            f"const done = arguments[arguments.length - 1]; (async () => {{ {prelude} try {{ return await (async () => {{ {body} }})(); }} finally {{ gpu.dispose(); }} }})()"
-            ".then(value => done({ value }), error => done({ code: error.code ?? null, message: String(error) }));"
+            f"const done = arguments[arguments.length - 1]; (async () => {{ {prelude} try {{ return"
+            f" await (async () => {{ {body} }})(); }} finally {{ gpu.dispose(); }} }})().then(value"
+            " => done({ value }), error => done({ code: error.code ?? null, message:"
+            " String(error) }));"
         )
         answer = browsers.session("chromium").execute_async_script(script)
         assert "value" in answer, answer
@@ -74,7 +85,9 @@ def test_an_image_of_the_right_size_is_what_its_pixels_are(source: str, evaluate
     assert frames == len(FLOATS), "each input is made on the GPU"
     for name in FLOATS:
         scale = {"half": 127.5, "torch": 57, "grey": 255}.get(name, 1)
-        np.testing.assert_allclose(values[name], expected(name, picture(7, 5)), rtol=1e-5, atol=1.01 / scale, err_msg=name)
+        np.testing.assert_allclose(
+            values[name], expected(name, picture(7, 5)), rtol=1e-5, atol=1.01 / scale, err_msg=name
+        )
 
 
 def test_a_pixel_is_the_mean_of_what_it_shows(evaluate: Any) -> None:
@@ -91,20 +104,28 @@ def test_a_pixel_is_the_mean_of_what_it_shows(evaluate: Any) -> None:
         np.testing.assert_allclose(values, means, atol=1.01, err_msg=name)
 
 
-@pytest.mark.parametrize(("width", "height", "place"), [(11, 5, np.s_[:, 2:9]), (7, 9, np.s_[2:7, :])])
+@pytest.mark.parametrize(
+    ("width", "height", "place"), [(11, 5, np.s_[:, 2:9]), (7, 9, np.s_[2:7, :])]
+)
 def test_a_crop_is_the_middle(width: int, height: int, place: Any, evaluate: Any) -> None:
     got = evaluate(f"return all(['crop'], canvasOf(pictureOf({width}, {height})), sized);")
-    np.testing.assert_allclose(got["crop"], picture(width, height)[place][..., :3].ravel(), atol=1.01)
+    np.testing.assert_allclose(
+        got["crop"], picture(width, height)[place][..., :3].ravel(), atol=1.01
+    )
 
 
 def test_an_open_size_is_that_of_the_image(evaluate: Any) -> None:
-    got = evaluate("return [await all(['open'], canvasOf(pictureOf(4, 9))), model.shapes.open_out];")
+    got = evaluate(
+        "return [await all(['open'], canvasOf(pictureOf(4, 9))), model.shapes.open_out];"
+    )
     np.testing.assert_allclose(got[0]["open"], picture(4, 9)[..., :3].ravel(), atol=1.01)
     assert got[1] == [1, 9, 4, 3]
 
 
 def test_integers_go_over_the_cpu(evaluate: Any) -> None:
-    got = evaluate("return [await all(['bytes'], canvasOf(pictureOf(7, 5)), sized), counts.frames];")
+    got = evaluate(
+        "return [await all(['bytes'], canvasOf(pictureOf(7, 5)), sized), counts.frames];"
+    )
     np.testing.assert_allclose(got[0]["bytes"], picture(7, 5).ravel(), atol=1.01)
     assert got[1] == 0
 
@@ -115,7 +136,9 @@ def test_a_video_goes_over_the_cpu_where_it_cannot_be_imported(evaluate: Any) ->
         const flat = new ImageData(Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]), 64, 48);
         return [await all(['plain'], await videoOf(flat), sized), counts.frames];
     """)
-    np.testing.assert_allclose(np.reshape(got[0]["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6)
+    np.testing.assert_allclose(
+        np.reshape(got[0]["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6
+    )
     assert got[1] == 0
 
 
@@ -143,7 +166,9 @@ def test_buffers_are_used_again_once_their_run_is_over(evaluate: Any) -> None:
     """)
     assert frames == 3
     assert buffers == 1, "what tells the shader of the frame"
-    np.testing.assert_allclose(values, [10, 90, 170], atol=1.01, err_msg="runs that wait keep their frames")
+    np.testing.assert_allclose(
+        values, [10, 90, 170], atol=1.01, err_msg="runs that wait keep their frames"
+    )
 
 
 def test_elsewhere_an_image_goes_over_the_cpu(evaluate: Any) -> None:

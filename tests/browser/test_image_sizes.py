@@ -19,12 +19,23 @@ from webkiln.recipe import read_recipe
 PAGE = '<!doctype html><link rel="icon" href="data:,"><title>sizes of images</title>'
 
 
-def guarded(folder: Path, name: str, shape: list[int | str], nodes: list[Any], tables: Sequence[Any] = ()) -> Path:
+def guarded(
+    folder: Path, name: str, shape: list[int | str], nodes: list[Any], tables: Sequence[Any] = ()
+) -> Path:
     """A bundle of one image input, of which some sizes must be equal."""
     (folder / name).mkdir()
-    values = [helper.make_tensor_value_info(tensor, TensorProto.FLOAT, shape) for tensor in ("x", "y")]
-    onnx.save(model(nodes, values[:1], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], tables), folder / name / "net.onnx")
-    (folder / name / "recipe.toml").write_text('source = "net.onnx"\nbackends = ["js"]\n[inputs.x]\nlayout = "CHW"\n')
+    values = [
+        helper.make_tensor_value_info(tensor, TensorProto.FLOAT, shape) for tensor in ("x", "y")
+    ]
+    onnx.save(
+        model(
+            nodes, values[:1], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], tables
+        ),
+        folder / name / "net.onnx",
+    )
+    (folder / name / "recipe.toml").write_text(
+        'source = "net.onnx"\nbackends = ["js"]\n[inputs.x]\nlayout = "CHW"\n'
+    )
     with Engine(folder / ".webkiln") as engine:
         return Model(engine, read_recipe(folder / name / "recipe.toml"), folder / name).bundle()
 
@@ -33,8 +44,16 @@ def up_and_down(factor: int) -> tuple[list[Any], list[Any]]:
     """x + what is left of it when it is made smaller and larger again."""
     scales = numpy_helper.from_array(np.array([1, 1, factor, factor], np.float32), "scales")
     return [
-        helper.make_node("MaxPool", ["x"], ["small"], kernel_shape=[factor, factor], strides=[factor, factor]),
-        helper.make_node("Resize", ["small", "", "scales"], ["large"], mode="nearest", coordinate_transformation_mode="asymmetric"),
+        helper.make_node(
+            "MaxPool", ["x"], ["small"], kernel_shape=[factor, factor], strides=[factor, factor]
+        ),
+        helper.make_node(
+            "Resize",
+            ["small", "", "scales"],
+            ["large"],
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
+        ),
         helper.make_node("Add", ["x", "large"], ["y"]),
     ], [scales]
 
@@ -65,7 +84,9 @@ def test_open_sizes_become_the_nearest_that_the_model_can_have(tmp_path: Path) -
     bundle = guarded(tmp_path, "net", [1, 3, "H", "W"], nodes, tables)
     wanted = {(100, 70): [96, 64], (64, 32): [64, 32], (20, 40): [32, 32], (31, 1000): [32, 992]}
     got = sizes_in_a_page(
-        bundle, f"const found = []; for (const size of {json.dumps(list(wanted))}) found.push(await run(...size)); return found;"
+        bundle,
+        f"const found = []; for (const size of {json.dumps(list(wanted))}) found.push(await"
+        " run(...size)); return found;",
     )
     assert got == list(wanted.values())
     assert sizes_in_a_page(bundle, "return run(100, 70, { H: 32, W: 64 });") == [64, 32]
@@ -76,24 +97,43 @@ def test_open_sizes_become_the_nearest_that_the_model_can_have(tmp_path: Path) -
 
 
 def test_sizes_that_leave_one_of_two_rests(tmp_path: Path) -> None:
-    """Down by halves that are rounded up, and up again: the remainders that survive are no multiple of anything."""
+    """Down by halves that are rounded up, and up again: the remainders that survive are no multiple
+    of anything.
+    """
     up = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")
     nodes = [
         helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[1, 1], strides=[2, 2]),
         helper.make_node("MaxPool", ["half"], ["quarter"], kernel_shape=[1, 1], strides=[2, 2]),
-        helper.make_node("Resize", ["quarter", "", "scales"], ["again"], mode="nearest", coordinate_transformation_mode="asymmetric"),
+        helper.make_node(
+            "Resize",
+            ["quarter", "", "scales"],
+            ["again"],
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
+        ),
         helper.make_node("Add", ["half", "again"], ["y"]),
     ]
     bundle = guarded(tmp_path, "net", [1, 3, "H", "W"], nodes, [up])
-    body = "const found = []; for (let size = 1; size <= 9; size++) { await run(size, size); found.push(model.shapes.y[2]); } return found;"
+    body = (
+        "const found = []; for (let size = 1; size <= 9; size++) { await run(size, size);"
+        " found.push(model.shapes.y[2]); } return found;"
+    )
     assert sizes_in_a_page(bundle, body) == [2, 2, 2, 2, 2, 2, 4, 4, 4]
 
 
 def test_a_guard_that_no_single_size_settles_is_told(tmp_path: Path) -> None:
     turned = helper.make_node("Transpose", ["x"], ["turned"], perm=[0, 1, 3, 2])
-    bundle = guarded(tmp_path, "net", [1, 3, "H", "W"], [turned, helper.make_node("Add", ["x", "turned"], ["y"], "sum")])
+    bundle = guarded(
+        tmp_path,
+        "net",
+        [1, 3, "H", "W"],
+        [turned, helper.make_node("Add", ["x", "turned"], ["y"], "sum")],
+    )
     assert sizes_in_a_page(bundle, "return run(5, 5);") == [5, 5]
     assert sizes_in_a_page(bundle, "return run(5, 7, { H: 6, W: 6 });") == [6, 6]
     wrong = sizes_in_a_page(bundle, "return run(5, 7);")
-    said = "layer 'sum' needs the sizes H and W to be equal; they are 7 and 5 for W = 5, H = 7; other sizes are set by the inputs, or by { placeholders }"
+    said = (
+        "layer 'sum' needs the sizes H and W to be equal; they are 7 and 5 for W = 5, H = 7; other"
+        " sizes are set by the inputs, or by { placeholders }"
+    )
     assert wrong == {"code": "WrongSize", "message": f"WebkilnError: {said}"}

@@ -27,7 +27,10 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("images")
     (folder / "net").mkdir()
     nodes = [helper.make_node("Identity", [name], [f"{name}_out"]) for name in INPUTS]
-    shapes = [[helper.make_tensor_value_info(f"{name}{end}", t, s) for name, (t, s, _) in INPUTS.items()] for end in ("", "_out")]
+    shapes = [
+        [helper.make_tensor_value_info(f"{name}{end}", t, s) for name, (t, s, _) in INPUTS.items()]
+        for end in ("", "_out")
+    ]
     onnx.save(model(nodes, *shapes), folder / "net" / "net.onnx")
     images = "".join(f"[inputs.{name}]\n{text}\n" for name, (_, _, text) in INPUTS.items())
     (folder / "net" / "recipe.toml").write_text(f'source = "net.onnx"\nbackends = ["js"]\n{images}')
@@ -39,8 +42,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def evaluate(bundle: Path) -> Iterator[Any]:
     def run(body: str) -> Any:
         script = (
-            f"const done = arguments[arguments.length - 1]; (async () => {{ {PRELUDE} {body} }})()"
-            ".then(value => done({ value }), error => done({ code: error.code ?? null, message: String(error) }));"
+            f"const done = arguments[arguments.length - 1]; (async () => {{ {PRELUDE} {body}"
+            " })().then(value => done({ value }), error => done({ code: error.code ?? null,"
+            " message: String(error) }));"
         )
         answer = browsers.session("chromium").execute_async_script(script)
         return answer.get("value", answer)
@@ -56,9 +60,13 @@ FIXED = [name for name in INPUTS if name != "open"]
 
 @pytest.mark.parametrize("source", ["data", "canvas", "offscreen", "bitmap", "image"])
 def test_pixels_of_the_right_size_are_exact(source: str, evaluate: Any) -> None:
-    got = evaluate(f"return all({json.dumps(FIXED)}, await sources.{source}(pictureOf(7, 5)), sized);")
+    got = evaluate(
+        f"return all({json.dumps(FIXED)}, await sources.{source}(pictureOf(7, 5)), sized);"
+    )
     for name in FIXED:
-        np.testing.assert_allclose(got[name], expected(name, picture(7, 5)), rtol=1e-6, atol=2e-6, err_msg=name)
+        np.testing.assert_allclose(
+            got[name], expected(name, picture(7, 5)), rtol=1e-6, atol=2e-6, err_msg=name
+        )
 
 
 def test_frames_of_a_video(evaluate: Any) -> None:
@@ -67,12 +75,16 @@ def test_frames_of_a_video(evaluate: Any) -> None:
         const flat = new ImageData(Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]), 64, 48);
         return all(['plain'], await videoOf(flat), sized);
     """)
-    np.testing.assert_allclose(np.reshape(got["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6)
+    np.testing.assert_allclose(
+        np.reshape(got["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6
+    )
 
 
 @pytest.mark.parametrize("source", ["data", "canvas", "bitmap", "image"])
 @pytest.mark.parametrize(("width", "height"), [(14, 10), (40, 33), (3, 2)])
-def test_other_sizes_are_scaled_by_the_browser(source: str, width: int, height: int, evaluate: Any) -> None:
+def test_other_sizes_are_scaled_by_the_browser(
+    source: str, width: int, height: int, evaluate: Any
+) -> None:
     """The same scaling by a canvas of the test's own, then numpy."""
     got = evaluate(f"""
         const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
@@ -84,11 +96,15 @@ def test_other_sizes_are_scaled_by_the_browser(source: str, width: int, height: 
     """)
     pixels = np.array(got[0], np.uint8).reshape(5, 7, 4)
     for name, values in got[1].items():
-        np.testing.assert_allclose(values, expected(name, pixels), rtol=1e-6, atol=2e-6, err_msg=name)
+        np.testing.assert_allclose(
+            values, expected(name, pixels), rtol=1e-6, atol=2e-6, err_msg=name
+        )
 
 
 def test_scaling_keeps_places(evaluate: Any) -> None:
-    """A ramp stays a ramp: each pixel is what lies under its middle, to a quarter of a pixel (a step is 30 or 50 levels)."""
+    """A ramp stays a ramp: each pixel is what lies under its middle, to a quarter of a pixel (a
+    step is 30 or 50 levels).
+    """
     got = evaluate("""
         const data = new ImageData(Uint8ClampedArray.from({ length: 70 * 50 * 4 }, (_, at) =>
           [(at >> 2) % 70 * 3, Math.floor((at >> 2) / 70) * 5, 128, 255][at % 4]), 70, 50);
@@ -96,21 +112,31 @@ def test_scaling_keeps_places(evaluate: Any) -> None:
     """)
     values = np.reshape(got["plain"], (5, 7, 3))[1:-1, 1:-1]
     rows, columns = np.mgrid[1:4, 1:6]
-    middles = np.stack([(columns * 10 + 4.5) * 3, (rows * 10 + 4.5) * 5, np.full_like(rows, 128)], axis=-1)
+    middles = np.stack(
+        [(columns * 10 + 4.5) * 3, (rows * 10 + 4.5) * 5, np.full_like(rows, 128)], axis=-1
+    )
     np.testing.assert_allclose(values, middles, atol=7.5)
 
 
-@pytest.mark.parametrize(("width", "height", "place"), [(11, 5, np.s_[:, 2:9]), (7, 9, np.s_[2:7, :]), (7, 5, np.s_[:, :])])
+@pytest.mark.parametrize(
+    ("width", "height", "place"),
+    [(11, 5, np.s_[:, 2:9]), (7, 9, np.s_[2:7, :]), (7, 5, np.s_[:, :])],
+)
 def test_a_crop_is_the_middle(width: int, height: int, place: Any, evaluate: Any) -> None:
     got = evaluate(f"return all(['crop'], canvasOf(pictureOf({width}, {height})), sized);")
     np.testing.assert_array_equal(got["crop"], picture(width, height)[place][..., :3].ravel())
 
 
 def test_open_sizes_are_those_of_the_image_unless_they_are_set(evaluate: Any) -> None:
-    got = evaluate("return [await all(['open'], canvasOf(pictureOf(4, 9))), model.shapes.open_out];")
+    got = evaluate(
+        "return [await all(['open'], canvasOf(pictureOf(4, 9))), model.shapes.open_out];"
+    )
     np.testing.assert_array_equal(got[0]["open"], picture(4, 9)[..., :3].ravel())
     assert got[1] == [1, 9, 4, 3]
-    assert evaluate("await all(['open'], canvasOf(pictureOf(4, 9)), { placeholders: { H: 6, W: 5 } }); return model.shapes.open_out;") == [
+    assert evaluate(
+        "await all(['open'], canvasOf(pictureOf(4, 9)), { placeholders: { H: 6, W: 5 } }); return"
+        " model.shapes.open_out;"
+    ) == [
         1,
         6,
         5,
@@ -121,9 +147,20 @@ def test_open_sizes_are_those_of_the_image_unless_they_are_set(evaluate: Any) ->
 @pytest.mark.parametrize(
     ("value", "code", "part"),
     [
-        ("new Image()", "WrongLength", "input 'plain': the image has no pixels; wait until it has loaded"),
+        (
+            "new Image()",
+            "WrongLength",
+            "input 'plain': the image has no pixels; wait until it has loaded",
+        ),
         ("document.createElement('video')", "WrongLength", "wait until it has loaded"),
-        ("'picture.png'", "WrongDtype", "input 'plain': expected Float32Array or an array of numbers (float32), got 'picture.png'"),
+        (
+            "'picture.png'",
+            "WrongDtype",
+            (
+                "input 'plain': expected Float32Array or an array of numbers (float32), got"
+                " 'picture.png'"
+            ),
+        ),
         ("document.body", "WrongDtype", "got HTMLBodyElement"),
         ("pictureOf(7, 5).data", "WrongDtype", "got Uint8ClampedArray of 140"),
     ],

@@ -9,13 +9,19 @@ from webkiln.build.share import Share
 
 HERE = Path(__file__).parent
 BRIEF = {"test_two_checkouts_give_identical_bytes"}
-"""What is tried with a real model in every run; the toy, whose stages take no time, goes through all tests."""
+"""What is tried with a real model in every run; the toy, whose stages take no time, goes through
+all tests.
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         known = getattr(item, "callspec", None) if item.path.parent == HERE else None
-        if known is not None and known.params.get("model") == "digits" and getattr(item, "originalname", "") not in BRIEF:
+        if (
+            known is not None
+            and known.params.get("model") == "digits"
+            and getattr(item, "originalname", "") not in BRIEF
+        ):
             item.add_marker(pytest.mark.long)
 
 
@@ -42,7 +48,9 @@ def share(tmp_path: Path) -> Share:
     (root / "stages").mkdir(parents=True)
     package.mkdir(parents=True)
     for name in ("one", "two"):
-        (root / "stages" / f"{name}.py").write_text("import numpy\nfrom webkiln import part\ndef run(inputs, outputs, params): ...\n")
+        (root / "stages" / f"{name}.py").write_text(
+            "import numpy\nfrom webkiln import part\ndef run(inputs, outputs, params): ...\n"
+        )
     (package / "part.py").write_text("SIZE = 1\n")
     (package / "more.py").write_text("SIZE = 2\n")
     (root / "toolchain.lock").write_text('[tools]\nnode = "1"\nclang = "2"\n')
@@ -62,5 +70,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What a server holds after a build of the toy that stored its results there."""
     place = tmp_path_factory.mktemp("held")
     with faulty() as server:
-        checkout(place / "tree", place / "cache", toy=True).make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_WRITE="1")
+        checkout(place / "tree", place / "cache", toy=True).make(
+            WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_WRITE="1"
+        )
         return dict(server.held)

@@ -1,4 +1,6 @@
-"""A fleet on this machine: a scheduler of dask, and workers in processes and with caches of their own."""
+"""A fleet on this machine: a scheduler of dask, and workers in processes and with caches of their
+own.
+"""
 
 import json
 import os
@@ -56,14 +58,29 @@ def scheduler(place: Path, port: int | None = None) -> Iterator[str]:
     """The address of a scheduler, which is killed at the end."""
     place.mkdir(exist_ok=True)
     port = port or free_port()
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    command = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--no-dashboard",
+    ]
     with started(command, port, place) as process:
         yield f"tcp://127.0.0.1:{port}"
         process.kill()
 
 
 def started_worker(
-    address: str, tree: Tree, shared: str, program: Sequence[str] = WORKER, *, processors: int = 2, **environment: str
+    address: str,
+    tree: Tree,
+    shared: str,
+    program: Sequence[str] = WORKER,
+    *,
+    processors: int = 2,
+    **environment: str,
 ) -> FleetWorker:
     """A worker with the code and the cache of a tree, which may not yet be ready."""
     process = subprocess.Popen(
@@ -79,7 +96,13 @@ def started_worker(
 
 @contextmanager
 def workers(
-    address: str, trees: Sequence[Tree], shared: str, lies: Sequence[str] = (), *, processors: int = 2, **environment: str
+    address: str,
+    trees: Sequence[Tree],
+    shared: str,
+    lies: Sequence[str] = (),
+    *,
+    processors: int = 2,
+    **environment: str,
 ) -> Iterator[list[FleetWorker]]:
     """A worker for each tree, with its code and its cache; the first ones lie in the given ways."""
     with ExitStack() as stack:
@@ -87,7 +110,9 @@ def workers(
         for number, tree in enumerate(trees):
             lie = lies[number] if number < len(lies) else ""
             program = [sys.executable, str(LIAR), lie] if lie else WORKER
-            found.append(started_worker(address, tree, shared, program, processors=processors, **environment))
+            found.append(
+                started_worker(address, tree, shared, program, processors=processors, **environment)
+            )
             stack.callback(found[-1].end)
         for worker in found:
             assert worker.offers.wait(START_SECONDS), "".join(worker.said)
@@ -112,10 +137,16 @@ def grid(place: Path) -> Iterator[str]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if self.path == "/session":
                 asked = json.loads(body)
-                options = asked["capabilities"].setdefault("alwaysMatch", {}).setdefault("goog:chromeOptions", {})
+                options = (
+                    asked["capabilities"]
+                    .setdefault("alwaysMatch", {})
+                    .setdefault("goog:chromeOptions", {})
+                )
                 options["args"] = [*options.get("args", ()), *GRID_FLAGS]
                 body = json.dumps(asked).encode()
-            request = urllib.request.Request(f"http://127.0.0.1:{port}{self.path}", body or None, method=self.command)
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{port}{self.path}", body or None, method=self.command
+            )
             try:
                 with urllib.request.urlopen(request) as answer:
                     self.reply(answer.status, answer.read())
@@ -138,7 +169,10 @@ def grid(place: Path) -> Iterator[str]:
         def do_DELETE(self) -> None:
             self.forward()
 
-    with started(["chromedriver", f"--port={port}"], port, place), ThreadingHTTPServer(("127.0.0.1", 0), Hub) as hub:
+    with (
+        started(["chromedriver", f"--port={port}"], port, place),
+        ThreadingHTTPServer(("127.0.0.1", 0), Hub) as hub,
+    ):
         threading.Thread(target=hub.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{hub.server_address[1]}"
         hub.shutdown()

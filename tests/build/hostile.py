@@ -1,4 +1,6 @@
-"""Remote caches that attack: what they hold is good, and how they give it, or what they say of it, is not."""
+"""Remote caches that attack: what they hold is good, and how they give it, or what they say of it,
+is not.
+"""
 
 import functools
 import random
@@ -24,8 +26,21 @@ Give = Callable[["Peer", bytes], None]
 class Peer:
     """One connection, of which a request was read."""
 
-    def __init__(self, connection: socket.socket, method: str, ranged: int, ended: threading.Event, canary: str) -> None:
-        self.connection, self.method, self.start, self.ended, self.canary = connection, method, ranged, ended, canary
+    def __init__(
+        self,
+        connection: socket.socket,
+        method: str,
+        ranged: int,
+        ended: threading.Event,
+        canary: str,
+    ) -> None:
+        self.connection, self.method, self.start, self.ended, self.canary = (
+            connection,
+            method,
+            ranged,
+            ended,
+            canary,
+        )
 
     def send(self, data: bytes) -> None:
         self.connection.sendall(data)
@@ -41,13 +56,23 @@ class Peer:
         self.ended.wait(120)
 
     def head(self, size: int | str, status: str = "200 OK", *more: str) -> bytes:
-        lines = [f"HTTP/1.1 {status}", f"Content-Length: {size}", 'ETag: "x"', "Last-Modified: Thu, 26 Nov 2026 00:00:00 GMT", *more]
+        lines = [
+            f"HTTP/1.1 {status}",
+            f"Content-Length: {size}",
+            'ETag: "x"',
+            "Last-Modified: Thu, 26 Nov 2026 00:00:00 GMT",
+            *more,
+        ]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
     def good(self, data: bytes, *more: str) -> None:
         body = data[self.start :]
         span = f"Content-Range: bytes {self.start}-{len(data) - 1}/{len(data)}"
-        self.send(self.head(len(body), "206 Partial Content", span, *more) if self.start else self.head(len(body), "200 OK", *more))
+        self.send(
+            self.head(len(body), "206 Partial Content", span, *more)
+            if self.start
+            else self.head(len(body), "200 OK", *more)
+        )
         self.body(body)
 
     def body(self, data: bytes) -> None:
@@ -103,13 +128,19 @@ QUICK: Mapping[str, Give] = {
     "bad status": _sent(b"HTTP/1.1 9999999999999999999999 X\r\n\r\n"),
     "other protocol": _sent(b"SSH-2.0-x\r\n" * 3),
     "nothing": lambda peer, data: None,
-    "reset": lambda peer, data: peer.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)),
+    "reset": lambda peer, data: peer.connection.setsockopt(
+        socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+    ),
     "redirect malformed": _status("302 Found", "Location: http://[bad"),
     "redirect to a file": _status("301 Moved", "Location: file:///etc/passwd"),
-    "redirect to a host": lambda peer, data: peer.send(peer.head(0, "307 Over there", f"Location: {peer.canary}")),
+    "redirect to a host": lambda peer, data: peer.send(
+        peer.head(0, "307 Over there", f"Location: {peer.canary}")
+    ),
     "redirect to itself": _status("308 Here", "Location: /"),
     "long header": _later(lambda peer, data: b"HTTP/1.1 200 OK\r\nX: " + b"a" * 200_000, Peer.good),
-    "many headers": _later(lambda peer, data: b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500, Peer.good),
+    "many headers": _later(
+        lambda peer, data: b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500, Peer.good
+    ),
     "endless headers": _flood(b"X-Filler: " + b"y" * 1000 + b"\r\n"),
     "endless header": _flood(b"y" * 1000),
     "endless continue": _flood(b"HTTP/1.1 100 Continue\r\n\r\n" * 50, b""),
@@ -122,36 +153,60 @@ QUICK: Mapping[str, Give] = {
     "negative length": lambda peer, data: peer.send(peer.head(-5) + data),
     "length of letters": lambda peer, data: peer.send(peer.head("many") + data),
     "length of digits": lambda peer, data: peer.send(peer.head("9" * 5000) + data),
-    "two lengths": lambda peer, data: peer.send(peer.head(len(data), "200 OK", "Content-Length: 1") + data),
-    "no length": lambda peer, data: peer.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + data),
-    "no length, and more": _later(
-        lambda peer, data: b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + data, _flood(bytes(1000), b"", 20000)
+    "two lengths": lambda peer, data: peer.send(
+        peer.head(len(data), "200 OK", "Content-Length: 1") + data
     ),
-    "more than announced": lambda peer, data: peer.send(peer.head(len(data)) + data + b"HTTP/1.1 200 OK\r\n\r\n" * 20),
-    "less than announced": lambda peer, data: peer.send(peer.head(len(data)) + data[: len(data) // 2]),
+    "no length": lambda peer, data: peer.send(
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + data
+    ),
+    "no length, and more": _later(
+        lambda peer, data: b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + data,
+        _flood(bytes(1000), b"", 20000),
+    ),
+    "more than announced": lambda peer, data: peer.send(
+        peer.head(len(data)) + data + b"HTTP/1.1 200 OK\r\n\r\n" * 20
+    ),
+    "less than announced": lambda peer, data: peer.send(
+        peer.head(len(data)) + data[: len(data) // 2]
+    ),
     "a longer object": lambda peer, data: peer.good(data + bytes(1000)),
     "a shorter object": lambda peer, data: peer.good(data[:-1]),
     "gzip bomb": _bomb,
-    "other bytes": lambda peer, data: peer.good(data[:-1] + bytes([data[-1] ^ 1]) if data else b"?"),
+    "other bytes": lambda peer, data: peer.good(
+        data[:-1] + bytes([data[-1] ^ 1]) if data else b"?"
+    ),
     "garbage": lambda peer, data: peer.good(random.randbytes(len(data))),
     "zeros": lambda peer, data: peer.good(bytes(len(data))),
-    "wrong range": lambda peer, data: peer.send(peer.head(len(data), "206 Partial Content", "Content-Range: bytes 7-3/x") + data),
+    "wrong range": lambda peer, data: peer.send(
+        peer.head(len(data), "206 Partial Content", "Content-Range: bytes 7-3/x") + data
+    ),
     "control characters": _status("500 \x1b]0;title\x07\x1b[2J", "X: \x00\x01"),
 }
 SLOW: Mapping[str, Give] = {
     "no answer": lambda peer, data: peer.stall(),
     "slow head": lambda peer, data: peer.drip(peer.head(len(data)) + data),
-    "slow body": _later(lambda peer, data: peer.head(len(data)), lambda peer, data: peer.drip(data or b"x")),
-    "stalled body": _later(lambda peer, data: peer.head(len(data) + 1) + data, lambda peer, data: peer.stall()),
-    "slow chunks": _later(lambda peer, data: CHUNKED, lambda peer, data: peer.drip(b"1\r\nx\r\n" * 100)),
-    "slow trailers": _later(lambda peer, data: CHUNKED + b"0\r\n", lambda peer, data: peer.drip(b"X: y\r\n" * 100)),
+    "slow body": _later(
+        lambda peer, data: peer.head(len(data)), lambda peer, data: peer.drip(data or b"x")
+    ),
+    "stalled body": _later(
+        lambda peer, data: peer.head(len(data) + 1) + data, lambda peer, data: peer.stall()
+    ),
+    "slow chunks": _later(
+        lambda peer, data: CHUNKED, lambda peer, data: peer.drip(b"1\r\nx\r\n" * 100)
+    ),
+    "slow trailers": _later(
+        lambda peer, data: CHUNKED + b"0\r\n", lambda peer, data: peer.drip(b"X: y\r\n" * 100)
+    ),
 }
 HTTP: Mapping[str, Give] = {"": Peer.good, **QUICK, **SLOW}
 
 
 class Hostile:
-    """An HTTP server on raw sockets over a table. `choose` names the fault of each request; `counts` says how often each was used;
-    `visits` how often the host was asked that redirects lead to, and `leaks` how often with a login."""
+    """An HTTP server on raw sockets over a table. `choose` names the fault of each request;
+    `counts`
+    says how often each was used; `visits` how often the host was asked that redirects lead to, and
+    `leaks` how often with a login.
+    """
 
     def __init__(self, choose: Callable[[str, str], str]) -> None:
         self.held: Held = {}
@@ -159,7 +214,10 @@ class Hostile:
         self.counts: Counter[str] = Counter()
         self.visits = self.leaks = 0
         self.ended = threading.Event()
-        self.socket, self.canary = socket.create_server(("127.0.0.1", 0), backlog=64), socket.create_server(("127.0.0.1", 0))
+        self.socket, self.canary = (
+            socket.create_server(("127.0.0.1", 0), backlog=64),
+            socket.create_server(("127.0.0.1", 0)),
+        )
         threading.Thread(target=self._accept, args=(self.socket, self._serve), daemon=True).start()
         threading.Thread(target=self._accept, args=(self.canary, self._visit), daemon=True).start()
 
@@ -198,7 +256,14 @@ class Hostile:
                 if not self._answer(connection, stream, *request):
                     return
 
-    def _answer(self, connection: socket.socket, stream: Any, method: str, path: str, headers: Mapping[str, str]) -> bool:
+    def _answer(
+        self,
+        connection: socket.socket,
+        stream: Any,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+    ) -> bool:
         """Whether the connection can be used again."""
         name = f"{'ac' if '/ac/' in path else 'cas'}/{path.rpartition('/')[2]}"
         fault = self.choose(method, name)
@@ -217,7 +282,9 @@ class Hostile:
             self.held.setdefault(name, data)
             peer.send(peer.head(0))
             return True
-        if name not in self.held and not (fault in SLOW or fault.startswith(("redirect", "endless"))):
+        if name not in self.held and not (
+            fault in SLOW or fault.startswith(("redirect", "endless"))
+        ):
             peer.send(peer.head(0, "404 Not Found"))
             return True
         HTTP[fault](peer, self.held.get(name, b""))
@@ -247,9 +314,26 @@ def _body(stream: Any, headers: Mapping[str, str]) -> bytes:
 
 
 RPC = (
-    "unavailable", "internal", "not found", "denied", "exhausted", "cancelled", "unknown with control characters", "no message", "cut off", "garbage",
-    "larger than allowed", "digest that is none", "stdout elsewhere", "fewer bytes", "more bytes", "other bytes", "endless", "empty messages", "nothing",
-)  # fmt: skip
+    "unavailable",
+    "internal",
+    "not found",
+    "denied",
+    "exhausted",
+    "cancelled",
+    "unknown with control characters",
+    "no message",
+    "cut off",
+    "garbage",
+    "larger than allowed",
+    "digest that is none",
+    "stdout elsewhere",
+    "fewer bytes",
+    "more bytes",
+    "other bytes",
+    "endless",
+    "empty messages",
+    "nothing",
+)
 RPC_SLOW = ("no answer", "slow stream", "stalled stream")
 
 
@@ -264,15 +348,28 @@ class HostileReapi:
         self.choose = choose
         self.counts: Counter[str] = Counter()
         self.ended = threading.Event()
-        self.server = grpc.server(ThreadPoolExecutor(64), options=[("grpc.max_send_message_length", -1)])
-        cas, actions = "build.bazel.remote.execution.v2.ContentAddressableStorage", "build.bazel.remote.execution.v2.ActionCache"
+        self.server = grpc.server(
+            ThreadPoolExecutor(64), options=[("grpc.max_send_message_length", -1)]
+        )
+        cas, actions = (
+            "build.bazel.remote.execution.v2.ContentAddressableStorage",
+            "build.bazel.remote.execution.v2.ActionCache",
+        )
         unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
         handlers = {
-            actions: {"GetActionResult": unary(self._get), "UpdateActionResult": unary(self._update)},
+            actions: {
+                "GetActionResult": unary(self._get),
+                "UpdateActionResult": unary(self._update),
+            },
             cas: {"FindMissingBlobs": unary(self._missing)},
-            "google.bytestream.ByteStream": {"Read": stream(self._read), "Write": grpc.stream_unary_rpc_method_handler(self._write)},
+            "google.bytestream.ByteStream": {
+                "Read": stream(self._read),
+                "Write": grpc.stream_unary_rpc_method_handler(self._write),
+            },
         }
-        self.server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(name, table) for name, table in handlers.items()])
+        self.server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler(name, table) for name, table in handlers.items()]
+        )
         self.port = self.server.add_insecure_port("127.0.0.1:0")
         self.server.start()
 
@@ -289,9 +386,14 @@ class HostileReapi:
         self.counts[f"grpc {fault or 'good'}"] += 1
         codes = self.grpc.StatusCode
         failures = {
-            "unavailable": codes.UNAVAILABLE, "internal": codes.INTERNAL, "not found": codes.NOT_FOUND, "denied": codes.PERMISSION_DENIED,
-            "exhausted": codes.RESOURCE_EXHAUSTED, "cancelled": codes.CANCELLED, "unknown with control characters": codes.UNKNOWN,
-        }  # fmt: skip
+            "unavailable": codes.UNAVAILABLE,
+            "internal": codes.INTERNAL,
+            "not found": codes.NOT_FOUND,
+            "denied": codes.PERMISSION_DENIED,
+            "exhausted": codes.RESOURCE_EXHAUSTED,
+            "cancelled": codes.CANCELLED,
+            "unknown with control characters": codes.UNKNOWN,
+        }
         if fault in failures:
             context.abort(failures[fault], "line\n\x1b[31mline" * 20)
         if fault in RPC_SLOW:
@@ -300,11 +402,17 @@ class HostileReapi:
 
     def _odd(self, fault: str, good: bytes) -> bytes:
         made = {
-            "no message": b"\xff\xff\xff\xff", "cut off": good[:-1] + b"\x2a", "garbage": random.randbytes(100), "larger than allowed": bytes(9 << 20),
-            "digest that is none": wire.field(2, wire.field(1, b"../../x\n")) + wire.field(6, b"\x08\x01"), "nothing": b"",
-            "stdout elsewhere": wire.field(6, wire.field(1, b"a" * 64) + wire.field(2, 1 << 50)), "endless": wire.field(9, b"") * 100_000,
+            "no message": b"\xff\xff\xff\xff",
+            "cut off": good[:-1] + b"\x2a",
+            "garbage": random.randbytes(100),
+            "larger than allowed": bytes(9 << 20),
+            "digest that is none": wire.field(2, wire.field(1, b"../../x\n"))
+            + wire.field(6, b"\x08\x01"),
+            "nothing": b"",
+            "stdout elsewhere": wire.field(6, wire.field(1, b"a" * 64) + wire.field(2, 1 << 50)),
+            "endless": wire.field(9, b"") * 100_000,
             "empty messages": wire.field(2, b""),
-        }  # fmt: skip
+        }
         return made.get(fault, good)
 
     def _get(self, asked: bytes, context: Any) -> bytes:
@@ -322,7 +430,11 @@ class HostileReapi:
 
     def _missing(self, asked: bytes, context: Any) -> bytes:
         fault = self._fault("HEAD", "cas/", context)
-        digests = [digest for digest in wire.texts(asked, 2) if f"cas/{wire.texts(digest, 1)[0].decode()}" not in self.held]
+        digests = [
+            digest
+            for digest in wire.texts(asked, 2)
+            if f"cas/{wire.texts(digest, 1)[0].decode()}" not in self.held
+        ]
         return self._odd(fault, b"".join(wire.field(2, digest) for digest in digests))
 
     def _read(self, asked: bytes, context: Any) -> Iterator[bytes]:
@@ -343,7 +455,11 @@ class HostileReapi:
             for _ in range(2000):
                 yield wire.field(10, bytes(1000)) if fault == "endless" else b""
             return
-        changed = {"fewer bytes": data[: len(data) // 2], "more bytes": data + b"more", "other bytes": bytes(len(data))}
+        changed = {
+            "fewer bytes": data[: len(data) // 2],
+            "more bytes": data + b"more",
+            "other bytes": bytes(len(data)),
+        }
         sent = changed.get(fault, data)[start:]
         yield self._odd(fault, wire.field(10, sent))
 

@@ -12,7 +12,9 @@ from tests.build.tree import Tree
 
 @dataclass(frozen=True)
 class Model:
-    """`template` is a place (path, text) in a template that some kernels use; `quiet` is a pass that changes nothing in this model."""
+    """`template` is a place (path, text) in a template that some kernels use; `quiet` is a pass
+    that changes nothing in this model.
+    """
 
     toy: bool
     template: tuple[str, str]
@@ -30,7 +32,13 @@ def _retrain_digits(tree: Tree) -> None:
         files = {name: archive.read(name) for name in archive.namelist()}
     weights = io.BytesIO(files["model.weights.h5"])
     with h5py.File(weights, "r+") as file:
-        file.visititems(lambda _, item: item.write_direct(item[...] * 1.001) if isinstance(item, h5py.Dataset) and item.ndim else None)
+        file.visititems(
+            lambda _, item: (
+                item.write_direct(item[...] * 1.001)
+                if isinstance(item, h5py.Dataset) and item.ndim
+                else None
+            )
+        )
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in (files | {"model.weights.h5": weights.getvalue()}).items():
             archive.writestr(name, data)

@@ -1,4 +1,6 @@
-"""Servers that keep a remote cache: real ones, and one of the HTTP protocol that fails in a chosen way."""
+"""Servers that keep a remote cache: real ones, and one of the HTTP protocol that fails in a chosen
+way.
+"""
 
 import base64
 import hmac
@@ -79,10 +81,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(command: Sequence[str | Path], port: int, folder: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    command: Sequence[str | Path], port: int, folder: Path, **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A server process that listens at a port."""
     with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, env=os.environ | environment)
+        process = subprocess.Popen(
+            list(map(str, command)), stdout=log, stderr=log, env=os.environ | environment
+        )
         try:
             _await(port, process, folder)
             yield process
@@ -121,15 +127,31 @@ def documented_directives() -> str:
 
 
 @contextmanager
-def nginx(place: Path, directives: str = "", certificate: "Certificate | None" = None) -> Iterator[Reached]:
-    """Nginx with the directives of docs/ci.md, or with these; with TLS where there is a certificate."""
+def nginx(
+    place: Path, directives: str = "", certificate: "Certificate | None" = None
+) -> Iterator[Reached]:
+    """Nginx with the directives of docs/ci.md, or with these; with TLS where there is a
+    certificate.
+    """
     port = free_port()
     (place / "data").mkdir()
-    tls = f"ssl; ssl_certificate {certificate.chain}; ssl_certificate_key {certificate.key}" if certificate is not None else ""
-    (place / "nginx.conf").write_text(NGINX.format(folder=place, port=port, tls=tls, directives=directives or documented_directives()))
+    tls = (
+        f"ssl; ssl_certificate {certificate.chain}; ssl_certificate_key {certificate.key}"
+        if certificate is not None
+        else ""
+    )
+    (place / "nginx.conf").write_text(
+        NGINX.format(
+            folder=place, port=port, tls=tls, directives=directives or documented_directives()
+        )
+    )
     program = shutil.which("nginx") or "/usr/sbin/nginx"
     with started([program, "-c", place / "nginx.conf", "-p", place], port, place):
-        yield {"WEBKILN_REMOTE_CACHE": f"http://127.0.0.1:{port}" if certificate is None else f"https://localhost:{port}"}
+        yield {
+            "WEBKILN_REMOTE_CACHE": (
+                f"http://127.0.0.1:{port}" if certificate is None else f"https://localhost:{port}"
+            )
+        }
 
 
 @contextmanager
@@ -144,7 +166,9 @@ def s3(place: Path) -> Iterator[Reached]:
     """A bucket of moto's server."""
     port = free_port()
     with started([SERVERS / "moto_server", "-H", "127.0.0.1", "-p", str(port)], port, place):
-        urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/cache", method="PUT")).close()
+        urllib.request.urlopen(
+            urllib.request.Request(f"http://127.0.0.1:{port}/cache", method="PUT")
+        ).close()
         yield _bucket(port)
 
 
@@ -163,7 +187,11 @@ def azurite(place: Path) -> Iterator[Reached]:
     """A container of Azurite, which is Azure Blob Storage on one's own machine."""
     port = free_port()
     options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
-    with started([STORES / "azurite-blob", "--blobHost", "127.0.0.1", "--blobPort", str(port), *options], port, place):
+    with started(
+        [STORES / "azurite-blob", "--blobHost", "127.0.0.1", "--blobPort", str(port), *options],
+        port,
+        place,
+    ):
         _make_container(f"http://127.0.0.1:{port}/{AZURITE}/cache")
         yield {
             "WEBKILN_REMOTE_CACHE": "az://cache/team",
@@ -173,16 +201,23 @@ def azurite(place: Path) -> Iterator[Reached]:
 
 
 AZURITE = "devstoreaccount1"
-AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # the same everywhere
+# the same everywhere
+AZURITE_KEY = (
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
 
 
 def _make_container(url: str) -> None:
     headers = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
     listed = "".join(f"{name}:{value}\n" for name, value in headers.items())
     signed = f"PUT{12 * chr(10)}{listed}/{AZURITE}{urlsplit(url).path}\nrestype:container"
-    signature = base64.b64encode(hmac.digest(base64.b64decode(AZURITE_KEY), signed.encode(), "sha256")).decode()
+    signature = base64.b64encode(
+        hmac.digest(base64.b64decode(AZURITE_KEY), signed.encode(), "sha256")
+    ).decode()
     headers |= {"Authorization": f"SharedKey {AZURITE}:{signature}", "Content-Type": ""}
-    urllib.request.urlopen(urllib.request.Request(f"{url}?restype=container", b"", headers, method="PUT")).close()
+    urllib.request.urlopen(
+        urllib.request.Request(f"{url}?restype=container", b"", headers, method="PUT")
+    ).close()
 
 
 @contextmanager
@@ -196,15 +231,27 @@ def reapi(place: Path) -> Iterator[Reached]:
 @contextmanager
 def reapi_with_tls(place: Path) -> Iterator[Reached]:
     certificate = certified(place)
-    with reapi(place) as reached, tls_proxy(_port(reached["WEBKILN_REMOTE_CACHE"]), certificate, "h2") as port:
-        yield {"WEBKILN_REMOTE_CACHE": f"grpcs://localhost:{port}", "SSL_CERT_FILE": str(certificate.authority)}
+    with (
+        reapi(place) as reached,
+        tls_proxy(_port(reached["WEBKILN_REMOTE_CACHE"]), certificate, "h2") as port,
+    ):
+        yield {
+            "WEBKILN_REMOTE_CACHE": f"grpcs://localhost:{port}",
+            "SSL_CERT_FILE": str(certificate.authority),
+        }
 
 
 @contextmanager
 def s3_with_tls(place: Path) -> Iterator[Reached]:
     certificate = certified(place)
-    with s3(place) as reached, tls_proxy(_port(reached["AWS_ENDPOINT_URL"]), certificate, "http/1.1") as port:
-        yield reached | {"AWS_ENDPOINT_URL": f"https://localhost:{port}", "SSL_CERT_FILE": str(certificate.authority)}
+    with (
+        s3(place) as reached,
+        tls_proxy(_port(reached["AWS_ENDPOINT_URL"]), certificate, "http/1.1") as port,
+    ):
+        yield reached | {
+            "AWS_ENDPOINT_URL": f"https://localhost:{port}",
+            "SSL_CERT_FILE": str(certificate.authority),
+        }
 
 
 def _port(url: str) -> int:
@@ -238,9 +285,46 @@ def certified(place: Path) -> Certificate:
     authority_key, request = place / "authority-key.pem", place / "request.pem"
     names = ["-addext", "subjectAltName=DNS:localhost"]
     for command in (
-        ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=authority", "-keyout", authority_key, "-out", made.authority],
-        ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", *names, "-keyout", made.key, "-out", request],
-        ["x509", "-req", "-in", request, "-CA", made.authority, "-CAkey", authority_key, "-copy_extensions", "copy", "-out", made.chain],
+        [
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=authority",
+            "-keyout",
+            authority_key,
+            "-out",
+            made.authority,
+        ],
+        [
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+            *names,
+            "-keyout",
+            made.key,
+            "-out",
+            request,
+        ],
+        [
+            "x509",
+            "-req",
+            "-in",
+            request,
+            "-CA",
+            made.authority,
+            "-CAkey",
+            authority_key,
+            "-copy_extensions",
+            "copy",
+            "-out",
+            made.chain,
+        ],
     ):
         subprocess.run(["openssl", *command], check=True, capture_output=True)
     return made
@@ -248,7 +332,9 @@ def certified(place: Path) -> Certificate:
 
 @contextmanager
 def tls_proxy(port: int, certificate: Certificate, protocol: str) -> Iterator[int]:
-    """The port of a proxy that ends TLS before a server that has none; `protocol` is what it speaks, as ALPN names it."""
+    """The port of a proxy that ends TLS before a server that has none; `protocol` is what it
+    speaks, as ALPN names it.
+    """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate.chain, certificate.key)
     context.set_alpn_protocols([protocol])
@@ -258,8 +344,10 @@ def tls_proxy(port: int, certificate: Certificate, protocol: str) -> Iterator[in
 
 @contextmanager
 def connect_proxy(login: str = "") -> Iterator[tuple[int, list[str]]]:
-    """The port of a proxy that knows the method CONNECT alone and reaches every host name on this machine, and the places that it was asked
-    for; with a `login`, which is `user:password`, it knows nobody else."""
+    """The port of a proxy that knows the method CONNECT alone and reaches every host name on this
+    machine, and the places that it was asked for; with a `login`, which is `user:password`, it
+    knows nobody else.
+    """
     asked: list[str] = []
     expected = f"Proxy-Authorization: Basic {base64.b64encode(login.encode()).decode()}"
 
@@ -282,7 +370,9 @@ def connect_proxy(login: str = "") -> Iterator[tuple[int, list[str]]]:
 
 @contextmanager
 def forwarding(accepted: Callable[[socket.socket], tuple[socket.socket, int]]) -> Iterator[int]:
-    """The port of a server that passes bytes on: `accepted` gives of a connection that under which they come, and the port that they go to."""
+    """The port of a server that passes bytes on: `accepted` gives of a connection that under which
+    they come, and the port that they go to.
+    """
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -314,8 +404,10 @@ def _exchange(near: socket.socket, far: socket.socket) -> None:
 
 
 class Faulty:
-    """The HTTP protocol over a table. `fault`: how it fails; `asked`: the requests, as `GET ac/...`; `latency`: the seconds before each answer;
-    `logins`: what requests say to a proxy."""
+    """The HTTP protocol over a table. `fault`: how it fails; `asked`: the requests, as `GET
+    ac/...`;
+    `latency`: the seconds before each answer; `logins`: what requests say to a proxy.
+    """
 
     def __init__(self, fault: str = "") -> None:
         self.fault = fault
@@ -378,7 +470,9 @@ class Faulty:
             data = b"\x2a\x05hello"
         if self.fault == "garbage":
             data = os.urandom(64)
-        start = int(request.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+        start = int(
+            request.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-")
+        )
         cut = self.fault == "cut" and name.startswith("cas/") and len(data) > 100 and start == 0
         request.send_response(206 if start else 200)
         request.send_header("Content-Length", str(len(data) - start))
@@ -396,7 +490,11 @@ class Faulty:
             self.released.wait()
             request.close_connection = True
             return
-        data = request.rfile.read(int(request.headers["Content-Length"])) if "Content-Length" in request.headers else _chunks(request)
+        data = (
+            request.rfile.read(int(request.headers["Content-Length"]))
+            if "Content-Length" in request.headers
+            else _chunks(request)
+        )
         if self.fault in WRITE_REFUSALS:
             self.say(request, WRITE_REFUSALS[self.fault], b"")
             return

@@ -25,7 +25,11 @@ def played(made: Rounds, builds: int) -> Counter[str]:
         made.round(number)
         if (number + 1) % EVERY == 0:
             told = ", ".join(f"{count} {name}" for name, count in sorted(made.counts.items()))
-            print(f"{number + 1} of {builds} builds without a difference: {told}", file=sys.stderr, flush=True)
+            print(
+                f"{number + 1} of {builds} builds without a difference: {told}",
+                file=sys.stderr,
+                flush=True,
+            )
     return made.counts
 
 

@@ -52,10 +52,20 @@ def digests(dist: Path) -> Digests:
 
 
 def build(tree: Path, project: Path, cache: Path) -> Digests:
-    """Build all recipes of a project with the code of a checkout. A recipe that fails has no bundle."""
+    """Build all recipes of a project with the code of a checkout. A recipe that fails has no
+    bundle.
+    """
     names = ",".join(sorted(path.parent.name for path in project.glob("models/*/recipe.toml")))
     environment = {**os.environ, "PYTHONPATH": str(tree / "pipeline"), "WEBKILN_CACHE": str(cache)}
-    command = [sys.executable, "-m", "doit", "build", "--continue", "weights=random", f"model={names}"]
+    command = [
+        sys.executable,
+        "-m",
+        "doit",
+        "build",
+        "--continue",
+        "weights=random",
+        f"model={names}",
+    ]
     with (KEPT / "log.txt").open("a") as log:
         subprocess.run(command, cwd=project, env=environment, stdout=log, stderr=log, check=False)
     return digests(project / "dist")
@@ -82,7 +92,10 @@ def bundles_of(commit: str) -> Digests:
 
 
 def differences(old: Digests, new: Digests) -> list[str]:
-    found = [f"{name}: built by {'OLD' if name in old else 'NEW'} alone" for name in sorted(old.keys() ^ new.keys())]
+    found = [
+        f"{name}: built by {'OLD' if name in old else 'NEW'} alone"
+        for name in sorted(old.keys() ^ new.keys())
+    ]
     for name in sorted(old.keys() & new.keys()):
         files = sorted({*old[name].items()} ^ {*new[name].items()})
         found += [f"{name}/{file} differs" for file in sorted({file for file, _ in files})]
@@ -91,7 +104,9 @@ def differences(old: Digests, new: Digests) -> list[str]:
 
 def main(old: str, new: str = "HEAD") -> int:
     commits = [
-        subprocess.run(["git", "rev-parse", name], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run(
+            ["git", "rev-parse", name], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        ).stdout.strip()
         for name in (old, new)
     ]
     before, after = map(bundles_of, commits)

@@ -1,6 +1,8 @@
-"""Random edits of a checkout. After each, what an incremental build publishes must equal, byte for byte, a build from nothing.
+"""Random edits of a checkout. After each, what an incremental build publishes must equal, byte for
+byte, a build from nothing.
 
-`python -m tests.build.soak [EDITS] [SEED] [MODEL]`; MODEL is `toy`, whose stages take no time, or `digits`.
+`python -m tests.build.soak [EDITS] [SEED] [MODEL]`; MODEL is `toy`, whose stages take no time, or
+`digits`.
 """
 
 import json
@@ -62,7 +64,10 @@ class Soak:
         self.model = self.tree.root / "models" / model
         (self.model / "make.py").write_text(SCRIPT)
         (self.model / "helper.py").write_text(HELPER)
-        self.recipe = {"source": "model.json" if model == "toy" else "digits.keras", "backends": ["wasm", "js"]}
+        self.recipe = {
+            "source": "model.json" if model == "toy" else "digits.keras",
+            "backends": ["wasm", "js"],
+        }
         self.write_recipe()
 
     def close(self) -> None:
@@ -70,7 +75,11 @@ class Soak:
 
     def edit(self) -> str:
         """Change something at random; returns what."""
-        names = [name for name in dir(self) if name.startswith(("edit_", "toy_" if self.tree.model == "toy" else "edit_"))]
+        names = [
+            name
+            for name in dir(self)
+            if name.startswith(("edit_", "toy_" if self.tree.model == "toy" else "edit_"))
+        ]
         name = self.random.choice(names)
         getattr(self, name)()
         return name.partition("_")[2]
@@ -87,7 +96,10 @@ class Soak:
         self.place.mkdir(parents=True, exist_ok=True)
         (self.place / "mine.txt").write_text("mine")
         way()
-        found, expected = {path.name: path.read_bytes() for path in self.place.iterdir()}, self.clean()
+        found, expected = (
+            {path.name: path.read_bytes() for path in self.place.iterdir()},
+            self.clean(),
+        )
         assert found.pop("mine.txt") == b"mine", "a file of the user's"
         assert found.keys() == expected.keys(), f"{found.keys() ^ expected.keys()} differ"
         for name, data in expected.items():
@@ -98,12 +110,18 @@ class Soak:
     def place(self) -> Path:
         """Where doit publishes, by the encoding of the recipe."""
         (encoding,) = self.recipe.get("encodings", ["float32"])
-        return self.tree.bundle if encoding == "float32" else self.tree.bundle.with_name(f"{self.tree.model}-{encoding}")
+        return (
+            self.tree.bundle
+            if encoding == "float32"
+            else self.tree.bundle.with_name(f"{self.tree.model}-{encoding}")
+        )
 
     def bundle(self, state: Path, cache: Path, publish: Path) -> None:
         with Engine(state, cache=cache, shared=self.share, executor=self.pool) as engine:
             recipe = read_recipe(self.model / "recipe.toml")
-            action = ModelGraph(recipe, self.share, self.passes).bundle(Selection(recipe.backends, recipe.encodings[0]))
+            action = ModelGraph(recipe, self.share, self.passes).bundle(
+                Selection(recipe.backends, recipe.encodings[0])
+            )
             engine.publish(action, "bundle/", publish)
 
     def clean(self) -> dict[str, bytes]:
@@ -142,23 +160,38 @@ class Soak:
     def start(self) -> subprocess.Popen[str]:
         command = self.tree.command("build", f"model={self.tree.model}")
         return subprocess.Popen(
-            command, cwd=self.tree.root, env=self.tree.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=self.tree.root,
+            env=self.tree.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
 
     def files(self, *patterns: str) -> list[Path]:
         return sorted(
-            path for pattern in patterns for path in self.tree.root.glob(pattern) if path.is_file() and "__pycache__" not in path.parts
+            path
+            for pattern in patterns
+            for path in self.tree.root.glob(pattern)
+            if path.is_file() and "__pycache__" not in path.parts
         )
 
     def sources(self) -> list[Path]:
-        return self.files("pipeline/webkiln/**/*.py", "stages/*.py", "kernels/*", "runtime/**/*.js", f"models/{self.tree.model}/*")
+        return self.files(
+            "pipeline/webkiln/**/*.py",
+            "stages/*.py",
+            "kernels/*",
+            "runtime/**/*.js",
+            f"models/{self.tree.model}/*",
+        )
 
     def pick(self, *patterns: str) -> Path:
         return self.random.choice(self.files(*patterns))
 
     def write_recipe(self) -> None:
         lines = [
-            f"{key} = {value if isinstance(value, str) and value.startswith('{') else json.dumps(value)}"
+            f"{key} ="
+            f" {value if isinstance(value, str) and value.startswith('{') else json.dumps(value)}"
             for key, value in self.recipe.items()
         ]
         (self.model / "recipe.toml").write_text("\n".join(lines) + "\n")
@@ -169,7 +202,11 @@ class Soak:
         path.write_text(path.read_text() + text.format(self.random.choice((1, 2, self.versions))))
 
     def edit_weights(self) -> None:
-        MODELS[self.tree.model].retrain(self.tree) if self.tree.model == "digits" else self.toy_layers()
+        (
+            MODELS[self.tree.model].retrain(self.tree)
+            if self.tree.model == "digits"
+            else self.toy_layers()
+        )
 
     def edit_recipe_backends(self) -> None:
         self.recipe["backends"] = self.random.choice((["js"], ["wasm"], ["wasm", "js"]))
@@ -200,7 +237,11 @@ class Soak:
 
     def edit_module(self) -> None:
         self.append(
-            self.pick("pipeline/webkiln/canonical.py", "pipeline/webkiln/errors.py", "pipeline/webkiln/*/*.py"),
+            self.pick(
+                "pipeline/webkiln/canonical.py",
+                "pipeline/webkiln/errors.py",
+                "pipeline/webkiln/*/*.py",
+            ),
             "\nVERSION_OF_A_SOAK = {}\n",
         )
 
@@ -217,7 +258,9 @@ class Soak:
             os.utime(path, (when, when))
 
     def edit_within_one_stamp(self) -> None:
-        """The same size and the same time of change, as version control and copying tools leave them."""
+        """The same size and the same time of change, as version control and copying tools leave
+        them.
+        """
         path = self.model / "recipe.toml"
         stat = path.stat()
         self.recipe["backends"] = self.random.choice((["js", "wasm"], ["wasm", "js"]))
@@ -247,7 +290,11 @@ class Soak:
         path.symlink_to(aside)
 
     def edit_cache_damaged(self) -> None:
-        for path in self.random.choices([path for path in self.tree.cache.glob("*/??/*") if path.is_file()] or [self.model / "none"], k=3):
+        for path in self.random.choices(
+            [path for path in self.tree.cache.glob("*/??/*") if path.is_file()]
+            or [self.model / "none"],
+            k=3,
+        ):
             if path.is_file():
                 path.chmod(0o644)
                 data = path.read_bytes()
@@ -263,7 +310,11 @@ class Soak:
     def edit_state_lost(self) -> None:
         if self.random.random() < 0.5:
             shutil.rmtree(self.tree.state, ignore_errors=True)
-        elif found := [path for path in self.tree.state.rglob("*") if path.is_file() and "doit.db" not in path.name]:
+        elif found := [
+            path
+            for path in self.tree.state.rglob("*")
+            if path.is_file() and "doit.db" not in path.name
+        ]:
             path = self.random.choice(found)
             self.random.choice([path.unlink, lambda: path.write_bytes(path.read_bytes()[:-3])])()
 
@@ -278,13 +329,26 @@ class Soak:
     def toy_layers(self) -> None:
         layers = self.random.sample(["conv", "relu", "noop", "dense"], self.random.randint(1, 4))
         weights = {name: str(self.random.randrange(9)) for name in ("conv", "dense")}
-        path = self.model / ("model.json" if str(self.recipe["source"]).startswith("{") else str(self.recipe["source"]))
+        path = self.model / (
+            "model.json"
+            if str(self.recipe["source"]).startswith("{")
+            else str(self.recipe["source"])
+        )
         path.write_text(json.dumps({"layers": layers, "weights": weights}))
 
     def toy_pass_that_changes_the_graph(self) -> None:
         drop = self.random.choice(("noop", "relu", "none"))
-        path = self.tree.root / "pipeline" / "webkiln" / "passes" / f"{self.random.choice(self.passes)}.py"
-        path.write_text(f"def apply(layers: list[str]) -> list[str]:\n    return [layer for layer in layers if layer != {drop!r}]\n")
+        path = (
+            self.tree.root
+            / "pipeline"
+            / "webkiln"
+            / "passes"
+            / f"{self.random.choice(self.passes)}.py"
+        )
+        path.write_text(
+            "def apply(layers: list[str]) -> list[str]:\n    return [layer for layer in layers if"
+            f" layer != {drop!r}]\n"
+        )
 
     def toy_stage_that_changes_the_module(self) -> None:
         path = self.tree.root / "stages" / "link.py"
@@ -302,13 +366,21 @@ class Soak:
 
     def toy_helper_of_the_script(self) -> None:
         path = self.model / "helper.py"
-        extra = self.random.choice(("", "\n    with open(path, 'a') as file:\n        file.write(' ')", f"  # {self.versions}"))
+        extra = self.random.choice(
+            (
+                "",
+                "\n    with open(path, 'a') as file:\n        file.write(' ')",
+                f"  # {self.versions}",
+            )
+        )
         path.write_text(HELPER.rstrip() + extra + "\n")
         self.versions += 1
 
 
 def soak(folder: Path, edits: int, seed: int, model: str = "toy") -> Counter[str]:
-    """Make random edits and compare each time; returns how often each edit and each way to build came up. AssertionError names a difference."""
+    """Make random edits and compare each time; returns how often each edit and each way to build
+    came up. AssertionError names a difference.
+    """
     run = Soak(folder, seed, model)
     history: list[str] = []
     try:
@@ -318,7 +390,8 @@ def soak(folder: Path, edits: int, seed: int, model: str = "toy") -> Counter[str
                 way = run.check()
             except AssertionError as error:
                 raise AssertionError(
-                    f"seed {seed}, edit {number} of {model}: {error}; the last edits: {', '.join(history[-8:])}"
+                    f"seed {seed}, edit {number} of {model}: {error}; the last edits:"
+                    f" {', '.join(history[-8:])}"
                 ) from error
             run.counts.update((history[-1], f"built {way}"))
             if sys.stdout.isatty() or (number + 1) % 50 == 0:
@@ -329,8 +402,15 @@ def soak(folder: Path, edits: int, seed: int, model: str = "toy") -> Counter[str
 
 
 def main() -> None:
-    edits, seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1000, int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 1_000_000
-    for model, count in [(sys.argv[3], edits)] if len(sys.argv) > 3 else [("toy", edits - edits // 10), ("digits", edits // 10)]:
+    edits, seed = (
+        int(sys.argv[1]) if len(sys.argv) > 1 else 1000,
+        int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 1_000_000,
+    )
+    for model, count in (
+        [(sys.argv[3], edits)]
+        if len(sys.argv) > 3
+        else [("toy", edits - edits // 10), ("digits", edits // 10)]
+    ):
         with tempfile.TemporaryDirectory() as folder:
             for what, times in sorted(soak(Path(folder), count, seed, model).items()):
                 print(f"  {times:5} {what}")

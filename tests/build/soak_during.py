@@ -1,8 +1,12 @@
-"""Edits of sources while a build runs: what is published, kept and shared must belong to a state that existed.
+"""Edits of sources while a build runs: what is published, kept and shared must belong to a state
+that
+existed.
 
-`python -m tests.build.soak_during [BUILDS] [SEED]`. During each build of the toy, sources are replaced, rewritten, truncated, deleted and touched at
-random moments. The bundle must equal a clean build of a state of that time. Afterwards, with nothing changing, the next build must equal a clean
-build of the final state, and so must that of a second machine which shares nothing but the remote cache.
+`python -m tests.build.soak_during [BUILDS] [SEED]`. During each build of the toy, sources are
+replaced, rewritten, truncated, deleted and touched at random moments. The bundle must equal a clean
+build of a state of that time. Afterwards, with nothing changing, the next build must equal a clean
+build of the final state, and so must that of a second machine which shares nothing but the remote
+cache.
 """
 
 import json
@@ -61,11 +65,15 @@ def content(name: str, number: int) -> bytes:
     if name in PYTHON:
         return PYTHON[name].replace("{}", f"{number}").encode()
     layers = ["conv", "relu", "noop", "dense"][: 2 + number % 3]
-    return json.dumps({"layers": layers, "weights": {"conv": f"0.{number}5", "dense": "1 2 3"}}).encode()
+    return json.dumps(
+        {"layers": layers, "weights": {"conv": f"0.{number}5", "dense": "1 2 3"}}
+    ).encode()
 
 
 class Editor(threading.Thread):
-    """Edits the files of a folder a few times, at random moments; `states` are all that the folder was in."""
+    """Edits the files of a folder a few times, at random moments; `states` are all that the folder
+    was in.
+    """
 
     def __init__(self, folder: Path, seed: int, *, scripted: bool) -> None:
         super().__init__()
@@ -149,7 +157,11 @@ class Editor(threading.Thread):
 
 
 def state(folder: Path) -> State:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".json", ".py", ".txt")}
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.suffix in (".json", ".py", ".txt")
+    }
 
 
 class Soak:
@@ -173,7 +185,9 @@ class Soak:
             (model / name).write_bytes(content(name, 0))
         (place / "pyproject.toml").touch()
         what = f"seed {self.seed}, build {number}{' of a script' if scripted else ''}"
-        with mock.patch.dict(os.environ, {"WEBKILN_REMOTE_CACHE": str(place / "remote"), "WEBKILN_CACHE_WRITE": "1"}):
+        with mock.patch.dict(
+            os.environ, {"WEBKILN_REMOTE_CACHE": str(place / "remote"), "WEBKILN_CACHE_WRITE": "1"}
+        ):
             (place / "remote").mkdir()
             for again in range(self.random.randint(1, 2)):
                 editor = Editor(model, self.random.randrange(1 << 30), scripted=scripted)
@@ -183,20 +197,36 @@ class Soak:
                 editor.note()
                 self.counts.update(editor.counts)
                 possible = [self.clean(each) for each in editor.states]
-                assert found is None or found in possible, f"{what}.{again}: a bundle of no state that existed"
-                self.counts["built while sources changed" if found is not None else "failed while sources changed"] += 1
+                assert found is None or found in possible, (
+                    f"{what}.{again}: a bundle of no state that existed"
+                )
+                self.counts[
+                    "built while sources changed"
+                    if found is not None
+                    else "failed while sources changed"
+                ] += 1
             final = self.clean(state(model))
-            assert self.build(model, place) == final, f"{what}: the next build differs from a clean one"
-            assert self.build(model, place / "second") == final, f"{what}: a second machine's build differs from a clean one"
-        self.counts["final states that build" if final is not None else "final states that do not"] += 1
+            assert self.build(model, place) == final, (
+                f"{what}: the next build differs from a clean one"
+            )
+            assert self.build(model, place / "second") == final, (
+                f"{what}: a second machine's build differs from a clean one"
+            )
+        self.counts[
+            "final states that build" if final is not None else "final states that do not"
+        ] += 1
 
     def build(self, model: Path, place: Path) -> Bundle | None:
-        """What a build publishes; None where it fails. It knows what webkiln's own files import, so that most of its time is its steps'."""
+        """What a build publishes; None where it fails. It knows what webkiln's own files import, so
+        that most of its time is its steps'.
+        """
         if self.derived and not (place / "cache").exists():
             (place / "cache").mkdir(parents=True)
             (place / "cache" / "derived.json").write_bytes(self.derived)
         try:
-            with Engine(place / "state", cache=place / "cache", shared=self.share, executor=self.pool) as engine:
+            with Engine(
+                place / "state", cache=place / "cache", shared=self.share, executor=self.pool
+            ) as engine:
                 recipe = read_recipe(model / "recipe.toml")
                 action = ModelGraph(recipe, self.share, PASSES).bundle(Selection(recipe.backends))
                 engine.publish(action, "bundle/", place / "bundle")
@@ -216,7 +246,10 @@ class Soak:
                 (Path(name) / "pyproject.toml").touch()
                 for file, data in files.items():
                     (model / file).write_bytes(data)
-                (model / "recipe.toml").write_text((SCRIPT if "make.py" in files or "helper.py" in files else FILE) + 'backends = ["js"]\n')
+                (model / "recipe.toml").write_text(
+                    (SCRIPT if "make.py" in files or "helper.py" in files else FILE)
+                    + 'backends = ["js"]\n'
+                )
                 self.expected[key] = self.build(model, Path(name))
         return self.expected[key]
 

@@ -1,10 +1,13 @@
-"""Builds by a fleet whose machines fail at random: each must end well, with the bytes of a build alone.
+"""Builds by a fleet whose machines fail at random: each must end well, with the bytes of a build
+alone.
 
-`python -m tests.build.soak_fleet [BUILDS] [SEED]`. Most builds are of one to three toys, 15 steps each; every fiftieth is of forty, 600 steps. While
-a build runs workers are killed, stopped in order, paused, added and replaced by those of another version, and the scheduler is killed and started
-again at its address. A build may print no traceback, ends with status 0, and does no step again but those that machines were at when they failed.
-A step is its stage, its parameters and the bytes of its inputs. Two toys may need the same step, which two machines may do at the same time: a step
-was done again if it ran more often than there are toys that need it.
+`python -m tests.build.soak_fleet [BUILDS] [SEED]`. Most builds are of one to three toys, 15 steps
+each; every fiftieth is of forty, 600 steps. While a build runs workers are killed, stopped in
+order, paused, added and replaced by those of another version, and the scheduler is killed and
+started again at its address. A build may print no traceback, ends with status 0, and does no step
+again but those that machines were at when they failed. A step is its stage, its parameters and the
+bytes of its inputs. Two toys may need the same step, which two machines may do at the same time: a
+step was done again if it ran more often than there are toys that need it.
 """
 
 import itertools
@@ -81,7 +84,10 @@ class Machines:
     def add(self, *, fitting: bool = True) -> FleetWorker:
         tree = self.good if fitting else self.other
         worker = started_worker(
-            self.address, Tree(tree.root, self.folder / f"cache-of-{next(self.numbers)}", ""), str(self.shared), processors=1
+            self.address,
+            Tree(tree.root, self.folder / f"cache-of-{next(self.numbers)}", ""),
+            str(self.shared),
+            processors=1,
         )
         self.workers[worker] = fitting
         return worker
@@ -176,8 +182,16 @@ class Soak:
     def checkout(self, root: Path) -> Tree:
         tree = checkout(root, root.with_name(f"{root.name}-cache"), toy=True)
         for stage in (root / "stages").iterdir():
-            tree.edit(f"stages/{stage.name}", "def run(inputs, outputs, params):\n", NAP.format(str(self.ran), NAP_SECONDS))
-        tree.edit("pipeline/webkiln/build/fleet/scheduler.py", "PATIENCE_SECONDS = 15.0", f"PATIENCE_SECONDS = {PATIENCE_SECONDS}")
+            tree.edit(
+                f"stages/{stage.name}",
+                "def run(inputs, outputs, params):\n",
+                NAP.format(str(self.ran), NAP_SECONDS),
+            )
+        tree.edit(
+            "pipeline/webkiln/build/fleet/scheduler.py",
+            "PATIENCE_SECONDS = 15.0",
+            f"PATIENCE_SECONDS = {PATIENCE_SECONDS}",
+        )
         return tree
 
     def round(self, number: int) -> None:
@@ -197,7 +211,10 @@ class Soak:
         lost = 0
         ending = threading.Timer(LONGEST_SECONDS, process.kill)
         ending.start()
-        moments = sorted(self.random.randrange(size * STEPS) for _ in range(max(self.random.randint(1, 2), size // 4)))
+        moments = sorted(
+            self.random.randrange(size * STEPS)
+            for _ in range(max(self.random.randint(1, 2), size // 4))
+        )
         for moment in moments:
             while process.poll() is None and len(self.tree.log()) <= moment:
                 time.sleep(0.02)
@@ -211,20 +228,34 @@ class Soak:
         assert process.returncode == 0, f"{what} ended with status {process.returncode}:\n{told}"
         assert "Traceback" not in told, f"{what}:\n{told}"
         assert self.files() == expected, f"{what} published other bytes"
-        lost, self.before = lost + self.before, lost  # a worker that was paused may go on with what it was at before
+        lost, self.before = (
+            lost + self.before,
+            lost,
+        )  # a worker that was paused may go on with what it was at before
         again = sum(count - 1 for count in executed(self.tree.log()).values())
         assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{told}"
         ran = self.ran_steps()
         repeated = (ran - steps).total()
-        assert repeated <= lost * CHAIN, f"{what} ran {repeated} steps again, though {lost} workers were disturbed:\n{told}"
-        assert not steps.keys() - ran.keys(), f"{what} ran no step of these: {steps.keys() - ran.keys()}"
+        assert repeated <= lost * CHAIN, (
+            f"{what} ran {repeated} steps again, though {lost} workers were disturbed:\n{told}"
+        )
+        assert not steps.keys() - ran.keys(), (
+            f"{what} ran no step of these: {steps.keys() - ran.keys()}"
+        )
         self.counts += events + Counter(
-            {"builds": 1, "steps": steps.total(), "steps run again": repeated, "warnings": told.count("warning:")}
+            {
+                "builds": 1,
+                "steps": steps.total(),
+                "steps run again": repeated,
+                "warnings": told.count("warning:"),
+            }
         )
         shutil.rmtree(self.folder / f"cache{number}")
 
     def alone(self, models: Sequence[str]) -> tuple[dict[str, bytes], Counter[str]]:
-        """What one machine publishes of these toys, and the steps that it runs for each of them, summed."""
+        """What one machine publishes of these toys, and the steps that it runs for each of them,
+        summed.
+        """
         expected: dict[str, bytes] = {}
         steps: Counter[str] = Counter()
         for model in models:
@@ -258,7 +289,11 @@ class Soak:
 
     def files(self) -> dict[str, bytes]:
         dist = self.tree.root / "dist"
-        return {path.relative_to(dist).as_posix(): path.read_bytes() for path in dist.rglob("*") if path.is_file()}
+        return {
+            path.relative_to(dist).as_posix(): path.read_bytes()
+            for path in dist.rglob("*")
+            if path.is_file()
+        }
 
 
 def soak(folder: Path, builds: int, seed: int, big: int = BIG) -> Counter[str]:

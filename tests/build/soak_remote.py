@@ -1,9 +1,11 @@
 """Builds against remote caches that attack at random, each in a tree and a cache of its own.
 
-`python -m tests.build.soak_remote [BUILDS] [SEED] [PROCESSES]`. A server (HTTP, S3, gRPC, a folder) holds good entries and blobs. In each round some
-entries are forged, some answers are broken, or both; in good rounds, which may not warn, nothing is. None may cost a wrong byte, a failed build, more
-than one warning, a traceback, a request to another host, or 30 seconds in all. Some rounds poison entries in ways that are believed without a key: a later build with the key
-may use nothing of that.
+`python -m tests.build.soak_remote [BUILDS] [SEED] [PROCESSES]`. A server (HTTP, S3, gRPC, a folder)
+holds good entries and blobs. In each round some entries are forged, some answers are broken, or
+both; in good rounds, which may not warn, nothing is. None may cost a wrong byte, a failed build,
+more than one warning, a traceback, a request to another host, or 30 seconds in all. Some rounds
+poison entries in ways that are believed without a key: a later build with the key may use nothing
+of that.
 """
 
 import io
@@ -66,7 +68,10 @@ class Soak:
         self.counts: Counter[str] = Counter()
         self.longest = 0.0
         self.expected = self.build(folder / "alone", {}).files
-        self.good = {keyed: self._written(folder / f"written-{keyed}", keyed=keyed) for keyed in (False, True)}
+        self.good = {
+            keyed: self._written(folder / f"written-{keyed}", keyed=keyed)
+            for keyed in (False, True)
+        }
 
     def keyed(self) -> dict[str, str]:
         return {"WEBKILN_CACHE_KEY": f"hmac:{self.key}"}
@@ -75,7 +80,9 @@ class Soak:
         """One build, with what the machine knows of its own files."""
         for part, name in (("state", "digests.json"), ("cache", "derived.json")):
             (place / part).mkdir(parents=True, exist_ok=True)
-            if (known := self.folder / "alone" / part / name).is_file() and not (place / part / name).exists():
+            if (known := self.folder / "alone" / part / name).is_file() and not (
+                place / part / name
+            ).exists():
                 shutil.copyfile(known, place / part / name)
         recipe = read_recipe(self.tree.root / "models" / "toy" / "recipe.toml")
         kept = {name: value for name, value in os.environ.items() if not name.startswith("WEBKILN")}
@@ -86,12 +93,16 @@ class Soak:
             mock.patch.dict(os.environ, kept | dict(environment), clear=True),
             mock.patch("webkiln.build.remote.shared.warn", told.append),
             mock.patch("sys.stderr", errors),
-            Engine(place / "state", cache=place / "cache", shared=self.share, executor=self.pool) as engine,
+            Engine(
+                place / "state", cache=place / "cache", shared=self.share, executor=self.pool
+            ) as engine,
         ):
             action = ModelGraph(recipe, self.share, PASSES).bundle(Selection(recipe.backends))
             engine.publish(action, "bundle/", place / "bundle")
         files = {
-            path.relative_to(place / "bundle").as_posix(): path.read_bytes() for path in (place / "bundle").rglob("*") if path.is_file()
+            path.relative_to(place / "bundle").as_posix(): path.read_bytes()
+            for path in (place / "bundle").rglob("*")
+            if path.is_file()
         }
         return Round(files, tuple(told), time.monotonic() - begun, errors.getvalue())
 
@@ -99,33 +110,57 @@ class Soak:
         """What a good build stores in a folder, as `ac/KEY` and `cas/DIGEST`."""
         shared = place / "shared"
         shared.mkdir(parents=True)
-        self.build(place, {"WEBKILN_REMOTE_CACHE": str(shared), "WEBKILN_CACHE_WRITE": "1", **(self.keyed() if keyed else {})})
-        return {f"{path.parent.parent.name}/{path.name}": path.read_bytes() for path in shared.glob("*/*/*")}
+        self.build(
+            place,
+            {
+                "WEBKILN_REMOTE_CACHE": str(shared),
+                "WEBKILN_CACHE_WRITE": "1",
+                **(self.keyed() if keyed else {}),
+            },
+        )
+        return {
+            f"{path.parent.parent.name}/{path.name}": path.read_bytes()
+            for path in shared.glob("*/*/*")
+        }
 
     def round(self, number: int) -> None:
         transport, keyed = self.random.choice(TRANSPORTS), self.random.random() < 0.5
-        environment = {**(self.keyed() if keyed else {}), **({"WEBKILN_CACHE_WRITE": "1"} if self.random.random() < 0.4 else {})}
+        environment = {
+            **(self.keyed() if keyed else {}),
+            **({"WEBKILN_CACHE_WRITE": "1"} if self.random.random() < 0.4 else {}),
+        }
         poison = not keyed and self.random.random() < 0.2
         good = not poison and self.random.random() < GOOD_ROUNDS
         slow = not poison and not good and self.random.random() < SLOW_ROUNDS
         held = dict(self.good[keyed]) if good else self._held(keyed=keyed, poison=poison)
-        what = f"seed {self.seed}, build {number} ({transport}{', key' if keyed else ''}{', poison' if poison else ''}{', good' if good else ''}{', slow' if slow else ''})"
+        what = (
+            f"seed {self.seed}, build {number}"
+            f" ({transport}{', key' if keyed else ''}{', poison' if poison else ''}{', good' if good else ''}{', slow' if slow else ''})"
+        )
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             place = Path(name)
-            with self._served(transport, held, place, slow=slow, broken=not poison and not good) as reached:
+            with self._served(
+                transport, held, place, slow=slow, broken=not poison and not good
+            ) as reached:
                 found = self.build(place, environment | reached)
             self.check(what, found, place, poison=poison, good=good)
             if poison:
                 found = self.build(place, self.keyed())
                 self.check(f"{what}, and then with the key", found, place, poison=False, good=True)
 
-    def check(self, what: str, found: Round, place: Path, *, poison: bool, good: bool = False) -> None:
+    def check(
+        self, what: str, found: Round, place: Path, *, poison: bool, good: bool = False
+    ) -> None:
         self.longest = max(self.longest, found.seconds)
         self.counts["builds with a warning" if found.warnings else "builds without one"] += 1
         assert poison or found.files == self.expected, f"{what} published other bytes"
-        assert len(found.warnings) <= (0 if good else 1), f"{what} warned {len(found.warnings)} times: {found.warnings}"
+        assert len(found.warnings) <= (0 if good else 1), (
+            f"{what} warned {len(found.warnings)} times: {found.warnings}"
+        )
         assert all(line.isprintable() for line in found.warnings), f"{what}: {found.warnings!r}"
-        assert found.seconds < LONGEST_SECONDS, f"{what} took {found.seconds:.0f} s: {found.warnings}"
+        assert found.seconds < LONGEST_SECONDS, (
+            f"{what} took {found.seconds:.0f} s: {found.warnings}"
+        )
         assert "Traceback" not in found.stderr, f"{what}: {found.stderr}"
         arriving = sum(path.stat().st_size for path in (place / "cache" / "arriving").glob("*"))
         assert arriving < 1 << 20, f"{what} left {arriving} bytes of transfers"
@@ -139,7 +174,10 @@ class Soak:
         if poison:
             blob = b"export const stolen = true;"
             held[f"cas/{canonical.digest(blob)}"] = blob
-            return {name: poisoned(data, blob) if name.startswith("ac/") else data for name, data in held.items()}
+            return {
+                name: poisoned(data, blob) if name.startswith("ac/") else data
+                for name, data in held.items()
+            }
         share = self.random.choice((0.0, 0.1, 0.5, 1.0))
         how = self.random.choice(FORGED)
         for name in [*held]:
@@ -157,7 +195,9 @@ class Soak:
         return forged(entry, how, self.random)
 
     @contextmanager
-    def _served(self, transport: str, held: Held, place: Path, *, slow: bool, broken: bool) -> Iterator[dict[str, str]]:
+    def _served(
+        self, transport: str, held: Held, place: Path, *, slow: bool, broken: bool
+    ) -> Iterator[dict[str, str]]:
         """The environment in which a build reaches what is held."""
         if transport == "folder":
             self._laid_out(held, place / "shared", broken=broken)
@@ -165,20 +205,35 @@ class Soak:
             return
         choose = self._chooser(transport, slow=slow, broken=broken)
         server = HostileReapi(choose) if transport == "grpc" else Hostile(choose)
-        wrapped = {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in held.items()}
+        wrapped = {
+            name: wire.wrapped(data, []) if name.startswith("ac/") else data
+            for name, data in held.items()
+        }
         server.held = dict(held) if transport == "s3" else wrapped
         try:
             if transport == "s3":
-                access = {"AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "x"}
+                access = {
+                    "AWS_ENDPOINT_URL": server.url,
+                    "AWS_ACCESS_KEY_ID": "test",
+                    "AWS_SECRET_ACCESS_KEY": "test",
+                    "AWS_REGION": "x",
+                }
                 yield {"WEBKILN_REMOTE_CACHE": "s3://cache/team", **access}
             else:
                 yield {"WEBKILN_REMOTE_CACHE": server.url}
         finally:
             server.close()
-            self.counts += Counter({f"{transport} {name.partition(' ')[2]}": count for name, count in server.counts.items()})
+            self.counts += Counter(
+                {
+                    f"{transport} {name.partition(' ')[2]}": count
+                    for name, count in server.counts.items()
+                }
+            )
         if isinstance(server, Hostile):
             # obstore follows redirects, without credentials.
-            assert not (server.leaks if transport == "s3" else server.visits), "a redirect was followed"
+            assert not (server.leaks if transport == "s3" else server.visits), (
+                "a redirect was followed"
+            )
 
     def _chooser(self, transport: str, *, slow: bool, broken: bool) -> Callable[[str, str], str]:
         faults = [*(RPC if transport == "grpc" else QUICK)]
@@ -253,7 +308,13 @@ def main(builds: int, seed: int, processes: int) -> tuple[Counter[str], float]:
 
 
 if __name__ == "__main__":
-    count, start, width = (int(sys.argv[n]) if len(sys.argv) > n else default for n, default in ((1, 1000), (2, 0), (3, 4)))
+    count, start, width = (
+        int(sys.argv[n]) if len(sys.argv) > n else default
+        for n, default in ((1, 1000), (2, 0), (3, 4))
+    )
     counted, longest = main(count, start, width)
     print("\n".join(f"{number:7d} {name}" for name, number in sorted(counted.items())))
-    print(f"{count} builds: no wrong byte, no traceback, at most one warning each; the longest took {longest:.1f} s")
+    print(
+        f"{count} builds: no wrong byte, no traceback, at most one warning each; the longest took"
+        f" {longest:.1f} s"
+    )

@@ -45,7 +45,17 @@ def test_what_is_left_runs_the_same(source: str) -> None:
     left, _ = stripped(source)
     assert ast.dump(ast.parse(left)) == ast.dump(ast.parse(source))
     assert left.count("#") == source.count("#") - sum(
-        word in source for word in ("# one", "# two", "# three", "# but this", "# raw", "# in a", "# a par", "# at the")
+        word in source
+        for word in (
+            "# one",
+            "# two",
+            "# three",
+            "# but this",
+            "# raw",
+            "# in a",
+            "# a par",
+            "# at the",
+        )
     )
 
 
@@ -64,7 +74,9 @@ def test_all_of_webkiln_runs_the_same(part: int) -> None:
 def test_imports_are_found_without_parsing(part: int) -> None:
     for path in SOURCES[part::PARTS]:
         source = path.read_text("utf-8")
-        assert {*imports_in(stripped(source)[1], path)} == {*modules_in(ast.parse(source), path)}, path
+        assert {*imports_in(stripped(source)[1], path)} == {*modules_in(ast.parse(source), path)}, (
+            path
+        )
 
 
 @pytest.mark.parametrize("source", [
@@ -75,7 +87,9 @@ def test_imports_are_found_without_parsing(part: int) -> None:
     "def f():\n    raise ValueError(\n    ) from error\n\n\nimportant = 1\n",
 ])  # fmt: skip
 def test_what_is_an_import(source: str) -> None:
-    assert {*imports_in(stripped(source)[1], Path("x"))} == {*modules_in(ast.parse(source), Path("x"))}
+    assert {*imports_in(stripped(source)[1], Path("x"))} == {
+        *modules_in(ast.parse(source), Path("x"))
+    }
 
 
 def test_a_relative_import_is_refused() -> None:
@@ -85,20 +99,33 @@ def test_a_relative_import_is_refused() -> None:
 
 def test_a_comment_reruns_nothing(toy: Tree) -> None:
     built(toy)
-    for name in ("pipeline/webkiln/errors.py", "stages/generate.py", "pipeline/webkiln/passes/drop_noop.py"):
+    for name in (
+        "pipeline/webkiln/errors.py",
+        "stages/generate.py",
+        "pipeline/webkiln/passes/drop_noop.py",
+    ):
         path = toy.root / name
         path.write_text("# A comment.\n\n" + path.read_text() + "\n# Another one.\n")
     assert not toy.build()
 
 
 def actions() -> list[Action]:
-    graph = ModelGraph(Recipe("model", PathSource(REPOSITORY / "models" / "digits" / "digits.keras"), backends=tuple(TARGETS)), share())
+    graph = ModelGraph(
+        Recipe(
+            "model",
+            PathSource(REPOSITORY / "models" / "digits" / "digits.keras"),
+            backends=tuple(TARGETS),
+        ),
+        share(),
+    )
     graph.bundle(Selection(tuple(TARGETS)))
     return list(graph.actions())
 
 
 def closures(place: Path, shared: Share | None = None) -> Closures:
-    return Closures(shared or share(), FileDigests(place / "digests.json"), Derived(place / "derived.json"))
+    return Closures(
+        shared or share(), FileDigests(place / "digests.json"), Derived(place / "derived.json")
+    )
 
 
 STAGE = """from webkiln.a import one
@@ -144,7 +171,14 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_a_change_of_what_was_read_shows(small: Share, tmp_path: Path, change: str) -> None:
     known, roots = closures(tmp_path, small), (small.stage("stage"),)
     assert {*known.of(roots)[0]} == {
-        *("webkiln/__init__.py", "webkiln/a.py", "webkiln/b/__init__.py", "webkiln/b/c.py", "stages/stage.py", "kernels/template.txt")
+        *(
+            "webkiln/__init__.py",
+            "webkiln/a.py",
+            "webkiln/b/__init__.py",
+            "webkiln/b/c.py",
+            "stages/stage.py",
+            "kernels/template.txt",
+        )
     }
     (small.root / "webkiln" / "unused.py").write_text("three = 3\n")
     (small.root / "kernels" / "unused.c").write_text("more")
@@ -164,7 +198,10 @@ def test_the_stamp_of_a_fresh_file_tells_nothing(small: Share, tmp_path: Path) -
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection[str]]:
     """The files of webkiln's that are in the key of each task."""
     known = closures(tmp_path_factory.mktemp("reading"))
-    return {action.task.replace(":model", ""): known.of((share().stage(action.stage), *action.code))[0] for action in actions()}
+    return {
+        action.task.replace(":model", ""): known.of((share().stage(action.stage), *action.code))[0]
+        for action in actions()
+    }
 
 
 @pytest.mark.parametrize(("name", "stages"), {
@@ -178,7 +215,9 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection
     "kernels/profile.js.jinja": {"bundle"},
     "webkiln/backends/toolchain.py": {"compile:wasm:simd", "compile:wasm:relaxed", "link:wasm:simd", "link:wasm:relaxed"},
 }.items())  # fmt: skip
-def test_what_an_edit_of_a_printer_or_a_template_reaches(name: str, stages: set[str], reading: Mapping[str, Collection[str]]) -> None:
+def test_what_an_edit_of_a_printer_or_a_template_reaches(
+    name: str, stages: set[str], reading: Mapping[str, Collection[str]]
+) -> None:
     assert {task for task, files in reading.items() if name in files} == stages
 
 
@@ -186,11 +225,25 @@ def test_what_an_edit_of_a_printer_or_a_template_reaches(name: str, stages: set[
 def test_the_templates_that_a_writer_opens_are_in_its_key(backend: str, tmp_path: Path) -> None:
     (action,) = (action for action in actions() if action.task == f"generate:model:{backend}")
     declared = closures(tmp_path).of((share().stage("generate"), *action.code))[0]
-    for op in ("Conv", "MatMul", "ReduceSum", "Softmax", "Sort", "Sample", "Erf", "ScatterND", "Cholesky"):
+    for op in (
+        "Conv",
+        "MatMul",
+        "ReduceSum",
+        "Softmax",
+        "Sort",
+        "Sample",
+        "Erf",
+        "ScatterND",
+        "Cholesky",
+    ):
         for number, case in enumerate(list(find(op).cases())[:2]):
             job = node_job(op, case, trained=False)
             OPENED.clear()
-            write_code(program(job.graph, TARGETS[backend], "float32"), TEMPLATES, tmp_path / f"{op}{number}")
+            write_code(
+                program(job.graph, TARGETS[backend], "float32"),
+                TEMPLATES,
+                tmp_path / f"{op}{number}",
+            )
             assert declared.keys() >= OPENED, OPENED - declared.keys()
     assert OPENED
 
@@ -214,7 +267,11 @@ def test_an_edited_printer_regenerates_its_backend_alone(tmp_path: Path) -> None
 
 
 def _note(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" and isinstance(arguments[0], str | Path) and Path(arguments[0]).parent in (TEMPLATES.kernels, TEMPLATES.engines):
+    if (
+        event == "open"
+        and isinstance(arguments[0], str | Path)
+        and Path(arguments[0]).parent in (TEMPLATES.kernels, TEMPLATES.engines)
+    ):
         OPENED.add(Path(arguments[0]).relative_to(REPOSITORY).as_posix())
 
 

@@ -26,7 +26,17 @@ generate_descriptor("js", graph).save("output")
 
 def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
     built(toy)
-    output = python(toy, "-m", "webkiln.cli", "build", "models/toy/model.json", "--name", "toy", "-o", "public/toy")
+    output = python(
+        toy,
+        "-m",
+        "webkiln.cli",
+        "build",
+        "models/toy/model.json",
+        "--name",
+        "toy",
+        "-o",
+        "public/toy",
+    )
     lines = output.splitlines()
     told = next(number for number, line in enumerate(lines) if line.startswith("public/toy: "))
     assert all(line.endswith("  cached") for line in lines[:told])
@@ -37,7 +47,11 @@ def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
 def test_build_tells_user_errors_in_one_line(toy: Tree) -> None:
     cases = {
         ("nowhere.keras",): "no such file",
-        ("models/toy/model.json", "--backend", "wasn"): "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js",
+        (
+            "models/toy/model.json",
+            "--backend",
+            "wasn",
+        ): "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js",
         ("models/toy/model.json", "--encoding", "float8"): "unknown encoding 'float8'",
         ("models/toy/model.json", "--input-shape", "1,-2"): "expected sizes such as",
         ("models/toy/recipe.toml",): "not a toy model",
@@ -57,7 +71,8 @@ def test_the_end_of_a_build_says_what_was_made(toy: Tree) -> None:
     command = ("build", "models/toy/model.json", "-o", "public/toy")
     told = webkiln(toy, *command)
     assert re.search(
-        r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n  code      .*, .* with brotli\n  weights   .*, .* with brotli\n"
+        r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n  code      .*, .* with"
+        r" brotli\n  weights   .*, .* with brotli\n"
         r"  import \{ load \} from '\./public/toy/index\.js';$",
         told,
         re.MULTILINE,
@@ -68,8 +83,20 @@ def test_the_end_of_a_build_says_what_was_made(toy: Tree) -> None:
 
 
 def test_encodings_are_a_list(toy: Tree) -> None:
-    told = webkiln(toy, "build", "models/toy/model.json", "-o", "public/toy", "--encoding", "int8,float32", "--backend", "js")
-    assert re.findall(r"^(public/\S+): written\n  backends  js\n  encoding  (\w+)", told, re.MULTILINE) == [
+    told = webkiln(
+        toy,
+        "build",
+        "models/toy/model.json",
+        "-o",
+        "public/toy",
+        "--encoding",
+        "int8,float32",
+        "--backend",
+        "js",
+    )
+    assert re.findall(
+        r"^(public/\S+): written\n  backends  js\n  encoding  (\w+)", told, re.MULTILINE
+    ) == [
         ("public/toy", "float32"),
         ("public/toy-int8", "int8"),
     ]
@@ -91,16 +118,29 @@ def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
     [
         (
             ("biuld",),
-            "unknown command 'biuld'; valid: build, cache, diff, explain, init, inspect, profile, run, serve, tools, tune, worker; did you mean build?",
+            (
+                "unknown command 'biuld'; valid: build, cache, diff, explain, init, inspect,"
+                " profile, run, serve, tools, tune, worker; did you mean build?"
+            ),
         ),
-        (("build", "x.keras", "-o", "p", "--encodin=int8"), "unknown option '--encodin=int8'; did you mean --encoding?"),
+        (
+            ("build", "x.keras", "-o", "p", "--encodin=int8"),
+            "unknown option '--encodin=int8'; did you mean --encoding?",
+        ),
         (("build", "models/toy/model.json", "-o", "p", "--backend", "wsm"), "did you mean wasm?"),
-        (("build", "models/toy/model.json", "-o", "p", "--encoding", "flaot32"), "did you mean float32?"),
+        (
+            ("build", "models/toy/model.json", "-o", "p", "--encoding", "flaot32"),
+            "did you mean float32?",
+        ),
         (("build", "digist", "-o", "p"), "did you mean digits?"),
     ],
 )
 def test_what_was_nearly_written_is_named(
-    asked: Tree, arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    asked: Tree,
+    arguments: tuple[str, ...],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(asked.root)
     try:
@@ -130,6 +170,10 @@ def test_a_recipe_of_the_project_is_built_by_its_name_or_folder(toy: Tree, sourc
     built(toy)
     told = webkiln(toy, "build", source, "-o", "public/toy", "--depfile", "public/toy.d")
     assert "backends  wasm, js" in told
-    assert {path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()} == toy.bytes()
+    assert {
+        path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()
+    } == toy.bytes()
     folder = toy.root / "models" / "toy"
-    assert (toy.root / "public" / "toy.d").read_text().splitlines() == sorted(map(str, (folder / "model.json", folder / "recipe.toml")))
+    assert (toy.root / "public" / "toy.d").read_text().splitlines() == sorted(
+        map(str, (folder / "model.json", folder / "recipe.toml"))
+    )

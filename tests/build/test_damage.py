@@ -25,7 +25,9 @@ def _flip(path: Path) -> None:
 
 
 def _damage(tree: Tree, part: str, damage: Callable[[Path], None]) -> None:
-    for path in [path for path in (tree.cache / part).rglob("*") if path.is_file() and path.stat().st_size]:
+    for path in [
+        path for path in (tree.cache / part).rglob("*") if path.is_file() and path.stat().st_size
+    ]:
         path.chmod(0o644)
         damage(path)
 
@@ -39,7 +41,9 @@ def _damage(tree: Tree, part: str, damage: Callable[[Path], None]) -> None:
         (False, "blobs", _truncate),
     ),
 )
-def test_damaged_cache_entries_are_misses(toy: Tree, damage: Callable[[Path], None], part: str, wipe: bool) -> None:
+def test_damaged_cache_entries_are_misses(
+    toy: Tree, damage: Callable[[Path], None], part: str, wipe: bool
+) -> None:
     built(toy)
     before = toy.bytes()
     _damage(toy, part, damage)
@@ -64,7 +68,11 @@ def test_one_damaged_blob_reruns_only_what_needs_it(tree: Tree) -> None:
     built(tree)
     published = next(path for path in tree.bundle.iterdir() if path.suffix == ".bin")
     shard = published.read_bytes()
-    blob = next(path for path in (tree.cache / "blobs").rglob("*") if path.is_file() and path.read_bytes() == shard)
+    blob = next(
+        path
+        for path in (tree.cache / "blobs").rglob("*")
+        if path.is_file() and path.read_bytes() == shard
+    )
     blob.chmod(0o644)
     _flip(blob)
     published.unlink()
@@ -111,7 +119,14 @@ def test_two_builds_of_one_tree_at_once(tree: Tree) -> None:
     for _ in range(2):
         command = tree.command("build", f"model={tree.model}")
         processes = [
-            subprocess.Popen(command, cwd=tree.root, env=tree.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            subprocess.Popen(
+                command,
+                cwd=tree.root,
+                env=tree.environment(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
             for _ in range(2)
         ]
         for process in processes:
@@ -144,13 +159,26 @@ def test_a_defect_of_a_stage_shows_its_traceback(toy: Tree) -> None:
 
 
 def test_a_stage_must_write_what_it_declares(toy: Tree) -> None:
-    toy.edit("stages/link.py", 'outputs["model.wasm"].write_bytes', '(outputs["model.wasm"].parent / "other").write_bytes')
+    toy.edit(
+        "stages/link.py",
+        'outputs["model.wasm"].write_bytes',
+        '(outputs["model.wasm"].parent / "other").write_bytes',
+    )
     assert "did not write its output model.wasm" in toy.doit("build", "model=toy", status=1)
 
 
 def test_a_result_made_from_changing_inputs_is_not_kept(toy: Tree) -> None:
-    toy.edit("stages/fetch.py", 'shutil.copyfile(inputs["source"]', 'import time; time.sleep(1); shutil.copyfile(inputs["source"]')
-    process = subprocess.Popen(toy.command("build", "model=toy"), cwd=toy.root, env=toy.environment(), stdout=subprocess.DEVNULL)
+    toy.edit(
+        "stages/fetch.py",
+        'shutil.copyfile(inputs["source"]',
+        'import time; time.sleep(1); shutil.copyfile(inputs["source"]',
+    )
+    process = subprocess.Popen(
+        toy.command("build", "model=toy"),
+        cwd=toy.root,
+        env=toy.environment(),
+        stdout=subprocess.DEVNULL,
+    )
     while not executed(toy.log()):
         time.sleep(0.02)
     time.sleep(0.5)

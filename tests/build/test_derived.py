@@ -22,7 +22,9 @@ def test_trees_add_to_what_others_remember(tmp_path):
     assert path.stat().st_mtime_ns == written
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"body":{"a":1},"sha256":"0"}', b'{"body":[],"sha256":1}'])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b'{"body":{"a":1},"sha256":"0"}', b'{"body":[],"sha256":1}']
+)
 def test_what_is_damaged_is_found_anew(damage, tmp_path):
     path = tmp_path / "derived.json"
     session = Derived(path)

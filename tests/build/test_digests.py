@@ -33,7 +33,9 @@ def wait_for_a_tick(path: Path) -> None:
 
 
 def in_place(path: Path) -> None:
-    """As many bytes, and the time of the last change set back, as rsync -t, tar and restored backups do."""
+    """As many bytes, and the time of the last change set back, as rsync -t, tar and restored
+    backups do.
+    """
     stat = os.stat(path)
     path.write_bytes(b"after!")
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
@@ -61,7 +63,9 @@ def later(path: Path) -> None:
 
 @pytest.mark.parametrize("again", [False, True], ids=["same process", "next process"])
 @pytest.mark.parametrize("change", [in_place, replaced, longer, later])
-def test_a_changed_file_is_read_again(change: Callable[[Path], None], again: bool, file: Path, memo: FileDigests, tmp_path: Path) -> None:
+def test_a_changed_file_is_read_again(
+    change: Callable[[Path], None], again: bool, file: Path, memo: FileDigests, tmp_path: Path
+) -> None:
     before = memo.digest(file)
     assert before == canonical.file_digest(file)
     wait_for_a_tick(file)
@@ -95,7 +99,9 @@ def test_a_fresh_file_is_not_remembered(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("older", ["mtime", "both"])
-def test_a_file_whose_last_change_is_recent_by_either_time_is_fresh(older: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_whose_last_change_is_recent_by_either_time_is_fresh(
+    older: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memo = FileDigests(file.with_name("digests.json"))
     os.utime(file, (1e9, 1e9))
     if older == "both":
@@ -105,7 +111,9 @@ def test_a_file_whose_last_change_is_recent_by_either_time_is_fresh(older: str, 
     assert bool(memo._rows) == (older == "both")
 
 
-def test_what_is_remembered_outlives_the_process(file: Path, memo: FileDigests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_outlives_the_process(
+    file: Path, memo: FileDigests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     digest = memo.digest(file)
     memo.save()
     other = FileDigests(tmp_path / "state" / "digests.json")
@@ -114,7 +122,9 @@ def test_what_is_remembered_outlives_the_process(file: Path, memo: FileDigests, 
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"rows":{}}', '{"files":3}', '{"files":{"a":'])
-def test_a_damaged_memory_is_forgotten(damage: str, file: Path, tmp_path: Path, memo: FileDigests) -> None:
+def test_a_damaged_memory_is_forgotten(
+    damage: str, file: Path, tmp_path: Path, memo: FileDigests
+) -> None:
     path = tmp_path / "digests.json"
     path.write_text(damage)
     again = FileDigests(path)

@@ -33,7 +33,9 @@ def run(inputs, outputs, params):
 
 @functools.cache
 def compiled() -> tuple[str, bytes]:
-    """The library that sees what native code reads, which builds compile once for each cache: its place there, and its bytes."""
+    """The library that sees what native code reads, which builds compile once for each cache: its
+    place there, and its bytes.
+    """
     with tempfile.TemporaryDirectory() as folder:
         made = observer.library(Path(folder))
         assert made is not None
@@ -63,14 +65,23 @@ class Project:
     def script(self, body: str) -> None:
         lines = "\n".join(f"    {line}" for line in body.splitlines())
         (self.project / "make.py").write_text(
-            f"import sys, os\nfrom pathlib import Path\nHERE = Path(__file__).parent\n\ndef make():\n{lines}\n"
+            "import sys, os\nfrom pathlib import Path\nHERE = Path(__file__).parent\n\ndef"
+            f" make():\n{lines}\n"
         )
 
     def make(self, *reads: Path) -> str:
         share = Share(self.root, PACKAGE)
         script = self.project / "make.py"
         roots = (self.project, *reads)
-        action = Action("make:m", "make", ("out",), {"script.py": Local(script)}, code=(script,), roots=roots, whole=reads)
+        action = Action(
+            "make:m",
+            "make",
+            ("out",),
+            {"script.py": Local(script)},
+            code=(script,),
+            roots=roots,
+            whole=reads,
+        )
         with Engine(self.root / "state", cache=self.cache, shared=share) as engine:
             before = len(self.log())
             blob = engine.run(action).outputs["out"]
@@ -79,7 +90,11 @@ class Project:
 
     def log(self) -> list[str]:
         path = self.root / "state" / "log.jsonl"
-        return [line for line in path.read_text().splitlines() if '"execute"' in line] if path.exists() else []
+        return (
+            [line for line in path.read_text().splitlines() if '"execute"' in line]
+            if path.exists()
+            else []
+        )
 
 
 @pytest.fixture
@@ -93,12 +108,18 @@ def _write_h5(path: Path, value: int) -> None:
 
 
 READS = {
-    "a file": ("return (HERE / 'data.txt').read_text()", lambda p, n: (p / "data.txt").write_text(f"data {n}")),
+    "a file": (
+        "return (HERE / 'data.txt').read_text()",
+        lambda p, n: (p / "data.txt").write_text(f"data {n}"),
+    ),
     "a file by os.open": (
         "return os.read(os.open(HERE / 'data.txt', os.O_RDONLY), 99)",
         lambda p, n: (p / "data.txt").write_text(f"data {n}"),
     ),
-    "a file in the current folder": ("return open('data.txt').read()", lambda p, n: (p / "data.txt").write_text(f"data {n}")),
+    "a file in the current folder": (
+        "return open('data.txt').read()",
+        lambda p, n: (p / "data.txt").write_text(f"data {n}"),
+    ),
     "a helper": (
         "sys.path.insert(0, str(HERE))\nimport helper\nreturn helper.N",
         lambda p, n: (p / "helper.py").write_text(f"N = 'number {n}'\n"),
@@ -107,18 +128,39 @@ READS = {
         "return sorted(os.listdir(HERE / 'data'))",
         lambda p, n: [(p / "data").mkdir(exist_ok=True), (p / "data" / f"{n}").touch()],
     ),
-    "a pattern": ("return len(list(HERE.glob('data/*')))", lambda p, n: [(p / "data").mkdir(exist_ok=True), (p / "data" / f"{n}").touch()]),
+    "a pattern": (
+        "return len(list(HERE.glob('data/*')))",
+        lambda p, n: [(p / "data").mkdir(exist_ok=True), (p / "data" / f"{n}").touch()],
+    ),
     "what h5py reads": (
         "import h5py\nwith h5py.File(HERE / 'x.h5') as file:\n    return int(file['x'][()])",
         lambda p, n: _write_h5(p / "x.h5", n),
     ),
-    "whether a file is there": ("return (HERE / 'big.flag').exists()", lambda p, n: (p / "big.flag").touch() if n else None),
-    "a glob of a plain name": ("return len(list(HERE.glob('big.flag')))", lambda p, n: (p / "big.flag").touch() if n else None),
-    "the size of a file": ("return os.stat(HERE / 'data.txt').st_size", lambda p, n: (p / "data.txt").write_text(9 * n * "x")),
-    "whether a folder is there": ("return os.path.isdir(HERE / 'data')", lambda p, n: (p / "data").mkdir() if n else None),
-    "whether a file may be read": ("return os.access(HERE / 'data.txt', os.R_OK)", lambda p, n: (p / "data.txt").touch() if n else None),
+    "whether a file is there": (
+        "return (HERE / 'big.flag').exists()",
+        lambda p, n: (p / "big.flag").touch() if n else None,
+    ),
+    "a glob of a plain name": (
+        "return len(list(HERE.glob('big.flag')))",
+        lambda p, n: (p / "big.flag").touch() if n else None,
+    ),
+    "the size of a file": (
+        "return os.stat(HERE / 'data.txt').st_size",
+        lambda p, n: (p / "data.txt").write_text(9 * n * "x"),
+    ),
+    "whether a folder is there": (
+        "return os.path.isdir(HERE / 'data')",
+        lambda p, n: (p / "data").mkdir() if n else None,
+    ),
+    "whether a file may be read": (
+        "return os.access(HERE / 'data.txt', os.R_OK)",
+        lambda p, n: (p / "data.txt").touch() if n else None,
+    ),
     "a module that comes later": (
-        "sys.path.insert(0, str(HERE))\ntry:\n    from local_settings import W\nexcept ImportError:\n    W = 1\nreturn W",
+        (
+            "sys.path.insert(0, str(HERE))\ntry:\n    from local_settings import W\nexcept"
+            " ImportError:\n    W = 1\nreturn W"
+        ),
         lambda p, n: (p / "local_settings.py").write_text("W = 5\n") if n else None,
     ),
     "a module that comes before another": (
@@ -129,7 +171,10 @@ READS = {
         ],
     ),
     "a package that shadows a module": (
-        "sys.path.insert(0, str(HERE))\nimport importlib\nreturn importlib.import_module('helper').N",
+        (
+            "sys.path.insert(0, str(HERE))\nimport importlib\nreturn"
+            " importlib.import_module('helper').N"
+        ),
         lambda p, n: [
             (p / ("helper" if n else ".")).mkdir(exist_ok=True),
             (p / ("helper/__init__.py" if n else "helper.py")).write_text(f"N = {n}\n"),
@@ -140,38 +185,62 @@ READS = {
         lambda p, n: (p / "data.txt").write_text(f"data {n}"),
     ),
     "what a shell reads without the environment": (
-        "import subprocess\nreturn subprocess.check_output('cat data.txt', shell=True, env={'PATH': os.environ['PATH']}, text=True)",
+        (
+            "import subprocess\nreturn subprocess.check_output('cat data.txt', shell=True,"
+            " env={'PATH': os.environ['PATH']}, text=True)"
+        ),
         lambda p, n: (p / "data.txt").write_text(f"data {n}"),
     ),
     "a program of the project": (
         "import subprocess\nreturn subprocess.check_output([HERE / 'tool.sh'], text=True)",
-        lambda p, n: [(p / "tool.sh").write_text(f"#!/bin/sh\necho {n}\n"), (p / "tool.sh").chmod(0o755)],
+        lambda p, n: [
+            (p / "tool.sh").write_text(f"#!/bin/sh\necho {n}\n"),
+            (p / "tool.sh").chmod(0o755),
+        ],
     ),
     "what native code reads": (
         (
-            "import ctypes\nc = ctypes.CDLL(None)\nc.fopen.restype = ctypes.c_void_p\nfile = c.fopen(os.fsencode(HERE / 'data.txt'), b'r')\n"
-            "found = ctypes.create_string_buffer(99)\nc.fread(found, 1, 98, ctypes.c_void_p(file))\nreturn found.value"
+            "import ctypes\nc = ctypes.CDLL(None)\nc.fopen.restype = ctypes.c_void_p\nfile ="
+            " c.fopen(os.fsencode(HERE / 'data.txt'), b'r')\nfound ="
+            " ctypes.create_string_buffer(99)\nc.fread(found, 1, 98, ctypes.c_void_p(file))\nreturn"
+            " found.value"
         ),
         lambda p, n: (p / "data.txt").write_text(f"data {n}"),
     ),
     "what native code lists": (
         (
-            "import ctypes\nc = ctypes.CDLL(None)\nc.opendir.restype = c.readdir.restype = ctypes.c_void_p\nfolder = c.opendir(os.fsencode(HERE / 'data'))\n"
-            "count = 0\nwhile c.readdir(ctypes.c_void_p(folder)):\n    count += 1\nreturn count"
+            "import ctypes\nc = ctypes.CDLL(None)\nc.opendir.restype = c.readdir.restype ="
+            " ctypes.c_void_p\nfolder = c.opendir(os.fsencode(HERE / 'data'))\ncount = 0\nwhile"
+            " c.readdir(ctypes.c_void_p(folder)):\n    count += 1\nreturn count"
         ),
         lambda p, n: [(p / "data").mkdir(exist_ok=True), (p / "data" / f"{n}").touch()],
     ),
     "what may be there": (
-        "try:\n    return open(HERE / 'data.txt').read()\nexcept FileNotFoundError:\n    return 'nothing'",
+        (
+            "try:\n    return open(HERE / 'data.txt').read()\nexcept FileNotFoundError:\n    return"
+            " 'nothing'"
+        ),
         lambda p, n: (p / "data.txt").write_text("something") if n else None,
     ),
 }
 
 MOST = (
-    "a file", "a file in the current folder", "a helper", "a folder", "a pattern", "what h5py reads", "whether a file is there",
-    "the size of a file", "whether a file may be read", "a module that comes later", "a package that shadows a module",
-    "what another program reads", "what native code reads", "what native code lists", "what may be there",
-)  # fmt: skip
+    "a file",
+    "a file in the current folder",
+    "a helper",
+    "a folder",
+    "a pattern",
+    "what h5py reads",
+    "whether a file is there",
+    "the size of a file",
+    "whether a file may be read",
+    "a module that comes later",
+    "a package that shadows a module",
+    "what another program reads",
+    "what native code reads",
+    "what native code lists",
+    "what may be there",
+)
 """The others are seen by the same means as one of these."""
 
 
@@ -207,11 +276,19 @@ def test_a_folder_that_is_listed_is_an_input_as_a_whole(project: Project, tmp_pa
         assert project.runs == 1
 
 
-def test_a_program_that_cannot_be_observed_is_warned_of(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_that_cannot_be_observed_is_warned_of(
+    project: Project, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Without a compiler for the observer; `ldconfig` is linked statically where it is installed."""
-    project.script("import subprocess\nsubprocess.run(['/sbin/ldconfig', '--version'], stdout=subprocess.DEVNULL)\nreturn 1")
+    project.script(
+        "import subprocess\nsubprocess.run(['/sbin/ldconfig', '--version'],"
+        " stdout=subprocess.DEVNULL)\nreturn 1"
+    )
     project.make()
-    assert "make:m: /sbin/ldconfig is run, and what it reads is not seen; list that as reads = [...]" in capfd.readouterr().err
+    assert (
+        "make:m: /sbin/ldconfig is run, and what it reads is not seen; list that as reads = [...]"
+        in capfd.readouterr().err
+    )
 
 
 def test_what_the_observers_compiler_keeps_is_thrown_away(
@@ -232,7 +309,9 @@ def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "a.py").write_text("from .b import N\n")
-    (package / "b.py").write_text("from pathlib import Path\nN = Path(__file__).with_name('n.txt').read_text()\n")
+    (package / "b.py").write_text(
+        "from pathlib import Path\nN = Path(__file__).with_name('n.txt').read_text()\n"
+    )
     (package / "n.txt").write_text("1")
     project.script("sys.path.insert(0, str(HERE))\nfrom mine.a import N\nreturn N")
     assert project.make() == "1"
@@ -240,7 +319,9 @@ def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:
     assert project.make() == "2"
     (package / "b.py").write_text("N = 3\n")
     assert project.make() == "3"
-    assert not list(project.project.rglob("__pycache__")), "nothing is written beside the user's files"
+    assert not list(project.project.rglob("__pycache__")), (
+        "nothing is written beside the user's files"
+    )
 
 
 def test_going_back_finds_the_earlier_result(project: Project) -> None:
@@ -256,7 +337,9 @@ def test_going_back_finds_the_earlier_result(project: Project) -> None:
     assert project.runs == 0
 
 
-def test_other_users_of_the_cache_get_what_theirs_would_give(project: Project, tmp_path: Path) -> None:
+def test_other_users_of_the_cache_get_what_theirs_would_give(
+    project: Project, tmp_path: Path
+) -> None:
     project.script("return (HERE / 'data.txt').read_text()")
     (project.project / "data.txt").write_text("mine")
     project.make()
@@ -269,14 +352,22 @@ def test_other_users_of_the_cache_get_what_theirs_would_give(project: Project, t
 
 
 @pytest.mark.parametrize("swallowed", [False, True])
-def test_reading_elsewhere_is_an_error_unless_the_recipe_lists_it(project: Project, tmp_path: Path, swallowed: bool) -> None:
+def test_reading_elsewhere_is_an_error_unless_the_recipe_lists_it(
+    project: Project, tmp_path: Path, swallowed: bool
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "data.txt").write_text("1")
     body = f"return open({str(elsewhere / 'data.txt')!r}).read()"
-    project.script(f"try:\n    {body}\nexcept Exception:\n    return 'went on'" if swallowed else body)
+    project.script(
+        f"try:\n    {body}\nexcept Exception:\n    return 'went on'" if swallowed else body
+    )
     with pytest.raises(
-        RecipeError, match=r"elsewhere/data\.txt: read by the model's own code, and outside the project .*reads = \[\.\.\.\]"
+        RecipeError,
+        match=(
+            r"elsewhere/data\.txt: read by the model's own code, and outside the project .*reads ="
+            r" \[\.\.\.\]"
+        ),
     ):
         project.make()
     for listed in (elsewhere, elsewhere / "data.txt"):
@@ -289,7 +380,10 @@ def test_reading_elsewhere_is_an_error_unless_the_recipe_lists_it(project: Proje
 def test_a_listed_file_counts_however_it_is_read(project: Project, tmp_path: Path) -> None:
     data = tmp_path / "data.txt"
     data.write_text("1")
-    project.script(f"import subprocess\nreturn subprocess.run(['cat', {str(data)!r}], capture_output=True, text=True).stdout")
+    project.script(
+        f"import subprocess\nreturn subprocess.run(['cat', {str(data)!r}], capture_output=True,"
+        " text=True).stdout"
+    )
     assert project.make(data) == "1"
     data.write_text("2")
     assert project.make(data) == "2"
@@ -312,8 +406,9 @@ def test_temporary_files_and_packages_are_nobodys_inputs(project: Project) -> No
 def test_a_file_that_changes_while_it_is_read_makes_no_result(project: Project) -> None:
     (project.project / "data.txt").write_text("0")
     project.script(
-        "path = HERE / 'data.txt'\ntext = path.read_text()\n"
-        "if text == '0':\n    os.unlink(path)\n    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))\n    os.truncate(path, 1)\nreturn repr(text)"
+        "path = HERE / 'data.txt'\ntext = path.read_text()\nif text == '0':\n    os.unlink(path)\n "
+        "   os.close(os.open(path, os.O_CREAT | os.O_WRONLY))\n    os.truncate(path, 1)\nreturn"
+        " repr(text)"
     )
     assert project.make() != "'0'"
 
@@ -328,13 +423,19 @@ return [keras['image_data_format'], keras['floatx'], umask, time.tzname[0], loca
 """
 
 
-def test_the_environment_is_not_the_users(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_environment_is_not_the_users(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     project.script(ENVIRONMENT)
 
     def make(home: str, variables: Mapping[str, str]) -> str:
         folder = tmp_path / home / ".keras"
         folder.mkdir(parents=True)
-        (folder / "keras.json").write_text(json.dumps({"image_data_format": "channels_first", "floatx": "float16", "backend": "jax"}))
+        (folder / "keras.json").write_text(
+            json.dumps(
+                {"image_data_format": "channels_first", "floatx": "float16", "backend": "jax"}
+            )
+        )
         monkeypatch.setenv("HOME", str(folder.parent))
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
@@ -346,11 +447,22 @@ def test_the_environment_is_not_the_users(project: Project, monkeypatch: pytest.
     first = make("a", {})
     umask = os.umask(0o077)
     try:
-        second = make("b", {"TZ": "Asia/Tokyo", "LC_ALL": "de_DE.UTF-8", "KERAS_BACKEND": "torch", "MINE": "1", "LANG": "C"})
+        second = make(
+            "b",
+            {
+                "TZ": "Asia/Tokyo",
+                "LC_ALL": "de_DE.UTF-8",
+                "KERAS_BACKEND": "torch",
+                "MINE": "1",
+                "LANG": "C",
+            },
+        )
     finally:
         os.umask(umask)
     assert first == second
-    assert first.startswith("['channels_last', 'float32', 18, 'UTC', 'C.UTF-8', 'tensorflow', None,")
+    assert first.startswith(
+        "['channels_last', 'float32', 18, 'UTC', 'C.UTF-8', 'tensorflow', None,"
+    )
 
 
 TOY_EXPORT = """
@@ -383,7 +495,10 @@ def export(path):
 
 
 HELPERS = {
-    "toy": "import json\n\ndef model(units):\n    return json.dumps({'layers': ['conv', 'dense'], 'weights': {'dense': units}})\n",
+    "toy": (
+        "import json\n\ndef model(units):\n    return json.dumps({'layers': ['conv', 'dense'],"
+        " 'weights': {'dense': units}})\n"
+    ),
     "keras": (
         "import keras\n\ndef head(x, units):\n    x = keras.layers.GlobalAveragePooling2D()(x)\n"
         "    return keras.layers.Dense(units, kernel_initializer='ones')(x)\n"
@@ -400,7 +515,9 @@ def test_an_export_script_its_helper_and_its_data(kind: str, tmp_path: Path) -> 
     (folder / "make.py").write_text(TOY_EXPORT if is_toy else EXPORT)
     (folder / "layers_of_mine.py").write_text(HELPERS[kind])
     (folder / "units.txt").write_text("3")
-    (folder / "recipe.toml").write_text('source = { script = "make.py", function = "export" }\nbackends = ["js"]\n')
+    (folder / "recipe.toml").write_text(
+        'source = { script = "make.py", function = "export" }\nbackends = ["js"]\n'
+    )
     home = tmp_path / "home" / ".keras"
     home.mkdir(parents=True)
     (home / "keras.json").write_text('{"image_data_format": "channels_first"}')
@@ -415,11 +532,15 @@ def test_an_export_script_its_helper_and_its_data(kind: str, tmp_path: Path) -> 
     assert is_toy or "[1, 6, 6, 3]" in types
     assert not build()
     python(tree, "-m", "webkiln.cli", "build", "mine", "-o", "public", "--depfile", "public.d")
-    made_of = {folder / name for name in ("make.py", "layers_of_mine.py", "units.txt", "recipe.toml")}
+    made_of = {
+        folder / name for name in ("make.py", "layers_of_mine.py", "units.txt", "recipe.toml")
+    }
     assert set(map(Path, (tree.root / "public.d").read_text().splitlines())) >= made_of
     (folder / "units.txt").write_text("4")
     assert {"fetch", "load", "bundle"} <= build()
-    (folder / "layers_of_mine.py").write_text((folder / "layers_of_mine.py").read_text() + "# a comment\n")
+    (folder / "layers_of_mine.py").write_text(
+        (folder / "layers_of_mine.py").read_text() + "# a comment\n"
+    )
     assert "fetch" in build()
     operator = tree.root / "pipeline" / "webkiln" / "ops" / "conv.py"
     operator.write_text(operator.read_text() + "# a comment\n")
@@ -428,7 +549,9 @@ def test_an_export_script_its_helper_and_its_data(kind: str, tmp_path: Path) -> 
     made = folder / f"made{source.suffix}"
     shutil.copyfile(source, made)
     (folder / "recipe.toml").write_text(f'source = "{made.name}"\nbackends = ["js"]\n')
-    assert "fetch" in build(), "the task has the name that it had, and reads nothing of what it read"
+    assert "fetch" in build(), (
+        "the task has the name that it had, and reads nothing of what it read"
+    )
 
 
 def test_a_script_that_is_a_link_reads_beside_the_link(project, tmp_path):

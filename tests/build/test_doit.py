@@ -22,51 +22,76 @@ from webkiln.recipe import parse_recipe
         ("backend=wasn", "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
         ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
         ("browser=lynx", "unknown browser 'lynx'; valid: chromium, firefox, webkit, node"),
-        ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers, weights, force"),
+        (
+            "modle=toy",
+            (
+                "unknown variable 'modle'; valid: model, backend, encoding, browser, layers,"
+                " weights, force"
+            ),
+        ),
         ("backend=", "no backend given; valid: webgpu, wasm, webgl, js"),
     ],
 )
-def test_unknown_variables_and_values_list_the_valid_ones(asked: Tree, argument: str, message: str) -> None:
+def test_unknown_variables_and_values_list_the_valid_ones(
+    asked: Tree, argument: str, message: str
+) -> None:
     output = asked.doit("build", argument, status=2)
     assert output.startswith(f"error: {message}")
     assert output.count("\n") == 1
 
 
 def test_list_shows_groups_and_all_shows_every_task(asked: Tree) -> None:
-    assert {"build", "verify", "report"} <= {line.split()[0] for line in asked.doit("list").splitlines()}
+    assert {"build", "verify", "report"} <= {
+        line.split()[0] for line in asked.doit("list").splitlines()
+    }
     names = {line.split()[0] for line in asked.doit("list", "--all").splitlines()}
-    assert {"optimize:toy:drop_noop", "compile:toy:wasm:simd", "verify:toy:wasm:chromium", "bundle:toy"} <= names
+    assert {
+        "optimize:toy:drop_noop",
+        "compile:toy:wasm:simd",
+        "verify:toy:wasm:chromium",
+        "bundle:toy",
+    } <= names
 
 
 def test_what_is_built_on_request_has_tasks_where_it_is_named(toy: Tree) -> None:
     folder = toy.root / "models"
     (folder / "rare").mkdir()
-    (folder / "rare" / "recipe.toml").write_text('source = "../toy/model.json"\non_request = true\n')
+    (folder / "rare" / "recipe.toml").write_text(
+        'source = "../toy/model.json"\non_request = true\n'
+    )
     assert "rare" not in toy.doit("list", "--all")
     assert "fetch:rare" in toy.doit("list", "--all", "model=rare")
 
 
 def test_weights_reach_the_export_scripts_that_take_them() -> None:
     table = {"script": "make.py", "function": "make"}
-    takes = parse_recipe("takes", {"source": table, "parameters": {"weights": "pretrained"}}, Path("/m/recipe.toml"))
+    takes = parse_recipe(
+        "takes", {"source": table, "parameters": {"weights": "pretrained"}}, Path("/m/recipe.toml")
+    )
     other = parse_recipe("other", {"source": table}, Path("/m/recipe.toml"))
     models = read_variables({"weights": "random"}, {"takes": takes, "other": other}).models
-    assert ModelGraph(models["takes"], share()).fetch().params["parameters"] == {"weights": "random"}
+    assert ModelGraph(models["takes"], share()).fetch().params["parameters"] == {
+        "weights": "random"
+    }
     assert models["other"] == other
 
 
 def test_a_failed_verification_is_repeated_with_layers(toy: Tree) -> None:
-    toy.edit("stages/verify.py", "DATA = ()", "from webkiln.errors import VerificationError\n\nDATA = ()")
+    toy.edit(
+        "stages/verify.py", "DATA = ()", "from webkiln.errors import VerificationError\n\nDATA = ()"
+    )
     toy.edit(
         "stages/verify.py",
         "    canonical.write(",
-        "    raise VerificationError(f'it is wrong, layers {params[\"layers\"]}')\n    canonical.write(",
+        "    raise VerificationError(f'it is wrong, layers {params[\"layers\"]}')\n   "
+        " canonical.write(",
     )
     printed = toy.doit("verify:toy:js:chromium", status=2)
     assert printed.endswith("it is wrong, layers True\n")
     toy.edit("stages/verify.py", "    raise", "    if not params['layers']: raise")
-    assert "it is wrong, layers False\n  with its layers kept, which leaves less to fuse, the bundle verifies" in toy.doit(
-        "verify:toy:js:chromium", status=2
+    assert (
+        "it is wrong, layers False\n  with its layers kept, which leaves less to fuse, the bundle"
+        " verifies" in toy.doit("verify:toy:js:chromium", status=2)
     )
 
 
@@ -136,7 +161,9 @@ def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
     toy.edit("models/toy/model.json", "0.5", "0.75")
     before = len(toy.log())
     for command in ("build", "verify"):
-        assert "js.js would be overwritten, changed since a build wrote it" in toy.doit(command, "model=toy", status=2)
+        assert "js.js would be overwritten, changed since a build wrote it" in toy.doit(
+            command, "model=toy", status=2
+        )
     assert len(toy.log()) == before, "refused before anything is built"
     assert (toy.bundle / "js.js").read_text() == "changed"
     toy.build("force=yes")
@@ -187,13 +214,19 @@ def test_a_publication_that_was_cut_short_is_finished(toy: Tree) -> None:
     (record,) = (path for path in (toy.cache / "published").iterdir() if not path.suffix)
     (toy.bundle / ".webkiln-0123456789abcdef-0").write_text("half a copy")
     data = canonical.read(record)
-    canonical.write(record, data | {"temporary": [".webkiln-0123456789abcdef-0", ".webkiln-0123456789abcdef"]})
+    canonical.write(
+        record, data | {"temporary": [".webkiln-0123456789abcdef-0", ".webkiln-0123456789abcdef"]}
+    )
     before = toy.bytes()
     assert not toy.build()
-    assert toy.bytes() == {name: data for name, data in before.items() if not name.startswith(".webkiln-")}
+    assert toy.bytes() == {
+        name: data for name, data in before.items() if not name.startswith(".webkiln-")
+    }
 
 
-def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(toy: Tree, tmp_path: Path) -> None:
+def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(
+    toy: Tree, tmp_path: Path
+) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
     (empty / "node").symlink_to(str(shutil.which("node")))
@@ -201,7 +234,9 @@ def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(toy: T
     bare = hidden | {"PATH": str(empty), "EMSDK": ""}
     for command in (("build",), ("report", "browser=node")):
         output = toy.doit(*command, "model=toy", **bare)
-        assert "warning: dist/toy is built without wasm; the wasm backend needs a compiler" in output
+        assert (
+            "warning: dist/toy is built without wasm; the wasm backend needs a compiler" in output
+        )
         assert "none was found (emcc: not on PATH" in output
         assert "wasm.js" not in toy.bytes()
     toy.build()
@@ -236,7 +271,8 @@ def test_a_dodo_of_ones_own_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
     own = Tree(tmp_path / "own", warm(toy).cache, "mine")
     shutil.copytree(toy.root / "models" / "toy", own.root / "recipes" / "mine")
     (own.root / "dodo.py").write_text(
-        "from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return tasks('recipes')\n",
+        "from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return"
+        " tasks('recipes')\n",
     )
     own.doit("build", PYTHONPATH=str(toy.root / "pipeline"))
     assert (own.bundle / "manifest.json").exists()

@@ -19,16 +19,29 @@ from webkiln.build.doit_run import Run, options_first
 
 def state(tree: Tree) -> dict[str, bytes]:
     """What the tree remembers, but for caches of digests."""
-    files = [path for path in tree.state.rglob("*") if path.is_file() and path.name not in ("digests.json", "doit.db")]
+    files = [
+        path
+        for path in tree.state.rglob("*")
+        if path.is_file() and path.name not in ("digests.json", "doit.db")
+    ]
     return {path.relative_to(tree.state).as_posix(): path.read_bytes() for path in files}
 
 
 @pytest.mark.parametrize(
-    "words", ["build --dry-run model=toy", "--dry-run build model=toy", "run --dry-run model=toy", "build model=toy --dry-run"]
+    "words",
+    [
+        "build --dry-run model=toy",
+        "--dry-run build model=toy",
+        "run --dry-run model=toy",
+        "build model=toy --dry-run",
+    ],
 )
 def test_a_dry_run_runs_nothing(words: str, asked: Tree) -> None:
     told = asked.doit(*words.split())
-    assert told.startswith("fetch:toy  runs: it has not run here before\nload:toy  may run: it takes what fetch:toy makes\n")
+    assert told.startswith(
+        "fetch:toy  runs: it has not run here before\nload:toy  may run: it takes what fetch:toy"
+        " makes\n"
+    )
     assert re.search(r"\n1 run, \d+ may run after them\n$", told)
     assert not asked.log()
     assert not (asked.root / "dist").exists()
@@ -49,7 +62,10 @@ def test_a_dry_run_says_what_changed(toy: Tree) -> None:
 
 def test_a_dry_run_knows_the_cache(toy: Tree) -> None:
     warm(toy)
-    assert toy.doit("build", "model=toy", "--dry-run") == "bundle:toy  is taken from the cache\n1 from the cache\n"
+    assert (
+        toy.doit("build", "model=toy", "--dry-run")
+        == "bundle:toy  is taken from the cache\n1 from the cache\n"
+    )
     assert not toy.bundle.exists()
     steps = toy.doit("--dry-run", "lower:toy:wasm").splitlines()
     assert steps[-2:] == ["lower:toy:wasm  is taken from the cache", "1 from the cache"]
@@ -70,17 +86,30 @@ def test_a_build_explains_itself(toy: Tree) -> None:
 
 
 def test_why(toy: Tree) -> None:
-    assert toy.doit("why", "fetch:toy") == "fetch:toy runs in the next build because\n  it has not run here before\n"
-    toy.build()
-    assert toy.doit("why", "bundle:toy") == "bundle:toy is up to date; it last ran because\n  it had not run here before\n"
-    toy.edit("kernels/relu.c.jinja", "relu", "relu6")
-    assert toy.doit("why", "generate:toy:wasm") == "generate:toy:wasm runs in the next build because\n  kernels/relu.c.jinja changed\n"
     assert (
-        toy.doit("why", "bundle:toy")
-        == "bundle:toy runs in the next build because\n  kernels/relu.c.jinja changed (generate:toy:js, generate:toy:wasm)\n"
+        toy.doit("why", "fetch:toy")
+        == "fetch:toy runs in the next build because\n  it has not run here before\n"
     )
     toy.build()
-    assert toy.doit("why", "generate:toy:wasm") == "generate:toy:wasm is up to date; it last ran because\n  kernels/relu.c.jinja changed\n"
+    assert (
+        toy.doit("why", "bundle:toy")
+        == "bundle:toy is up to date; it last ran because\n  it had not run here before\n"
+    )
+    toy.edit("kernels/relu.c.jinja", "relu", "relu6")
+    assert (
+        toy.doit("why", "generate:toy:wasm")
+        == "generate:toy:wasm runs in the next build because\n  kernels/relu.c.jinja changed\n"
+    )
+    assert (
+        toy.doit("why", "bundle:toy")
+        == "bundle:toy runs in the next build because\n  kernels/relu.c.jinja changed"
+        " (generate:toy:js, generate:toy:wasm)\n"
+    )
+    toy.build()
+    assert (
+        toy.doit("why", "generate:toy:wasm")
+        == "generate:toy:wasm is up to date; it last ran because\n  kernels/relu.c.jinja changed\n"
+    )
     assert "  kernels/relu.c.jinja changed (generate:toy:wasm)\n" in toy.doit("why", "bundle:toy")
     assert "unknown task" in toy.doit("why", "generate:tox:wasm", status=2)
     assert "takes the name of one task" in toy.doit("why", status=2)
@@ -94,13 +123,21 @@ def test_why_a_restored_bundle_differs(toy: Tree) -> None:
     toy.build()
     toy.edit("models/toy/model.json", "0.125", "0.25")
     toy.build()
-    assert toy.doit("why", "bundle:toy") == "bundle:toy is up to date; it last ran because\n  models/toy/model.json changed\n"
+    assert (
+        toy.doit("why", "bundle:toy")
+        == "bundle:toy is up to date; it last ran because\n  models/toy/model.json changed\n"
+    )
 
 
 def test_why_is_short(toy: Tree) -> None:
     toy.build()
     folder = toy.root / "pipeline" / "webkiln"
-    for path in [*folder.glob("ir/*.py"), *folder.glob("frontends/*.py"), *folder.glob("ops/*.py"), *folder.glob("nest/*.py")]:
+    for path in [
+        *folder.glob("ir/*.py"),
+        *folder.glob("frontends/*.py"),
+        *folder.glob("ops/*.py"),
+        *folder.glob("nest/*.py"),
+    ]:
         path.write_text(path.read_text() + "\nEDITED = 1\n")
     lines = toy.doit("why", "bundle:toy").splitlines()
     assert len(lines) <= 21
@@ -114,8 +151,14 @@ def test_query(toy: Tree) -> None:
     assert told[1:3] == ["  fetch:toy", "  models/toy/model.json"]
     assert told[3] == "load:toy is needed by"
     assert {"  convert:toy", "  bundle:toy"} <= {*told[4:]}
-    assert toy.doit("query", "load:toy", "--deps").splitlines() == ["fetch:toy", "models/toy/model.json"]
-    assert toy.doit("query", "--rdeps", "--direct", "fetch:toy").splitlines() == ["load:toy", "reference:toy"]
+    assert toy.doit("query", "load:toy", "--deps").splitlines() == [
+        "fetch:toy",
+        "models/toy/model.json",
+    ]
+    assert toy.doit("query", "--rdeps", "--direct", "fetch:toy").splitlines() == [
+        "load:toy",
+        "reference:toy",
+    ]
     assert "stages/load.py" in toy.doit("query", "load:toy", "--deps", "--code").splitlines()
     assert toy.doit("query", "report:toy", "--rdeps") == ""
 
@@ -123,8 +166,13 @@ def test_query(toy: Tree) -> None:
 def test_query_by_file(asked: Tree) -> None:
     readers = asked.doit("query", "models/toy/model.json", "--rdeps", "--direct").split()
     assert readers == ["fetch:toy"]
-    assert "bundle:toy" in asked.doit("query", "models/toy", "--rdeps").split(), "what lies below a folder"
-    assert asked.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == ["lower:toy:wasm", "lower:toy:js"]
+    assert "bundle:toy" in asked.doit("query", "models/toy", "--rdeps").split(), (
+        "what lies below a folder"
+    )
+    assert asked.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == [
+        "lower:toy:wasm",
+        "lower:toy:js",
+    ]
     assert "no task" in asked.doit("query", "models/tox", status=2)
     assert "at most one of" in asked.doit("query", "load:toy", "--deps", "--rdeps", status=2)
 
@@ -136,14 +184,20 @@ def test_a_trace_of_a_build(toy: Tree) -> None:
     assert {event["name"] for event in events} == {*executed(toy.log())}
     assert all(event["dur"] > 0 and event["ts"] >= 0 and event["pid"] == 1 for event in events)
     for row in {event["tid"] for event in events}:
-        times = sorted((event["ts"], event["ts"] + event["dur"]) for event in events if event["tid"] == row)
-        assert all(end <= begin for (_, end), (begin, _) in pairwise(times)), "steps of one row do not overlap"
+        times = sorted(
+            (event["ts"], event["ts"] + event["dur"]) for event in events if event["tid"] == row
+        )
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(times)), (
+            "steps of one row do not overlap"
+        )
     named = {event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"}
     assert "steps 1" in named
     toy.wipe()
     toy.doit("build", "model=toy", "--trace=again.json")
     kinds = [
-        (event["name"], event["cat"]) for event in json.loads((toy.root / "again.json").read_text())["traceEvents"] if event["ph"] == "i"
+        (event["name"], event["cat"])
+        for event in json.loads((toy.root / "again.json").read_text())["traceEvents"]
+        if event["ph"] == "i"
     ]
     assert kinds == [("bundle:toy", "cached")]
     assert "cannot be written" in toy.doit("build", "model=toy", "--trace", "dodo.py/x", status=2)
@@ -151,15 +205,25 @@ def test_a_trace_of_a_build(toy: Tree) -> None:
 
 def test_a_second_doit_waits_and_says_for_whom(toy: Tree) -> None:
     nap = "    import pathlib, time\n    pathlib.Path('/proc/self/cwd')\n    time.sleep(3)\n"
-    toy.edit("stages/lower.py", "def run(inputs, outputs, params):\n", f"def run(inputs, outputs, params):\n{nap}")
-    first = subprocess.Popen(toy.command("build", "model=toy"), cwd=toy.root, env=toy.environment(), stdout=subprocess.DEVNULL)
+    toy.edit(
+        "stages/lower.py",
+        "def run(inputs, outputs, params):\n",
+        f"def run(inputs, outputs, params):\n{nap}",
+    )
+    first = subprocess.Popen(
+        toy.command("build", "model=toy"),
+        cwd=toy.root,
+        env=toy.environment(),
+        stdout=subprocess.DEVNULL,
+    )
     while not any(line["task"] == "lower:toy:js" for line in toy.log()):
         time.sleep(0.05)
     assert "up to date" not in toy.doit("list"), "reading waits for nobody"
     told = toy.doit("build", "model=toy")
     assert first.wait() == 0
     assert re.search(
-        rf"^waiting for `doit build model=toy` \(process {first.pid}, since \d\d:\d\d:\d\d\), which builds in this checkout$",
+        rf"^waiting for `doit build model=toy` \(process {first.pid}, since \d\d:\d\d:\d\d\), which"
+        r" builds in this checkout$",
         told,
         re.MULTILINE,
     )
@@ -173,10 +237,17 @@ def test_a_wait_ends_with_ctrl_c(toy: Tree) -> None:
     with (toy.state / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         waiting = subprocess.Popen(
-            toy.command("build"), cwd=toy.root, env=toy.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            toy.command("build"),
+            cwd=toy.root,
+            env=toy.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert waiting.stderr is not None
-        assert waiting.stderr.readline() == "waiting for another doit, which builds in this checkout\n"
+        assert (
+            waiting.stderr.readline() == "waiting for another doit, which builds in this checkout\n"
+        )
         waiting.send_signal(signal.SIGINT)
         _, told = waiting.communicate()
     assert told == "interrupted; the steps that were done are kept\n"
@@ -186,10 +257,14 @@ def test_a_wait_ends_with_ctrl_c(toy: Tree) -> None:
 def test_clean_stale(toy: Tree) -> None:
     recipe = toy.root / "models" / "toy" / "recipe.toml"
     text = recipe.read_text()
-    recipe.write_text('encodings = ["float32", "eightbit"]\n' + re.sub(r"encodings = .*\n", "", text))
+    recipe.write_text(
+        'encodings = ["float32", "eightbit"]\n' + re.sub(r"encodings = .*\n", "", text)
+    )
     toy.doit("build", "model=toy")
     (toy.root / "models" / "other").mkdir()
-    (toy.root / "models" / "other" / "recipe.toml").write_text('source = "../toy/model.json"\nbackends = ["js"]\n')
+    (toy.root / "models" / "other" / "recipe.toml").write_text(
+        'source = "../toy/model.json"\nbackends = ["js"]\n'
+    )
     toy.doit("build", "model=other")
     assert toy.doit("clean", "--stale") == "", "all is named"
     recipe.write_text(re.sub(r"encodings = .*\n", "", text))
@@ -197,19 +272,30 @@ def test_clean_stale(toy: Tree) -> None:
     (toy.root / "dist" / "mine").mkdir()
     (toy.root / "dist" / "mine" / "manifest.json").write_text("{}")
     (toy.root / "dist" / "other" / "js.js").write_text("mine now")
-    shutil.copytree(toy.bundle, toy.root / "dist" / "elsewhere")  # as `webkiln build -o dist/elsewhere` may have written it
-    assert toy.doit("clean", "--stale", "--dry-run") == "dist/other: would be removed\ndist/toy-eightbit: would be removed\n"
+    shutil.copytree(
+        toy.bundle, toy.root / "dist" / "elsewhere"
+    )  # as `webkiln build -o dist/elsewhere` may have written it
+    assert (
+        toy.doit("clean", "--stale", "--dry-run")
+        == "dist/other: would be removed\ndist/toy-eightbit: would be removed\n"
+    )
     assert (toy.root / "dist" / "toy-eightbit").exists()
     told = toy.doit("clean", "--stale")
     assert "dist/toy-eightbit: removed\n" in told
     assert "warning: dist/other/js.js has changed since a build wrote it, and stays\n" in told
     assert {
-        path.relative_to(toy.root).as_posix() for path in (toy.root / "dist").glob("*/*") if path.parent.name not in ("toy", "elsewhere")
+        path.relative_to(toy.root).as_posix()
+        for path in (toy.root / "dist").glob("*/*")
+        if path.parent.name not in ("toy", "elsewhere")
     } == {
         "dist/mine/manifest.json",
         "dist/other/js.js",
     }
-    assert not [path for path in toy.state.rglob("*") if "eightbit" in path.name or path.parent.name == "other"]
+    assert not [
+        path
+        for path in toy.state.rglob("*")
+        if "eightbit" in path.name or path.parent.name == "other"
+    ]
     assert (toy.root / "dist" / "elsewhere" / "manifest.json").exists()
     assert not toy.build(), "the rest is as it was"
 
@@ -243,13 +329,22 @@ cat dist/toy/*
     pytest.param("doit build > /dev/null", 0, 0, id="nothing to do"),
 ])  # fmt: skip
 @pytest.mark.sample("nothing at all", "room for steps, not for the bundle")
-def test_a_full_disk_under_the_project_is_one_line(prepare: str, left: int, status: int, toy: Tree, tmp_path: Path) -> None:
+def test_a_full_disk_under_the_project_is_one_line(
+    prepare: str, left: int, status: int, toy: Tree, tmp_path: Path
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
     if not status:
         warm(toy)
-    script = FULL.format(project=project, tree=toy.root, python=sys.executable, prepare=prepare, left=left)
-    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], env=toy.environment(), capture_output=True, check=False)
+    script = FULL.format(
+        project=project, tree=toy.root, python=sys.executable, prepare=prepare, left=left
+    )
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        env=toy.environment(),
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     told = Path(f"{project}-errors").read_text()
     if status:
@@ -257,7 +352,9 @@ def test_a_full_disk_under_the_project_is_one_line(prepare: str, left: int, stat
     else:
         assert told == ""
     bundle = toy_bundle()
-    assert done.stdout == b"status %d\n" % status + b"".join(bundle[name] for name in sorted(bundle))
+    assert done.stdout == b"status %d\n" % status + b"".join(
+        bundle[name] for name in sorted(bundle)
+    )
 
 
 @pytest.mark.parametrize(("words", "expected"), {
@@ -272,6 +369,13 @@ def test_a_full_disk_under_the_project_is_one_line(prepare: str, left: int, stat
 def test_options_may_stand_behind_tasks(words: str, expected: str) -> None:
     class Option:
         def __init__(self, table: dict[str, object]) -> None:
-            self.short, self.long, self.type = table.get("short", ""), table.get("long", ""), table["type"]
+            self.short, self.long, self.type = (
+                table.get("short", ""),
+                table.get("long", ""),
+                table["type"],
+            )
 
-    assert options_first(words.split(), [Option(table) for table in Run.cmd_options]) == expected.split()
+    assert (
+        options_first(words.split(), [Option(table) for table in Run.cmd_options])
+        == expected.split()
+    )

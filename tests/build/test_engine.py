@@ -48,7 +48,10 @@ def test_a_stage_that_takes_too_long_is_killed_with_what_it_started(share: Share
     stage(share, "slow", "import subprocess\nsubprocess.run(['sleep', '987.25'])")
     action = Action("slow:m", "slow", ("out",), timeout=0.8)
     start = time.monotonic()
-    with engine(share) as session, pytest.raises(ToolError, match=r"slow:m: stopped after 0\.8 seconds"):
+    with (
+        engine(share) as session,
+        pytest.raises(ToolError, match=r"slow:m: stopped after 0\.8 seconds"),
+    ):
         session.run(action)
     assert time.monotonic() - start < 10
     while running("987.25"):
@@ -63,19 +66,29 @@ def test_a_worker_that_dies_is_an_error(share: Share) -> None:
 
 
 def test_a_full_disk_is_an_output_error(share: Share) -> None:
-    stage(share, "full", "import errno\nraise OSError(errno.ENOSPC, 'No space left on device', 'out')")
+    stage(
+        share, "full", "import errno\nraise OSError(errno.ENOSPC, 'No space left on device', 'out')"
+    )
     with engine(share) as session, pytest.raises(OutputError, match="No space left"):
         session.run(Action("full:m", "full", ("out",)))
 
 
 def test_a_missing_source_names_the_file(share: Share) -> None:
     stage(share, "copy", "outputs['out'].write_bytes(inputs['in'].read_bytes())")
-    with engine(share) as session, pytest.raises(RecipeError, match=r"nowhere\.keras: cannot be read"):
+    with (
+        engine(share) as session,
+        pytest.raises(RecipeError, match=r"nowhere\.keras: cannot be read"),
+    ):
         session.run(Action("copy:m", "copy", ("out",), {"in": Local(share.root / "nowhere.keras")}))
 
 
 def test_each_file_of_a_batch_is_cached_on_its_own_and_shared(share: Share) -> None:
-    stage(share, "compile", "for p in inputs['src/'].iterdir(): (outputs['obj/'] / (p.stem + '.o')).write_bytes(p.read_bytes()[::-1])")
+    stage(
+        share,
+        "compile",
+        "for p in inputs['src/'].iterdir(): (outputs['obj/'] / (p.stem +"
+        " '.o')).write_bytes(p.read_bytes()[::-1])",
+    )
 
     def batch(task: str, texts: dict[str, str]) -> Action:
         files = []
@@ -83,7 +96,13 @@ def test_each_file_of_a_batch_is_cached_on_its_own_and_shared(share: Share) -> N
             path = share.root / canonical.digest(f"{task} {name}".encode())
             path.write_text(text)
             files.append((name, path))
-        return Action(task, "compile", ("obj/",), {"src/": Folder(tuple(files))}, each=Each("src/", "obj/", ".o"))
+        return Action(
+            task,
+            "compile",
+            ("obj/",),
+            {"src/": Folder(tuple(files))},
+            each=Each("src/", "obj/", ".o"),
+        )
 
     with engine(share) as session:
         first = session.run(batch("compile:a", {"x.c": "one", "dir/y.c": "two"}))
@@ -98,12 +117,17 @@ def test_each_file_of_a_batch_is_cached_on_its_own_and_shared(share: Share) -> N
     assert log.count(".c") == 3, "each distinct text was compiled once"
 
 
-def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(share: Share, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(
+    share: Share, capsys: pytest.CaptureFixture[str]
+) -> None:
     stage(share, "tool", "outputs['out'].write_text('x')")
     action = Action("tool:m", "tool", ("out",), tools=("node",))
     with engine(share) as session:
         session.run(action)
-    assert re.fullmatch(r"warning: node is \d+ here, 1 in the lock file; results are kept apart\n", capsys.readouterr().err)
+    assert re.fullmatch(
+        r"warning: node is \d+ here, 1 in the lock file; results are kept apart\n",
+        capsys.readouterr().err,
+    )
     assert events(share, "execute") == 1
     with engine(share) as session:
         assert session.current(action) is not None
@@ -113,7 +137,9 @@ def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(share: S
     assert "2 in the lock file" in capsys.readouterr().err
 
 
-def test_an_installed_package_takes_the_versions_that_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_installed_package_takes_the_versions_that_it_finds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     package = tmp_path / "webkiln"
     share = Share(package / "_share", package)
     (share.root / "stages").mkdir(parents=True)
@@ -122,7 +148,9 @@ def test_an_installed_package_takes_the_versions_that_it_finds(tmp_path: Path, c
     (package / "x.py").write_text("import numpy\n")
     share.stage("tool").write_text("from webkiln import x\n")
     with Engine(tmp_path / "state", cache=tmp_path / "cache", shared=share) as session:
-        document = session._consumption.keys.document(Action("tool:m", "tool", ("out",), tools=("node",)), {}, actual=True)
+        document = session._consumption.keys.document(
+            Action("tool:m", "tool", ("out",), tools=("node",)), {}, actual=True
+        )
     assert document["tools"]["numpy"] == np.__version__
     assert capsys.readouterr().err == ""
 
@@ -144,19 +172,32 @@ def test_editing_an_imported_module_replaces_the_warm_worker(share: Share) -> No
     package = share.root / "pipeline" / "webkiln"
     for name in ("build", "."):
         (package / name).mkdir(parents=True, exist_ok=True)
-    for path in (PACKAGE / "errors.py", PACKAGE / "canonical.py", PACKAGE / "__init__.py", *(PACKAGE / "build").glob("*.py")):
+    for path in (
+        PACKAGE / "errors.py",
+        PACKAGE / "canonical.py",
+        PACKAGE / "__init__.py",
+        *(PACKAGE / "build").glob("*.py"),
+    ):
         (package / path.relative_to(PACKAGE)).write_bytes(path.read_bytes())
     (package / "shade.py").write_text("SHADE = 'red'\n")
     share.stage("paint").write_text(
-        "from webkiln.shade import SHADE\ndef run(inputs, outputs, params):\n    outputs['out'].write_text(SHADE + params['n'])\n"
+        "from webkiln.shade import SHADE\ndef run(inputs, outputs, params):\n   "
+        " outputs['out'].write_text(SHADE + params['n'])\n"
     )
     own = Share(share.root, package)
     found = []
     with Engine(share.root / "state", cache=share.root / "cache", shared=own) as session:
         for n, shade in enumerate(("red", "blue")):
             (package / "shade.py").write_text(f"SHADE = {shade!r}\n")
-            with Engine(share.root / f"s{n}", cache=share.root / "cache", shared=own, executor=session.executor) as other:
-                blob = other.run(Action("paint:m", "paint", ("out",), params={"n": str(n)})).outputs["out"]
+            with Engine(
+                share.root / f"s{n}",
+                cache=share.root / "cache",
+                shared=own,
+                executor=session.executor,
+            ) as other:
+                blob = other.run(
+                    Action("paint:m", "paint", ("out",), params={"n": str(n)})
+                ).outputs["out"]
             found.append(session.cache.store.path(blob.sha256).read_text())
     assert found == ["red0", "blue1"]
 

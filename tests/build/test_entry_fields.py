@@ -1,4 +1,6 @@
-"""Entries of the local and of the remote cache: each field, header and signature counts, of results and of discovered inputs alike."""
+"""Entries of the local and of the remote cache: each field, header and signature counts, of results
+and of discovered inputs alike.
+"""
 
 import json
 import os
@@ -47,9 +49,15 @@ FORGED: dict[str, Callable[[bytes], bytes]] = {
     "another algorithm": lambda data: data.replace(b"hmac-sha256", b"ed25519", 1),
     "no header": lambda data: data.partition(b"\n")[2],
     "another form": lambda data: data.replace(b"webkiln.entry/2", b"webkiln.entry/1", 1),
-    "part of a signature": lambda data: data.replace(data.partition(b"\n")[0], data.partition(b"\n")[0][:-1], 1),
-    "shorter signature": lambda data: data.replace(data.partition(b"\n")[0], data.partition(b"\n")[0][:-2], 1),
-    "signature of nothing": lambda data: b"webkiln.entry/2 hmac-sha256 00\n" + data.partition(b"\n")[2],
+    "part of a signature": lambda data: data.replace(
+        data.partition(b"\n")[0], data.partition(b"\n")[0][:-1], 1
+    ),
+    "shorter signature": lambda data: data.replace(
+        data.partition(b"\n")[0], data.partition(b"\n")[0][:-2], 1
+    ),
+    "signature of nothing": lambda data: (
+        b"webkiln.entry/2 hmac-sha256 00\n" + data.partition(b"\n")[2]
+    ),
     "a changed byte": lambda data: data[:-3] + bytes([data[-3] ^ 1]) + data[-2:],
     "cut off": lambda data: data[:-1],
     "more behind": lambda data: data + b" ",
@@ -60,7 +68,9 @@ FORGED: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("said", [SAID, READS], ids=["result", "reads"])
 @pytest.mark.parametrize("how", FORGED)
-def test_a_signed_entry_that_was_touched_is_none(how: str, said: dict[str, Any], own: Signer) -> None:
+def test_a_signed_entry_that_was_touched_is_none(
+    how: str, said: dict[str, Any], own: Signer
+) -> None:
     data = entries.written(KEY, said, own)
     assert entries.read(data, KEY, own)["key"] == KEY
     with pytest.raises(EntryError):
@@ -69,20 +79,33 @@ def test_a_signed_entry_that_was_touched_is_none(how: str, said: dict[str, Any],
 
 def test_an_entry_of_another_key_or_signer_is_none(own: Signer, tmp_path: Path) -> None:
     signed, plain = entries.written(KEY, SAID, own), entries.written(KEY, SAID, None)
-    for data, key, by in ((signed, OTHER, own), (signed, KEY, secret(tmp_path, "t")), (plain, OTHER, None), (plain, KEY, own)):
+    for data, key, by in (
+        (signed, OTHER, own),
+        (signed, KEY, secret(tmp_path, "t")),
+        (plain, OTHER, None),
+        (plain, KEY, own),
+    ):
         with pytest.raises(EntryError):
             entries.read(data, key, by)
-    assert entries.read(signed, KEY, None)["result"] == entries.read(plain, KEY, None)["result"] == SAID["result"]
+    assert (
+        entries.read(signed, KEY, None)["result"]
+        == entries.read(plain, KEY, None)["result"]
+        == SAID["result"]
+    )
 
 
-@pytest.mark.parametrize("changes", [{"schema": "webkiln.entry/1"}, {"schema": None}, {"key": OTHER}])
+@pytest.mark.parametrize(
+    "changes", [{"schema": "webkiln.entry/1"}, {"schema": None}, {"key": OTHER}]
+)
 def test_an_entry_of_another_schema_is_none(changes: dict[str, Any]) -> None:
     with pytest.raises(EntryError):
         entries.read(edited(entries.written(KEY, SAID, None), **changes), KEY, None)
 
 
 def result_with(**changes: Any) -> dict[str, Any]:
-    return {"result": {"outputs": {"x": {"sha256": BLOB.sha256, "bytes": 3} | changes}, "printed": ""}}
+    return {
+        "result": {"outputs": {"x": {"sha256": BLOB.sha256, "bytes": 3} | changes}, "printed": ""}
+    }
 
 
 @pytest.mark.parametrize("body", [
@@ -97,7 +120,23 @@ def test_what_is_no_result(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/", "/x", "x/../y", "..", ".", "x//y", "a\\b", "a:b", "a\nb", "x/./y", "n" * 201, "/".join(["n" * 100] * 11), 3]
+    "path",
+    [
+        "",
+        "/",
+        "/x",
+        "x/../y",
+        "..",
+        ".",
+        "x//y",
+        "a\\b",
+        "a:b",
+        "a\nb",
+        "x/./y",
+        "n" * 201,
+        "/".join(["n" * 100] * 11),
+        3,
+    ],
 )
 def test_what_is_no_path(path: object) -> None:
     assert not entries.is_path(path)
@@ -129,7 +168,9 @@ def shared(team: Path, own: Signer) -> Iterator[SharedCache]:
 
 @pytest.mark.parametrize("by", ["nobody", "another", "own"])
 @pytest.mark.parametrize("kind", ["result", "reads"])
-def test_a_build_with_a_key_takes_what_it_signed(kind: str, by: str, shared: SharedCache, team: Path, own: Signer, tmp_path: Path) -> None:
+def test_a_build_with_a_key_takes_what_it_signed(
+    kind: str, by: str, shared: SharedCache, team: Path, own: Signer, tmp_path: Path
+) -> None:
     signers = {"nobody": None, "another": secret(tmp_path, "t"), "own": own}
     stored(team, KEY, entries.written(KEY, SAID if kind == "result" else READS, signers[by]))
     found = shared.find(KEY) if kind == "result" else shared.reads(KEY)
@@ -138,7 +179,9 @@ def test_a_build_with_a_key_takes_what_it_signed(kind: str, by: str, shared: Sha
         assert found.provenance == own.key_id
 
 
-def test_an_entry_of_one_kind_is_none_of_the_other(shared: SharedCache, team: Path, own: Signer) -> None:
+def test_an_entry_of_one_kind_is_none_of_the_other(
+    shared: SharedCache, team: Path, own: Signer
+) -> None:
     stored(team, KEY, entries.written(KEY, READS, own))
     assert shared.find(KEY) is None
     stored(team, OTHER, entries.written(OTHER, SAID, own))
@@ -169,11 +212,19 @@ DAMAGE: dict[str, Callable[[Path, Any], object]] = {
     "cut off": lambda path, entry: path.write_bytes(path.read_bytes()[:-1]),
     "empty": lambda path, entry: path.write_bytes(b""),
     "digest": lambda path, entry: canonical.write(path, {**entry, "sha256": "0" * 64}),
-    "body": lambda path, entry: canonical.write(path, {**entry, "body": {**entry["body"], "more": 1}}),
+    "body": lambda path, entry: canonical.write(
+        path, {**entry, "body": {**entry["body"], "more": 1}}
+    ),
     "key": lambda path, entry: canonical.write(path, sealed({**entry["body"], "key": OTHER})),
-    "schema": lambda path, entry: canonical.write(path, sealed({**entry["body"], "schema": "webkiln.action/1"})),
-    "no provenance": lambda path, entry: canonical.write(path, sealed({k: v for k, v in entry["body"].items() if k != "provenance"})),
-    "no outputs": lambda path, entry: canonical.write(path, sealed({**entry["body"], "result": {"printed": ""}})),
+    "schema": lambda path, entry: canonical.write(
+        path, sealed({**entry["body"], "schema": "webkiln.action/1"})
+    ),
+    "no provenance": lambda path, entry: canonical.write(
+        path, sealed({k: v for k, v in entry["body"].items() if k != "provenance"})
+    ),
+    "no outputs": lambda path, entry: canonical.write(
+        path, sealed({**entry["body"], "result": {"printed": ""}})
+    ),
     "a list": lambda path, entry: canonical.write(path, [entry]),
 }
 
@@ -213,20 +264,31 @@ def test_a_result_that_lacks_what_is_expected_is_a_miss(cache: ActionCache) -> N
     (HERE, True, True, True), (FLEET, True, True, True), (UNSIGNED, True, False, False), ("own", True, True, False), ("another", True, False, False),
 ])  # fmt: skip
 def test_whose_results_count(
-    provenance: str, plain: bool, keyed: bool, built: bool, cache: ActionCache, own: Signer, tmp_path: Path
+    provenance: str,
+    plain: bool,
+    keyed: bool,
+    built: bool,
+    cache: ActionCache,
+    own: Signer,
+    tmp_path: Path,
 ) -> None:
     named = {"own": own.key_id, "another": secret(tmp_path, "t").key_id}.get(provenance, provenance)
     cache.put(KEY, ActionResult({"x": blob(cache, b"abc")}, provenance=named))
     cache.note_reads(KEY, ["0/a"], OTHER, named)
     with_key = ActionCache(cache.root, None, own)
-    assert (cache.get(KEY, single("x")) is not None, with_key.get(KEY, single("x")) is not None) == (plain, keyed)
+    assert (
+        cache.get(KEY, single("x")) is not None,
+        with_key.get(KEY, single("x")) is not None,
+    ) == (plain, keyed)
     assert (bool(cache.reads(KEY)), bool(with_key.reads(KEY))) == (plain, keyed)
     assert (cache.get(KEY, single("x"), built=True) is not None) == built
     assert len(cache.verify()) == 0
     assert len(with_key.verify()) == (not keyed)
 
 
-def test_what_was_built_takes_the_place_of_what_was_fetched_and_not_the_other_way(cache: ActionCache) -> None:
+def test_what_was_built_takes_the_place_of_what_was_fetched_and_not_the_other_way(
+    cache: ActionCache,
+) -> None:
     fetched = ActionResult({"x": blob(cache, b"abc")}, "fetched", UNSIGNED)
     built = ActionResult({"x": blob(cache, b"abd")}, "built", FLEET)
     again = ActionResult({"x": blob(cache, b"abe")}, "again", HERE)
@@ -255,7 +317,9 @@ def test_damaged_sets_of_discovered_inputs_are_none(how: str, cache: ActionCache
     assert cache.reads(KEY) == []
 
 
-def test_the_latest_sets_of_discovered_inputs_come_first_and_few_are_kept(cache: ActionCache) -> None:
+def test_the_latest_sets_of_discovered_inputs_come_first_and_few_are_kept(
+    cache: ActionCache,
+) -> None:
     for number in range(20):
         cache.note_reads(KEY, [f"0/{number}"], OTHER)
     latest = cache.reads(KEY)
@@ -291,9 +355,13 @@ def live(cache: ActionCache, folder: Path, result: ActionResult) -> None:
 
 
 def test_gc_keeps_what_trees_have_and_what_is_young(cache: ActionCache, tmp_path: Path) -> None:
-    kept, left, half = (ActionResult({"x": blob(cache, data)}) for data in (b"kept", b"left", b"half"))
+    kept, left, half = (
+        ActionResult({"x": blob(cache, data)}) for data in (b"kept", b"left", b"half")
+    )
     for key, result in zip(
-        ("1" * 64, "2" * 64, "3" * 64), (kept, left, ActionResult({**kept.outputs, "y": half.outputs["x"]})), strict=True
+        ("1" * 64, "2" * 64, "3" * 64),
+        (kept, left, ActionResult({**kept.outputs, "y": half.outputs["x"]})),
+        strict=True,
     ):
         cache.put(key, result)
     live(cache, tmp_path, kept)
@@ -307,7 +375,9 @@ def test_gc_keeps_what_trees_have_and_what_is_young(cache: ActionCache, tmp_path
     assert [*cache.store.digests()] == [kept.outputs["x"].sha256]
 
 
-def test_gc_forgets_trees_that_are_gone_and_what_was_on_its_way(cache: ActionCache, tmp_path: Path) -> None:
+def test_gc_forgets_trees_that_are_gone_and_what_was_on_its_way(
+    cache: ActionCache, tmp_path: Path
+) -> None:
     result = ActionResult({"x": blob(cache, b"kept")})
     cache.put(KEY, result)
     live(cache, tmp_path, result)
@@ -337,7 +407,9 @@ def test_shrink_removes_what_was_used_longest_ago(cache: ActionCache) -> None:
     assert [*cache.store.digests()] == [young.sha256]
 
 
-def test_a_damaged_blob_is_not_given_and_a_blob_without_bytes_is_an_error(cache: ActionCache, tmp_path: Path) -> None:
+def test_a_damaged_blob_is_not_given_and_a_blob_without_bytes_is_an_error(
+    cache: ActionCache, tmp_path: Path
+) -> None:
     made = blob(cache, b"abc")
     path = cache.store.path(made.sha256)
     path.chmod(0o644)
@@ -364,12 +436,25 @@ def test_a_manifest_of_a_tree_has_all_that_is_asked_of_it(tmp_path: Path) -> Non
     state = TreeState(tmp_path / "state")
     result = ActionResult({"x": BLOB}, "said", UNSIGNED)
     for number in range(3):
-        state.save("load:m:detail", {"n": number, "reads": {"0/b": 1, "0/a": 2}, "origin": "o"}, result, {Path("/f"): str(number)})
+        state.save(
+            "load:m:detail",
+            {"n": number, "reads": {"0/b": 1, "0/a": 2}, "origin": "o"},
+            result,
+            {Path("/f"): str(number)},
+        )
     found = state.manifest("load:m:detail")
     assert found is not None
-    assert (found.result, found.result.provenance, found.reads, found.origin) == (result, UNSIGNED, ("0/a", "0/b"), "o")
+    assert (found.result, found.result.provenance, found.reads, found.origin) == (
+        result,
+        UNSIGNED,
+        ("0/a", "0/b"),
+        "o",
+    )
     assert found.key == canonical.key({"n": 2, "reads": {"0/b": 1, "0/a": 2}, "origin": "o"})
-    assert [(run.document["n"], run.files) for run in state.runs("load:m:detail")] == [(2, {"/f": "2"}), (1, {"/f": "1"})]
+    assert [(run.document["n"], run.files) for run in state.runs("load:m:detail")] == [
+        (2, {"/f": "2"}),
+        (1, {"/f": "1"}),
+    ]
     state.save("load:m:detail", {"n": 1}, result, {})
     again = state.manifest("load:m:detail")
     assert again is not None

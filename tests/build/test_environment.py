@@ -20,10 +20,22 @@ from webkiln.build.reads import TICK_SECONDS
 from webkiln.build.tools import Toolchain, find, read_version
 
 SHELL = {
-    "PATH": "/opt/strange/bin", "HOME": "/home/me", "WEBKILN_WIDTH": "7", "PYTHONHASHSEED": "7", "EM_LLVM_ROOT": "/opt/llvm", "EMSDK_NODE": "/opt/node",
-    "SE_OFFLINE": "true", "EMSDK": "/opt/emsdk", "LANG": "de_DE.UTF-8", "HTTPS_PROXY": "http://proxy:3128", "SSL_CERT_FILE": "/etc/mine.pem", "EDITOR": "vi",
-    "VIRTUAL_ENV": "/venv", "TMPDIR": "/scratch", "WEBKILN_COMPILER": "zig",
-}  # fmt: skip
+    "PATH": "/opt/strange/bin",
+    "HOME": "/home/me",
+    "WEBKILN_WIDTH": "7",
+    "PYTHONHASHSEED": "7",
+    "EM_LLVM_ROOT": "/opt/llvm",
+    "EMSDK_NODE": "/opt/node",
+    "SE_OFFLINE": "true",
+    "EMSDK": "/opt/emsdk",
+    "LANG": "de_DE.UTF-8",
+    "HTTPS_PROXY": "http://proxy:3128",
+    "SSL_CERT_FILE": "/etc/mine.pem",
+    "EDITOR": "vi",
+    "VIRTUAL_ENV": "/venv",
+    "TMPDIR": "/scratch",
+    "WEBKILN_COMPILER": "zig",
+}
 
 
 def test_stages_of_webkiln_find_tools_and_nothing_else() -> None:
@@ -34,7 +46,10 @@ def test_stages_of_webkiln_find_tools_and_nothing_else() -> None:
     assert given["HOME"] == "/home/stage"
     assert given["PYTHONHASHSEED"] == "0"
     assert given["LANG"] == "C.UTF-8"
-    assert not {"WEBKILN_WIDTH", "EM_LLVM_ROOT", "EMSDK_NODE", "SE_OFFLINE", "EDITOR", "VIRTUAL_ENV"} & given.keys()
+    assert (
+        not {"WEBKILN_WIDTH", "EM_LLVM_ROOT", "EMSDK_NODE", "SE_OFFLINE", "EDITOR", "VIRTUAL_ENV"}
+        & given.keys()
+    )
 
 
 def test_code_of_the_users_has_the_systems_own_programs() -> None:
@@ -51,7 +66,9 @@ def test_what_keys_have_of_it() -> None:
     assert found.keys() == {"HTTPS_PROXY", "SSL_CERT_FILE"}
     assert "secret" not in str(found)
     assert found != keyed(SHELL, reaches_network=True)
-    assert keyed({"LD_LIBRARY_PATH": "/opt/lib"}, reaches_network=False) == {"LD_LIBRARY_PATH": "/opt/lib"}
+    assert keyed({"LD_LIBRARY_PATH": "/opt/lib"}, reaches_network=False) == {
+        "LD_LIBRARY_PATH": "/opt/lib"
+    }
 
 
 def test_a_compiler_is_all_that_it_says_of_itself() -> None:
@@ -120,17 +137,32 @@ def test_downloads_have_the_users_proxy_and_authorities(variable: str, tmp_path:
     with faulty() as server, connect_proxy("me:token") as (proxy, asked):
         server.held["weights.h5"] = data
         with tls_proxy(urlsplit(server.url).port or 0, certificate, "http/1.1") as port:
-            shell = {variable: str(certificate.authority), "HTTPS_PROXY": f"http://me:token@127.0.0.1:{proxy}"}
+            shell = {
+                variable: str(certificate.authority),
+                "HTTPS_PROXY": f"http://me:token@127.0.0.1:{proxy}",
+            }
             given = environment(tmp_path / "home", REPOSITORY / "pipeline", shell)
             url = f"https://localhost:{port}/weights.h5"
-            command = [sys.executable, "-c", DOWNLOAD, REPOSITORY / "stages" / "fetch.py", url, canonical.digest(data), target]
+            command = [
+                sys.executable,
+                "-c",
+                DOWNLOAD,
+                REPOSITORY / "stages" / "fetch.py",
+                url,
+                canonical.digest(data),
+                target,
+            ]
             subprocess.run(command, env=given, check=True, timeout=60)
     assert target.read_bytes() == data
     assert asked == [f"localhost:{port}"]
 
 
-def test_packages_behind_a_link_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A virtual environment may be reached through a link, and a library be opened by its real path."""
+def test_packages_behind_a_link_are_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual environment may be reached through a link, and a library be opened by its real
+    path.
+    """
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.setattr("sys.prefix", str(tmp_path / "link"))

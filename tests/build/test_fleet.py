@@ -1,4 +1,6 @@
-"""Builds on several machines: the same bytes as on one, whatever becomes of the machines and whatever they say."""
+"""Builds on several machines: the same bytes as on one, whatever becomes of the machines and
+whatever they say.
+"""
 
 import signal
 import subprocess
@@ -24,16 +26,30 @@ Trees = Callable[[int], list[Tree]]
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Trees:
-    """Checkouts of one project, each with a cache of its own, as on machines of their own; some stages take a while, and say in `tmp_path/seen`, where
-    that is, that they run."""
+    """Checkouts of one project, each with a cache of its own, as on machines of their own; some
+    stages
+    take a while, and say in `tmp_path/seen`, where that is, that they run.
+    """
 
     def made(count: int) -> list[Tree]:
-        found = [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(count)]
+        found = [
+            checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(count)
+        ]
         for tree in found:
             for stage in NAPS:
-                nap = f"    import os, pathlib, time\n    seen = pathlib.Path({str(tmp_path / 'seen')!r}, f'{stage}-{{os.getpid()}}')\n"
-                nap += "    if seen.parent.exists(): seen.write_text('')\n    time.sleep(0.3)\n    seen.unlink(missing_ok=True)\n"
-                tree.edit(f"stages/{stage}.py", "def run(inputs, outputs, params):\n", f"def run(inputs, outputs, params):\n{nap}")
+                nap = (
+                    "    import os, pathlib, time\n    seen ="
+                    f" pathlib.Path({str(tmp_path / 'seen')!r}, f'{stage}-{{os.getpid()}}')\n"
+                )
+                nap += (
+                    "    if seen.parent.exists(): seen.write_text('')\n    time.sleep(0.3)\n   "
+                    " seen.unlink(missing_ok=True)\n"
+                )
+                tree.edit(
+                    f"stages/{stage}.py",
+                    "def run(inputs, outputs, params):\n",
+                    f"def run(inputs, outputs, params):\n{nap}",
+                )
         return found
 
     return made
@@ -59,7 +75,12 @@ def begun(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Pope
     """A build that runs."""
     environment = tree.environment(**client(address, shared), **more)
     return subprocess.Popen(
-        tree.command("build", "model=toy"), cwd=tree.root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        tree.command("build", "model=toy"),
+        cwd=tree.root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
 
 
@@ -71,7 +92,9 @@ def ended(process: subprocess.Popen[str]) -> str:
     return told
 
 
-def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(trees: Trees, address: str, shared: str) -> None:
+def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(
+    trees: Trees, address: str, shared: str
+) -> None:
     user, *others = trees(3)
     expected = toy_bundle()
     with workers(address, others, shared):
@@ -93,17 +116,31 @@ def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(trees: Trees, ad
     assert not user.build(WEBKILN_REMOTE_CACHE=shared), "what a fleet made is up to date without it"
 
 
-def test_a_machine_that_is_killed_in_the_middle(trees: Trees, address: str, shared: str, tmp_path: Path) -> None:
+def test_a_machine_that_is_killed_in_the_middle(
+    trees: Trees, address: str, shared: str, tmp_path: Path
+) -> None:
     user, *others = trees(3)
     expected = toy_bundle()
     seen = tmp_path / "seen"
     seen.mkdir()
     with workers(address, others, shared) as fleet:
-        process = subprocess.Popen(user.command("build", "model=toy"), cwd=user.root, env=user.environment(**client(address, shared)))
+        process = subprocess.Popen(
+            user.command("build", "model=toy"),
+            cwd=user.root,
+            env=user.environment(**client(address, shared)),
+        )
         victim = None
         while victim is None and process.poll() is None:
             napping = [int(path.name.rpartition("-")[2]) for path in seen.iterdir()]
-            victim = next((worker for worker in fleet for pid in napping if parent(pid) == worker.process.pid), None)
+            victim = next(
+                (
+                    worker
+                    for worker in fleet
+                    for pid in napping
+                    if parent(pid) == worker.process.pid
+                ),
+                None,
+            )
             time.sleep(0.01)
         assert victim is not None, "nobody was at it"
         victim.kill()
@@ -125,10 +162,16 @@ def seen(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_a_machine_that_is_paused_and_one_that_is_added(trees: Trees, address: str, shared: str, seen: Path) -> None:
+def test_a_machine_that_is_paused_and_one_that_is_added(
+    trees: Trees, address: str, shared: str, seen: Path
+) -> None:
     user, first, added = trees(3)
     expected = toy_bundle()
-    user.edit("pipeline/webkiln/build/fleet/scheduler.py", "PATIENCE_SECONDS = 15.0", "PATIENCE_SECONDS = 6.0")
+    user.edit(
+        "pipeline/webkiln/build/fleet/scheduler.py",
+        "PATIENCE_SECONDS = 15.0",
+        "PATIENCE_SECONDS = 6.0",
+    )
     with workers(address, [first], shared) as (paused,):
         process = begun(user, address, shared)
         at_work(seen, process)
@@ -143,7 +186,9 @@ def test_a_machine_that_is_paused_and_one_that_is_added(trees: Trees, address: s
 
 
 @pytest.mark.long
-def test_a_machine_that_is_replaced_by_another_version(trees: Trees, address: str, shared: str, seen: Path) -> None:
+def test_a_machine_that_is_replaced_by_another_version(
+    trees: Trees, address: str, shared: str, seen: Path
+) -> None:
     user, first, other = trees(3)
     expected = toy_bundle()
     for stage in (other.root / "stages").iterdir():
@@ -160,7 +205,9 @@ def test_a_machine_that_is_replaced_by_another_version(trees: Trees, address: st
 
 
 @pytest.mark.long
-def test_a_scheduler_that_is_restarted(trees: Trees, shared: str, seen: Path, tmp_path: Path) -> None:
+def test_a_scheduler_that_is_restarted(
+    trees: Trees, shared: str, seen: Path, tmp_path: Path
+) -> None:
     user, other = trees(2)
     expected, port = toy_bundle(), free_port()
     with ExitStack() as stack:
@@ -268,7 +315,9 @@ def _emptied(shared: str) -> str:
 
 
 @pytest.mark.long
-def test_a_machine_with_another_cache(trees: Trees, address: str, shared: str, tmp_path: Path) -> None:
+def test_a_machine_with_another_cache(
+    trees: Trees, address: str, shared: str, tmp_path: Path
+) -> None:
     user, other = trees(2)
     expected = toy_bundle()
     (tmp_path / "elsewhere").mkdir()
@@ -280,7 +329,9 @@ def test_a_machine_with_another_cache(trees: Trees, address: str, shared: str, t
 
 @pytest.mark.long
 def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> None:
-    """A user without compilers has those of the fleet; and a fleet without any leaves what needs them to the user."""
+    """A user without compilers has those of the fleet; and a fleet without any leaves what needs
+    them to the user.
+    """
     user, other = trees(2)
     expected = toy_bundle()
     with workers(address, [other], shared):
@@ -294,15 +345,23 @@ def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> 
     fresh = {"WEBKILN_CACHE": str(other.root / "fresh")}
     lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | nowhere | fresh
     with workers(address, [other], shared, **lacking) as (bare,):
-        told = user.doit("build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh"))
+        told = user.doit(
+            "build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh")
+        )
     assert "compiler" not in bare.said[0]
     assert "compile: no machine offers it what it needs (0.5 memory, 1 compiler)" in told
     assert user.bytes() == expected
 
 
 def test_a_scheduler_that_is_not_there(toy: Tree, shared: str) -> None:
-    toy.edit("pipeline/webkiln/build/fleet/scheduler.py", "CONNECT_SECONDS, AGAIN_SECONDS = 30.0", "CONNECT_SECONDS, AGAIN_SECONDS = 1.0")
-    told = toy.doit("build", "model=toy", status=2, **client(f"tcp://127.0.0.1:{free_port()}", shared))
+    toy.edit(
+        "pipeline/webkiln/build/fleet/scheduler.py",
+        "CONNECT_SECONDS, AGAIN_SECONDS = 30.0",
+        "CONNECT_SECONDS, AGAIN_SECONDS = 1.0",
+    )
+    told = toy.doit(
+        "build", "model=toy", status=2, **client(f"tcp://127.0.0.1:{free_port()}", shared)
+    )
     assert "no scheduler answers at" in told
     assert "dask scheduler" in told
 
@@ -316,24 +375,46 @@ def test_a_scheduler_that_is_not_there(toy: Tree, shared: str) -> None:
     ],
 )
 def test_what_a_fleet_needs(changed: dict[str, str], message: str, toy: Tree, shared: str) -> None:
-    assert message in toy.doit("build", "model=toy", status=2, **{**client("tcp://127.0.0.1:8786", shared), **changed})
+    assert message in toy.doit(
+        "build", "model=toy", status=2, **{**client("tcp://127.0.0.1:8786", shared), **changed}
+    )
 
 
 def test_a_worker_needs_a_cache_that_answers(toy: Tree) -> None:
     assert "names no remote cache" in toy.webkiln("worker", "tcp://127.0.0.1:8786", status=2)
     url = f"http://127.0.0.1:{free_port()}"
-    assert "does not answer" in toy.webkiln("worker", "tcp://127.0.0.1:8786", status=2, WEBKILN_REMOTE_CACHE=url)
+    assert "does not answer" in toy.webkiln(
+        "worker", "tcp://127.0.0.1:8786", status=2, WEBKILN_REMOTE_CACHE=url
+    )
     assert "is no address" in toy.webkiln("worker", "build.local", status=2)
 
 
 @pytest.mark.long
-def test_a_bundle_is_verified_in_the_browsers_of_a_grid(address: str, shared: str, tmp_path: Path) -> None:
-    """A whole model, with the compilers and the frameworks of another machine, in a browser at a WebDriver server."""
-    user, other = (checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=False) for n in range(2))
-    with grid(tmp_path / "grid") as url, workers(address, [other], shared, SELENIUM_REMOTE_URL=url) as (worker,):
-        told = user.doit("verify", "model=digits", "backend=js", "encoding=float32", **client(address, shared), SELENIUM_REMOTE_URL=url)
+def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
+    address: str, shared: str, tmp_path: Path
+) -> None:
+    """A whole model, with the compilers and the frameworks of another machine, in a browser at a
+    WebDriver server.
+    """
+    user, other = (
+        checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=False) for n in range(2)
+    )
+    with (
+        grid(tmp_path / "grid") as url,
+        workers(address, [other], shared, SELENIUM_REMOTE_URL=url) as (worker,),
+    ):
+        told = user.doit(
+            "verify",
+            "model=digits",
+            "backend=js",
+            "encoding=float32",
+            **client(address, shared),
+            SELENIUM_REMOTE_URL=url,
+        )
     assert "chromium at SELENIUM_REMOTE_URL" in worker.said[0]
-    assert ["results are kept apart" in line for line in warnings(told)] == [True], "no lock file says what browsers a grid has"
+    assert ["results are kept apart" in line for line in warnings(told)] == [True], (
+        "no lock file says what browsers a grid has"
+    )
     assert "js in chromium: natural0/scores" in told
     assert user.bytes()
 

@@ -1,4 +1,6 @@
-"""A bad remote costs one warning: entries that no webkiln wrote, and answers that break every rule, over each transport."""
+"""A bad remote costs one warning: entries that no webkiln wrote, and answers that break every rule,
+over each transport.
+"""
 
 import random
 import socket
@@ -24,13 +26,33 @@ from webkiln.build.remote.signing import signer
 from webkiln.build.remote.timeouts import Deadline, Turns
 
 LISTED = (
-    "nested", "newline", "surrogate", "long", "never made", "no runtime", "lacking", "petabyte", "nine thousand", "deep lists",
-    "deep in UTF-16", "long number",
-)  # fmt: skip
+    "nested",
+    "newline",
+    "surrogate",
+    "long",
+    "never made",
+    "no runtime",
+    "lacking",
+    "petabyte",
+    "nine thousand",
+    "deep lists",
+    "deep in UTF-16",
+    "long number",
+)
 ANSWERS = (
-    "redirect malformed", "redirect to a file", "redirect to a host", "long header", "many headers", "endless headers", "endless chunk size",
-    "giant length", "no length, and more", "more than announced", "gzip bomb", "control characters",
-)  # fmt: skip
+    "redirect malformed",
+    "redirect to a file",
+    "redirect to a host",
+    "long header",
+    "many headers",
+    "endless headers",
+    "endless chunk size",
+    "giant length",
+    "no length, and more",
+    "more than announced",
+    "gzip bomb",
+    "control characters",
+)
 STALLS = ("no answer", "slow head", "slow body")
 
 
@@ -58,25 +80,43 @@ def checked(made: Soak, found: Round, place: Path) -> str:
 
 def served(held: Mapping[str, bytes]) -> dict[str, bytes]:
     """Entries and blobs as HTTP and gRPC servers hold them."""
-    return {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in held.items()}
+    return {
+        name: wire.wrapped(data, []) if name.startswith("ac/") else data
+        for name, data in held.items()
+    }
 
 
 def wrapped(made: Soak, how: str = "") -> dict[str, bytes]:
     """What a server holds, with every entry forged in one way."""
     changed = {
-        name: forged(data, how, random.Random(0)) if how and name.startswith("ac/") else data for name, data in made.good[False].items()
+        name: forged(data, how, random.Random(0)) if how and name.startswith("ac/") else data
+        for name, data in made.good[False].items()
     }
     return served(changed)
 
 
 @contextmanager
-def serving(fault: str, held: Mapping[str, bytes], *, method: str = "", s3: bool = False) -> Iterator[tuple[Hostile, dict[str, str]]]:
-    """An HTTP server that fails in one way, for requests of one method or all, and how builds reach it."""
+def serving(
+    fault: str, held: Mapping[str, bytes], *, method: str = "", s3: bool = False
+) -> Iterator[tuple[Hostile, dict[str, str]]]:
+    """An HTTP server that fails in one way, for requests of one method or all, and how builds reach
+    it.
+    """
     server = Hostile(lambda asked, name: fault if method in ("", asked) else "")
     server.held = dict(held)
-    access = {"AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "x"}
+    access = {
+        "AWS_ENDPOINT_URL": server.url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "x",
+    }
     try:
-        yield server, {"WEBKILN_REMOTE_CACHE": "s3://cache/team", **access} if s3 else {"WEBKILN_REMOTE_CACHE": server.url}
+        yield (
+            server,
+            {"WEBKILN_REMOTE_CACHE": "s3://cache/team", **access}
+            if s3
+            else {"WEBKILN_REMOTE_CACHE": server.url},
+        )
     finally:
         server.close()
 
@@ -111,13 +151,23 @@ def test_a_bundle_is_what_its_manifest_lists(made: Soak, tmp_path: Path) -> None
             del outputs[next(path for path in outputs if path.startswith("bundle/weights-"))]
             held[name] = header + b"\n" + canonical.dumps(entry)
     with serving("", served(held)) as (_, reached):
-        assert "is not what its bundle/manifest.json lists" in checked(made, made.build(tmp_path, reached), tmp_path)
+        assert "is not what its bundle/manifest.json lists" in checked(
+            made, made.build(tmp_path, reached), tmp_path
+        )
 
 
-def test_a_result_that_becomes_suspect_while_another_input_is_made(made: Soak, tmp_path: Path) -> None:
-    """`bundle` has taken empty code for wasm from the remote when `link`, another of its inputs, fails with it."""
+def test_a_result_that_becomes_suspect_while_another_input_is_made(
+    made: Soak, tmp_path: Path
+) -> None:
+    """`bundle` has taken empty code for wasm from the remote when `link`, another of its inputs,
+    fails with it.
+    """
     held = {name: data for name, data in made.good[False].items() if not name.startswith("ac/")}
-    (code,) = (name for name, data in made.good[False].items() if name.startswith("ac/") and b'"code/main.c"' in data)
+    (code,) = (
+        name
+        for name, data in made.good[False].items()
+        if name.startswith("ac/") and b'"code/main.c"' in data
+    )
     held[code] = forged(made.good[False][code], "none", random.Random(0))
     with serving("", served(held)) as (_, reached):
         assert "made the step fail" in checked(made, made.build(tmp_path, reached), tmp_path)
@@ -159,7 +209,9 @@ def test_an_upload_that_stalls(made: Soak, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("fault", ["giant length", "redirect to a host", "more than announced", "slow body", "gzip bomb"])
+@pytest.mark.parametrize(
+    "fault", ["giant length", "redirect to a host", "more than announced", "slow body", "gzip bomb"]
+)
 @pytest.mark.sample("giant length", "redirect to a host", "gzip bomb")
 def test_broken_buckets(fault: str, made: Soak, tmp_path: Path) -> None:
     with serving(fault, made.good[False], s3=True) as (server, reached):
@@ -168,7 +220,14 @@ def test_broken_buckets(fault: str, made: Soak, tmp_path: Path) -> None:
     made.check("the build", found, tmp_path, poison=False)
 
 
-CALLS = ("larger than allowed", "digest that is none", "stdout elsewhere", "more bytes", "unknown with control characters", "slow stream")
+CALLS = (
+    "larger than allowed",
+    "digest that is none",
+    "stdout elsewhere",
+    "more bytes",
+    "unknown with control characters",
+    "slow stream",
+)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -177,14 +236,18 @@ def test_broken_calls(fault: str, made: Soak, tmp_path: Path) -> None:
     server = HostileReapi(lambda method, name: fault)
     server.held = wrapped(made)
     try:
-        found = made.build(tmp_path, {"WEBKILN_REMOTE_CACHE": server.url, "WEBKILN_CACHE_WRITE": "1"})
+        found = made.build(
+            tmp_path, {"WEBKILN_REMOTE_CACHE": server.url, "WEBKILN_CACHE_WRITE": "1"}
+        )
     finally:
         server.close()
     made.check("the build", found, tmp_path, poison=False)
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
-def test_what_is_no_file_in_a_folder(kind: str, made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_file_in_a_folder(
+    kind: str, made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.build.soak_remote.SPECIAL", (kind,))
     monkeypatch.setattr(made.random, "choice", lambda values: 1.0 if 1.0 in values else values[0])
     made._laid_out(made.good[False], tmp_path / "shared", broken=True)
@@ -202,15 +265,21 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert not [*(tmp_path / "outside").rglob("*")]
 
 
-def test_a_disk_without_room_is_not_filled(made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An entry that names more bytes than fit costs nothing but a warning, though the server would send them."""
+def test_a_disk_without_room_is_not_filled(
+    made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry that names more bytes than fit costs nothing but a warning, though the server would
+    send them.
+    """
     monkeypatch.setattr("webkiln.build.remote.shared.FREE_BYTES", 1 << 60)
     blob = Blob(canonical.digest(bytes(2 << 20)), 2 << 20)
     with serving("", {f"cas/{blob.sha256}": bytes(2 << 20)}) as (server, _):
         told: list[str] = []
         monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
         shared = SharedCache(server.url)
-        shared.bring([blob], lambda blob: tmp_path / blob.sha256, lambda blob, path: pytest.fail("was kept"))
+        shared.bring(
+            [blob], lambda blob: tmp_path / blob.sha256, lambda blob, path: pytest.fail("was kept")
+        )
         shared.close()
     assert "has no room" in told[0]
     assert not [*tmp_path.iterdir()]
@@ -220,16 +289,34 @@ def test_signatures_are_checked_before_anything_is_parsed(tmp_path: Path) -> Non
     (tmp_path / "secret").write_bytes(b"s" * 32)
     key, own = 64 * "a", signer(f"hmac:{tmp_path}/secret")
     deep = b"[" * 1_000_000
-    for header in (b"webkiln.entry/2 unsigned\n", b"webkiln.entry/2 hmac-sha256 " + b"00" * 32 + b"\n"):
+    for header in (
+        b"webkiln.entry/2 unsigned\n",
+        b"webkiln.entry/2 hmac-sha256 " + b"00" * 32 + b"\n",
+    ):
         with pytest.raises(EntryError, match=r"is not signed|is signed by another key"):
             entries.read(header + deep, key, own)
     assert entries.read(entries.written(key, {"reads": []}, own), key, own)["reads"] == []
 
 
 LEADING_OUT = (
-    "0/../a", "0/../../../dev/zero", "x/a", "0//a", "-1/a", "0/a\nb", "9999/a", "0", "", 7,
-    "import:0/..:a", "import:0/a:../b", "import:0/a:..", "import:0/a:b,", "import:0/a:", "import:0/a:b/c", "package:../a",
-)  # fmt: skip
+    "0/../a",
+    "0/../../../dev/zero",
+    "x/a",
+    "0//a",
+    "-1/a",
+    "0/a\nb",
+    "9999/a",
+    "0",
+    "",
+    7,
+    "import:0/..:a",
+    "import:0/a:../b",
+    "import:0/a:..",
+    "import:0/a:b,",
+    "import:0/a:",
+    "import:0/a:b/c",
+    "package:../a",
+)
 
 
 @pytest.mark.parametrize("name", LEADING_OUT)
@@ -254,7 +341,9 @@ def test_discovered_inputs() -> None:
 
 @contextmanager
 def throttled(port: int, rate: int) -> Iterator[int]:
-    """The port of a proxy that passes on so many bytes a second in each direction, of all connections together."""
+    """The port of a proxy that passes on so many bytes a second in each direction, of all
+    connections together.
+    """
     ended, locks = threading.Event(), (threading.Lock(), threading.Lock())
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
@@ -295,21 +384,34 @@ def throttled(port: int, rate: int) -> Iterator[int]:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_a_remote_that_is_slow_and_good(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of 100 KB a second carries blobs both ways, several at once, longer than an answer may take."""
+def test_a_remote_that_is_slow_and_good(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of 100 KB a second carries blobs both ways, several at once, longer than an answer may
+    take.
+    """
     told: list[str] = []
     monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
     contents = [random.Random(number).randbytes(100_000) for number in range(4)]
-    paths = {Blob(canonical.digest(data), len(data)): tmp_path / f"{number}" for number, data in enumerate(contents)}
+    paths = {
+        Blob(canonical.digest(data), len(data)): tmp_path / f"{number}"
+        for number, data in enumerate(contents)
+    }
     for path, data in zip(paths.values(), contents, strict=True):
         path.write_bytes(data)
-    server = Hostile(lambda method, name: "") if scheme == "http" else HostileReapi(lambda method, name: "")
+    server = (
+        Hostile(lambda method, name: "")
+        if scheme == "http"
+        else HostileReapi(lambda method, name: "")
+    )
     kept = []
     try:
         with throttled(server.port, 100_000) as port:
             shared = SharedCache(f"{scheme}://127.0.0.1:{port}", writes=True)
             assert shared.deliver(paths, paths.__getitem__)
-            shared.bring(paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: kept.append(blob))
+            shared.bring(
+                paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: kept.append(blob)
+            )
             shared.close()
     finally:
         server.close()
@@ -344,12 +446,18 @@ def test_transfers_behind_a_late_one_are_not_begun() -> None:
         pass
 
 
-def test_large_blobs_that_stall_are_asked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_blobs_that_stall_are_asked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("webkiln.build.remote.timeouts.ANSWER_SECONDS", 1.0)
     blobs = [Blob(64 * digit, 100_000) for digit in "abcdef"]
     with closing(HostileReapi(lambda method, name: "stalled stream")) as server:
         shared = SharedCache(server.url)
-        shared.bring(blobs, lambda blob: tmp_path / blob.sha256, lambda blob, path: pytest.fail("it has no bytes"))
+        shared.bring(
+            blobs,
+            lambda blob: tmp_path / blob.sha256,
+            lambda blob, path: pytest.fail("it has no bytes"),
+        )
         assert server.counts == {"grpc stalled stream": 1}
         shared.close()
 
@@ -373,9 +481,13 @@ def test_an_address_that_is_none() -> None:
     remote.close()
 
 
-@pytest.mark.parametrize(("builds", "seed", "warned"), representative([(6, 1, 3), (12, 1, 6)], (6, 1, 3)))
+@pytest.mark.parametrize(
+    ("builds", "seed", "warned"), representative([(6, 1, 3), (12, 1, 6)], (6, 1, 3))
+)
 def test_attacks_at_random(builds: int, seed: int, warned: int) -> None:
-    """Seed 1 begins with two poisoned rounds and a good one: three builds that may not warn. `make soak` has more rounds."""
+    """Seed 1 begins with two poisoned rounds and a good one: three builds that may not warn. `make
+    soak` has more rounds.
+    """
     counts, longest = soak(builds, seed)
     assert counts["builds with a warning"] >= warned
     assert counts["builds without one"] > 2

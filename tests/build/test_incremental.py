@@ -36,15 +36,27 @@ def test_an_edited_template_recompiles_only_its_kernel(tree: Tree, model: Model)
     path, old = model.template
     tree.edit(path, old, f"/* edited */ {old}")
     stages = {task.split(":")[0] for task in tree.build("encoding=float32")}
-    assert {"generate", "compile"} <= stages <= {"generate", "compile", "link", "bundle"}, "a comment changes no object"
+    assert {"generate", "compile"} <= stages <= {"generate", "compile", "link", "bundle"}, (
+        "a comment changes no object"
+    )
     manifest = TreeState(tree.state).manifest(f"generate:{tree.model}:wasm")
     assert manifest is not None
     outputs = manifest.result.outputs
     sources = [blob.sha256 for name, blob in outputs.items() if name.endswith(".c")]
-    users = [sha256 for sha256 in sources if b"edited" in LocalStore(tree.cache / "blobs").path(sha256).read_bytes()]
+    users = [
+        sha256
+        for sha256 in sources
+        if b"edited" in LocalStore(tree.cache / "blobs").path(sha256).read_bytes()
+    ]
     assert 0 < len(users) < len(sources)
-    compiled = [line["objects"] for line in tree.log()[before:] if line["event"] == "execute" and line["stage"] == "compile"]
-    assert compiled == [sorted(f"{sha256}.c" for sha256 in users)] * 2, "the kernels that use it, once per variant"
+    compiled = [
+        line["objects"]
+        for line in tree.log()[before:]
+        if line["event"] == "execute" and line["stage"] == "compile"
+    ]
+    assert compiled == [sorted(f"{sha256}.c" for sha256 in users)] * 2, (
+        "the kernels that use it, once per variant"
+    )
 
 
 def test_an_edited_pass_stops_at_the_first_identical_output(tree: Tree, model: Model) -> None:
@@ -56,8 +68,14 @@ def test_an_edited_pass_stops_at_the_first_identical_output(tree: Tree, model: M
 
 def test_an_edited_target_lowers_for_that_backend_again(tree: Tree) -> None:
     warm(tree).build("encoding=float32")
-    tree.edit(tree.root / "pipeline" / "webkiln" / "backends" / "wasm.py", "shared=True", "shared=True, alignment=128")
-    assert {task for task in tree.build("encoding=float32") if task.startswith("lower:")} == {f"lower:{tree.model}:wasm"}
+    tree.edit(
+        tree.root / "pipeline" / "webkiln" / "backends" / "wasm.py",
+        "shared=True",
+        "shared=True, alignment=128",
+    )
+    assert {task for task in tree.build("encoding=float32") if task.startswith("lower:")} == {
+        f"lower:{tree.model}:wasm"
+    }
 
 
 def test_retraining_recompiles_nothing(tree: Tree, model: Model) -> None:
@@ -67,14 +85,24 @@ def test_retraining_recompiles_nothing(tree: Tree, model: Model) -> None:
     before = tree.bytes()
     count = len(tree.log())
     model.retrain(tree)
-    assert {task.split(":")[0] for task in tree.build()} == {"fetch", "load", "convert", "pack", "bundle"}
+    assert {task.split(":")[0] for task in tree.build()} == {
+        "fetch",
+        "load",
+        "convert",
+        "pack",
+        "bundle",
+    }
     assert tree.bytes() != before
     tree.doit(*report)
-    stages = {str(line["task"]).split(":")[0] for line in tree.log()[count:] if line["event"] == "execute"}
+    stages = {
+        str(line["task"]).split(":")[0] for line in tree.log()[count:] if line["event"] == "execute"
+    }
     assert stages == {"fetch", "load", "convert", "reference", "pack", "bundle", "verify", "report"}
 
 
-def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers(tree: Tree, tmp_path: Path) -> None:
+def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers(
+    tree: Tree, tmp_path: Path
+) -> None:
     built(tree)
     before = tree.bytes()
     tree.wipe()
@@ -101,7 +129,9 @@ def test_two_checkouts_give_identical_bytes(model: Model, tmp_path: Path) -> Non
 
 
 def test_two_checkouts_share_a_cache(model: Model, tmp_path: Path) -> None:
-    first, second = (checkout(tmp_path / name, tmp_path / "cache", toy=model.toy) for name in ("one", "two"))
+    first, second = (
+        checkout(tmp_path / name, tmp_path / "cache", toy=model.toy) for name in ("one", "two")
+    )
     first.make()
     assert not second.build()
     assert second.bytes() == first.bytes()
@@ -137,7 +167,9 @@ def test_tuned_choices_are_an_input_of_lowering_alone(tree: Tree, model: Model) 
     recipe.write_text('tuned = "tuned.json"\n' + recipe.read_text())
     lowered = dict.fromkeys(tree.build("encoding=float32"), 1)
     assert lowered
-    assert {task.split(":")[0] for task in lowered} == {"lower"}, "it chooses nothing, so that nothing follows"
+    assert {task.split(":")[0] for task in lowered} == {"lower"}, (
+        "it chooses nothing, so that nothing follows"
+    )
     assert not tree.build("encoding=float32")
     tuned.write_text('{"schema": "webkiln.tuned/1", "backends": {"wasm": {"kernels": {}}}}')
     assert tree.build("encoding=float32") == lowered

@@ -1,4 +1,6 @@
-"""`pip install .` gives the commands, and they build digits in an empty folder, with no file of the checkout."""
+"""`pip install .` gives the commands, and they build digits in an empty folder, with no file of the
+checkout.
+"""
 
 import os
 import subprocess
@@ -10,12 +12,17 @@ import pytest
 
 from tests.build.tree import REPOSITORY
 
-DODO = 'from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return tasks("models")\n'
+DODO = (
+    "from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return"
+    ' tasks("models")\n'
+)
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory) -> Path:
-    """A new virtual environment with webkiln installed from a wheel; third-party packages are those of this one."""
+    """A new virtual environment with webkiln installed from a wheel; third-party packages are those
+    of this one.
+    """
     folder = tmp_path_factory.mktemp("install") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     site = next(folder.glob("lib/python*/site-packages"))
@@ -38,25 +45,56 @@ def environment(tmp_path_factory) -> Path:
 
 
 def run(environment: Path, folder: Path, *arguments: str, status: int = 0) -> str:
-    keep = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "WEBKILN"))}
+    keep = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHONPATH", "WEBKILN"))
+    }
     variables = keep | {"WEBKILN_CACHE": str(environment.with_name("cache"))}
     program, *rest = arguments
-    done = subprocess.run([environment / "bin" / program, *rest], cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [environment / "bin" / program, *rest],
+        cwd=folder,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def test_digits_in_an_empty_folder(environment, tmp_path):
-    assert "webkiln" in run(environment, tmp_path, "python", "-c", "import webkiln.build.share as s; print(s.shared_root())")
-    run(environment, tmp_path, "webkiln", "build", "digits", "-o", "public/digits", "--backend", "js")
-    assert {"index.js", "js.js", "manifest.json", "runtime.js"} <= {path.name for path in (tmp_path / "public" / "digits").iterdir()}
+    assert "webkiln" in run(
+        environment,
+        tmp_path,
+        "python",
+        "-c",
+        "import webkiln.build.share as s; print(s.shared_root())",
+    )
+    run(
+        environment,
+        tmp_path,
+        "webkiln",
+        "build",
+        "digits",
+        "-o",
+        "public/digits",
+        "--backend",
+        "js",
+    )
+    assert {"index.js", "js.js", "manifest.json", "runtime.js"} <= {
+        path.name for path in (tmp_path / "public" / "digits").iterdir()
+    }
 
 
 def test_doit_and_its_commands(environment, tmp_path):
     (tmp_path / "dodo.py").write_text(DODO)
     model = tmp_path / "models" / "mine"
     model.mkdir(parents=True)
-    (model / "digits.keras").write_bytes((REPOSITORY / "models" / "digits" / "digits.keras").read_bytes())
+    (model / "digits.keras").write_bytes(
+        (REPOSITORY / "models" / "digits" / "digits.keras").read_bytes()
+    )
     (model / "recipe.toml").write_text('source = "digits.keras"\nbackends = ["js"]\n')
     run(environment, tmp_path, "python", "-m", "doit", "build", "model=mine")
     assert (tmp_path / "dist" / "mine" / "index.js").exists()

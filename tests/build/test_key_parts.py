@@ -41,30 +41,50 @@ ALONE: dict[str, Callable[[Share], tuple[Action, dict[str, Any]]]] = {
 
 
 def test_every_part_of_an_action_is_in_its_key(share: Share) -> None:
-    found = {name: keys(share, action, **more) for name, (action, more) in ((name, made(share)) for name, made in ALONE.items())}
+    found = {
+        name: keys(share, action, **more)
+        for name, (action, more) in ((name, made(share)) for name, made in ALONE.items())
+    }
     found["plain"] = keys(share, PLAIN)
     assert len({*found.values()}) == len(found)
 
 
 @pytest.mark.parametrize("said", ["task", "timeout", "source", "final"])
 def test_what_is_said_of_an_action_is_not_in_its_key(said: str, share: Share) -> None:
-    values: dict[str, Any] = {"task": "other:m", "timeout": 5.0, "source": "mine.onnx", "final": True}
+    values: dict[str, Any] = {
+        "task": "other:m",
+        "timeout": 5.0,
+        "source": "mine.onnx",
+        "final": True,
+    }
     assert keys(share, replace(PLAIN, **{said: values[said]})) == keys(share, PLAIN)
 
 
 EDITS: dict[str, Callable[[Share], object]] = {
-    "stage": lambda share: share.stage("one").write_text(share.stage("one").read_text() + "MORE = 1\n"),
+    "stage": (
+        lambda share: share.stage("one").write_text(share.stage("one").read_text() + "MORE = 1\n")
+    ),
     "imported module": lambda share: (share.package / "part.py").write_text("SIZE = 3\n"),
-    "package that is imported": lambda share: (share.root / "requirements.lock").write_text("numpy==3\nscipy==2\n"),
+    "package that is imported": (
+        lambda share: (share.root / "requirements.lock").write_text("numpy==3\nscipy==2\n")
+    ),
     "another stage": lambda share: share.stage("two").write_text("NONE = 1\n"),
-    "module that is not imported": lambda share: (share.package / "more.py").write_text("SIZE = 3\n"),
-    "package that is not imported": lambda share: (share.root / "requirements.lock").write_text("numpy==1\nscipy==3\n"),
-    "tool that is not used": lambda share: (share.root / "toolchain.lock").write_text('[tools]\nnode = "5"\n'),
+    "module that is not imported": (
+        lambda share: (share.package / "more.py").write_text("SIZE = 3\n")
+    ),
+    "package that is not imported": (
+        lambda share: (share.root / "requirements.lock").write_text("numpy==1\nscipy==3\n")
+    ),
+    "tool that is not used": (
+        lambda share: (share.root / "toolchain.lock").write_text('[tools]\nnode = "5"\n')
+    ),
 }
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_which_files_of_webkiln_are_in_a_key(edit: str, share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_files_of_webkiln_are_in_a_key(
+    edit: str, share: Share, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(digests, "STAMP_MARGIN_NS", 1 << 62)
     before = keys(share, PLAIN)
     EDITS[edit](share)
@@ -77,7 +97,12 @@ def test_which_files_of_webkiln_are_in_a_key(edit: str, share: Share, monkeypatc
     ("SSL_CERT_DIR", False, True), ("TMPDIR", False, False), ("LANG", False, False),
 ])  # fmt: skip
 def test_which_variables_are_in_a_key(
-    name: str, plain: bool, foreign: bool, share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    plain: bool,
+    foreign: bool,
+    share: Share,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for action, seen in ((PLAIN, plain), (replace(PLAIN, roots=(tmp_path,)), foreign)):
         monkeypatch.delenv(name, raising=False)
@@ -99,19 +124,34 @@ def test_a_source_key_says_which_part_of_a_product_is_taken(share: Share) -> Non
     (share.root / "x").write_text("1")
     (share.root / "y").write_text("2")
     inputs = [
-        {"in/": Product(first, "a/")}, {"in/": Product(first, "b/")}, {"in/": Product(first, "a/", "*.c")}, {"in/": Product(other, "a/")},
-        {"other/": Product(first, "a/")}, {"in": Local(share.root / "x")}, {"in": Local(share.root / "y")},
-        {"in/": Folder((("x", share.root / "x"),))}, {"in/": Folder((("y", share.root / "x"),))}, {"in/": Folder((("x", share.root / "y"),))},
-    ]  # fmt: skip
+        {"in/": Product(first, "a/")},
+        {"in/": Product(first, "b/")},
+        {"in/": Product(first, "a/", "*.c")},
+        {"in/": Product(other, "a/")},
+        {"other/": Product(first, "a/")},
+        {"in": Local(share.root / "x")},
+        {"in": Local(share.root / "y")},
+        {"in/": Folder((("x", share.root / "x"),))},
+        {"in/": Folder((("y", share.root / "x"),))},
+        {"in/": Folder((("x", share.root / "y"),))},
+    ]
     found = [source_key(share, Action("two:m", "two", ("out",), given)) for given in inputs]
     assert len({*found}) == len(found)
 
 
-def test_what_a_lock_says_is_here_where_it_is(share: Share, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """One of several versions, and builds of one version, are as locked; another is told of once, and keyed as it is."""
-    (share.root / "requirements.lock").write_text("numpy==1.0\nNumPy==2.0 ; python_version < '3'\nTorch_Vision==3\n# no==1\n")
+def test_what_a_lock_says_is_here_where_it_is(
+    share: Share, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of several versions, and builds of one version, are as locked; another is told of once,
+    and keyed as it is.
+    """
+    (share.root / "requirements.lock").write_text(
+        "numpy==1.0\nNumPy==2.0 ; python_version < '3'\nTorch_Vision==3\n# no==1\n"
+    )
     here = {"numpy": "2.0", "torch-vision": "3+cpu", "other": "7"}
-    monkeypatch.setattr("webkiln.build.tools._installed_version", lambda name: here.get(name, "absent"))
+    monkeypatch.setattr(
+        "webkiln.build.tools._installed_version", lambda name: here.get(name, "absent")
+    )
     tools = Toolchain(share.root, Derived(share.root / "derived.json"))
     assert tools.distributions(["sklearn", "cv2", "numpy.linalg", "PIL_x"]) == (
         "numpy-linalg",
@@ -125,7 +165,10 @@ def test_what_a_lock_says_is_here_where_it_is(share: Share, monkeypatch: pytest.
     assert capsys.readouterr().err == ""
     here["numpy"] = "2.1"
     again = Toolchain(share.root, Derived(share.root / "derived.json"))
-    for told in ("warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are kept apart\n", ""):
+    for told in (
+        "warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are kept apart\n",
+        "",
+    ):
         assert again.actual(["numpy", "gone"]) == {"numpy": "2.1", "gone": "absent"}
         assert capsys.readouterr().err == told
     assert again.locked(["other", "gone"]) == {"other": "7", "gone": "absent"}
@@ -134,7 +177,9 @@ def test_what_a_lock_says_is_here_where_it_is(share: Share, monkeypatch: pytest.
         Toolchain(share.root, Derived(share.root / "derived.json")).actual(["node"])
 
 
-def test_the_version_of_a_program_is_asked_for_again_when_it_changes(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_of_a_program_is_asked_for_again_when_it_changes(
+    share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "bin" / "node"
     program.parent.mkdir()
 

@@ -1,4 +1,6 @@
-"""Two builds into one folder at once: the second waits before it does any work. What steps printed reaches a terminal plain."""
+"""Two builds into one folder at once: the second waits before it does any work. What steps printed
+reaches a terminal plain.
+"""
 
 import fcntl
 import io
@@ -24,13 +26,17 @@ def started(tree: Tree, *arguments: str) -> subprocess.Popen[str]:
 
 def test_the_second_build_waits_before_it_works(toy: Tree) -> None:
     folder = toy.root / "public" / "toy"
-    lock = toy.cache / "published" / f"{canonical.digest(os.fsencode(os.path.realpath(folder)))}.build"
+    lock = (
+        toy.cache / "published" / f"{canonical.digest(os.fsencode(os.path.realpath(folder)))}.build"
+    )
     lock.parent.mkdir(parents=True)
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with started(toy) as build:
             assert build.stderr is not None
-            assert "another build is writing there; this one waits for it" in build.stderr.readline()
+            assert (
+                "another build is writing there; this one waits for it" in build.stderr.readline()
+            )
             assert not folder.exists()
             assert not (toy.cache / "actions").exists()
             fcntl.flock(held, fcntl.LOCK_UN)
@@ -44,11 +50,17 @@ def test_many_builds_of_several_models_into_one_folder(toy: Tree) -> None:
     builds = [started(toy, "--name", name, "--backend", "js") for name in names]
     ended = [(*build.communicate(timeout=240), build.returncode) for build in builds]
     assert [status for *_, status in ended] == [0] * len(names), ended
-    assert not any("Traceback" in text or "FileNotFoundError" in text for *texts, _ in ended for text in texts)
+    assert not any(
+        "Traceback" in text or "FileNotFoundError" in text for *texts, _ in ended for text in texts
+    )
     folder = toy.root / "public" / "toy"
     manifest = canonical.read(folder / "manifest.json")
     assert manifest["name"] in names
-    files = {path.name: canonical.file_digest(path) for path in folder.iterdir() if path.name != "manifest.json"}
+    files = {
+        path.name: canonical.file_digest(path)
+        for path in folder.iterdir()
+        if path.name != "manifest.json"
+    }
     assert files == {name: entry["sha256"] for name, entry in manifest["files"].items()}
 
 

@@ -1,4 +1,6 @@
-"""Files of the user's that are called alike: each is run, each is in the keys, and each reruns what it is part of."""
+"""Files of the user's that are called alike: each is run, each is in the keys, and each reruns what
+it is part of.
+"""
 
 import sys
 from pathlib import Path
@@ -26,15 +28,25 @@ def handler(call):
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Recipe:
-    """A model of two operators, each converted by a plugin of its own folder that is called as the other is."""
+    """A model of two operators, each converted by a plugin of its own folder that is called as the
+    other is.
+    """
     folder = tmp_path / "models" / "net"
     for part, name in {"a": "First", "b": "Second"}.items():
         (folder / part).mkdir(parents=True)
         (folder / part / "plugin.py").write_text(HANDLER.format(name=name, alpha=0.5))
-    nodes = [helper.make_node("First", ["x"], ["z"], domain="mine"), helper.make_node("Second", ["z"], ["y"], domain="mine")]
+    nodes = [
+        helper.make_node("First", ["x"], ["z"], domain="mine"),
+        helper.make_node("Second", ["z"], ["y"], domain="mine"),
+    ]
     x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 4]) for name in "xy")
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
-    onnx.save(helper.make_model(helper.make_graph(nodes, "net", [x], [y]), opset_imports=opsets, ir_version=8), folder / "net.onnx")
+    onnx.save(
+        helper.make_model(
+            helper.make_graph(nodes, "net", [x], [y]), opset_imports=opsets, ir_version=8
+        ),
+        folder / "net.onnx",
+    )
     table = {"source": "net.onnx", "plugins": ["a/plugin.py", "b/plugin.py"], "backends": ["js"]}
     return parse_recipe("net", table, folder / "recipe.toml")
 
@@ -42,12 +54,19 @@ def recipe(tmp_path: Path) -> Recipe:
 def graph_of(recipe: Recipe, folder: Path) -> bytes:
     with Engine(folder / ".webkiln") as engine:
         graph = ModelGraph(recipe, share())
-        return canonical.dumps(canonical.read(engine.cache.store.path(engine.run(graph.convert()).outputs["graph.json"].sha256)))
+        return canonical.dumps(
+            canonical.read(
+                engine.cache.store.path(engine.run(graph.convert()).outputs["graph.json"].sha256)
+            )
+        )
 
 
 def test_both_are_run_and_both_are_in_the_keys(recipe: Recipe, tmp_path: Path) -> None:
     first = graph_of(recipe, tmp_path)
-    for alpha, plugin, name in ((0.25, recipe.plugins[0], "First"), (0.125, recipe.plugins[1], "Second")):
+    for alpha, plugin, name in (
+        (0.25, recipe.plugins[0], "First"),
+        (0.125, recipe.plugins[1], "Second"),
+    ):
         plugin.write_text(HANDLER.format(name=name, alpha=alpha))
         again = graph_of(recipe, tmp_path)
         assert again != first
@@ -69,7 +88,9 @@ def test_modules_of_equal_files_are_apart(tmp_path: Path) -> None:
     files = [tmp_path / part / "plugin.py" for part in ("a", "b")]
     for file in files:
         file.parent.mkdir()
-        file.write_text("from pathlib import Path\nSAID = (Path(__file__).parent / 'said.txt').read_text()\n")
+        file.write_text(
+            "from pathlib import Path\nSAID = (Path(__file__).parent / 'said.txt').read_text()\n"
+        )
         (file.parent / "said.txt").write_text(file.parent.name)
     with isolated():
         modules = [import_file(file) for file in (*files, *files)]

@@ -22,20 +22,35 @@ def test_lines_count_what_is_done_and_tell_how_long_the_rest_takes() -> None:
     lines.skip("d")
     lines.start("c")
     lines.done("c", "")
-    assert stream.getvalue() == "[1/4] a  cached\n[2/4] b  0.0 s, about 40 s left\nprinted\n[4/4] c  0.0 s\n"
+    assert (
+        stream.getvalue()
+        == "[1/4] a  cached\n[2/4] b  0.0 s, about 40 s left\nprinted\n[4/4] c  0.0 s\n"
+    )
 
 
-def test_a_long_step_says_how_far_it_is_where_there_is_no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_step_says_how_far_it_is_where_there_is_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.5)
     (tmp_path / "stages").mkdir()
     (tmp_path / "stages" / "long.py").write_text(
-        "import time\nfrom webkiln.build import stage\n\ndef run(inputs, outputs, params):\n    time.sleep(1.2)\n    print('half of it\\r', end='')\n"
-        "    time.sleep(1.2)\n    stage.tell('3 of 4 MB')\n    time.sleep(1.2)\n    outputs['out'].write_text('')\n"
+        "import time\nfrom webkiln.build import stage\n\ndef run(inputs, outputs, params):\n   "
+        " time.sleep(1.2)\n    print('half of it\\r', end='')\n    time.sleep(1.2)\n   "
+        " stage.tell('3 of 4 MB')\n    time.sleep(1.2)\n    outputs['out'].write_text('')\n"
     )
     stream = io.StringIO()
-    with Engine(tmp_path / "state", cache=tmp_path / "cache", shared=Share(tmp_path, PACKAGE), progress=Lines(stream)) as engine:
+    with Engine(
+        tmp_path / "state",
+        cache=tmp_path / "cache",
+        shared=Share(tmp_path, PACKAGE),
+        progress=Lines(stream),
+    ) as engine:
         engine.run(Action("long:m", "long", ("out",)))
-    told = [line.split("  ")[1].partition(",")[0] for line in stream.getvalue().splitlines() if "  " in line]
+    told = [
+        line.split("  ")[1].partition(",")[0]
+        for line in stream.getvalue().splitlines()
+        if "  " in line
+    ]
     assert {"runs", "half of it", "3 of 4 MB"} <= set(told)
 
 

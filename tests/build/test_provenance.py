@@ -1,4 +1,6 @@
-"""Where results come from: with a key only those count that were built here or that the key signed, whatever a build without it took."""
+"""Where results come from: with a key only those count that were built here or that the key signed,
+whatever a build without it took.
+"""
 
 import json
 import subprocess
@@ -40,7 +42,9 @@ def secret(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
-    """A server with what a build stored there, but for bundles, and code in place of the generated code; and a tree that has built from it."""
+    """A server with what a build stored there, but for bundles, and code in place of the generated
+    code; and a tree that has built from it.
+    """
     with faulty() as server:
         server.held |= held
         server.held[f"cas/{canonical.digest(STOLEN)}"] = STOLEN
@@ -50,7 +54,10 @@ def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]
                 body = json.loads(text)
                 outputs = body.get("result", {}).get("outputs", {})
                 if "code/js.js" in outputs:
-                    outputs["code/js.js"] = {"sha256": canonical.digest(STOLEN), "bytes": len(STOLEN)}
+                    outputs["code/js.js"] = {
+                        "sha256": canonical.digest(STOLEN),
+                        "bytes": len(STOLEN),
+                    }
                     server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
                 elif "bundle/manifest.json" in outputs:
                     del server.held[name]
@@ -67,34 +74,51 @@ def stamp(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "remote"), representative(product(["kept", "stamped", "gone"], [True, False]), ("stamped", True), ("kept", False))
+    ("state", "remote"),
+    representative(
+        product(["kept", "stamped", "gone"], [True, False]), ("stamped", True), ("kept", False)
+    ),
 )
-def test_a_key_ends_what_was_believed_without_one(state: str, remote: bool, poisoned: tuple[Faulty, Tree], secret: dict[str, str]) -> None:
-    """What a tree was built of counts no more: not by its stamps, its manifests, its cache, nor by the origin of its bundle."""
+def test_a_key_ends_what_was_believed_without_one(
+    state: str, remote: bool, poisoned: tuple[Faulty, Tree], secret: dict[str, str]
+) -> None:
+    """What a tree was built of counts no more: not by its stamps, its manifests, its cache, nor by
+    the origin of its bundle.
+    """
     server, second = poisoned
     if state == "stamped":
         stamp(second)
     if state == "gone":
         second.wipe()
-    second.doit("build", "model=toy", **secret, **({"WEBKILN_REMOTE_CACHE": server.url} if remote else {}))
+    second.doit(
+        "build", "model=toy", **secret, **({"WEBKILN_REMOTE_CACHE": server.url} if remote else {})
+    )
     assert second.bytes() == toy_bundle()
     assert not second.build(**secret), "and is then up to date"
     assert not second.build(), "without the key, too"
     assert second.bytes() == toy_bundle()
 
 
-def test_nothing_foreign_is_signed(poisoned: tuple[Faulty, Tree], secret: dict[str, str], tmp_path: Path) -> None:
+def test_nothing_foreign_is_signed(
+    poisoned: tuple[Faulty, Tree], secret: dict[str, str], tmp_path: Path
+) -> None:
     server, second = poisoned
     told = second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url)
     foreign = next(line for line in told.splitlines() if "from a remote cache, unsigned" in line)
     count = int(foreign.split()[0])
     assert count > 5
-    assert f"{count} from a remote cache, unsigned, not used with this key" in second.webkiln("cache", "stat", **secret)
+    assert f"{count} from a remote cache, unsigned, not used with this key" in second.webkiln(
+        "cache", "stat", **secret
+    )
     (tmp_path / "team").mkdir()
     team = {"WEBKILN_REMOTE_CACHE": str(tmp_path / "team"), **secret}
     told = second.webkiln("cache", "push", **team, **WRITES)
-    assert f"left out, since this key does not sign them: {count} from a remote cache, unsigned" in told
-    # What was built here of foreign code is signed for exactly that code, which a build with the key never has.
+    assert (
+        f"left out, since this key does not sign them: {count} from a remote cache, unsigned"
+        in told
+    )
+    # What was built here of foreign code is signed for exactly that code, which a build with the
+    # key never has.
     other = checkout(tmp_path / "other", tmp_path / "fresh", toy=True)
     other.make(**team)
     assert other.bytes() == toy_bundle()
@@ -102,12 +126,18 @@ def test_nothing_foreign_is_signed(poisoned: tuple[Faulty, Tree], secret: dict[s
     assert second.bytes() == toy_bundle()
 
 
-def test_verify_tells_what_the_key_does_not_vouch_for(poisoned: tuple[Faulty, Tree], secret: dict[str, str]) -> None:
+def test_verify_tells_what_the_key_does_not_vouch_for(
+    poisoned: tuple[Faulty, Tree], secret: dict[str, str]
+) -> None:
     server, second = poisoned
-    assert "every byte is as it was stored" in second.webkiln("cache", "verify", WEBKILN_REMOTE_CACHE=server.url)
+    assert "every byte is as it was stored" in second.webkiln(
+        "cache", "verify", WEBKILN_REMOTE_CACHE=server.url
+    )
     told = second.webkiln("cache", "verify", status=1, WEBKILN_REMOTE_CACHE=server.url, **secret)
     assert "(from a remote cache, unsigned)" in told
-    assert "every byte is as it was stored" in second.webkiln("cache", "verify", WEBKILN_REMOTE_CACHE=server.url, **secret)
+    assert "every byte is as it was stored" in second.webkiln(
+        "cache", "verify", WEBKILN_REMOTE_CACHE=server.url, **secret
+    )
 
 
 def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -> None:
@@ -117,7 +147,9 @@ def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -
     subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True)
     other.write_bytes(b"o" * 32)
     with faulty() as server:
-        first.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=f"ed25519:{private}", **WRITES)
+        first.make(
+            WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=f"ed25519:{private}", **WRITES
+        )
         reader = {"WEBKILN_CACHE_KEY": f"ed25519:{public}"}
         assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **reader)
         second.webkiln("cache", "pull", WEBKILN_REMOTE_CACHE=server.url, **reader)
@@ -197,8 +229,12 @@ def test_what_is_made_of_parts_is_trusted_as_the_worst() -> None:
     assert joint(["key", "other"]) == joint([HERE, UNSIGNED]) == UNSIGNED
 
 
-def test_a_step_that_fails_with_foreign_inputs_is_built_here(held: dict[str, bytes], toy: Tree) -> None:
-    """Without a key a remote may say that a result is anything; where that ends in an error, what it gave is built here."""
+def test_a_step_that_fails_with_foreign_inputs_is_built_here(
+    held: dict[str, bytes], toy: Tree
+) -> None:
+    """Without a key a remote may say that a result is anything; where that ends in an error, what
+    it gave is built here.
+    """
     with faulty() as server:
         server.held |= held
         junk = Blob(canonical.digest(b"{"), 1)

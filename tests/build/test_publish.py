@@ -21,7 +21,9 @@ from webkiln.errors import OutputError
 
 
 class Bench:
-    """A folder and a publisher that has just been started; `publish(index="1")` publishes a file `index.js` that holds `1`."""
+    """A folder and a publisher that has just been started; `publish(index="1")` publishes a file
+    `index.js` that holds `1`.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -30,7 +32,9 @@ class Bench:
 
     @property
     def publisher(self) -> Publisher:
-        return Publisher(self.store, FileDigests(self.root / "digests.json"), self.root / "published")
+        return Publisher(
+            self.store, FileDigests(self.root / "digests.json"), self.root / "published"
+        )
 
     def result(self, **texts: str) -> ActionResult:
         outputs = {}
@@ -41,10 +45,16 @@ class Bench:
         return ActionResult(outputs)
 
     def publish(self, *, force: bool = False, whole: bool = True, **texts: str) -> bool:
-        return self.publisher.publish(self.result(**texts), "bundle/", self.folder, whole=whole, force=force)
+        return self.publisher.publish(
+            self.result(**texts), "bundle/", self.folder, whole=whole, force=force
+        )
 
     def texts(self) -> dict[str, str]:
-        return {path.relative_to(self.folder).as_posix(): path.read_text() for path in self.folder.rglob("*") if path.is_file()}
+        return {
+            path.relative_to(self.folder).as_posix(): path.read_text()
+            for path in self.folder.rglob("*")
+            if path.is_file()
+        }
 
 
 @pytest.fixture
@@ -97,7 +107,10 @@ def test_what_no_build_wrote_is_not_overwritten(bench: Bench, kind: str) -> None
         path.symlink_to(bench.root / "mine")
     else:
         path.mkdir()
-    for publish in (lambda: bench.publisher.check(bench.folder, ["index.js"]), lambda: bench.publish(index="2", a="3")):
+    for publish in (
+        lambda: bench.publisher.check(bench.folder, ["index.js"]),
+        lambda: bench.publish(index="2", a="3"),
+    ):
         with pytest.raises(OutputError, match=r"public/m: index\.js would be overwritten"):
             publish()
     if kind != "folder":
@@ -143,7 +156,9 @@ def test_modes_that_the_user_gave_stay(bench: Bench) -> None:
     assert stat.S_IMODE((bench.folder / "a.js").stat().st_mode) == 0o640
 
 
-def test_publishing_here_leaves_the_shell_where_it_is(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publishing_here_leaves_the_shell_where_it_is(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.folder.mkdir(parents=True)
     monkeypatch.chdir(bench.folder)
     bench.folder = Path()
@@ -190,16 +205,29 @@ def test_no_list_of_files_reaches_what_no_build_wrote(bench: Bench, name: str, w
     digest = canonical.digest(b"precious")
     if where == "manifest":
         files = {name: {"sha256": digest, "bytes": 8}}
-        canonical.write(bench.folder / "manifest.json", {"schema": "webkiln.bundle/1", "files": files, "backends": {}})
+        canonical.write(
+            bench.folder / "manifest.json",
+            {"schema": "webkiln.bundle/1", "files": files, "backends": {}},
+        )
     else:
         (record,) = (path for path in (bench.root / "published").iterdir() if not path.suffix)
         data = json.loads(record.read_text())
         record.write_text(
-            json.dumps(data | ({"temporary": [name]} if where == "temporary" else {"files": data["files"] | {name: [digest]}}))
+            json.dumps(
+                data
+                | (
+                    {"temporary": [name]}
+                    if where == "temporary"
+                    else {"files": data["files"] | {name: [digest]}}
+                )
+            )
         )
-    before = {path: path.read_text() for path in bench.root.rglob("precious") if "link" not in path.parts}
+    before = {
+        path: path.read_text() for path in bench.root.rglob("precious") if "link" not in path.parts
+    }
     if (where, name) == ("record", "precious"):
-        return  # a record is webkiln's own: what it says of a plain name with this digest was published
+        # a record is webkiln's own: what it says of a plain name with this digest was published
+        return
     bench.publish(a="2")
     bench.publisher.remove(bench.folder)
     assert {path: path.read_text() for path in before} == before
@@ -207,7 +235,9 @@ def test_no_list_of_files_reaches_what_no_build_wrote(bench: Bench, name: str, w
 
 
 def _kills(bench: Bench, step: int, **texts: str) -> Iterator[int]:
-    """Every `step`th system call of a publication, from the same beginning; each time it is killed there."""
+    """Every `step`th system call of a publication, from the same beginning; each time it is killed
+    there.
+    """
     saved = bench.root.parent / "saved"
     shutil.copytree(bench.root, saved, symlinks=True)
     number = 0
@@ -240,8 +270,12 @@ def test_a_kill_at_any_system_call_costs_nothing(step: int, tmp_path: Path) -> N
         texts = bench.texts()
         assert {name: texts.pop(name) for name in mine} == mine
         if "index.js" in texts:
-            bundle = {name: text for name, text in texts.items() if not name.startswith(".webkiln-")}
-            assert bundle == before or after.items() <= bundle.items(), "what loads is the old bundle or the new one"
+            bundle = {
+                name: text for name, text in texts.items() if not name.startswith(".webkiln-")
+            }
+            assert bundle == before or after.items() <= bundle.items(), (
+                "what loads is the old bundle or the new one"
+            )
         seen.add(tuple(sorted(texts.items())))
         assert bench.publish(**new)
         assert bench.texts() == after | mine

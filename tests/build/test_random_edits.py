@@ -1,4 +1,6 @@
-"""After any sequence of edits, before builds and during them, what an incremental build gives equals what a clean build gives."""
+"""After any sequence of edits, before builds and during them, what an incremental build gives
+equals what a clean build gives.
+"""
 
 from pathlib import Path
 

@@ -41,7 +41,10 @@ def test_a_read_only_cache_is_read_and_what_is_new_is_kept_in_the_tree(toy: Tree
     toy.wipe()
     count = len(toy.log())
     told = read_only(toy, DOIT)
-    assert f"warning: {toy.cache}: the cache cannot be written here; it is read, and what this build makes is kept in" in told
+    assert (
+        f"warning: {toy.cache}: the cache cannot be written here; it is read, and what this build"
+        " makes is kept in" in told
+    )
     assert told.count("warning") == 1
     assert not executed(toy.log()[count:])
     assert toy.bytes() == before
@@ -49,7 +52,11 @@ def test_a_read_only_cache_is_read_and_what_is_new_is_kept_in_the_tree(toy: Tree
     count = len(toy.log())
     read_only(toy, DOIT)
     assert "load:toy" in executed(toy.log()[count:])
-    assert not {task for task in executed(toy.log()[count:]) if task.startswith(("optimize", "lower", "generate", "compile", "link"))}
+    assert not {
+        task
+        for task in executed(toy.log()[count:])
+        if task.startswith(("optimize", "lower", "generate", "compile", "link"))
+    }
     changed = toy.bytes()
     count = len(toy.log())
     read_only(toy, DOIT)
@@ -72,7 +79,11 @@ def test_a_damaged_blob_below_is_made_again_in_the_tree(toy: Tree) -> None:
 
 def test_commands_outside_of_checkouts(toy: Tree, tmp_path: Path) -> None:
     model = toy.root / "models" / "toy" / "model.json"
-    told = read_only(toy, f"{WEBKILN} build {model} -o {tmp_path / 'out'} --backend js", XDG_STATE_HOME=str(tmp_path / "state"))
+    told = read_only(
+        toy,
+        f"{WEBKILN} build {model} -o {tmp_path / 'out'} --backend js",
+        XDG_STATE_HOME=str(tmp_path / "state"),
+    )
     assert (tmp_path / "out" / "index.js").exists()
     assert told.count("warning") == 1
     assert (tmp_path / "state" / "webkiln" / "state").is_dir()

@@ -10,7 +10,15 @@ from tests.commands.small import write_model
 from webkiln.build.action import Action, Modules, Product
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import PACKAGE, Share
-from webkiln.recipe import ExportSource, Form, ImageInput, ModuleSource, PathSource, Recipe, UrlSource
+from webkiln.recipe import (
+    ExportSource,
+    Form,
+    ImageInput,
+    ModuleSource,
+    PathSource,
+    Recipe,
+    UrlSource,
+)
 
 
 @pytest.fixture
@@ -22,10 +30,21 @@ def described(action: Action) -> Any:
     """An action as it enters keys and messages, without what leads to it."""
 
     def told(value: Any) -> Any:
-        return (value.action.task, value.path, value.pattern) if isinstance(value, Product) else value
+        return (
+            (value.action.task, value.path, value.pattern) if isinstance(value, Product) else value
+        )
 
     inputs = {role: told(value) for role, value in action.inputs.items()}
-    return (action.stage, action.outputs, inputs, action.params, action.code, action.tools, action.roots, action.whole)
+    return (
+        action.stage,
+        action.outputs,
+        inputs,
+        action.params,
+        action.code,
+        action.tools,
+        action.roots,
+        action.whole,
+    )
 
 
 CHOICE = Selection(("webgpu", "js"))
@@ -39,7 +58,11 @@ def stages_of(recipe: Recipe, choice: Selection = CHOICE) -> dict[str, Any]:
 
 
 def changed(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
-    return {task.split(":")[0] for task in before.keys() | after.keys() if before.get(task) != after.get(task)}
+    return {
+        task.split(":")[0]
+        for task in before.keys() | after.keys()
+        if before.get(task) != after.get(task)
+    }
 
 
 FILE = Path("/nowhere/file.py")
@@ -74,7 +97,9 @@ NOWHERE = {"name", "source_format", "backends", "encodings", "on_request", "proj
 
 
 def test_every_key_of_a_recipe_has_a_row() -> None:
-    assert {item.name for item in fields(Recipe)} - NOWHERE == {row.partition(" of ")[0] for row in REACH}
+    assert {item.name for item in fields(Recipe)} - NOWHERE == {
+        row.partition(" of ")[0] for row in REACH
+    }
 
 
 @pytest.mark.parametrize("row", REACH)
@@ -91,20 +116,32 @@ def test_what_a_key_of_a_recipe_reaches(row: str, tmp_path: Path) -> None:
     (Selection(("webgpu", "js"), layers=True), {"lower", "generate", "bundle", "verify", "report"}),
     (Selection(("js",)), {"lower", "generate", "bundle", "verify", "report"}),
 ])  # fmt: skip
-def test_what_is_asked_for_reaches_all_that_depends_on_it(choice: Selection, stages: set[str], model: Path) -> None:
+def test_what_is_asked_for_reaches_all_that_depends_on_it(
+    choice: Selection, stages: set[str], model: Path
+) -> None:
     recipe = Recipe("m", PathSource(model))
     assert changed(stages_of(recipe), stages_of(recipe, choice)) == stages
 
 
 def test_encodings_layers_and_trials_are_parameters(model: Path) -> None:
     graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))
-    plain, others = Selection(("js",)), [Selection(("js",), "int8"), Selection(("js",), layers=True), Selection(("js",), trial=(0, 1))]
+    plain, others = (
+        Selection(("js",)),
+        [
+            Selection(("js",), "int8"),
+            Selection(("js",), layers=True),
+            Selection(("js",), trial=(0, 1)),
+        ],
+    )
     assert graph.pack(others[0]).params != graph.pack(plain).params
     for other in others:
         assert graph.lower("js", other).params != graph.lower("js", plain).params
     for other in others[:2]:
         assert graph.bundle(other).params != graph.bundle(plain).params
-    assert graph.lower("js", Selection(("js",), trial=(1, 0))).params != graph.lower("js", others[2]).params
+    assert (
+        graph.lower("js", Selection(("js",), trial=(1, 0))).params
+        != graph.lower("js", others[2]).params
+    )
 
 
 def test_a_bundle_is_verified_by_the_tolerance_of_its_encoding_and_memory(model: Path) -> None:
@@ -116,15 +153,27 @@ def test_a_bundle_is_verified_by_the_tolerance_of_its_encoding_and_memory(model:
         for encoding in ("float32", "float16", "int8", "eightbit")
         for action in graph.verify(Selection(("webgl", "js"), encoding), "chromium")
     }
-    assert [found[encoding, "js"] for encoding in ("float32", "float16", "int8", "eightbit")] == [1, 2, 3, 4]
-    assert [found[encoding, "webgl"] for encoding in ("float32", "float16", "int8", "eightbit")] == [2.5, 2.5, 3, 4]
+    assert [found[encoding, "js"] for encoding in ("float32", "float16", "int8", "eightbit")] == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert [
+        found[encoding, "webgl"] for encoding in ("float32", "float16", "int8", "eightbit")
+    ] == [2.5, 2.5, 3, 4]
 
 
-def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_are_asked_for(model: Path) -> None:
+def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_are_asked_for(
+    model: Path,
+) -> None:
     graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))
     choice = Selection(("wasm", "js"), layers=True)
     made = [*graph.verify(choice, "node"), *graph.verify(choice, "firefox", ("js",))]
-    told = [tuple(action.params[name] for name in ("backend", "variant", "browser", "layers")) for action in made]
+    told = [
+        tuple(action.params[name] for name in ("backend", "variant", "browser", "layers"))
+        for action in made
+    ]
     assert told == [
         ("wasm", "relaxed", "node", True),
         ("wasm", "simd", "node", True),
@@ -135,7 +184,9 @@ def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_
 
 
 def test_a_choice_that_is_tried_takes_no_tuned_ones(model: Path) -> None:
-    graph = ModelGraph(Recipe("m", PathSource(model), tuned=FILE), Share(PACKAGE.parent.parent, PACKAGE))
+    graph = ModelGraph(
+        Recipe("m", PathSource(model), tuned=FILE), Share(PACKAGE.parent.parent, PACKAGE)
+    )
     assert "tuned.json" in graph.lower("js", Selection(("js",))).inputs
     assert "tuned.json" not in graph.lower("js", Selection(("js",), trial=(0, 0))).inputs
 
@@ -145,15 +196,25 @@ def test_every_part_of_a_source_that_is_fetched_is_in_its_key(tmp_path: Path) ->
     module = ModuleSource(tmp_path, "makes", "net", {"n": 1})
     (tmp_path / "makes.py").write_text("")
     sources = [
-        UrlSource("https://a.example/m.onnx", "0" * 64), UrlSource("https://b.example/m.onnx", "0" * 64),
+        UrlSource("https://a.example/m.onnx", "0" * 64),
+        UrlSource("https://b.example/m.onnx", "0" * 64),
         UrlSource("https://a.example/m.onnx", "1" * 64),
-        script, replace(script, function="other"), replace(script, parameters={"n": 2}), replace(script, script=FILE.with_name("b.py")),
-        module, replace(module, function="other"), replace(module, parameters={"n": 2}), replace(module, module="other"),
-    ]  # fmt: skip
+        script,
+        replace(script, function="other"),
+        replace(script, parameters={"n": 2}),
+        replace(script, script=FILE.with_name("b.py")),
+        module,
+        replace(module, function="other"),
+        replace(module, parameters={"n": 2}),
+        replace(module, module="other"),
+    ]
     formats = {UrlSource: "onnx", ExportSource: "onnx", ModuleSource: "torch"}
     found = []
     for source in sources:
-        graph = ModelGraph(Recipe("m", source, source_format=formats[type(source)]), Share(PACKAGE.parent.parent, PACKAGE))
+        graph = ModelGraph(
+            Recipe("m", source, source_format=formats[type(source)]),
+            Share(PACKAGE.parent.parent, PACKAGE),
+        )
         found.append(described(graph.fetch()))
     assert all(a != b for number, a in enumerate(found) for b in found[:number])
 
@@ -161,14 +222,23 @@ def test_every_part_of_a_source_that_is_fetched_is_in_its_key(tmp_path: Path) ->
 def test_code_of_the_users_may_look_below_its_roots_alone(tmp_path: Path, model: Path) -> None:
     share = Share(PACKAGE.parent.parent, PACKAGE)
     plugin, data = tmp_path / "code" / "p.py", tmp_path / "data"
-    recipe = Recipe("m", PathSource(model), project=tmp_path / "app", reads=(data,), plugins=(plugin,))
+    recipe = Recipe(
+        "m", PathSource(model), project=tmp_path / "app", reads=(data,), plugins=(plugin,)
+    )
     graph = ModelGraph(recipe, share)
     graph.report(Selection(("js",)), ("node",))
     for action in graph.actions():
         runs = action.stage in ("load", "convert", "reference")
-        assert action.roots == ((tmp_path / "app", tmp_path / "code", data) if runs else ()), action.task
+        assert action.roots == ((tmp_path / "app", tmp_path / "code", data) if runs else ()), (
+            action.task
+        )
         assert action.whole == ((data,) if runs else ())
     plain = ModelGraph(replace(recipe, plugins=()), share)
     plain.report(Selection(("js",)), ("node",))
     assert not any(action.roots for action in plain.actions())
-    assert isinstance(ModelGraph(replace(recipe, source=ModuleSource(tmp_path, "m", "f")), share).fetch().inputs["modules/"], Modules)
+    assert isinstance(
+        ModelGraph(replace(recipe, source=ModuleSource(tmp_path, "m", "f")), share)
+        .fetch()
+        .inputs["modules/"],
+        Modules,
+    )

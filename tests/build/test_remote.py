@@ -1,4 +1,6 @@
-"""The remote cache: real servers, servers that fail, writers at once, signatures, and what a restored build asks for."""
+"""The remote cache: real servers, servers that fail, writers at once, signatures, and what a
+restored build asks for.
+"""
 
 import json
 import os
@@ -13,7 +15,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.build.remotes import QUICK, REAL, Faulty, connect_proxy, documented_directives, faulty, free_port, nginx
+from tests.build.remotes import (
+    QUICK,
+    REAL,
+    Faulty,
+    connect_proxy,
+    documented_directives,
+    faulty,
+    free_port,
+    nginx,
+)
 from tests.build.tree import Tree, checkout, executed, toy_bundle, warm
 from tests.sampling import representative
 from webkiln import canonical
@@ -63,7 +74,9 @@ def buildgrid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 
 
 @pytest.fixture(scope="module", params=representative(REAL, *QUICK))
-def standing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def standing(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
     """A server for several tests, each of which stores what no other does."""
     if request.param == "reapi":
         yield request.getfixturevalue("buildgrid")
@@ -100,13 +113,22 @@ def test_what_was_not_stored_is_built_again(server: dict[str, str], trees: list[
 
 @pytest.mark.parametrize("count", representative([2, 4], 2))
 def test_writers_at_once(count: int, server: dict[str, str], tmp_path: Path) -> None:
-    writers = [checkout(tmp_path / f"writer{n}", tmp_path / f"cache-of-{n}", toy=True) for n in range(count)]
+    writers = [
+        checkout(tmp_path / f"writer{n}", tmp_path / f"cache-of-{n}", toy=True)
+        for n in range(count)
+    ]
     with ThreadPoolExecutor(count) as pool:
-        told = list(pool.map(lambda tree: tree.doit("build", f"model={tree.model}", **server, **WRITES), writers))
+        told = list(
+            pool.map(
+                lambda tree: tree.doit("build", f"model={tree.model}", **server, **WRITES), writers
+            )
+        )
     assert not [line for text in told for line in warnings(text)]
     reader = checkout(tmp_path / "reader", tmp_path / "cache-of-reader", toy=True)
     assert not reader.make(**server)
-    assert {tuple(sorted(tree.bytes().items())) for tree in (*writers, reader)} == {tuple(sorted(reader.bytes().items()))}
+    assert {tuple(sorted(tree.bytes().items())) for tree in (*writers, reader)} == {
+        tuple(sorted(reader.bytes().items()))
+    }
 
 
 def test_a_whole_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[Tree]) -> None:
@@ -124,7 +146,9 @@ def test_a_whole_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[
 
 @pytest.fixture
 def filled(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
-    """A server that has what another tree built, and fails as it is told; and a tree that has built nothing."""
+    """A server that has what another tree built, and fails as it is told; and a tree that has built
+    nothing.
+    """
     with faulty() as server:
         server.held |= held
         yield server, toy
@@ -136,7 +160,9 @@ def test_a_bundle_is_one_lookup_and_its_files(filled: tuple[Faulty, Tree]) -> No
     entries = [line for line in server.asked if line.startswith("GET ac/")]
     blobs = [line for line in server.asked if line.startswith("GET cas/")]
     assert len(entries) == 1
-    assert sorted(blobs) == sorted({f"GET cas/{canonical.digest(data)}" for data in toy_bundle().values()})
+    assert sorted(blobs) == sorted(
+        {f"GET cas/{canonical.digest(data)}" for data in toy_bundle().values()}
+    )
     assert len(server.asked) == len(entries) + len(blobs)
 
 
@@ -153,7 +179,9 @@ def test_a_build_ends_when_its_results_are_stored(trees: list[Tree]) -> None:
     first, second = trees
     with faulty() as server:
         server.latency = 0.3
-        assert "Traceback" not in first.doit("build", f"model={first.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+        assert "Traceback" not in first.doit(
+            "build", f"model={first.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES
+        )
         server.latency = 0.0
         server.asked.clear()
         assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
@@ -163,9 +191,20 @@ def test_a_build_ends_when_its_results_are_stored(trees: list[Tree]) -> None:
 def test_what_is_damaged_there_is_replaced(filled: tuple[Faulty, Tree], tmp_path: Path) -> None:
     server, second = filled
     server.held = {name: data[: len(data) // 2] for name, data in server.held.items()}
-    assert len(warnings(second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES))) == 1
+    assert (
+        len(
+            warnings(
+                second.doit(
+                    "build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES
+                )
+            )
+        )
+        == 1
+    )
     third = checkout(tmp_path / "third", tmp_path / "cache-of-third", toy=True)
-    assert not warnings(third.doit("build", f"model={third.model}", WEBKILN_REMOTE_CACHE=server.url))
+    assert not warnings(
+        third.doit("build", f"model={third.model}", WEBKILN_REMOTE_CACHE=server.url)
+    )
     assert not executed(third.log())
     assert third.bytes() == toy_bundle()
 
@@ -189,7 +228,9 @@ class Written:
     def path(self, blob: Blob) -> Path:
         return self.folder / blob.sha256
 
-    def store(self, url: str, result: ActionResult, own: Signer | None = None, key: str = KEY) -> None:
+    def store(
+        self, url: str, result: ActionResult, own: Signer | None = None, key: str = KEY
+    ) -> None:
         shared = SharedCache(url, own, writes=True)
         shared.offer(key, result, self.path)
         shared.close()
@@ -200,13 +241,19 @@ DAMAGED = {
     "garbage": lambda key, good: b"garbage",
     "empty": lambda key, good: b"",
     "cut off": lambda key, good: good[:-9],
-    "another key": lambda key, good: entries.written(64 * "b", {"result": {"outputs": {}, "printed": ""}}, None),
-    "other outputs": lambda key, good: entries.written(key, {"result": {"outputs": {}, "printed": ""}}, None),
+    "another key": lambda key, good: entries.written(
+        64 * "b", {"result": {"outputs": {}, "printed": ""}}, None
+    ),
+    "other outputs": lambda key, good: entries.written(
+        key, {"result": {"outputs": {}, "printed": ""}}, None
+    ),
     "files that are gone": lambda key, good: entries.written(
         key, {"result": {"outputs": {"x": {"sha256": 64 * "c", "bytes": 1}}, "printed": ""}}, None
     ),
     "unsigned": lambda key, good: good,
-    "signed by another": lambda key, good: entries.written(key, {"result": {"outputs": {}, "printed": ""}}, FOREIGN),
+    "signed by another": lambda key, good: entries.written(
+        key, {"result": {"outputs": {}, "printed": ""}}, FOREIGN
+    ),
 }
 FOREIGN = Signer("hmac-sha256", "", lambda body, value: False, lambda body: b"foreign")
 
@@ -222,7 +269,12 @@ def test_a_damaged_entry_is_replaced_by_the_next_writer(
     key, written = canonical.digest(how.encode()), Written(tmp_path)
     result = ActionResult({"x": written.file(b"one")}, "first")
     with closing(opened(url)) as remote:
-        remote.create(entries.place(key), DAMAGED[how](key, entries.written(key, {"result": result.to_json()}, None)), [], anew=True)
+        remote.create(
+            entries.place(key),
+            DAMAGED[how](key, entries.written(key, {"result": result.to_json()}, None)),
+            [],
+            anew=True,
+        )
         written.store(url, result, own, key)
         good = entries.written(key, {"result": result.to_json()}, own)
         assert remote.entry(entries.place(key)) == good
@@ -230,7 +282,9 @@ def test_a_damaged_entry_is_replaced_by_the_next_writer(
         assert remote.entry(entries.place(key)) == good
 
 
-def test_two_writers_replace_a_damaged_entry_at_once(server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_writers_replace_a_damaged_entry_at_once(
+    server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in server.items():
         monkeypatch.setenv(name, value)
     url, written = server["WEBKILN_REMOTE_CACHE"], Written(tmp_path)
@@ -271,12 +325,16 @@ def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree], tmp_path:
     first, second = trees
     directives = documented_directives()
     assert "client_max_body_size 0;" in directives
-    with nginx(tmp_path, directives.replace("client_max_body_size 0", "client_max_body_size 700")) as server:
+    with nginx(
+        tmp_path, directives.replace("client_max_body_size 0", "client_max_body_size 700")
+    ) as server:
         told = first.doit("build", f"model={first.model}", **server, **WRITES)
         (warning,) = warnings(told)
         assert "413 Request Entity Too Large), which is not stored there" in warning
         assert 0 < len(second.make(**server)) < len(executed(first.log()))
-        assert " results are not stored there" in first.webkiln("cache", "push", status=2, **server, **WRITES)
+        assert " results are not stored there" in first.webkiln(
+            "cache", "push", status=2, **server, **WRITES
+        )
 
 
 def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree]) -> None:
@@ -289,8 +347,13 @@ def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree]) 
     assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
 
 
-@pytest.mark.parametrize(("said", "writes"), [("0", False), ("false", False), ("", False), ("true", True), ("TRUE", True), ("1", True)])
-def test_whether_results_are_stored(said: str, writes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("said", "writes"),
+    [("0", False), ("false", False), ("", False), ("true", True), ("TRUE", True), ("1", True)],
+)
+def test_whether_results_are_stored(
+    said: str, writes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", "/somewhere")
     monkeypatch.setenv("WEBKILN_CACHE_WRITE", said)
     found = of_environment()
@@ -307,18 +370,26 @@ def test_a_proxy_of_the_environment(trees: list[Tree]) -> None:
     """A host that only the proxy reaches, for builds and for `webkiln cache`."""
     first, second = trees
     with faulty() as proxy:
-        by_proxy = {"WEBKILN_REMOTE_CACHE": "http://cache.invalid", "HTTP_PROXY": proxy.url.replace("//", "//me:token@")}
+        by_proxy = {
+            "WEBKILN_REMOTE_CACHE": "http://cache.invalid",
+            "HTTP_PROXY": proxy.url.replace("//", "//me:token@"),
+        }
         warm(first).webkiln("cache", "push", **by_proxy, **WRITES)
         assert not second.make(**by_proxy)
         assert "answers in" in second.webkiln("cache", "stat", **by_proxy)
         assert {*proxy.logins} == {f"Basic {b64encode(b'me:token').decode()}"}
 
 
-@pytest.mark.parametrize("excluded", ["127.0.0.1", "127.0.0.1:{port}", "localhost,127.0.0.0/8", "*"])
+@pytest.mark.parametrize(
+    "excluded", ["127.0.0.1", "127.0.0.1:{port}", "localhost,127.0.0.0/8", "*"]
+)
 def test_servers_that_no_proxy_is_for(excluded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with faulty() as server:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
-        with closing(opened(server.url)) as remote, pytest.raises(UnreachableError, match="by way of the proxy"):
+        with (
+            closing(opened(server.url)) as remote,
+            pytest.raises(UnreachableError, match="by way of the proxy"),
+        ):
             remote.entry(KEY)
         monkeypatch.setenv("NO_PROXY", excluded.format(port=urlsplit(server.url).port))
         with closing(opened(server.url)) as remote:
@@ -330,12 +401,22 @@ PROXIES = [
     ({"HTTPS_PROXY": "http://me:a%40b@p"}, "https", "cache.example", "http://me:a%40b@p:80"),
     ({"HTTP_PROXY": "http://p:1"}, "https", "cache.example", ""),
     ({"ALL_PROXY": "http://p:1"}, "https", "cache.example", "http://p:1"),
-    ({"HTTPS_PROXY": "http://p:1", "HTTP_PROXY": "http://q:1"}, "grpc", "cache.example", "http://p:1"),
+    (
+        {"HTTPS_PROXY": "http://p:1", "HTTP_PROXY": "http://q:1"},
+        "grpc",
+        "cache.example",
+        "http://p:1",
+    ),
     ({"HTTP_PROXY": "http://q:1"}, "grpcs", "cache.example", "http://q:1"),
     ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "example"}, "http", "cache.example", ""),
     ({"HTTP_PROXY": "http://p:1", "no_proxy": ".example"}, "http", "cache.example", ""),
     ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "ample"}, "http", "cache.example", "http://p:1"),
-    ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "cache.example:81"}, "http", "cache.example", "http://p:1"),
+    (
+        {"HTTP_PROXY": "http://p:1", "NO_PROXY": "cache.example:81"},
+        "http",
+        "cache.example",
+        "http://p:1",
+    ),
     ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8, fd00::/8"}, "http", "10.1.2.3", ""),
     ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8, fd00::/8"}, "http", "fd00::1", ""),
     ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8"}, "http", "11.1.2.3", "http://p:1"),
@@ -343,22 +424,45 @@ PROXIES = [
 
 
 @pytest.mark.parametrize(("environment", "scheme", "host", "expected"), PROXIES)
-def test_which_proxy(environment: dict[str, str], scheme: str, host: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_proxy(
+    environment: dict[str, str],
+    scheme: str,
+    host: str,
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     found = proxy(scheme, host, PORTS[scheme])
     assert (found.url if found is not None else "") == expected
 
 
-BUCKETS = [("", True), ("other", True), ("127.0.0.1", False), ("127.0.0.0/8", False), ("localhost,127.0.0.1", False)]
+BUCKETS = [
+    ("", True),
+    ("other", True),
+    ("127.0.0.1", False),
+    ("127.0.0.0/8", False),
+    ("localhost,127.0.0.1", False),
+]
 
 
 @pytest.mark.parametrize(("excluded", "by_proxy"), BUCKETS)
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
-def test_proxies_of_buckets(variable: str, excluded: str, by_proxy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_buckets(
+    variable: str, excluded: str, by_proxy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with faulty() as server, faulty() as proxy:
-        access = {"AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "x"}
-        for name, value in {**access, variable: proxy.url.replace("//", "//me:a%40b@"), "NO_PROXY": excluded}.items():
+        access = {
+            "AWS_ENDPOINT_URL": server.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "x",
+        }
+        for name, value in {
+            **access,
+            variable: proxy.url.replace("//", "//me:a%40b@"),
+            "NO_PROXY": excluded,
+        }.items():
             monkeypatch.setenv(name, value)
         with closing(opened("s3://cache/team")) as remote:
             assert remote.entry(KEY) is None
@@ -366,13 +470,24 @@ def test_proxies_of_buckets(variable: str, excluded: str, by_proxy: bool, monkey
         assert {*proxy.logins} <= {f"Basic {b64encode(b'me:a@b').decode()}"}
 
 
-@pytest.mark.parametrize("kind", representative(["nginx with TLS", "reapi", "reapi with TLS", "s3 with TLS"], "nginx with TLS", "reapi"))
+@pytest.mark.parametrize(
+    "kind",
+    representative(
+        ["nginx with TLS", "reapi", "reapi with TLS", "s3 with TLS"], "nginx with TLS", "reapi"
+    ),
+)
 @pytest.mark.parametrize("excluded", [False, True])
 @pytest.mark.sample("False-nginx with TLS", "True-nginx with TLS", "False-reapi")
-def test_connections_through_a_proxy(kind: str, excluded: bool, trees: list[Tree], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_connections_through_a_proxy(
+    kind: str, excluded: bool, trees: list[Tree], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """By CONNECT; a proxy that `NO_PROXY` excludes is asked for nothing."""
     first, second = trees
-    running = nullcontext(request.getfixturevalue("buildgrid")) if kind == "reapi" else REAL[kind](tmp_path)
+    running = (
+        nullcontext(request.getfixturevalue("buildgrid"))
+        if kind == "reapi"
+        else REAL[kind](tmp_path)
+    )
     with running as reached, connect_proxy("me:to@ken") as (port, asked):
         by_proxy = {
             **reached,
@@ -397,34 +512,53 @@ CERTIFIED = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "variable"), representative(CERTIFIED, ("nginx with TLS", "SSL_CERT_FILE"), ("nginx with TLS", "REQUESTS_CA_BUNDLE"))
+    ("kind", "variable"),
+    representative(
+        CERTIFIED, ("nginx with TLS", "SSL_CERT_FILE"), ("nginx with TLS", "REQUESTS_CA_BUNDLE")
+    ),
 )
-def test_an_authority_of_the_environment(kind: str, variable: str, toy: Tree, tmp_path: Path) -> None:
+def test_an_authority_of_the_environment(
+    kind: str, variable: str, toy: Tree, tmp_path: Path
+) -> None:
     with REAL[kind](tmp_path) as reached:
         authority = reached.pop("SSL_CERT_FILE")
         (warning,) = warnings(toy.webkiln("cache", "stat", status=1, **reached))
         assert "certificate" in warning.lower()
         if kind == "nginx with TLS":
             assert (
-                "its certificate is not trusted (unable to get local issuer certificate); name its authority's in SSL_CERT_FILE" in warning
+                "its certificate is not trusted (unable to get local issuer certificate); name its"
+                " authority's in SSL_CERT_FILE" in warning
             )
         assert "answers in" in toy.webkiln("cache", "stat", **reached, **{variable: authority})
 
 
 def test_certificates_that_are_none(toy: Tree, tmp_path: Path) -> None:
-    told = toy.webkiln("cache", "stat", status=1, WEBKILN_REMOTE_CACHE="https://127.0.0.1:1", SSL_CERT_FILE=str(tmp_path / "none.pem"))
+    told = toy.webkiln(
+        "cache",
+        "stat",
+        status=1,
+        WEBKILN_REMOTE_CACHE="https://127.0.0.1:1",
+        SSL_CERT_FILE=str(tmp_path / "none.pem"),
+    )
     assert "none.pem cannot be read" in warnings(told)[0]
 
 
 FAULTS = {
-    "500": "what is not had from it is made here", "401": "does not let this build in", "403": "does not let this build in", "never": "does not answer",
-    "bytes": "gave other bytes", "entries": "is not as webkiln writes it", "garbage": "is not as webkiln writes it",
-}  # fmt: skip
+    "500": "what is not had from it is made here",
+    "401": "does not let this build in",
+    "403": "does not let this build in",
+    "never": "does not answer",
+    "bytes": "gave other bytes",
+    "entries": "is not as webkiln writes it",
+    "garbage": "is not as webkiln writes it",
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.sample("401", "bytes", "garbage")
-def test_a_build_goes_on_without_a_remote_that_fails(fault: str, filled: tuple[Faulty, Tree]) -> None:
+def test_a_build_goes_on_without_a_remote_that_fails(
+    fault: str, filled: tuple[Faulty, Tree]
+) -> None:
     server, second = filled
     server.fault = fault
     told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url)
@@ -434,8 +568,13 @@ def test_a_build_goes_on_without_a_remote_that_fails(fault: str, filled: tuple[F
     assert server.url in warning
 
 
-@pytest.mark.parametrize(("fault", "message"), [("full", "stores nothing more"), ("read-only", "does not let this build in")])
-def test_what_takes_nothing_may_still_give(fault: str, message: str, filled: tuple[Faulty, Tree]) -> None:
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("full", "stores nothing more"), ("read-only", "does not let this build in")],
+)
+def test_what_takes_nothing_may_still_give(
+    fault: str, message: str, filled: tuple[Faulty, Tree]
+) -> None:
     server, second = filled
     server.fault = fault
     second.edit("models/toy/model.json", "0.5", "0.75")
@@ -445,20 +584,28 @@ def test_what_takes_nothing_may_still_give(fault: str, message: str, filled: tup
     assert "stores nothing there" in warning
     second.edit("models/toy/model.json", "0.75", "0.5")
     second.wipe()
-    assert not second.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE=str(second.root / "fresh"))
+    assert not second.make(
+        WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE=str(second.root / "fresh")
+    )
     assert second.bytes() == toy_bundle()
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}", "grpc://127.0.0.1:{port}", "/nowhere/at/all"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:{port}", "grpc://127.0.0.1:{port}", "/nowhere/at/all"]
+)
 def test_nobody_there_is_told_once(url: str, toy: Tree) -> None:
-    told = toy.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=url.format(port=free_port()), **WRITES)
+    told = toy.doit(
+        "build", "model=toy", WEBKILN_REMOTE_CACHE=url.format(port=free_port()), **WRITES
+    )
     (warning,) = warnings(told)
     assert "does not answer" in warning
 
 
 @pytest.mark.parametrize("url", ["ftp://somewhere", "s4://bucket"])
 def test_what_is_no_address_is_refused(url: str, toy: Tree) -> None:
-    assert "expected a folder or an address" in toy.webkiln("cache", "push", status=2, WEBKILN_REMOTE_CACHE=url, **WRITES)
+    assert "expected a folder or an address" in toy.webkiln(
+        "cache", "push", status=2, WEBKILN_REMOTE_CACHE=url, **WRITES
+    )
 
 
 def test_a_transfer_that_was_cut_off_goes_on_where_it_ended(filled: tuple[Faulty, Tree]) -> None:
@@ -491,12 +638,18 @@ def keys(folder: Path, kind: str) -> tuple[str, str]:
         return f"hmac:{folder}/secret", f"hmac:{folder}/secret"
     private, public = folder / "private.pem", folder / "public.pem"
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
-    subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["openssl", "pkey", "-in", private, "-pubout", "-out", public],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return f"ed25519:{private}", f"ed25519:{public}"
 
 
 @pytest.mark.parametrize("kind", representative(["hmac", "ed25519"], "ed25519"))
-def test_signed_entries_are_taken_and_others_are_not(kind: str, trees: list[Tree], tmp_path: Path) -> None:
+def test_signed_entries_are_taken_and_others_are_not(
+    kind: str, trees: list[Tree], tmp_path: Path
+) -> None:
     writer, reader = keys(tmp_path, kind)
     first, second = trees
     with faulty() as server:
@@ -505,7 +658,11 @@ def test_signed_entries_are_taken_and_others_are_not(kind: str, trees: list[Tree
         poison(server)
         second.wipe()
         told = second.doit(
-            "build", "model=toy", WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=reader, WEBKILN_CACHE=str(tmp_path / "fresh")
+            "build",
+            "model=toy",
+            WEBKILN_REMOTE_CACHE=server.url,
+            WEBKILN_CACHE_KEY=reader,
+            WEBKILN_CACHE=str(tmp_path / "fresh"),
         )
         assert second.bytes() == first.bytes(), "what was put into it reaches no bundle"
         (warning,) = warnings(told)
@@ -513,7 +670,9 @@ def test_signed_entries_are_taken_and_others_are_not(kind: str, trees: list[Tree
 
 
 def poison(server: Faulty) -> None:
-    """Let every entry name other bytes, which are stored under their own digest, as whoever may write there could."""
+    """Let every entry name other bytes, which are stored under their own digest, as whoever may
+    write there could.
+    """
     other = b"export const stolen = true;"
     server.held[f"cas/{canonical.digest(other)}"] = other
     for name, data in list(server.held.items()):
@@ -525,9 +684,16 @@ def poison(server: Faulty) -> None:
             server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
 
 
-def test_unsigned_entries_are_refused_where_a_key_is_given(filled: tuple[Faulty, Tree], tmp_path: Path) -> None:
+def test_unsigned_entries_are_refused_where_a_key_is_given(
+    filled: tuple[Faulty, Tree], tmp_path: Path
+) -> None:
     server, second = filled
-    told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=keys(tmp_path, "hmac")[1])
+    told = second.doit(
+        "build",
+        "model=toy",
+        WEBKILN_REMOTE_CACHE=server.url,
+        WEBKILN_CACHE_KEY=keys(tmp_path, "hmac")[1],
+    )
     assert second.bytes() == toy_bundle()
     (warning,) = warnings(told)
     assert "is not signed" in warning
@@ -544,12 +710,21 @@ def test_unsigned_entries_are_refused_where_a_key_is_given(filled: tuple[Faulty,
 )
 def test_what_is_no_key(key: str, message: str, toy: Tree) -> None:
     (toy.root / "short").write_bytes(b"short")
-    assert message in toy.webkiln("cache", "stat", status=2, WEBKILN_REMOTE_CACHE="http://127.0.0.1:1", WEBKILN_CACHE_KEY=key)
+    assert message in toy.webkiln(
+        "cache", "stat", status=2, WEBKILN_REMOTE_CACHE="http://127.0.0.1:1", WEBKILN_CACHE_KEY=key
+    )
 
 
 def test_a_public_key_signs_nothing(toy: Tree, tmp_path: Path) -> None:
     _, public = keys(tmp_path, "ed25519")
-    told = toy.webkiln("cache", "stat", status=2, WEBKILN_REMOTE_CACHE="http://127.0.0.1:1", WEBKILN_CACHE_KEY=public, **WRITES)
+    told = toy.webkiln(
+        "cache",
+        "stat",
+        status=2,
+        WEBKILN_REMOTE_CACHE="http://127.0.0.1:1",
+        WEBKILN_CACHE_KEY=public,
+        **WRITES,
+    )
     assert "names a public key, which signs nothing" in told
 
 
@@ -597,7 +772,9 @@ def test_a_result_has_what_its_action_writes_and_nothing_else() -> None:
 
 def test_gc_to_a_size(toy: Tree) -> None:
     warm(toy)
-    assert "expected a size such as 500MB" in toy.webkiln("cache", "gc", "--max-size", "much", status=2)
+    assert "expected a size such as 500MB" in toy.webkiln(
+        "cache", "gc", "--max-size", "much", status=2
+    )
     subprocess.run([sys.executable, "-c", AGED, toy.cache], check=True)
     assert "and 0 files" in toy.webkiln("cache", "gc", "--max-size", "5GB")
     assert "and 0 files" not in toy.webkiln("cache", "gc", "--max-size", "0")
@@ -606,4 +783,7 @@ def test_gc_to_a_size(toy: Tree) -> None:
     assert toy.make()
 
 
-AGED = "import os, sys, pathlib; [os.utime(path, (0, 0)) for path in pathlib.Path(sys.argv[1]).rglob('*') if path.is_file()]"
+AGED = (
+    "import os, sys, pathlib; [os.utime(path, (0, 0)) for path in"
+    " pathlib.Path(sys.argv[1]).rglob('*') if path.is_file()]"
+)

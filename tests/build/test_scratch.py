@@ -48,7 +48,9 @@ def sweep(cache: ActionCache) -> Callable[[], None]:
     return run
 
 
-def test_a_folder_is_left_while_its_process_lives(cache: ActionCache, sweep: Callable[[], None]) -> None:
+def test_a_folder_is_left_while_its_process_lives(
+    cache: ActionCache, sweep: Callable[[], None]
+) -> None:
     environment = os.environ | {"PYTHONPATH": str(share().package.parent)}
     command = [sys.executable, "-c", HOLDER, str(cache.sandboxes)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -63,11 +65,15 @@ def test_a_folder_is_left_while_its_process_lives(cache: ActionCache, sweep: Cal
     assert list(cache.sandboxes.iterdir()) == []
 
 
-def test_an_old_worker_keeps_its_home(cache: ActionCache, sweep: Callable[[], None], tmp_path: Path) -> None:
+def test_an_old_worker_keeps_its_home(
+    cache: ActionCache, sweep: Callable[[], None], tmp_path: Path
+) -> None:
     (tmp_path / "stage.py").write_text(STAGE)
     pool = LocalPool(share().package.parent, 1, cache.sandboxes)
     for turn in range(2):
-        pool.execute(Job("home", tmp_path / "stage.py", {}, {"home": tmp_path / f"home{turn}"}, {}, {}, 60))
+        pool.execute(
+            Job("home", tmp_path / "stage.py", {}, {"home": tmp_path / f"home{turn}"}, {}, {}, 60)
+        )
         sweep()
         assert (tmp_path / f"home{turn}").read_text() == "True"
     assert len(list(cache.sandboxes.glob("home-*"))) == 2, "the folder and its lock"
@@ -82,7 +88,9 @@ def test_an_old_sandbox_is_left(cache: ActionCache, sweep: Callable[[], None]) -
     assert list(cache.sandboxes.iterdir()) == []
 
 
-def test_what_nobody_holds_is_swept_when_it_is_old(cache: ActionCache, sweep: Callable[[], None]) -> None:
+def test_what_nobody_holds_is_swept_when_it_is_old(
+    cache: ActionCache, sweep: Callable[[], None]
+) -> None:
     cache.sandboxes.mkdir(parents=True)
     (cache.sandboxes / "7-abc").mkdir()
     (cache.sandboxes / "8-abc.lock").touch()

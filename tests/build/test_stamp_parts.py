@@ -36,21 +36,27 @@ def noted(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call
     made.note("bundle:m", "facts", {tmp_path / "source": digest})
     (tmp_path / "models" / "m").mkdir(parents=True)
     (tmp_path / "models" / "m" / "recipe.toml").write_text("")
-    made.note_command("build", stamps.recipe_stamps(tmp_path / "models"), {"bundle:m": tmp_path / "dist"})
+    made.note_command(
+        "build", stamps.recipe_stamps(tmp_path / "models"), {"bundle:m": tmp_path / "dist"}
+    )
     made.save()
     assert holds(read(), tmp_path) == (True, [tmp_path / "dist"])
     return read
 
 
 def holds(read: Stamps, folder: Path) -> tuple[bool, list[Path] | None]:
-    return read.holds("bundle:m", "facts"), read.command("build", stamps.recipe_stamps(folder / "models"))
+    return read.holds("bundle:m", "facts"), read.command(
+        "build", stamps.recipe_stamps(folder / "models")
+    )
 
 
 SURROUNDINGS: dict[str, Callable[[Share, pytest.MonkeyPatch], object]] = {
     "stage": lambda share, patch: share.stage("one").write_text("MORE = 1\n"),
     "kernel": lambda share, patch: (share.root / "kernels" / "file").write_text("1"),
     "runtime": lambda share, patch: (share.root / "runtime" / "file").write_text("1"),
-    "new file of the runtime": lambda share, patch: (share.root / "runtime" / "new").write_text("1"),
+    "new file of the runtime": lambda share, patch: (share.root / "runtime" / "new").write_text(
+        "1"
+    ),
     "package": lambda share, patch: (share.package / "part.py").write_text("SIZE = 33\n"),
     "toolchain": lambda share, patch: (share.root / "toolchain.lock").write_text("[tools]\n"),
     "requirements": lambda share, patch: (share.root / "requirements.lock").unlink(),
@@ -61,31 +67,43 @@ SURROUNDINGS: dict[str, Callable[[Share, pytest.MonkeyPatch], object]] = {
     "compiler": lambda share, patch: patch.setenv("WEBKILN_COMPILER", "emcc"),
     "libraries": lambda share, patch: patch.setenv("LD_LIBRARY_PATH", "/elsewhere"),
     "proxy": lambda share, patch: patch.setenv("https_proxy", "http://proxy:1"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", SURROUNDINGS)
 def test_whatever_surrounds_a_tree_is_looked_at(
-    what: str, noted: Callable[..., Stamps], share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    what: str,
+    noted: Callable[..., Stamps],
+    share: Share,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     SURROUNDINGS[what](share, monkeypatch)
     assert holds(noted(), tmp_path) == (False, None)
 
 
-def test_files_that_nothing_runs_are_not_looked_at(noted: Callable[..., Stamps], share: Share, tmp_path: Path) -> None:
+def test_files_that_nothing_runs_are_not_looked_at(
+    noted: Callable[..., Stamps], share: Share, tmp_path: Path
+) -> None:
     for folder in ("__pycache__", "node_modules"):
         (share.package / folder).mkdir()
         (share.package / folder / "new").write_text("")
     assert holds(noted(), tmp_path)[0]
 
 
-def test_what_was_noted_with_a_key_holds_with_that_key(noted: Callable[..., Stamps], tmp_path: Path) -> None:
+def test_what_was_noted_with_a_key_holds_with_that_key(
+    noted: Callable[..., Stamps], tmp_path: Path
+) -> None:
     assert holds(noted("hmac-sha256:1"), tmp_path) == (False, None)
     assert holds(noted(), tmp_path)[0]
 
 
-@pytest.mark.parametrize("change", ["source", "gone", "facts", "task", "command", "recipe", "another recipe", "schema"])
-def test_a_note_holds_for_what_it_was_made_of(change: str, noted: Callable[..., Stamps], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change", ["source", "gone", "facts", "task", "command", "recipe", "another recipe", "schema"]
+)
+def test_a_note_holds_for_what_it_was_made_of(
+    change: str, noted: Callable[..., Stamps], tmp_path: Path
+) -> None:
     task, facts, command = "bundle:m", "facts", "build"
     match change:
         case "source":
@@ -112,7 +130,9 @@ def test_a_note_holds_for_what_it_was_made_of(change: str, noted: Callable[..., 
     assert (found is not None) == (change in ("facts", "task"))
 
 
-def test_a_file_that_changed_since_is_not_noted(noted: Callable[..., Stamps], tmp_path: Path) -> None:
+def test_a_file_that_changed_since_is_not_noted(
+    noted: Callable[..., Stamps], tmp_path: Path
+) -> None:
     read = noted()
     read.note("bundle:m", "facts", {tmp_path / "source": "0" * 64})
     assert not read.holds("bundle:m", "facts")
@@ -133,7 +153,9 @@ def test_a_recipe_that_changed_just_now_settles_nothing(tmp_path: Path) -> None:
 
 
 def in_place(path: Path, old: bytes, new: bytes) -> None:
-    """Other bytes of the same size, with the time of the last change set back, as rsync -t, tar and restored backups do."""
+    """Other bytes of the same size, with the time of the last change set back, as rsync -t, tar and
+    restored backups do.
+    """
     stat, data = os.stat(path), path.read_bytes()
     assert data.count(old) == 1
     assert len(new) == len(old)
@@ -141,7 +163,11 @@ def in_place(path: Path, old: bytes, new: bytes) -> None:
         file.write(data.replace(old, new))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     after = os.stat(path)
-    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (
+        stat.st_ino,
+        stat.st_size,
+        stat.st_mtime_ns,
+    )
 
 
 def test_a_build_sees_a_model_that_changed_within_its_stamps(
@@ -155,7 +181,9 @@ def test_a_build_sees_a_model_that_changed_within_its_stamps(
     def built() -> tuple[str, bytes]:
         assert main(["build", "model.onnx", "--backend", "js", "--dim", "N=2", "-o", "out"]) == 0
         (shard,) = (tmp_path / "out").glob("weights-*.bin")
-        return next(line for line in capsys.readouterr().out.splitlines() if line.startswith("out: ")), shard.read_bytes()
+        return next(
+            line for line in capsys.readouterr().out.splitlines() if line.startswith("out: ")
+        ), shard.read_bytes()
 
     old, new = np.float32(-1).tobytes(), np.float32(-2).tobytes()
     _, before = built()

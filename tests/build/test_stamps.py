@@ -13,7 +13,9 @@ from webkiln.build.tasks import _only_builds
 
 @pytest.fixture
 def stamped(toy: Tree) -> Tree:
-    """A tree whose bundle is noted: it was built, and found up to date when its files were old enough for their stamps to tell."""
+    """A tree whose bundle is noted: it was built, and found up to date when its files were old
+    enough for their stamps to tell.
+    """
     built(toy)
     time.sleep(STAMP_MARGIN_NS / 1e9)
     toy.build()
@@ -22,7 +24,9 @@ def stamped(toy: Tree) -> Tree:
 
 
 def noticed(tree: Tree, **environment: str) -> bool:
-    """Whether a build looks at the steps: it then reads what was noted of each, or says that it ran."""
+    """Whether a build looks at the steps: it then reads what was noted of each, or says that it
+    ran.
+    """
     manifests = tree.state / tree.model
     hidden = manifests.rename(manifests.with_name("hidden"))
     before = len(tree.log())
@@ -43,12 +47,14 @@ CHANGES: dict[str, Callable[[Tree], object]] = {
     "source": lambda tree: tree.edit("models/toy/model.json", "0.5", "0.75"),
     "recipe": lambda tree: tree.edit("models/toy/recipe.toml", "source", 'labels = ["a"]\nsource'),
     "stage": lambda tree: tree.edit("stages/link.py", "def run", "# linked\ndef run"),
-    "package": lambda tree: tree.edit("pipeline/webkiln/canonical.py", "def loads", "# another\ndef loads"),
+    "package": lambda tree: tree.edit(
+        "pipeline/webkiln/canonical.py", "def loads", "# another\ndef loads"
+    ),
     "kernel": lambda tree: (tree.root / "kernels" / "new.c.jinja").write_text("new();\n"),
     "runtime": lambda tree: tree.edit("runtime/runtime.js", "1", "2"),
     "lock": lambda tree: tree.edit("toolchain.lock", "\n", "\n# another\n"),
     "removed": lambda tree: (tree.bundle / "manifest.json").unlink(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -74,7 +80,9 @@ def test_what_a_changed_tree_builds_is_right(stamped: Tree) -> None:
 
 def test_other_questions_are_answered_in_full(stamped: Tree) -> None:
     assert "optimize:toy:drop_noop" in stamped.doit("list", "--all")
-    assert noticed(stamped, PATH=f"{stamped.root}:/usr/bin:/bin"), "programs are looked for elsewhere"
+    assert noticed(stamped, PATH=f"{stamped.root}:/usr/bin:/bin"), (
+        "programs are looked for elsewhere"
+    )
 
 
 def test_another_compiler_is_another_question(stamped: Tree) -> None:

@@ -16,16 +16,33 @@ from webkiln.build.variables import choice_of, destination, read_variables
 from webkiln.errors import RecipeError
 from webkiln.recipe import ExportSource, PathSource, Recipe
 
-FILE = Recipe("file", PathSource(Path("/nowhere/m.onnx")), source_format="onnx", encodings=("float32", "int8"))
-MADE = Recipe("made", ExportSource(Path("/nowhere/make.py"), "save", {"weights": "own", "size": 3}), source_format="onnx")
-SIZED = Recipe("sized", ExportSource(Path("/nowhere/make.py"), "save", {"size": 3}), source_format="onnx", on_request=True)
+FILE = Recipe(
+    "file", PathSource(Path("/nowhere/m.onnx")), source_format="onnx", encodings=("float32", "int8")
+)
+MADE = Recipe(
+    "made",
+    ExportSource(Path("/nowhere/make.py"), "save", {"weights": "own", "size": 3}),
+    source_format="onnx",
+)
+SIZED = Recipe(
+    "sized",
+    ExportSource(Path("/nowhere/make.py"), "save", {"size": 3}),
+    source_format="onnx",
+    on_request=True,
+)
 RECIPES = {recipe.name: recipe for recipe in (FILE, MADE, SIZED)}
 
 
 def test_without_variables_all_is_asked_for_that_is_usual() -> None:
     read = read_variables({}, RECIPES)
     assert read.models == {"file": FILE, "made": MADE}
-    assert (read.backends, read.encodings, len(read.browsers), read.layers, read.force) == (None, None, 1, False, False)
+    assert (read.backends, read.encodings, len(read.browsers), read.layers, read.force) == (
+        None,
+        None,
+        1,
+        False,
+        False,
+    )
 
 
 @pytest.mark.parametrize(("given", "changed"), [
@@ -38,13 +55,17 @@ def test_without_variables_all_is_asked_for_that_is_usual() -> None:
     ({"force": "yes"}, {"force": True}),
     ({"force": "no"}, {}),
 ])  # fmt: skip
-def test_a_variable_changes_what_is_asked_for(given: dict[str, str], changed: dict[str, Any]) -> None:
+def test_a_variable_changes_what_is_asked_for(
+    given: dict[str, str], changed: dict[str, Any]
+) -> None:
     plain, read = read_variables({}, RECIPES), read_variables(given, RECIPES)
     for name, value in changed.items():
         found = getattr(read, name)
         assert {*found} == {*value} if name == "browsers" else found == value
     others = {"models", "backends", "encodings", "browsers", "layers", "force"} - changed.keys()
-    assert {name: getattr(read, name) for name in others} == {name: getattr(plain, name) for name in others}
+    assert {name: getattr(read, name) for name in others} == {
+        name: getattr(plain, name) for name in others
+    }
 
 
 def test_weights_are_for_functions_that_take_them() -> None:
@@ -57,7 +78,15 @@ def test_weights_are_for_functions_that_take_them() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [{"models": "file"}, {"model": "fil"}, {"backend": ""}, {"encoding": "int9"}, {"browser": "lynx"}, {"layers": "maybe"}, {"force": "1"}],
+    [
+        {"models": "file"},
+        {"model": "fil"},
+        {"backend": ""},
+        {"encoding": "int9"},
+        {"browser": "lynx"},
+        {"layers": "maybe"},
+        {"force": "1"},
+    ],
 )
 def test_what_is_no_variable_or_value(given: dict[str, str]) -> None:
     with pytest.raises(RecipeError, match=r"valid: "):
@@ -68,11 +97,14 @@ def test_what_is_no_variable_or_value(given: dict[str, str]) -> None:
 
 def test_each_choice_has_a_folder() -> None:
     places = {
-        destination("m", Selection(("js",), encoding, layers)) for encoding in ("float32", "int8", "float16") for layers in (False, True)
+        destination("m", Selection(("js",), encoding, layers))
+        for encoding in ("float32", "int8", "float16")
+        for layers in (False, True)
     }
     assert places == {
-        Path("dist") / name for name in ("m", "m-layers", "m-int8", "m-int8-layers", "m-float16", "m-float16-layers")
-    }  # fmt: skip
+        Path("dist") / name
+        for name in ("m", "m-layers", "m-int8", "m-int8-layers", "m-float16", "m-float16-layers")
+    }
 
 
 @pytest.fixture
@@ -92,7 +124,10 @@ def test_backends_that_are_asked_for_join_those_that_are_there(tmp_path: Path) -
     assert present(tmp_path) == []
 
 
-@pytest.mark.parametrize(("given", "backends"), [({}, ("js",)), ({"backend": "js"}, ("js",)), ({"backend": "wasm,js"}, ("wasm", "js"))])
+@pytest.mark.parametrize(
+    ("given", "backends"),
+    [({}, ("js",)), ({"backend": "js"}, ("js",)), ({"backend": "wasm,js"}, ("wasm", "js"))],
+)
 def test_without_compilers_wasm_is_left_out_unless_it_is_asked_for(
     given: dict[str, str],
     backends: tuple[str, ...],
@@ -110,14 +145,23 @@ def test_without_compilers_wasm_is_left_out_unless_it_is_asked_for(
     graph = ModelGraph(recipe, engine.share)
     assert choice_of(engine, graph, "int8", read) == Selection(backends, "int8")
     assert ("no compiler" in capsys.readouterr().err) == (given == {})
-    assert buildable(engine, graph, Selection(("wasm",))).backends == ("wasm",), "which is then an error that says what is missing"
+    assert buildable(engine, graph, Selection(("wasm",))).backends == ("wasm",), (
+        "which is then an error that says what is missing"
+    )
 
 
-def tasks_of(engine: Engine, given: dict[str, str], recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+def tasks_of(
+    engine: Engine, given: dict[str, str], recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, dict[str, Any]]:
     """The tasks of a command by name."""
     monkeypatch.setattr("webkiln.build.backends.missing_compilers", list)
-    session = SimpleNamespace(engine=engine, folder=Path("models"), variables=read_variables(given, {"m": recipe}))
-    monkeypatch.setattr("webkiln.build.model_tasks.build", lambda session, bundles: {"basename": "build", "name": None, "bundles": bundles})
+    session = SimpleNamespace(
+        engine=engine, folder=Path("models"), variables=read_variables(given, {"m": recipe})
+    )
+    monkeypatch.setattr(
+        "webkiln.build.model_tasks.build",
+        lambda session, bundles: {"basename": "build", "name": None, "bundles": bundles},
+    )
     return {f"{task['basename']}:{task['name']}": task for task in model_tasks(session, "", None)}  # type: ignore[arg-type]
 
 
@@ -138,12 +182,19 @@ def test_variables_name_the_tasks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    recipe = Recipe("m", PathSource(write_model(tmp_path / "m.onnx")), encodings=("float32", "int8"), backends=("webgl", "js"))
+    recipe = Recipe(
+        "m",
+        PathSource(write_model(tmp_path / "m.onnx")),
+        encodings=("float32", "int8"),
+        backends=("webgl", "js"),
+    )
     tasks = tasks_of(engine, given, recipe, monkeypatch)
     assert tasks["build:None"]["bundles"] == bundles
     suffix = bundles[0].removeprefix("bundle:m")
     found = {
-        name.removeprefix("verify:m:").removesuffix(suffix) for name in tasks if name.startswith("verify:m:") and name.endswith(suffix)
+        name.removeprefix("verify:m:").removesuffix(suffix)
+        for name in tasks
+        if name.startswith("verify:m:") and name.endswith(suffix)
     }
     assert {name for name in found if name.count(":") == 1} == verified
     assert {name.removeprefix("tune:m:") for name in tasks if name.startswith("tune:m")} == tuned

@@ -89,7 +89,9 @@ def test_an_error_is_told_and_the_next_change_is_built(toy: Tree, watching: Watc
 def test_models_come_and_go(toy: Tree, watching: Watching) -> None:
     watching.waits_for("watching")
     (toy.root / "models" / "other").mkdir()
-    (toy.root / "models" / "other" / "recipe.toml").write_text('source = "../toy/model.json"\nbackends = ["js"]\n')
+    (toy.root / "models" / "other" / "recipe.toml").write_text(
+        'source = "../toy/model.json"\nbackends = ["js"]\n'
+    )
     watching.waits_for("dist/other: written, ")
     (toy.root / "models" / "other" / "recipe.toml").unlink()
     toy.edit("models/toy/model.json", "0.5", "0.75")
@@ -110,7 +112,11 @@ def test_it_ends_cleanly(toy: Tree, watching: Watching) -> None:
 
 
 def test_it_ends_while_it_builds(toy: Tree) -> None:
-    toy.edit("stages/load.py", "def run(inputs, outputs, params):", "def run(inputs, outputs, params):\n    import time; time.sleep(60)")
+    toy.edit(
+        "stages/load.py",
+        "def run(inputs, outputs, params):",
+        "def run(inputs, outputs, params):\n    import time; time.sleep(60)",
+    )
     watching = Watching(toy)
     deadline = time.monotonic() + 60
     while not any(line["event"] == "execute" and line["task"] == "load:toy" for line in toy.log()):
@@ -147,12 +153,19 @@ class Stop(Exception):
     """Ends the loop in a test."""
 
 
-def test_a_file_that_is_still_written_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_still_written_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "models" / "net").mkdir(parents=True)
     (tmp_path / "models" / "net" / "recipe.toml").write_text('source = "net.json"\n')
     source = tmp_path / "models" / "net" / "net.json"
     source.write_text("{}")
-    watcher = Watcher(tmp_path / "models", lambda: Engine(tmp_path / ".webkiln", cache=tmp_path / "cache"), lambda _: [], lambda _: None)
+    watcher = Watcher(
+        tmp_path / "models",
+        lambda: Engine(tmp_path / ".webkiln", cache=tmp_path / "cache"),
+        lambda _: [],
+        lambda _: None,
+    )
     builds: list[int] = []
     turns = iter(range(100))
     monkeypatch.setattr(watcher, "build", lambda: builds.append(next(turns)))
@@ -172,12 +185,19 @@ def test_a_file_that_is_still_written_is_waited_for(tmp_path: Path, monkeypatch:
     assert builds[1] > 8, "no build while it grows, and one when it has rested"
 
 
-def test_what_changes_during_the_first_build_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_changes_during_the_first_build_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "models" / "net").mkdir(parents=True)
     recipe, source = (tmp_path / "models" / "net" / name for name in ("recipe.toml", "net.json"))
     recipe.write_text("")
     source.write_text("first")
-    watcher = Watcher(tmp_path / "models", lambda: Engine(tmp_path / ".webkiln", cache=tmp_path / "cache"), lambda _: [], lambda _: None)
+    watcher = Watcher(
+        tmp_path / "models",
+        lambda: Engine(tmp_path / ".webkiln", cache=tmp_path / "cache"),
+        lambda _: [],
+        lambda _: None,
+    )
     read: list[str] = []
 
     def build() -> None:
@@ -202,6 +222,11 @@ def test_what_is_watched_is_what_depfiles_list(toy: Tree) -> None:
     toy.build()
     recipes = read_recipes(toy.root / "models")
     with Engine(toy.root / ".webkiln", cache=toy.cache) as engine:
-        action = ModelGraph(recipes["toy"], engine.share).bundle(Selection(recipes["toy"].backends, "float32"))
-        listed = {toy.root / "models" / "toy" / "recipe.toml", toy.root / "models" / "toy" / "model.json"}
+        action = ModelGraph(recipes["toy"], engine.share).bundle(
+            Selection(recipes["toy"].backends, "float32")
+        )
+        listed = {
+            toy.root / "models" / "toy" / "recipe.toml",
+            toy.root / "models" / "toy" / "model.json",
+        }
         assert engine.files(action) | {toy.root / "models" / "toy" / "recipe.toml"} == listed

@@ -17,14 +17,19 @@ def test_a_wheel_builds_models_in_a_folder_of_ones_own(toy: Tree, tmp_path: Path
         (toy.root / name).mkdir(parents=True)
         (toy.root / name / "file.js").write_text("")
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], cwd=toy.root, check=True, capture_output=True
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=toy.root,
+        check=True,
+        capture_output=True,
     )
     site = tmp_path / "site"
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         wheel.extractall(site)
     assert not list(site.rglob("node_modules"))
     assert (site / "webkiln" / "_share" / "models" / "digits" / "file.js").exists()
-    shutil.copytree(toy.root / "runtime", site / "webkiln" / "_share" / "runtime", dirs_exist_ok=True)
+    shutil.copytree(
+        toy.root / "runtime", site / "webkiln" / "_share" / "runtime", dirs_exist_ok=True
+    )
     own = Tree(tmp_path / "own", toy.cache, "toy")
     shutil.copytree(toy.root / "models" / "toy", own.root / "models" / "toy")
     shutil.copyfile(toy.root / "dodo.py", own.root / "dodo.py")

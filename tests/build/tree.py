@@ -1,4 +1,6 @@
-"""Throw-away checkouts to build in: the repository's own, or one with tiny stages that follow the same contract."""
+"""Throw-away checkouts to build in: the repository's own, or one with tiny stages that follow the
+same contract.
+"""
 
 import atexit
 import functools
@@ -49,8 +51,16 @@ class Tree:
         return self.root / "dist" / self.model
 
     def environment(self, **more: str) -> dict[str, str]:
-        keep = {name: value for name, value in os.environ.items() if not name.startswith(("WEBKILN", "PYTEST", "PYTHONPATH"))}
-        return keep | {"PYTHONPATH": str(self.root / "pipeline"), "WEBKILN_CACHE": str(self.cache), **more}
+        keep = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("WEBKILN", "PYTEST", "PYTHONPATH"))
+        }
+        return keep | {
+            "PYTHONPATH": str(self.root / "pipeline"),
+            "WEBKILN_CACHE": str(self.cache),
+            **more,
+        }
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "doit", *arguments]
@@ -83,19 +93,25 @@ class Tree:
         return executed(self.log()[before:])
 
     def make(self, **environment: str) -> Counter[str]:
-        """As `build`, for the toy by the engine of this process with stages of this tree, as long as nothing of its package is edited."""
+        """As `build`, for the toy by the engine of this process with stages of this tree, as long
+        as nothing of its package is edited.
+        """
         if self.model != "toy":
             return self.build(**environment)
         toy = _toy()
         package, own = self.root / "pipeline" / "webkiln", toy.root / "pipeline" / "webkiln"
-        edited = [path for path in own.rglob("*.py") if not _same(path, package / path.relative_to(own))]
+        edited = [
+            path for path in own.rglob("*.py") if not _same(path, package / path.relative_to(own))
+        ]
         assert not edited, f"{edited} are edited: build by doit"
         before = len(self.log())
         share = Share(self.root, package)
         progress.warn.cache_clear()
         with (
             mock.patch.dict(os.environ, self.environment(**environment), clear=True),
-            Engine(self.state, cache=Path(os.environ["WEBKILN_CACHE"]), shared=share, executor=toy.pool) as engine,
+            Engine(
+                self.state, cache=Path(os.environ["WEBKILN_CACHE"]), shared=share, executor=toy.pool
+            ) as engine,
         ):
             recipe = read_recipe(self.root / "models" / "toy" / "recipe.toml")
             action = ModelGraph(recipe, share, PASSES).bundle(Selection(recipe.backends))
@@ -117,7 +133,11 @@ class Tree:
         shutil.rmtree(self.root / "dist", ignore_errors=True)
 
     def bytes(self) -> dict[str, bytes]:
-        return {path.relative_to(self.bundle).as_posix(): path.read_bytes() for path in self.bundle.rglob("*") if path.is_file()}
+        return {
+            path.relative_to(self.bundle).as_posix(): path.read_bytes()
+            for path in self.bundle.rglob("*")
+            if path.is_file()
+        }
 
 
 def executed(log: list[dict[str, object]]) -> Counter[str]:
@@ -125,10 +145,12 @@ def executed(log: list[dict[str, object]]) -> Counter[str]:
 
 
 def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """Copy the working tree; for a toy, with its stages, passes, kernels and one model instead of the real ones.
+    """Copy the working tree; for a toy, with its stages, passes, kernels and one model instead of
+    the
+    real ones.
 
-    Its cache starts with the imports of webkiln's own files and the versions of the compilers, which
-    take most of a first build's time to compute.
+    Its cache starts with the imports of webkiln's own files and the versions of the compilers,
+    which take most of a first build's time to compute.
     """
     tree = copied(root, cache, toy=toy)
     cache.mkdir(parents=True, exist_ok=True)
@@ -138,7 +160,9 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
 
 @dataclass(frozen=True)
 class CleanBuild:
-    """What a build of the unchanged toy from nothing publishes, by path in the bundle, and what it leaves in its cache, by path there."""
+    """What a build of the unchanged toy from nothing publishes, by path in the bundle, and what it
+    leaves in its cache, by path there.
+    """
 
     bundle: dict[str, bytes]
     cache: dict[str, bytes]
@@ -150,7 +174,9 @@ class CleanBuild:
 
 @dataclass(frozen=True)
 class Toy:
-    """A checkout of the toy, and workers with its package that serve all checkouts whose package is the same."""
+    """A checkout of the toy, and workers with its package that serve all checkouts whose package is
+    the same.
+    """
 
     root: Path
     pool: WarmPool
@@ -168,7 +194,9 @@ def _toy() -> Toy:
 
 def _same(one: Path, other: Path) -> bool:
     a, b = (path.stat() if path.exists() else None for path in (one, other))
-    return a is not None and b is not None and (a.st_size, a.st_mtime_ns) == (b.st_size, b.st_mtime_ns)
+    return (
+        a is not None and b is not None and (a.st_size, a.st_mtime_ns) == (b.st_size, b.st_mtime_ns)
+    )
 
 
 @functools.cache
@@ -177,9 +205,18 @@ def _clean_build() -> CleanBuild:
         tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
         tree.build()
         kept = (
-            path for name in ("derived.json", "actions", "blobs", "reads") for path in (tree.cache / name, *(tree.cache / name).rglob("*"))
+            path
+            for name in ("derived.json", "actions", "blobs", "reads")
+            for path in (tree.cache / name, *(tree.cache / name).rglob("*"))
         )
-        return CleanBuild(tree.bytes(), {path.relative_to(tree.cache).as_posix(): path.read_bytes() for path in kept if path.is_file()})
+        return CleanBuild(
+            tree.bytes(),
+            {
+                path.relative_to(tree.cache).as_posix(): path.read_bytes()
+                for path in kept
+                if path.is_file()
+            },
+        )
 
 
 def toy_bundle() -> dict[str, bytes]:
@@ -188,7 +225,9 @@ def toy_bundle() -> dict[str, bytes]:
 
 
 def warm(tree: Tree) -> Tree:
-    """The same, with all results of the unchanged toy in its cache, as if another tree had been built with it; other models stay without."""
+    """The same, with all results of the unchanged toy in its cache, as if another tree had been
+    built with it; other models stay without.
+    """
     if tree.model != "toy":
         return tree
     for name, data in _clean_build().cache.items():
@@ -199,14 +238,20 @@ def warm(tree: Tree) -> Tree:
 
 
 def built(tree: Tree) -> Tree:
-    """The same with its bundle, which for the toy comes from the cache: for tests of what happens afterwards."""
+    """The same with its bundle, which for the toy comes from the cache: for tests of what happens
+    afterwards.
+    """
     warm(tree).make()
     return tree
 
 
 def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """As `checkout`, with an empty cache. Byte code is copied too; otherwise each new process compiles the modules that it imports."""
-    shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED, copy_function=_put)
+    """As `checkout`, with an empty cache. Byte code is copied too; otherwise each new process
+    compiles the modules that it imports.
+    """
+    shutil.copytree(
+        REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED, copy_function=_put
+    )
     for name in ("dodo.py", "toolchain.lock", "requirements.lock"):
         shutil.copyfile(REPOSITORY / name, root / name)
     _register(root / "pipeline")
@@ -238,17 +283,27 @@ def _put(source: str, target: str) -> None:
 
 def _register(pipeline: Path) -> None:
     """Make the entry points of this checkout known to doit without installing it."""
-    entry_points = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["entry-points"]
+    entry_points = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"][
+        "entry-points"
+    ]
     info = pipeline / "webkiln-0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: webkiln\nVersion: 0\n")
-    lines = [f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in table.items()) for group, table in entry_points.items()]
+    lines = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in table.items())
+        for group, table in entry_points.items()
+    ]
     (info / "entry_points.txt").write_text("\n".join(lines))
 
 
 def python(tree: Tree, *arguments: str, status: int = 0) -> str:
     process = subprocess.run(
-        [sys.executable, *arguments], cwd=tree.root, env=tree.environment(), capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd=tree.root,
+        env=tree.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert process.returncode == status, process.stdout + process.stderr
     return process.stdout + process.stderr

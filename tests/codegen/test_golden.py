@@ -1,4 +1,6 @@
-"""Printed kernels: a few small ones whole, so that a change of the printers is seen in review; all of them by compilers, and by what they compute.
+"""Printed kernels: a few small ones whole, so that a change of the printers is seen in review; all
+of
+them by compilers, and by what they compute.
 
 `python -m tests.codegen.test_golden` writes tests/golden/ anew.
 """
@@ -47,15 +49,57 @@ GRAPHS = {
         output out = y
         """,
     ),
-    "softmax": ("float32", "graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
-    "matmul_large": ("float32", "graph g\ninput x: float32[256,256]\ninput w: float32[256,256]\ny: float32[256,256] = MatMul(x, w)\noutput out = y\n"),
-    "softmax_long": ("float32", "graph g\ninput x: float32[2,1000]\ny: float32[2,1000] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
-    "dense_int8": ("int8", "graph g\ninput x: float32[1,64]\nslot w: float32[64,10]\ny: float32[1,10] = MatMul(x, w)\noutput out = y\n"),
-    "relu": ("float32", "graph g\ninput x: float32[16]\ny: float32[16] = Relu(x)\noutput out = y\n"),
-    "relu_of_seven": ("float32", "graph g\ninput x: float32[7]\ny: float32[7] = Relu(x)\noutput out = y\n"),
-    "row_sum": ("float32", "graph g\ninput x: float32[3,64]\ny: float32[3] = ReduceSum(x) {\"axes\":[1]}\noutput out = y\n"),
-    "vector_by_matrix": ("float32", "graph g\ninput x: float32[1,8]\nslot w: float32[8,16]\ny: float32[1,16] = MatMul(x, w)\noutput out = y\n"),
-}  # fmt: skip
+    "softmax": (
+        "float32",
+        (
+            'graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {"axis":1}\noutput out'
+            " = y\n"
+        ),
+    ),
+    "matmul_large": (
+        "float32",
+        (
+            "graph g\ninput x: float32[256,256]\ninput w: float32[256,256]\ny: float32[256,256] ="
+            " MatMul(x, w)\noutput out = y\n"
+        ),
+    ),
+    "softmax_long": (
+        "float32",
+        (
+            'graph g\ninput x: float32[2,1000]\ny: float32[2,1000] = Softmax(x) {"axis":1}\noutput'
+            " out = y\n"
+        ),
+    ),
+    "dense_int8": (
+        "int8",
+        (
+            "graph g\ninput x: float32[1,64]\nslot w: float32[64,10]\ny: float32[1,10] = MatMul(x,"
+            " w)\noutput out = y\n"
+        ),
+    ),
+    "relu": (
+        "float32",
+        "graph g\ninput x: float32[16]\ny: float32[16] = Relu(x)\noutput out = y\n",
+    ),
+    "relu_of_seven": (
+        "float32",
+        "graph g\ninput x: float32[7]\ny: float32[7] = Relu(x)\noutput out = y\n",
+    ),
+    "row_sum": (
+        "float32",
+        (
+            'graph g\ninput x: float32[3,64]\ny: float32[3] = ReduceSum(x) {"axes":[1]}\noutput out'
+            " = y\n"
+        ),
+    ),
+    "vector_by_matrix": (
+        "float32",
+        (
+            "graph g\ninput x: float32[1,8]\nslot w: float32[8,16]\ny: float32[1,16] = MatMul(x,"
+            " w)\noutput out = y\n"
+        ),
+    ),
+}
 EXTENSIONS = {"wasm": "c", "js": "js", "webgpu": "wgsl", "webgl": "glsl"}
 GOLDENS = {
     ("wasm", "relu_of_seven"): "vectors, then the remaining elements one by one",
@@ -74,7 +118,10 @@ MOST_LINES = 80
 def shaders(kernel: Kernel) -> list[str]:
     """A shader with its variants for devices with more features."""
     able = replace(kernel, schedule=replace(kernel.schedule, float16=kernel.schedule.depth > 0))
-    return [wgsl.print_kernel(kernel, TEMPLATES, groups) for groups in (wgsl.ANYWHERE, *wgsl.variants(able))]
+    return [
+        wgsl.print_kernel(kernel, TEMPLATES, groups)
+        for groups in (wgsl.ANYWHERE, *wgsl.variants(able))
+    ]
 
 
 PRINTERS = {
@@ -96,7 +143,11 @@ def printed(backend: str, name: str) -> list[str]:
     if backend in PRINTERS:
         return [text for kernel in ordered for text in PRINTERS[backend](kernel)]
     sources = Sources({kernel.name: kernel for kernel in ordered}, {}, {})
-    return [js.print_module(sources, TEMPLATES, [], program="{}", init=[], main=[], parameters=[], data_dependent=[])]
+    return [
+        js.print_module(
+            sources, TEMPLATES, [], program="{}", init=[], main=[], parameters=[], data_dependent=[]
+        )
+    ]
 
 
 def golden(backend: str, name: str) -> Path:
@@ -123,9 +174,14 @@ def test_shaders_are_valid(name, tmp_path):
 def test_compute_shaders_are_valid():
     """In one page of a browser each: all, and in another one those that need float16."""
     texts = {name: printed("webgpu", name) for name in GRAPHS}
-    halves = {name: [text for text in found if text.startswith("enable f16;")] for name, found in texts.items()}
+    halves = {
+        name: [text for text in found if text.startswith("enable f16;")]
+        for name, found in texts.items()
+    }
     assert [name for name, found in halves.items() if found] == ["matmul_large"]
-    validate_wgsl([text for name, found in texts.items() for text in found if text not in halves[name]])
+    validate_wgsl(
+        [text for name, found in texts.items() for text in found if text not in halves[name]]
+    )
     validate_wgsl(halves["matmul_large"], "firefox")
 
 
@@ -140,11 +196,23 @@ def test_they_compute_what_the_graphs_say(backend, tmp_path):
     jobs = {}
     for name, (encoding, text) in GRAPHS.items():
         made = parse(dedent(text))
-        values = {key: rng.standard_normal(made.type(key).shape).astype(np.float32) for key in (*made.inputs, *sorted(made.slots))}
-        jobs[name] = Job(made, {key: values[key] for key in made.inputs}, {key: values[key] for key in made.slots}, encoding)
-    for (name, job), outputs in zip(jobs.items(), run(list(jobs.values()), backend, tmp_path), strict=True):
+        values = {
+            key: rng.standard_normal(made.type(key).shape).astype(np.float32)
+            for key in (*made.inputs, *sorted(made.slots))
+        }
+        jobs[name] = Job(
+            made,
+            {key: values[key] for key in made.inputs},
+            {key: values[key] for key in made.slots},
+            encoding,
+        )
+    for (name, job), outputs in zip(
+        jobs.items(), run(list(jobs.values()), backend, tmp_path), strict=True
+    ):
         wanted, _ = run_graph(job.graph, job.inputs, job.weights)
-        assert relative_error(outputs["out"], wanted["out"]) <= (1e-5 if job.encoding == "float32" else 2e-2), name
+        assert relative_error(outputs["out"], wanted["out"]) <= (
+            1e-5 if job.encoding == "float32" else 2e-2
+        ), name
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Panels that are read before their turn: which kernels do, and that nothing else changes, whatever the sizes."""
+"""Panels that are read before their turn: which kernels do, and that nothing else changes, whatever
+the sizes.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -59,7 +61,10 @@ def test_no_bit_changes(variant, tmp_path, monkeypatch):
     jobs = []
     for text in TEXTS:
         made = parse(text)
-        values = {name: rng.standard_normal(made.type(name).shape).astype(np.float32) for name in (*made.inputs, *sorted(made.slots))}
+        values = {
+            name: rng.standard_normal(made.type(name).shape).astype(np.float32)
+            for name in (*made.inputs, *sorted(made.slots))
+        }
         jobs.append(Job(made, {"x": values.pop("x")}, values))
     for bound in ("AHEAD_BYTES", "AHEAD_ROWS", "CACHED_BYTES"):
         monkeypatch.setattr(schedule, bound, 0)
@@ -80,7 +85,9 @@ def product_reads_ahead(*sizes):
 
 
 def test_what_caches_hold_comes_by_itself():
-    """Nothing is read before its turn for few rows or small constants; from some size on, all of it is."""
+    """Nothing is read before its turn for few rows or small constants; from some size on, all of it
+    is.
+    """
     by_rows = [product_reads_ahead(rows, 384, 384) for rows in range(1, 130, 16)]
     by_columns = [product_reads_ahead(128, 384, columns) for columns in range(8, 400, 48)]
     for found in (by_rows, by_columns):
@@ -90,4 +97,6 @@ def test_what_caches_hold_comes_by_itself():
 
 @pytest.mark.parametrize("backend", ["js", "webgpu", "webgl"])
 def test_other_backends_do_not(backend):
-    assert not any(reads_ahead(program(parse(product_of(128, 384, 384)), TARGETS[backend], "float32")))
+    assert not any(
+        reads_ahead(program(parse(product_of(128, 384, 384)), TARGETS[backend], "float32"))
+    )

@@ -1,4 +1,6 @@
-"""What a program of wasm shares between processors and calls before its first run, by default and where everything is worth it."""
+"""What a program of wasm shares between processors and calls before its first run, by default and
+where everything is worth it.
+"""
 
 from pathlib import Path
 
@@ -21,7 +23,9 @@ y: float32[{size},{size}] = MatMul(x, w)
 output out = y
 """)
     made = program(graph, TARGETS["wasm"], "float32")
-    write_code(made, TEMPLATES, tmp_path, **({} if thresholds is None else {"thresholds": thresholds}))
+    write_code(
+        made, TEMPLATES, tmp_path, **({} if thresholds is None else {"thresholds": thresholds})
+    )
     return (tmp_path / "main.c").read_text()
 
 

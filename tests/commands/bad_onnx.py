@@ -18,7 +18,15 @@ def relu(*, opset: int = 17) -> onnx.ModelProto:
 
 
 def cyclic() -> onnx.ModelProto:
-    return model([node("Add", ["x", "b"], ["a"], "first"), node("Relu", ["a"], ["b"], "second"), node("Relu", ["b"], ["y"])], [X], [Y])
+    return model(
+        [
+            node("Add", ["x", "b"], ["a"], "first"),
+            node("Relu", ["a"], ["b"], "second"),
+            node("Relu", ["b"], ["y"]),
+        ],
+        [X],
+        [Y],
+    )
 
 
 def twice() -> onnx.ModelProto:
@@ -34,12 +42,18 @@ def one_name() -> onnx.ModelProto:
 
 
 def gigantic() -> onnx.ModelProto:
-    return model([node("Relu", ["x"], ["y"], "large")], [floats("x", 1 << 30, 1 << 30)], [floats("y", None, None)])
+    return model(
+        [node("Relu", ["x"], ["y"], "large")],
+        [floats("x", 1 << 30, 1 << 30)],
+        [floats("y", None, None)],
+    )
 
 
 def expanded() -> onnx.ModelProto:
     shape = numpy_helper.from_array(np.array([1 << 40, 1 << 40, 2, 3]), "shape")
-    return model([node("Expand", ["x", "shape"], ["y"], "large")], [X], [floats("y", None)], [shape])
+    return model(
+        [node("Expand", ["x", "shape"], ["y"], "large")], [X], [floats("y", None)], [shape]
+    )
 
 
 def no_output() -> onnx.ModelProto:
@@ -98,16 +112,27 @@ def misspelt() -> onnx.ModelProto:
 
 def from_data() -> onnx.ModelProto:
     shape = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
-    return model([node("Reshape", ["x", "shape"], ["y"], "reshape")], [X, shape], [floats("y", None, None)])
+    return model(
+        [node("Reshape", ["x", "shape"], ["y"], "reshape")], [X, shape], [floats("y", None, None)]
+    )
 
 
 def external(location: str, *, offset: int = 0, length: int = 24) -> Callable[[], onnx.ModelProto]:
     def make() -> onnx.ModelProto:
-        made = model([node("Add", ["x", "w"], ["y"])], [X], [Y], [numpy_helper.from_array(np.zeros((2, 3), np.float32), "w")])
+        made = model(
+            [node("Add", ["x", "w"], ["y"])],
+            [X],
+            [Y],
+            [numpy_helper.from_array(np.zeros((2, 3), np.float32), "w")],
+        )
         tensor = made.graph.initializer[0]
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
-        for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
+        for key, value in (
+            ("location", location),
+            ("offset", str(offset)),
+            ("length", str(length)),
+        ):
             tensor.external_data.add(key=key, value=value)
         return made
 
@@ -119,8 +144,14 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "twice": (twice, "the tensor y is made twice"),
     "missing": (missing, "sum (Add) reads w, which is no input, initialiser or output of a node"),
     "one_name": (one_name, "has two outputs that are called y"),
-    "gigantic": (gigantic, "x is float32[1073741824,1073741824], which has 4611686018427387904 bytes"),
-    "expanded": (expanded, "large (Expand): a result is float32[1099511627776,1099511627776,2,3], which has"),
+    "gigantic": (
+        gigantic,
+        "x is float32[1073741824,1073741824], which has 4611686018427387904 bytes",
+    ),
+    "expanded": (
+        expanded,
+        "large (Expand): a result is float32[1099511627776,1099511627776,2,3], which has",
+    ),
     "no_output": (no_output, "its output y is made by no node"),
     "negative": (negative, "initialiser w: its shape is [-2, 3]"),
     "overflowing": (overflowing, "initialiser w: its shape is [1099511627776, 1099511627776]"),
@@ -135,12 +166,21 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "above": (external("../secret.bin"), "'../secret.bin', outside the model's folder; refused"),
     "absolute": (external("/etc/passwd"), "'/etc/passwd', outside the model's folder; refused"),
     "absent": (external("weights.bin"), "'weights.bin', which is not beside the model"),
-    "linked": (external("link.bin"), "'link.bin', a symbolic link to a file outside the model's folder; refused, copy"),
+    "linked": (
+        external("link.bin"),
+        "'link.bin', a symbolic link to a file outside the model's folder; refused, copy",
+    ),
     "past_end": (external("short.bin", offset=100), "24 bytes at 100 of short.bin, which has 64"),
-    "too_long": (external("short.bin", length=1 << 40), "its data is said to be 1099511627776 bytes"),
-}  # fmt: skip
+    "too_long": (
+        external("short.bin", length=1 << 40),
+        "its data is said to be 1099511627776 bytes",
+    ),
+}
 BYTES = {
-    "random": (bytes(range(256)) * 8, "is no ONNX model: its bytes are not those of a protobuf message"),
+    "random": (
+        bytes(range(256)) * 8,
+        "is no ONNX model: its bytes are not those of a protobuf message",
+    ),
     "empty": (b"", "is no ONNX model: it has no graph with outputs"),
     "truncated": (classifier().SerializeToString()[:-30], "is no ONNX model"),
 }

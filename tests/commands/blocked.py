@@ -1,4 +1,6 @@
-"""Packages that look as if they were not installed, for the command and for the processes of its stages, which get few variables."""
+"""Packages that look as if they were not installed, for the command and for the processes of its
+stages, which get few variables.
+"""
 
 from pathlib import Path
 

@@ -40,8 +40,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def webkiln(tmp_path: Path, cache: Path) -> Command:
-    """Runs a command in an empty folder, with the compiler that it chooses: in this process, where stages and browsers stay warm, or with `env` or other
-    options of `subprocess.run` in a process of its own."""
+    """Runs a command in an empty folder, with the compiler that it chooses: in this process, where
+    stages and browsers stay warm, or with `env` or other options of `subprocess.run` in a process
+    of its own.
+    """
 
     def run(*arguments: str | Path, **more: Any) -> "subprocess.CompletedProcess[str]":
         words = [*map(str, arguments)]
@@ -50,12 +52,23 @@ def webkiln(tmp_path: Path, cache: Path) -> Command:
             return _here(words, tmp_path, settings)
         command = [sys.executable, "-m", "webkiln.cli", *words]
         environment = os.environ | settings | {"PYTHONPATH": str(PACKAGE), **more.pop("env", {})}
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240, check=False, **more)
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+            **more,
+        )
 
     return run
 
 
-def _here(words: Sequence[str], folder: Path, settings: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+def _here(
+    words: Sequence[str], folder: Path, settings: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
     """What a command prints and returns that runs in this process."""
     printed, told = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
@@ -68,4 +81,6 @@ def _here(words: Sequence[str], folder: Path, settings: Mapping[str, str]) -> "s
                 status = main(words)
             except SystemExit as end:
                 status = end.code if isinstance(end.code, int) else 1
-    return subprocess.CompletedProcess(["webkiln", *words], status, printed.getvalue(), told.getvalue())
+    return subprocess.CompletedProcess(
+        ["webkiln", *words], status, printed.getvalue(), told.getvalue()
+    )

@@ -34,7 +34,9 @@ def write(folder: Path) -> None:
     (folder / "empty.keras").write_bytes(b"")
     _write_bomb(folder / "good.keras", folder / "bomb.keras")
     x = keras.Input((6, 6, 1), name="x")
-    keras.Model(x, keras.layers.Lambda(_leave_a_trace, name="lam", output_shape=(6, 6, 1))(x)).save(folder / "lambda.keras")
+    keras.Model(x, keras.layers.Lambda(_leave_a_trace, name="lam", output_shape=(6, 6, 1))(x)).save(
+        folder / "lambda.keras"
+    )
     keras.Model(x, Doubled(name="second")(Doubled(name="first")(x))).save(folder / "unknown.keras")
     weights = model.get_weights()
     weights[0][0, 0, 0, 0] = np.nan

@@ -10,6 +10,8 @@ def check(done: "subprocess.CompletedProcess[str]", part: str, folder: Path) -> 
     assert "Traceback" not in done.stderr + done.stdout
     first, *rest = done.stderr.splitlines()
     assert first.startswith("error: ")
-    assert all(line.startswith("  ") for line in rest), "only the parts of one error may follow, indented"
+    assert all(line.startswith("  ") for line in rest), (
+        "only the parts of one error may follow, indented"
+    )
     assert part in done.stderr
     assert [path.name for path in folder.iterdir()] == []

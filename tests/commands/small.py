@@ -22,5 +22,7 @@ def write_model(path: Path) -> Path:
     ]
     results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3])]
     graph = helper.make_graph(nodes, "graph", given, results, [numpy_helper.from_array(W, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
+    )
     return path

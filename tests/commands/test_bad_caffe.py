@@ -1,4 +1,6 @@
-"""Bad files of Caffe through the real command line: one clear error each, exit status 2, no traceback, nothing half-written."""
+"""Bad files of Caffe through the real command line: one clear error each, exit status 2, no
+traceback, nothing half-written.
+"""
 
 from pathlib import Path
 
@@ -12,50 +14,98 @@ from webkiln.frontends.protobuf.wire import encoded
 
 HEAD = given(data=(1, 2))
 WEIGHTS = (CORPUS / "alone.caffemodel").read_bytes()
-BLOB = encoded(100, encoded(1, b"fc") + encoded(4, b"y") + encoded(7, encoded(7, b"\x0a\x02\x02\x03") + encoded(5, bytes(20))))
+BLOB = encoded(
+    100,
+    encoded(1, b"fc")
+    + encoded(4, b"y")
+    + encoded(7, encoded(7, b"\x0a\x02\x02\x03") + encoded(5, bytes(20))),
+)
 TEXTS = {
     "unended": (HEAD + 'layer { name: "y', "line 2: String missing ending quote"),
     "unclosed": (HEAD + 'layer { name: "y" ', "Expected identifier."),
     "deep": (HEAD + "layer { x { " * 3000, "messages lie more than 16 deep in each other"),
-    "mixed": (HEAD + 'layers { name: "y" type: RELU bottom: "data" top: "y" }', "has layers of two versions of Caffe"),
-    "nowhere": (HEAD + layer("ReLU", "y", "image"), "the layer y (ReLU) reads image, which no layer before it makes"),
-    "enum": (HEAD + layer("Pooling", "y", "data", pooling_param="pool: MEAN"), "PoolMethod has no MEAN; there are MAX, AVE, STOCHASTIC"),
-    "number": (HEAD + layer("Softmax", "y", "data", softmax_param="axis: one"), "Couldn't parse integer: one"),
-    "infinite": (HEAD + layer("Power", "y", "data", power_param="power: nan"), "y (Power): its power is nan, expected a number"),
+    "mixed": (
+        HEAD + 'layers { name: "y" type: RELU bottom: "data" top: "y" }',
+        "has layers of two versions of Caffe",
+    ),
+    "nowhere": (
+        HEAD + layer("ReLU", "y", "image"),
+        "the layer y (ReLU) reads image, which no layer before it makes",
+    ),
+    "enum": (
+        HEAD + layer("Pooling", "y", "data", pooling_param="pool: MEAN"),
+        "PoolMethod has no MEAN; there are MAX, AVE, STOCHASTIC",
+    ),
+    "number": (
+        HEAD + layer("Softmax", "y", "data", softmax_param="axis: one"),
+        "Couldn't parse integer: one",
+    ),
+    "infinite": (
+        HEAD + layer("Power", "y", "data", power_param="power: nan"),
+        "y (Power): its power is nan, expected a number",
+    ),
     "shape": (
-        'input: "data" input_dim: 1 input_dim: 0 input_dim: 3 input_dim: 4\n' + layer("ReLU", "y", "data"),
+        'input: "data" input_dim: 1 input_dim: 0 input_dim: 3 input_dim: 4\n'
+        + layer("ReLU", "y", "data"),
         "the input data has the shape [1, 0, 3, 4]",
     ),
     "uneven": (
-        'input: "data" input: "more" input_dim: 1 input_dim: 2 input_dim: 3 input_dim: 4\n' + layer("ReLU", "y", "data"),
+        'input: "data" input: "more" input_dim: 1 input_dim: 2 input_dim: 3 input_dim: 4\n'
+        + layer("ReLU", "y", "data"),
         "has 2 inputs, and shapes of 1",
     ),
-    "enormous": (given(data=(1 << 30, 1 << 30)) + layer("ReLU", "y", "data"), "no backend has arrays of more than"),
+    "enormous": (
+        given(data=(1 << 30, 1 << 30)) + layer("ReLU", "y", "data"),
+        "no backend has arrays of more than",
+    ),
     "nothing": (HEAD, "has no layer that computes anything in phase TEST"),
-    "weightless": (HEAD + layer("InnerProduct", "y", "data", inner_product_param="num_output: 3"), "needs weights, and there are none"),
+    "weightless": (
+        HEAD + layer("InnerProduct", "y", "data", inner_product_param="num_output: 3"),
+        "needs weights, and there are none",
+    ),
     "far": (
         HEAD + layer("Concat", "y", "data", concat_param="concat_dim: 2147483648"),
         "y (Concat): its concat_dim is 2147483648; blobs have at most 32 axes",
     ),
-    "unknown": (HEAD + layer("Sparkle", "y", "data") + layer("Glitter", "z", "y"), "unknown.prototxt: 2 unsupported parts"),
-    "fork": (HEAD + layer("ReLU", "y", "data", relu_param="sharpness: 2"), "y (ReLU): says relu_param.sharpness"),
+    "unknown": (
+        HEAD + layer("Sparkle", "y", "data") + layer("Glitter", "z", "y"),
+        "unknown.prototxt: 2 unsupported parts",
+    ),
+    "fork": (
+        HEAD + layer("ReLU", "y", "data", relu_param="sharpness: 2"),
+        "y (ReLU): says relu_param.sharpness",
+    ),
     "rankless": (
-        'layer { name: "d" type: "Data" top: "data" }\nlayer { name: "h" type: "HDF5Data" top: "more" }\n'
-        + layer("Eltwise", "y", "data more"),
+        'layer { name: "d" type: "Data" top: "data" }\nlayer { name: "h" type: "HDF5Data" top:'
+        ' "more" }\n' + layer("Eltwise", "y", "data more"),
         "the model does not say its rank",
     ),
 }
 FILES = {
     "truncated": (WEIGHTS[:-9], "is longer than what it is in; the file is damaged"),
     "lying": (BLOB, "layer 0, blob 0 has the shape [2, 3] and 5 numbers"),
-    "fragment": (encoded(100, encoded(1, b"fc") + encoded(4, b"y") + encoded(7, encoded(5, bytes(21)))), "end in the middle of one"),
+    "fragment": (
+        encoded(100, encoded(1, b"fc") + encoded(4, b"y") + encoded(7, encoded(5, bytes(21)))),
+        "end in the middle of one",
+    ),
     "negative": (
-        encoded(100, encoded(1, b"fc") + encoded(4, b"y") + encoded(7, encoded(7, b"\x0a\x0a" + b"\xff" * 9 + b"\x01"))),
+        encoded(
+            100,
+            encoded(1, b"fc")
+            + encoded(4, b"y")
+            + encoded(7, encoded(7, b"\x0a\x0a" + b"\xff" * 9 + b"\x01")),
+        ),
         "has the shape",
     ),
     "text": (encoded(100, encoded(1, b"f\xff") + encoded(4, b"y")), "layer 0"),
-    "bomb": (encoded(100, encoded(1, b"fc") + encoded(4, b"y") + encoded(3, bytes(17 << 20))), "that are no weights"),
-    "weights": ((CORPUS / "v1.caffemodel").read_bytes(), "holds weights without a definition; put the .prototxt beside it"),
+    "bomb": (
+        encoded(100, encoded(1, b"fc") + encoded(4, b"y") + encoded(3, bytes(17 << 20))),
+        "that are no weights",
+    ),
+    "weights": (
+        (CORPUS / "v1.caffemodel").read_bytes(),
+        "holds weights without a definition; put the .prototxt beside it",
+    ),
     "forked": (
         encoded(100, encoded(1, b"fc") + encoded(4, b"y") + encoded(7, encoded(12, bytes(4)))),
         "has a field 12, of a fork of Caffe",
@@ -65,7 +115,9 @@ FILES = {
 
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.sample(8)
-def test_definitions(name: str, webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+def test_definitions(
+    name: str, webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
     path = tmp_path_factory.mktemp("caffe") / f"{name}.prototxt"
     path.write_text(TEXTS[name][0])
     check(webkiln("build", path, "-o", "public/model"), TEXTS[name][1], tmp_path)
@@ -73,7 +125,9 @@ def test_definitions(name: str, webkiln: Command, tmp_path_factory: pytest.TempP
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.sample(4)
-def test_weight_files(name: str, webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+def test_weight_files(
+    name: str, webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
     path = tmp_path_factory.mktemp("caffe") / f"{name}.caffemodel"
     path.write_bytes(FILES[name][0])
     check(webkiln("inspect", path), FILES[name][1], tmp_path)
@@ -85,11 +139,21 @@ def test_a_definition_of_a_net_that_another_weight_file_belongs_to(
     path = tmp_path_factory.mktemp("caffe") / "net.prototxt"
     path.write_text(NETS["alone"].text)
     command = ("build", path, "-o", "public/model", "--weights")
-    check(webkiln(*command, CORPUS / "conv.caffemodel"), "none of its layers is called as one in", tmp_path)
-    check(webkiln(*command, CORPUS / "v0.prototxt"), "it and its companion are two definitions", tmp_path)
+    check(
+        webkiln(*command, CORPUS / "conv.caffemodel"),
+        "none of its layers is called as one in",
+        tmp_path,
+    )
+    check(
+        webkiln(*command, CORPUS / "v0.prototxt"),
+        "it and its companion are two definitions",
+        tmp_path,
+    )
 
 
-def test_weights_apart_are_for_definitions(webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+def test_weights_apart_are_for_definitions(
+    webkiln: Command, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
     from tests.frontends.onnx.models import classifier
 
     path = tmp_path_factory.mktemp("onnx") / "net.onnx"

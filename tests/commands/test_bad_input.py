@@ -1,4 +1,6 @@
-"""Bad input through the real command line: one clear error each, exit status 2, no traceback, nothing half-written."""
+"""Bad input through the real command line: one clear error each, exit status 2, no traceback,
+nothing half-written.
+"""
 
 import os
 import resource
@@ -19,7 +21,9 @@ FILES = {
     "empty.keras": "empty.keras: neither a .keras archive nor an HDF5 file",
     "absent.keras": "absent.keras: no such file",
     "bomb.keras": "refused as a zip bomb",
-    "lambda.keras": "lam (Lambda): a Lambda layer is Python code inside the model file and is not executed",
+    "lambda.keras": (
+        "lam (Lambda): a Lambda layer is Python code inside the model file and is not executed"
+    ),
     "unknown.keras": "unknown class, which is never imported",
     "nan.keras": "conv (Conv2D) kernel holds 1 NaN",
 }
@@ -44,25 +48,42 @@ def test_files(name: str, webkiln: Command, sources: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("command", ["build", "inspect"])
-def test_everything_unknown_is_named_at_once(command: str, webkiln: Command, sources: Path, tmp_path: Path) -> None:
-    done = webkiln(command, sources / "unknown.keras", *(("-o", "public/model") if command == "build" else ()))
+def test_everything_unknown_is_named_at_once(
+    command: str, webkiln: Command, sources: Path, tmp_path: Path
+) -> None:
+    done = webkiln(
+        command, sources / "unknown.keras", *(("-o", "public/model") if command == "build" else ())
+    )
     check(done, "unknown.keras: 2 unsupported parts", tmp_path)
-    assert [line.split(":")[0].strip() for line in done.stderr.splitlines()[1:]] == ["first (Doubled)", "second (Doubled)"]
+    assert [line.split(":")[0].strip() for line in done.stderr.splitlines()[1:]] == [
+        "first (Doubled)",
+        "second (Doubled)",
+    ]
     assert "--plugin FILE.py" in done.stderr
 
 
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.sample(5)
 def test_options(option: str, webkiln: Command, sources: Path, tmp_path: Path) -> None:
-    check(webkiln("build", sources / "good.keras", "-o", "public/model", *option.split(" ")), OPTIONS[option], tmp_path)
+    check(
+        webkiln("build", sources / "good.keras", "-o", "public/model", *option.split(" ")),
+        OPTIONS[option],
+        tmp_path,
+    )
 
 
-def test_a_file_in_the_place_of_the_output_is_kept(webkiln: Command, sources: Path, tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_output_is_kept(
+    webkiln: Command, sources: Path, tmp_path: Path
+) -> None:
     place = tmp_path / "notes"
     place.write_text("mine")
     for output in (place, place / "model"):
         done = webkiln("build", sources / "good.keras", "-o", output, "--backend", "js")
-        assert (done.returncode, done.stderr.count("error: "), done.stderr.count("\n")) == (2, 1, 1), done.stderr
+        assert (done.returncode, done.stderr.count("error: "), done.stderr.count("\n")) == (
+            2,
+            1,
+            1,
+        ), done.stderr
         assert str(output) in done.stderr
         assert place.read_text() == "mine"
         assert [path.name for path in tmp_path.iterdir()] == ["notes"]
@@ -88,9 +109,17 @@ def test_an_unwritable_folder(unwritable: Path, webkiln: Command, sources: Path)
     assert not (unwritable / "model").exists()
 
 
-def test_an_unwritable_cache_names_its_variable(unwritable: Path, webkiln: Command, sources: Path, tmp_path: Path) -> None:
+def test_an_unwritable_cache_names_its_variable(
+    unwritable: Path, webkiln: Command, sources: Path, tmp_path: Path
+) -> None:
     done = webkiln(
-        "build", sources / "good.keras", "-o", tmp_path / "model", "--backend", "js", env={"WEBKILN_CACHE": str(unwritable / "cache")}
+        "build",
+        sources / "good.keras",
+        "-o",
+        tmp_path / "model",
+        "--backend",
+        "js",
+        env={"WEBKILN_CACHE": str(unwritable / "cache")},
     )
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: {unwritable}/cache: the cache cannot be written here (")
@@ -104,14 +133,19 @@ def small_disk(tmp_path: Path) -> Iterator[Path | None]:
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=64k", "webkiln", str(folder)]
-    mounted = shutil.which("mount") is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    mounted = (
+        shutil.which("mount") is not None
+        and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    )
     yield folder if mounted else None
     if mounted:
         subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("full", ["output", "cache"])
-def test_a_full_disk(full: str, small_disk: Path | None, webkiln: Command, sources: Path, tmp_path: Path) -> None:
+def test_a_full_disk(
+    full: str, small_disk: Path | None, webkiln: Command, sources: Path, tmp_path: Path
+) -> None:
     """Where no small file system can be mounted, a limit on the size of files stands in for it."""
     build = ("build", sources / "good.keras", "--backend", "js", "-o")
     folder = small_disk or tmp_path / "limited"
@@ -122,10 +156,17 @@ def test_a_full_disk(full: str, small_disk: Path | None, webkiln: Command, sourc
     if full == "output":
         done = webkiln(*build, folder / "model", preexec_fn=limit)
     else:
-        done = webkiln(*build, tmp_path / "public", env={"WEBKILN_CACHE": str(folder / "cache")}, preexec_fn=limit)
+        done = webkiln(
+            *build,
+            tmp_path / "public",
+            env={"WEBKILN_CACHE": str(folder / "cache")},
+            preexec_fn=limit,
+        )
         assert not (tmp_path / "public").exists()
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("error: ") == 1
     assert "cannot be written: " in done.stderr
-    assert not [path for path in folder.iterdir() if path.name != "cache"], "nothing half-written is left"
+    assert not [path for path in folder.iterdir() if path.name != "cache"], (
+        "nothing half-written is left"
+    )

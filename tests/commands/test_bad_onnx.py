@@ -1,4 +1,6 @@
-"""Bad ONNX files through the real command line: one clear error each, exit status 2, no traceback, nothing half-written."""
+"""Bad ONNX files through the real command line: one clear error each, exit status 2, no traceback,
+nothing half-written.
+"""
 
 from pathlib import Path
 
@@ -15,7 +17,9 @@ OPTIONS = {
     "--dim height=3": "there is no size called height; sizes are batch",
     "--dim batch": "--dim is 'batch', expected NAME=SIZE",
     "--dim batch=0": "--dim is 'batch=0', expected NAME=SIZE",
-    "--dim batch=99999999999": "input x: the size of axis 0 is 99999999999; sizes are at most 2147483647",
+    "--dim batch=99999999999": (
+        "input x: the size of axis 0 is 99999999999; sizes are at most 2147483647"
+    ),
     "--dim batch=1 --dim batch=2": "--dim gives batch twice, as 1 and as 2",
     "--input-shape 2,1,9,9": "input x: its shape is ['batch', 1, 8, 8], got [2, 1, 9, 9]",
     "--input-shape image=2,1,8,8": "there is no input image; inputs are x",
@@ -40,31 +44,53 @@ def test_files(name: str, webkiln: Command, files: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.sample(4)
 def test_options(option: str, webkiln: Command, files: Path, tmp_path: Path) -> None:
-    check(webkiln("build", files / "good.onnx", "-o", "public/model", *option.split(" ")), OPTIONS[option], tmp_path)
+    check(
+        webkiln("build", files / "good.onnx", "-o", "public/model", *option.split(" ")),
+        OPTIONS[option],
+        tmp_path,
+    )
 
 
 def test_everything_unknown_is_named_at_once(webkiln: Command, files: Path, tmp_path: Path) -> None:
     done = webkiln("build", files / "unknown.onnx", "-o", "public/model")
-    assert [line.split(":")[0].strip() for line in done.stderr.splitlines()[1:]] == ["one (Sparkle)", "two (Glitter)", "three (Sparkle)"]
+    assert [line.split(":")[0].strip() for line in done.stderr.splitlines()[1:]] == [
+        "one (Sparkle)",
+        "two (Glitter)",
+        "three (Sparkle)",
+    ]
     assert "is of the domain my.ops" in done.stderr
 
 
-def test_sizes_of_an_onnx_file_are_not_those_of_a_keras_model(webkiln: Command, sources: Path, tmp_path: Path) -> None:
+def test_sizes_of_an_onnx_file_are_not_those_of_a_keras_model(
+    webkiln: Command, sources: Path, tmp_path: Path
+) -> None:
     check(
         webkiln("build", sources / "good.keras", "-o", "public/model", "--dim", "N=1"),
-        "its source is a Keras model, and sizes have no names there; use input_shapes; dims is for an ONNX model",
+        "its source is a Keras model, and sizes have no names there; use input_shapes; dims is for"
+        " an ONNX model",
         tmp_path,
     )
 
 
 def test_a_model_is_no_bundle(webkiln: Command, files: Path, tmp_path: Path) -> None:
-    check(webkiln("explain", files / "good.onnx"), "there is no manifest.json; give the folder of a bundle", tmp_path)
+    check(
+        webkiln("explain", files / "good.onnx"),
+        "there is no manifest.json; give the folder of a bundle",
+        tmp_path,
+    )
 
 
 @pytest.mark.parametrize("backend", ["webgpu", "webgl"])
 def test_node_has_no_gpu(backend: str, webkiln: Command, files: Path, tmp_path: Path) -> None:
-    assert webkiln("build", files / "good.onnx", "-o", "model", "--backend", backend, "--dim", "batch=1").returncode == 0
+    assert (
+        webkiln(
+            "build", files / "good.onnx", "-o", "model", "--backend", backend, "--dim", "batch=1"
+        ).returncode
+        == 0
+    )
     np.savez(tmp_path / "x.npz", x=np.zeros((1, 1, 8, 8), np.float32))
     done = webkiln("run", "model", "--inputs", "x.npz", "--outputs", "y.npz", "--backend", backend)
     assert done.returncode == 2
-    assert f"{backend} needs a browser, Node has no GPU; run it with --browser chromium" in done.stderr
+    assert (
+        f"{backend} needs a browser, Node has no GPU; run it with --browser chromium" in done.stderr
+    )

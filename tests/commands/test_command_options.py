@@ -1,4 +1,6 @@
-"""Options reach what does the work: servers, profiles, measurements, workers, caches. What would take a browser or a fleet is watched instead of done."""
+"""Options reach what does the work: servers, profiles, measurements, workers, caches. What would
+take a browser or a fleet is watched instead of done.
+"""
 
 import argparse
 import json
@@ -29,11 +31,20 @@ X = np.ones((1, 2), np.float32)
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Runs a command in an empty folder, with a cache of its own; gives what it prints, and expects it to end with a code."""
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Runs a command in an empty folder, with a cache of its own; gives what it prints, and expects
+    it to end with a code.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
-    for name in ("WEBKILN_REMOTE_CACHE", "WEBKILN_CACHE_WRITE", "WEBKILN_CACHE_KEY", "WEBKILN_FLEET"):
+    for name in (
+        "WEBKILN_REMOTE_CACHE",
+        "WEBKILN_CACHE_WRITE",
+        "WEBKILN_CACHE_KEY",
+        "WEBKILN_FLEET",
+    ):
         monkeypatch.delenv(name, raising=False)
 
     def done(*words: str | Path, code: int = 0) -> str:
@@ -52,8 +63,16 @@ def shell(tmp_path: Path) -> Path:
     folder.mkdir()
     tensor = {"name": "x", "dtype": "float32", "shape": [1, 2]}
     variants = [{"name": name, "file": f"{name}.wasm"} for name in ("relaxed", "simd")]
-    manifest = {"schema": "webkiln.bundle/1", "name": "m", "encoding": "float32", "inputs": [tensor], "outputs": [], "shards": [],
-                "backends": {"wasm": {"variants": variants}, "js": {}}, "launches": {}}  # fmt: skip
+    manifest = {
+        "schema": "webkiln.bundle/1",
+        "name": "m",
+        "encoding": "float32",
+        "inputs": [tensor],
+        "outputs": [],
+        "shards": [],
+        "backends": {"wasm": {"variants": variants}, "js": {}},
+        "launches": {},
+    }
     (folder / "manifest.json").write_text(json.dumps(manifest))
     for name in ("index.js", "profile.js"):
         (folder / name).write_text("")
@@ -93,11 +112,25 @@ OPTIONS: dict[str, dict[str, tuple[tuple[str, ...], Any, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("command", "argument"), [(command, argument) for command, row in OPTIONS.items() for argument in row])
-def test_how_a_bundle_is_run(command: str, argument: str, call: Call, shell: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("command", "argument"),
+    [(command, argument) for command, row in OPTIONS.items() for argument in row],
+)
+def test_how_a_bundle_is_run(
+    command: str,
+    argument: str,
+    call: Call,
+    shell: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given, usual, wanted = OPTIONS[command][argument]
     np.savez(tmp_path / "in.npz", x=X)
-    needed = {"profile": (), "run": ("--inputs", "in.npz", "--outputs", "out.npz"), "diff": ("--against", "js")}[command]
+    needed = {
+        "profile": (),
+        "run": ("--inputs", "in.npz", "--outputs", "out.npz"),
+        "diff": ("--against", "js"),
+    }[command]
     calls = watch(monkeypatch, host, "profile_bundle" if command == "profile" else "run_bundle")
     for more in ((), given):
         assert WATCHED in call(command, shell, "--backend", "wasm", *needed, *more, code=2)
@@ -111,7 +144,16 @@ def test_the_backend_and_the_inputs_that_are_named(
 ) -> None:
     np.savez(tmp_path / "in.npz", x=5 * X)
     calls = watch(monkeypatch, host, "profile_bundle" if command == "profile" else "run_bundle")
-    call(command, shell, "--backend", "js", "--inputs", "in.npz", *(["--outputs", "out.npz"] if command == "run" else []), code=2)
+    call(
+        command,
+        shell,
+        "--backend",
+        "js",
+        "--inputs",
+        "in.npz",
+        *(["--outputs", "out.npz"] if command == "run" else []),
+        code=2,
+    )
     (seen,) = calls
     folder, backend, inputs = seen["given"]
     assert (folder, backend) == (shell, "js")
@@ -119,20 +161,29 @@ def test_the_backend_and_the_inputs_that_are_named(
     np.testing.assert_array_equal(values["x"], 5 * X)
 
 
-@pytest.mark.parametrize(("given", "wanted"), [((), TOLERANCES["float32"]), (("--bound", "0.5"), 0.5), (("--bound", "0.01"), 0.01)])
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [((), TOLERANCES["float32"]), (("--bound", "0.5"), 0.5), (("--bound", "0.01"), 0.01)],
+)
 def test_the_bound_of_a_comparison_is_the_one_that_is_given(
     given: tuple[str, ...], wanted: float, call: Call, shell: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounds: set[float] = set()
     result = SimpleNamespace(layers=[1], outputs={}, products="")
-    monkeypatch.setattr(diff, "_run", lambda options, bundle, backend, variant, inputs: dict.fromkeys(inputs, result))
+    monkeypatch.setattr(
+        diff,
+        "_run",
+        lambda options, bundle, backend, variant, inputs: dict.fromkeys(inputs, result),
+    )
     monkeypatch.setattr(diff, "_values", lambda result: {})
     monkeypatch.setattr(diff, "layer_errors", lambda kept, expected, bound: bounds.add(bound) or [])
     call("diff", shell, "--backend", "wasm", "--against", "js", *given)
     assert bounds == {wanted}
 
 
-def test_serve_takes_a_port_and_opens_a_browser_unless_told_not_to(call: Call, shell: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_takes_a_port_and_opens_a_browser_unless_told_not_to(
+    call: Call, shell: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[str] = []
     pages: list[bytes] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
@@ -159,8 +210,12 @@ def test_serve_takes_a_port_and_opens_a_browser_unless_told_not_to(call: Call, s
 def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = []
 
-    def seen(engine: Any, recipe: Any, backend: str, browser: str, file: Path, *, anew: bool = False) -> list[Retuned]:
-        calls.append({"recipe": recipe, "backend": backend, "browser": browser, "file": file, "anew": anew})
+    def seen(
+        engine: Any, recipe: Any, backend: str, browser: str, file: Path, *, anew: bool = False
+    ) -> list[Retuned]:
+        calls.append(
+            {"recipe": recipe, "backend": backend, "browser": browser, "file": file, "anew": anew}
+        )
         return [Retuned("k", "a", "b", 2.0, 1.0)]
 
     monkeypatch.setattr(tune, "tune", seen)
@@ -176,20 +231,31 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     (("--backend", "js"), {"backend": "js"}),
 ])  # fmt: skip
 def test_what_is_tuned_and_where_it_goes(
-    given: tuple[str, ...], changed: dict[str, Any], call: Call, tuned: list[dict[str, Any]], tmp_path: Path
+    given: tuple[str, ...],
+    changed: dict[str, Any],
+    call: Call,
+    tuned: list[dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "m").mkdir()
     write_model(tmp_path / "m" / "model.onnx")
     (tmp_path / "m" / "recipe.toml").write_text('source = "model.onnx"\n')
     told = call("tune", "m", *given)
     (seen,) = tuned
-    wanted = {"backend": "wasm", "browser": "chromium", "file": Path("m/tuned.json"), "anew": False} | changed
+    wanted = {
+        "backend": "wasm",
+        "browser": "chromium",
+        "file": Path("m/tuned.json"),
+        "anew": False,
+    } | changed
     assert {name: seen[name] for name in wanted} == wanted
     assert str(wanted["file"]) in told
     assert f"{wanted['backend']} in {wanted['browser']}" in told
 
 
-def test_where_choices_go_that_a_recipe_names(call: Call, tuned: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_where_choices_go_that_a_recipe_names(
+    call: Call, tuned: list[dict[str, Any]], tmp_path: Path
+) -> None:
     write_model(tmp_path / "model.onnx")
     assert "--output" in call("tune", "model.onnx", code=2)
     (tmp_path / "recipe.toml").write_text('source = "model.onnx"\ntuned = "mine.json"\n')
@@ -205,7 +271,11 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     async def seen(*given: Any) -> None:
         calls.append(given)
 
-    monkeypatch.setattr(worker, "own_cache", lambda: SimpleNamespace(probe=lambda: (True, 0.0), close=lambda: None, place="here"))
+    monkeypatch.setattr(
+        worker,
+        "own_cache",
+        lambda: SimpleNamespace(probe=lambda: (True, 0.0), close=lambda: None, place="here"),
+    )
     monkeypatch.setattr(worker, "missing_compilers", list)
     monkeypatch.setattr(worker, "find", Path)
     monkeypatch.setattr(worker.os, "cpu_count", lambda: 6)
@@ -216,12 +286,21 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def test_what_a_worker_offers(call: Call, offered: list[tuple[Any, ...]]) -> None:
     told = [
         call("worker", "tcp://there:8786", *given)
-        for given in ((), ("--processors", "3"), ("--memory", "2.5"), ("--name", "oven"), ("--processors", "1", "--memory", "9"))
+        for given in (
+            (),
+            ("--processors", "3"),
+            ("--memory", "2.5"),
+            ("--name", "oven"),
+            ("--processors", "1", "--memory", "9"),
+        )
     ]
     assert [(address, processors, name) for address, processors, _, name in offered] == [
-        ("tcp://there:8786", 6, None), ("tcp://there:8786", 3, None), ("tcp://there:8786", 6, None), ("tcp://there:8786", 6, "oven"),
+        ("tcp://there:8786", 6, None),
+        ("tcp://there:8786", 3, None),
+        ("tcp://there:8786", 6, None),
+        ("tcp://there:8786", 6, "oven"),
         ("tcp://there:8786", 1, None),
-    ]  # fmt: skip
+    ]
     memory = [resources.pop("memory") for _, _, resources, _ in offered]
     assert memory == [memory[0], memory[0], 2.5, memory[0], 9]
     for _, processors, resources, _ in offered:
@@ -245,15 +324,30 @@ def test_a_worker_offers_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     assert worker.programs(4) == {"firefox": 4.0}
 
 
-def test_a_worker_without_a_cache_that_answers_says_so(call: Call, offered: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "own_cache", lambda: SimpleNamespace(probe=lambda: (False, 0.0), close=lambda: None, place="nowhere"))
+def test_a_worker_without_a_cache_that_answers_says_so(
+    call: Call, offered: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        worker,
+        "own_cache",
+        lambda: SimpleNamespace(probe=lambda: (False, 0.0), close=lambda: None, place="nowhere"),
+    )
     assert "nowhere does not answer" in call("worker", "tcp://there:8786", code=2)
     assert not offered
 
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("0", 0), ("7", 7), ("7B", 7), ("1.5K", 1500), ("2kB", 2000), ("3M", 3_000_000), ("4 GiB", 4_000_000_000), ("1t", 10**12)],
+    [
+        ("0", 0),
+        ("7", 7),
+        ("7B", 7),
+        ("1.5K", 1500),
+        ("2kB", 2000),
+        ("3M", 3_000_000),
+        ("4 GiB", 4_000_000_000),
+        ("1t", 10**12),
+    ],
 )
 def test_sizes_of_a_cache(text: str, count: int) -> None:
     assert cache_command._bytes(text) == count
@@ -274,7 +368,9 @@ def filled(tmp_path: Path) -> ActionCache:
     made = ActionCache(tmp_path / "cache")
     for number, (key, provenance) in enumerate(zip(KEYS, ("here", "here", UNSIGNED), strict=True)):
         (tmp_path / "blob").write_bytes(bytes([number]) * 1000)
-        made._write(key, ActionResult({"out": made.store.put(tmp_path / "blob")}, provenance=provenance))
+        made._write(
+            key, ActionResult({"out": made.store.put(tmp_path / "blob")}, provenance=provenance)
+        )
     return made
 
 
@@ -285,13 +381,17 @@ def test_cache_stat_counts(filled: ActionCache, call: Call) -> None:
     assert "no remote cache" in told
 
 
-def test_cache_gc_removes_what_no_tree_uses_once_it_is_old(filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_gc_removes_what_no_tree_uses_once_it_is_old(
+    filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "removed 0 results and 0 files" in call("cache", "gc")
     monkeypatch.setattr(ActionCache.gc, "__defaults__", (-1,))
     assert "removed 3 results and 3 files" in call("cache", "gc")
 
 
-def test_cache_gc_to_a_size_leaves_what_is_young(filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_gc_to_a_size_leaves_what_is_young(
+    filled: ActionCache, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "removed 0 results and 0 files" in call("cache", "gc", "--max-size", "0")
     monkeypatch.setattr(ActionCache.shrink, "__defaults__", (-1,))
     assert "removed 1 results and 1 files" in call("cache", "gc", "--max-size", "2K")
@@ -312,7 +412,9 @@ def test_cache_verify_names_and_removes_what_is_damaged(filled: ActionCache, cal
     assert "2 results, 2 files" in call("cache", "stat")
 
 
-def test_cache_push_and_pull(filled: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_push_and_pull(
+    filled: ActionCache, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for verb in ("push", "pull"):
         assert "WEBKILN_REMOTE_CACHE names no remote cache" in call("cache", verb, code=2)
     (tmp_path / "team").mkdir()
@@ -324,7 +426,11 @@ def test_cache_push_and_pull(filled: ActionCache, call: Call, tmp_path: Path, mo
     told = call("cache", "push")
     assert "2 results are there" in told
     assert "left out, since this key does not sign them: 1 from a remote cache, unsigned" in told
-    assert len([*(tmp_path / "team").glob("ac/??/*")]) == len([*(tmp_path / "team").glob("cas/??/*")]) == 2
+    assert (
+        len([*(tmp_path / "team").glob("ac/??/*")])
+        == len([*(tmp_path / "team").glob("cas/??/*")])
+        == 2
+    )
     told = call("cache", "stat")
     assert "1 from a remote cache, unsigned, not used with this key" in told
     assert "answers in" in told
@@ -344,7 +450,9 @@ def test_cache_pull_fetches_what_trees_have_results_of(
     assert result is not None
     state = tmp_path / "state"
     (state / "m").mkdir(parents=True)
-    (state / "m" / "load.json").write_text(json.dumps({"key": KEYS[0], "result": result.to_json(), "provenance": "here", "reads": []}))
+    (state / "m" / "load.json").write_text(
+        json.dumps({"key": KEYS[0], "result": result.to_json(), "provenance": "here", "reads": []})
+    )
     filled.register(state)
     assert "0 files of 0" in call("cache", "pull")
     blob = result.outputs["out"]
@@ -360,9 +468,12 @@ def test_cache_pull_fetches_what_trees_have_results_of(
 def test_every_command_has_its_options_tried() -> None:
     """Of commands whose options are tried here, a new option needs a row."""
     known = {
-        "profile": {*OPTIONS["profile"], "backend", "inputs", "trace", "html"}, "run": {*OPTIONS["run"], "backend", "inputs", "outputs"},
-    }  # fmt: skip
+        "profile": {*OPTIONS["profile"], "backend", "inputs", "trace", "html"},
+        "run": {*OPTIONS["run"], "backend", "inputs", "outputs"},
+    }
     for name, module in {"profile": profile, "run": run}.items():
         parser = argparse.ArgumentParser(add_help=False)
         module.add_arguments(parser)
-        assert {"host" if action.dest == "browser" else action.dest for action in parser._actions} == known[name] | {"bundle"}
+        assert {
+            "host" if action.dest == "browser" else action.dest for action in parser._actions
+        } == known[name] | {"bundle"}

@@ -1,4 +1,6 @@
-"""`webkiln diff`: where a bundle goes wrong, against Keras or another backend, in Node and Chromium, with layers kept or not."""
+"""`webkiln diff`: where a bundle goes wrong, against Keras or another backend, in Node and
+Chromium, with layers kept or not.
+"""
 
 import shutil
 from pathlib import Path
@@ -26,7 +28,9 @@ def built(sources: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) 
     with Engine(folder / ".webkiln", cache=cache) as engine:
         for layers in (False, True):
             engine.publish(
-                ModelGraph(recipe, engine.share).bundle(Selection(("wasm", "js"), layers=layers)), "bundle/", folder / str(layers)
+                ModelGraph(recipe, engine.share).bundle(Selection(("wasm", "js"), layers=layers)),
+                "bundle/",
+                folder / str(layers),
             )
     return {layers: folder / str(layers) for layers in (False, True)}
 
@@ -47,7 +51,9 @@ def spoil(bundle: Path, folder: Path) -> Path:
 @pytest.mark.parametrize("browser", ["node", "chromium"])
 @pytest.mark.parametrize(("layers", "against"), [(True, "js"), (False, "reference")])
 @pytest.mark.sample("False-reference-node")
-def test_layers_in_order(webkiln: Command, sources: Path, built: Built, layers: bool, against: str, browser: str) -> None:
+def test_layers_in_order(
+    webkiln: Command, sources: Path, built: Built, layers: bool, against: str, browser: str
+) -> None:
     options = ("--against", against, "--browser", browser, "--source", sources / "good.keras")
     done = webkiln("diff", built[layers], "--backend", "wasm", *options)
     assert done.returncode == 0, done.stderr
@@ -57,28 +63,48 @@ def test_layers_in_order(webkiln: Command, sources: Path, built: Built, layers: 
     assert ("keeps no layers; they are those of a bundle built anew" in done.stdout) == (not layers)
 
 
-def test_the_first_wrong_layer_ends_it(webkiln: Command, sources: Path, built: Built, tmp_path: Path) -> None:
+def test_the_first_wrong_layer_ends_it(
+    webkiln: Command, sources: Path, built: Built, tmp_path: Path
+) -> None:
     spoilt = spoil(built[True], tmp_path)
     done = webkiln("diff", spoilt, "--backend", "js", "--source", sources / "good.keras")
     assert done.returncode == 2
     assert "error: js differs from reference first in scores [1, 4] (relative error " in done.stderr
     assert ", bound 0.0001; worst at [0, " in done.stderr
     assert "output scores" not in done.stdout.rpartition("input set ")[2]
-    assert webkiln("diff", spoilt, "--backend", "js", "--against", "wasm").returncode == 0, "both read the same weights"
+    assert webkiln("diff", spoilt, "--backend", "js", "--against", "wasm").returncode == 0, (
+        "both read the same weights"
+    )
 
 
-def test_a_bundle_that_is_not_what_its_source_gives(webkiln: Command, sources: Path, built: Built, tmp_path: Path) -> None:
-    done = webkiln("diff", spoil(built[False], tmp_path), "--backend", "js", "--source", sources / "good.keras")
+def test_a_bundle_that_is_not_what_its_source_gives(
+    webkiln: Command, sources: Path, built: Built, tmp_path: Path
+) -> None:
+    done = webkiln(
+        "diff", spoil(built[False], tmp_path), "--backend", "js", "--source", sources / "good.keras"
+    )
     assert done.returncode == 2
     assert "js differs from reference first in output scores" in done.stderr
 
 
 def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
     for options, message in (
-        (("--backend", "wasm", "--against", "wasm"), "unknown backend to compare with 'wasm'; valid: js, reference"),
+        (
+            ("--backend", "wasm", "--against", "wasm"),
+            "unknown backend to compare with 'wasm'; valid: js, reference",
+        ),
         (("--backend", "webgl"), "unknown backend 'webgl'; valid: js, wasm"),
-        ((), "the framework's outputs are needed, and what it was built from is not known; give it with --source"),
-        (("--against", "js"), "it keeps no layers, and what it was built from is not known; give it with --source"),
+        (
+            (),
+            (
+                "the framework's outputs are needed, and what it was built from is not known; give"
+                " it with --source"
+            ),
+        ),
+        (
+            ("--against", "js"),
+            "it keeps no layers, and what it was built from is not known; give it with --source",
+        ),
     ):
         done = webkiln("diff", built[False], *options)
         assert done.returncode == 2
@@ -90,6 +116,9 @@ def test_the_worst_element_is_told() -> None:
     got[1, 2], expected[0, 1] = 5, np.nan
     kept = (KeptLayer("a", "a", np.ones(2)), KeptLayer("b", "b", got), KeptLayer("c", "c", got))
     found = list(layer_errors(kept, {"a": np.ones(2), "b": np.ones((2, 3)), "c": got}, 1e-4))
-    assert [(error.layer, error.passed, error.index) for error in found] == [("a", True, (0,)), ("b", False, (1, 2))]
+    assert [(error.layer, error.passed, error.index) for error in found] == [
+        ("a", True, (0,)),
+        ("b", False, (1, 2)),
+    ]
     (error,) = layer_errors(kept[1:], {"b": expected}, 1e-4)
     assert str(error) == "b [2, 3] (non-finite values differ; worst at [0, 1]: got 0, expected nan)"

@@ -1,4 +1,6 @@
-"""`webkiln init`: what it writes into projects as their tools make them, that it leaves the rest alone, and that what it writes works."""
+"""`webkiln init`: what it writes into projects as their tools make them, that it leaves the rest
+alone, and that what it writes works.
+"""
 
 import json
 import subprocess
@@ -67,23 +69,35 @@ class Doubled(keras.layers.Layer):
 
 def config(name: str, imported: str) -> str:
     return (
-        f"import {imported} from '@vitejs/plugin-{name}'\nimport {{ defineConfig }} from 'vite'\n\n"
-        f"// https://vite.dev/config/\nexport default defineConfig({{\n  plugins: [{name}()],\n}})\n"
+        f"import {imported} from '@vitejs/plugin-{name}'\nimport {{ defineConfig }} from"
+        " 'vite'\n\n// https://vite.dev/config/\nexport default defineConfig({\n  plugins:"
+        f" [{name}()],\n}})\n"
     )
 
 
 VITE = {"package.json": VITE_PACKAGE, "index.html": INDEX, "src/main.ts": ""}
 NEXT = {
-    "package.json": '{\n  "name": "nx",\n  "scripts": {\n    "dev": "next dev",\n    "build": "next build"\n  },\n  "dependencies": {\n    "next": "16.4.6"\n  }\n}\n'
+    "package.json": (
+        '{\n  "name": "nx",\n  "scripts": {\n    "dev": "next dev",\n    "build": "next build"\n '
+        ' },\n  "dependencies": {\n    "next": "16.4.6"\n  }\n}\n'
+    )
 }
 PROJECTS: dict[str, dict[str, str]] = {
     "vanilla": VITE,
     "vanilla-ts": {**VITE, "tsconfig.json": TSCONFIG},
-    "react-ts": {**VITE, "tsconfig.json": '{ "files": [] }', "vite.config.ts": config("react", "react")},
+    "react-ts": {
+        **VITE,
+        "tsconfig.json": '{ "files": [] }',
+        "vite.config.ts": config("react", "react"),
+    },
     "vue": {**VITE, "vite.config.js": config("vue", "vue")},
     "next-ts": {**NEXT, "tsconfig.json": "{}", "src/app/page.tsx": ""},
     "next-pages": {**NEXT, "pages/index.jsx": ""},
-    "webpack-ts": {"package.json": '{\n  "devDependencies": {\n    "webpack": "5"\n  }\n}\n', "src/main.ts": "", "tsconfig.json": TSCONFIG},
+    "webpack-ts": {
+        "package.json": '{\n  "devDependencies": {\n    "webpack": "5"\n  }\n}\n',
+        "src/main.ts": "",
+        "tsconfig.json": TSCONFIG,
+    },
     "html": {"index.html": "<!doctype html>\n<title>Mine</title>\n"},
 }
 MODEL = {"models/digits/recipe.toml", "models/digits/digits.keras"}
@@ -124,8 +138,16 @@ class Folder:
 
     def files(self) -> dict[str, bytes]:
         """All files but those of bundles."""
-        found = {path.relative_to(self.root).as_posix(): path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
-        return {name: data for name, data in found.items() if "webkiln/digits" not in name and "dist/" not in name}
+        found = {
+            path.relative_to(self.root).as_posix(): path.read_bytes()
+            for path in self.root.rglob("*")
+            if path.is_file()
+        }
+        return {
+            name: data
+            for name, data in found.items()
+            if "webkiln/digits" not in name and "dist/" not in name
+        }
 
     def text(self, name: str) -> str:
         return (self.root / name).read_text()
@@ -138,7 +160,9 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Folder:
+def folder(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Folder:
     (tmp_path / "app").mkdir()
     monkeypatch.chdir(tmp_path / "app")
     monkeypatch.setenv("WEBKILN_CACHE", str(cache))
@@ -155,9 +179,15 @@ def test_what_is_written_is_told_and_twice_is_once(kind: str, folder: Folder) ->
     after = folder.files()
     assert set(after) - set(before) == WRITTEN[kind]
     assert {name for name in before if after[name] != before[name]} == CHANGED[kind]
-    assert {line.split()[1] for line in told.splitlines() if line.startswith("  wrote ")} == WRITTEN[kind]
-    assert {line.split()[1].rstrip(":") for line in told.splitlines() if line.startswith("  changed ")} == CHANGED[kind]
-    assert {line.split()[2].rstrip(":") for line in dry.splitlines() if line.startswith("  would ")} == WRITTEN[kind] | CHANGED[kind]
+    assert {
+        line.split()[1] for line in told.splitlines() if line.startswith("  wrote ")
+    } == WRITTEN[kind]
+    assert {
+        line.split()[1].rstrip(":") for line in told.splitlines() if line.startswith("  changed ")
+    } == CHANGED[kind]
+    assert {
+        line.split()[2].rstrip(":") for line in dry.splitlines() if line.startswith("  would ")
+    } == WRITTEN[kind] | CHANGED[kind]
     again = folder.init()
     assert folder.files() == after
     assert "  wrote " not in again
@@ -168,16 +198,26 @@ def test_what_is_written_is_told_and_twice_is_once(kind: str, folder: Folder) ->
 def test_vite_gets_the_plugin_its_package_and_a_module(folder: Folder) -> None:
     folder.fill(PROJECTS["react-ts"])
     folder.init()
-    assert folder.text("vite.config.ts") == (
-        "import react from '@vitejs/plugin-react'\nimport { defineConfig } from 'vite'\nimport webkiln from 'unplugin-webkiln/vite'\n\n"
-        "// https://vite.dev/config/\nexport default defineConfig({\n  plugins: [webkiln({ types: 'src/webkiln-env.d.ts' }), react()],\n})\n"
+    assert (
+        folder.text("vite.config.ts")
+        == "import react from '@vitejs/plugin-react'\nimport { defineConfig } from 'vite'\nimport"
+        " webkiln from 'unplugin-webkiln/vite'\n\n// https://vite.dev/config/\nexport default"
+        " defineConfig({\n  plugins: [webkiln({ types: 'src/webkiln-env.d.ts' }),"
+        " react()],\n})\n"
     )
-    needed = '  "devDependencies": {\n    "unplugin-webkiln": "file:vendor/unplugin-webkiln-0.1.0.tgz",\n    "vite": "^8.3.4"\n  }\n}\n'
+    needed = (
+        '  "devDependencies": {\n    "unplugin-webkiln":'
+        ' "file:vendor/unplugin-webkiln-0.1.0.tgz",\n    "vite": "^8.3.4"\n  }\n}\n'
+    )
     assert folder.text("package.json").endswith(needed)
     assert folder.text("package.json").startswith(VITE_PACKAGE[:100])
-    assert '    <script type="module" src="/src/model.ts"></script>\n  </body>' in folder.text("index.html")
+    assert '    <script type="module" src="/src/model.ts"></script>\n  </body>' in folder.text(
+        "index.html"
+    )
     assert "import { load, top } from 'webkiln:digits';" in folder.text("src/model.ts")
-    assert folder.text("models/digits/recipe.toml").startswith('source = "digits.keras"\n\n[labels]\nscores = ["0", ')
+    assert folder.text("models/digits/recipe.toml").startswith(
+        'source = "digits.keras"\n\n[labels]\nscores = ["0", '
+    )
 
 
 def test_what_is_written_is_typed(folder: Folder) -> None:
@@ -186,7 +226,14 @@ def test_what_is_written_is_typed(folder: Folder) -> None:
     compiler = ROOT / "runtime" / "node_modules" / ".bin" / "tsc"
 
     def check() -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([str(compiler), "--project", "."], cwd=folder.root, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            [str(compiler), "--project", "."],
+            cwd=folder.root,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
 
     done = check()
     assert done.returncode == 0, done.stdout
@@ -201,9 +248,17 @@ def test_the_types_are_those_that_the_plugin_writes(folder: Folder) -> None:
     before = folder.text("src/webkiln-env.d.ts")
     cli.main(["build", "digits", "--output", str(folder.root / "bundle"), "--backend", "wasm,js"])
     types = f"import {{ Types }} from '{ROOT}/runtime/unplugin/src/types.js';"
-    for adds in ("new Types('src/webkiln-env.d.ts')", "Object.assign(new Types('other.d.ts'), { file: 'other.d.ts' })"):
+    for adds in (
+        "new Types('src/webkiln-env.d.ts')",
+        "Object.assign(new Types('other.d.ts'), { file: 'other.d.ts' })",
+    ):
         script = f"{types} ({adds}).add('webkiln:digits', 'bundle');"
-        subprocess.run(["node", "--input-type=module", "--eval", script], cwd=folder.root, timeout=60, check=True)
+        subprocess.run(
+            ["node", "--input-type=module", "--eval", script],
+            cwd=folder.root,
+            timeout=60,
+            check=True,
+        )
     assert folder.text("src/webkiln-env.d.ts") == before, "the plugin leaves them as they are"
     assert folder.text("other.d.ts") == before
 
@@ -214,7 +269,14 @@ def test_the_packed_plugin_is_what_npm_would_pack(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "plugin.tgz") as archive:
         packed = {member.name for member in archive.getmembers()}
     command = ["npm", "pack", "--json", "--dry-run"]
-    done = subprocess.run(command, cwd=ROOT / "runtime" / "unplugin", capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        command,
+        cwd=ROOT / "runtime" / "unplugin",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
     (listed,) = json.loads(done.stdout)
     assert packed == {f"package/{file['path']}" for file in listed["files"]}
 
@@ -254,33 +316,56 @@ def test_ends_of_lines_stay(folder: Folder) -> None:
 
 
 def test_a_newer_plugin_takes_the_place_of_that_of_an_earlier_init(folder: Folder) -> None:
-    old, mine = '"unplugin-webkiln": "file:vendor/unplugin-webkiln-0.0.9.tgz"', '"unplugin-webkiln": "^0.0.9"'
+    old, mine = (
+        '"unplugin-webkiln": "file:vendor/unplugin-webkiln-0.0.9.tgz"',
+        '"unplugin-webkiln": "^0.0.9"',
+    )
     for entry, changed in ((old, True), (mine, False)):
         folder.fill({**VITE, "package.json": VITE_PACKAGE.replace('"vite":', f'{entry}, "vite":')})
         folder.init()
         assert (entry not in folder.text("package.json")) == changed
-    folder.fill({**VITE, "package.json": VITE_PACKAGE.replace('"devDependencies"', f'"dependencies": {{ {mine} }},\n  "devDependencies"')})
+    folder.fill(
+        {
+            **VITE,
+            "package.json": VITE_PACKAGE.replace(
+                '"devDependencies"', f'"dependencies": {{ {mine} }},\n  "devDependencies"'
+            ),
+        }
+    )
     folder.init()
     assert folder.text("package.json").count("unplugin-webkiln") == 1
 
 
 def test_scripts_of_the_users_stay(folder: Folder) -> None:
-    folder.fill({**PROJECTS["next-ts"], "package.json": NEXT["package.json"].replace('"dev"', '"predev": "mine",\n    "dev"')})
+    folder.fill(
+        {
+            **PROJECTS["next-ts"],
+            "package.json": NEXT["package.json"].replace('"dev"', '"predev": "mine",\n    "dev"'),
+        }
+    )
     before = folder.text("package.json")
     told = folder.init()
-    assert 'left       package.json; add by hand: "predev": "webkiln build digits -o src/webkiln/digits" among its scripts' in told
+    assert (
+        'left       package.json; add by hand: "predev": "webkiln build digits -o'
+        ' src/webkiln/digits" among its scripts' in told
+    )
     assert folder.text("package.json") == before
 
 
 def test_a_plain_page_runs(folder: Folder) -> None:
     folder.fill(PROJECTS["html"])
     folder.init()
-    policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self'; img-src data:"
+    policy = (
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src"
+        " 'self'; img-src data:"
+    )
     with Server({"/": folder.root}, headers={"Content-Security-Policy": policy}) as server:
         browser = browsers.session("chromium")
         browser.get(f"{server.url}/model.html")
         read = "return document.getElementById('webkiln')?.textContent ?? 'Loading'"
-        WebDriverWait(browser, 30).until(lambda page: not page.execute_script(read).startswith("Loading"))
+        WebDriverWait(browser, 30).until(
+            lambda page: not page.execute_script(read).startswith("Loading")
+        )
         line = browser.execute_script(read)
         browser.get("about:blank")
     with np.load(ROOT / "models" / "digits" / "test.npz") as archive:
@@ -290,12 +375,21 @@ def test_a_plain_page_runs(folder: Folder) -> None:
 
 def test_a_file_that_differs_stays_unless_forced(folder: Folder) -> None:
     folder.fill(
-        {**PROJECTS["vanilla"], "src/model.js": "mine", "models/digits/recipe.toml": 'source = "digits.keras"\nbackends = ["js"]\n'}
+        {
+            **PROJECTS["vanilla"],
+            "src/model.js": "mine",
+            "models/digits/recipe.toml": 'source = "digits.keras"\nbackends = ["js"]\n',
+        }
     )
     told = folder.init()
-    assert "kept       src/model.js, which differs from what init writes; --force overwrites it" in told
+    assert (
+        "kept       src/model.js, which differs from what init writes; --force overwrites it"
+        in told
+    )
     assert folder.text("src/model.js") == "mine"
-    assert "backends" in folder.text("models/digits/recipe.toml"), "and the recipe that is there is the one that is built"
+    assert "backends" in folder.text("models/digits/recipe.toml"), (
+        "and the recipe that is there is the one that is built"
+    )
     assert "overwrote  src/model.js" in folder.init("--force")
     assert folder.text("src/model.js") != "mine"
 
@@ -303,8 +397,15 @@ def test_a_file_that_differs_stays_unless_forced(folder: Folder) -> None:
 def net(path: Path, names: tuple[str, str] = ("x", "y")) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in names]
-    weight = helper.make_tensor("w", TensorProto.FLOAT, [3], np.ones(3, np.float32).tobytes(), raw=True)
-    onnx.save(model([helper.make_node("Mul", [names[0], "w"], [names[1]])], values[:1], values[1:], [weight]), path)
+    weight = helper.make_tensor(
+        "w", TensorProto.FLOAT, [3], np.ones(3, np.float32).tobytes(), raw=True
+    )
+    onnx.save(
+        model(
+            [helper.make_node("Mul", [names[0], "w"], [names[1]])], values[:1], values[1:], [weight]
+        ),
+        path,
+    )
     return path
 
 
@@ -316,21 +417,29 @@ def net(path: Path, names: tuple[str, str] = ("x", "y")) -> Path:
         ("elsewhere/net.onnx", "net.onnx.data", "../../../elsewhere/net.onnx"),
     ],
 )
-def test_a_model_of_ones_own(place: str, beside: str, source: str, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_ones_own(
+    place: str, beside: str, source: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
     monkeypatch.setattr(build, "missing_compilers", lambda: ["no emcc"])
     folder.fill(PROJECTS["html"])
     path = net(folder.root.parent / place)
     if beside:
-        onnx.save(onnx.load(path), path, save_as_external_data=True, location=beside, size_threshold=0)
+        onnx.save(
+            onnx.load(path), path, save_as_external_data=True, location=beside, size_threshold=0
+        )
     folder.init(str(path))
     assert folder.text("models/net/recipe.toml") == f'source = "{source}"\n'
     assert (folder.root / "models" / "net" / source).resolve().read_bytes() == path.read_bytes()
-    assert "x: Float32Array.from({ length: 3 }, (_, at) => (at * 0.618 + 0.5) % 1)," in folder.text("model.js")
+    assert "x: Float32Array.from({ length: 3 }, (_, at) => (at * 0.618 + 0.5) % 1)," in folder.text(
+        "model.js"
+    )
     assert "Array.from(outputs.y.slice(0, 5), Number)" in folder.text("model.js")
 
 
-def test_a_path_that_leads_out_of_the_project_is_copied(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_leads_out_of_the_project_is_copied(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
     monkeypatch.setattr(build, "missing_compilers", lambda: ["no emcc"])
     folder.fill(PROJECTS["html"])
@@ -339,7 +448,9 @@ def test_a_path_that_leads_out_of_the_project_is_copied(folder: Folder, monkeypa
     assert folder.text("models/net/recipe.toml") == 'source = "net.onnx"\n'
 
 
-def test_a_second_model_is_typed_and_its_import_is_told(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_model_is_typed_and_its_import_is_told(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
     folder.fill(PROJECTS["vanilla-ts"])
     folder.init()
@@ -358,15 +469,22 @@ def test_a_second_model_is_typed_and_its_import_is_told(folder: Folder, monkeypa
 def test_another_bundler_gets_the_plugin_and_is_told_its_line(folder: Folder) -> None:
     folder.fill(PROJECTS["webpack-ts"])
     told = folder.init()
-    assert "import webkiln from 'unplugin-webkiln/webpack', and webkiln({ types: 'src/webkiln-env.d.ts' }) among the plugins" in told
+    assert (
+        "import webkiln from 'unplugin-webkiln/webpack', and webkiln({ types:"
+        " 'src/webkiln-env.d.ts' }) among the plugins" in told
+    )
     assert "import { load } from 'webkiln:digits' in your code" in told
-    archive = json.loads(folder.text("package.json"))["devDependencies"]["unplugin-webkiln"].removeprefix("file:")
+    archive = json.loads(folder.text("package.json"))["devDependencies"][
+        "unplugin-webkiln"
+    ].removeprefix("file:")
     assert (folder.root / archive).read_bytes() == plugin()
     assert 'declare module "webkiln:digits"' in folder.text("src/webkiln-env.d.ts")
 
 
 def test_the_plugin_of_a_copied_example_is_found_again(folder: Folder) -> None:
-    folder.fill({path.name: path.read_text() for path in (ROOT / "examples" / "webpack").glob("*.js*")})
+    folder.fill(
+        {path.name: path.read_text() for path in (ROOT / "examples" / "webpack").glob("*.js*")}
+    )
     folder.init()
     named = json.loads(folder.text("package.json"))["devDependencies"]["unplugin-webkiln"]
     assert (folder.root / named.removeprefix("file:")).is_file()
@@ -383,30 +501,53 @@ def test_what_a_model_needs_goes_into_its_recipe(folder: Folder) -> None:
 
     folder.fill({**PROJECTS["html"], "layers.py": DOUBLED})
     x = keras.Input((4,), name="x")
-    doubled = keras.layers.Lambda(lambda value: value * 2, output_shape=(4,), name="code")(Doubled(name="own")(x))
+    doubled = keras.layers.Lambda(lambda value: value * 2, output_shape=(4,), name="code")(
+        Doubled(name="own")(x)
+    )
     keras.Model(x, doubled).save(folder.root / "code.keras")
     assert "--trust-source" in folder.init("code.keras", status=2)
     folder.init("code.keras", "--trust-source", "--plugin", "layers.py")
-    assert folder.text("models/code/recipe.toml") == 'source = "../../code.keras"\nplugins = ["../../layers.py"]\ntrust_source = true\n'
+    assert (
+        folder.text("models/code/recipe.toml")
+        == 'source = "../../code.keras"\nplugins = ["../../layers.py"]\ntrust_source = true\n'
+    )
 
 
 def test_what_was_left_comes_first_in_what_is_to_do(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default () => ({ plugins: [] })\n"})
     told = folder.init()
     assert (
-        told.index("left       vite.config.js") < told.index("Next:") < told.index("add by hand what was left") < told.index("npm install")
+        told.index("left       vite.config.js")
+        < told.index("Next:")
+        < told.index("add by hand what was left")
+        < told.index("npm install")
     )
 
 
 @pytest.mark.parametrize(
     ("files", "arguments", "message"),
     [
-        ({}, (), "there is no web project here; looked for vite, next or another bundler in package.json, vite.config.js,"),
+        (
+            {},
+            (),
+            (
+                "there is no web project here; looked for vite, next or another bundler in"
+                " package.json, vite.config.js,"
+            ),
+        ),
         ({"package.json": "{"}, (), "package.json is no JSON"),
-        (PROJECTS["html"], ("digit",), "digit: no such file; give the path of a model file, such as my.keras,"),
+        (
+            PROJECTS["html"],
+            ("digit",),
+            "digit: no such file; give the path of a model file, such as my.keras,",
+        ),
         (PROJECTS["html"], ("index.html",), "index.html"),
         ({**PROJECTS["html"], "broken.keras": "no model"}, ("broken.keras",), "broken.keras"),
-        (PROJECTS["html"], ("resnet50",), "resnet50 comes with webkiln and needs no recipe here; import it as 'webkiln:resnet50'"),
+        (
+            PROJECTS["html"],
+            ("resnet50",),
+            "resnet50 comes with webkiln and needs no recipe here; import it as 'webkiln:resnet50'",
+        ),
     ],
 )
 def test_what_cannot_be_set_up_leaves_nothing_behind(
@@ -421,5 +562,8 @@ def test_what_cannot_be_set_up_leaves_nothing_behind(
 def test_where_it_is_not_certain_the_lines_are_told(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default { plugins: common }\n"})
     told = folder.init()
-    assert "left       vite.config.js; add by hand: import webkiln from 'unplugin-webkiln/vite', and webkiln() among its plugins" in told
+    assert (
+        "left       vite.config.js; add by hand: import webkiln from 'unplugin-webkiln/vite', and"
+        " webkiln() among its plugins" in told
+    )
     assert folder.text("vite.config.js") == "export default { plugins: common }\n"

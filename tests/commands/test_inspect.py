@@ -1,4 +1,6 @@
-"""`webkiln inspect` on files, folders and archives: what they are, in words and as JSON, without a traceback and without running anything in them."""
+"""`webkiln inspect` on files, folders and archives: what they are, in words and as JSON, without a
+traceback and without running anything in them.
+"""
 
 import gzip
 import io
@@ -29,7 +31,11 @@ def told(text: str) -> dict[str, str]:
     label = ""
     for line in text.splitlines()[1:]:
         label = line[2:16].strip() or label
-        found[label] = f"{found[label]} {line[16:].strip()}" if not line[2:16].strip() and label in found else line[16:].strip()
+        found[label] = (
+            f"{found[label]} {line[16:].strip()}"
+            if not line[2:16].strip() and label in found
+            else line[16:].strip()
+        )
     return found
 
 
@@ -50,12 +56,19 @@ def test_a_model_of_keras(webkiln: Command, sources: Path) -> None:
 def test_json_says_the_same(webkiln: Command, sources: Path) -> None:
     done = webkiln("inspect", sources / "good.keras", "--json", "--batch-size", "3")
     said = json.loads(done.stdout)
-    assert (said["schema"], said["format"], said["converts"]) == ("webkiln.inspection/1", "keras", True)
+    assert (said["schema"], said["format"], said["converts"]) == (
+        "webkiln.inspection/1",
+        "keras",
+        True,
+    )
     assert said["inputs"] == [{"name": "x", "dtype": "float32", "shape": [3, 6, 6, 1]}]
     assert said["weights"]["conv/kernel"] == {"dtype": "float32", "shape": [3, 3, 1, 8]}
     refused = webkiln("inspect", sources / "unknown.keras", "--json")
     assert refused.returncode == 2
-    assert [item["where"] for item in json.loads(refused.stdout)["unsupported"]] == ["first (Doubled)", "second (Doubled)"]
+    assert [item["where"] for item in json.loads(refused.stdout)["unsupported"]] == [
+        "first (Doubled)",
+        "second (Doubled)",
+    ]
 
 
 def test_sizes_that_a_model_needs(webkiln: Command, tmp_path: Path) -> None:
@@ -66,12 +79,20 @@ def test_sizes_that_a_model_needs(webkiln: Command, tmp_path: Path) -> None:
         node("Add", ["x", "b"], ["y"], "sum"),
     ]
     scales = onnx.numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "s")
-    graph = onnx.helper.make_graph(nodes, "net", [floats("x", 1, 1, "H", 8)], [floats("y", None, None, None, None)], [scales])
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 9)]), tmp_path / "net.onnx")
+    graph = onnx.helper.make_graph(
+        nodes, "net", [floats("x", 1, 1, "H", 8)], [floats("y", None, None, None, None)], [scales]
+    )
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 9)]),
+        tmp_path / "net.onnx",
+    )
     said = told(webkiln("inspect", "net.onnx").stdout)
     assert said["inputs"] == "x float32[1, 1, H, 8]"
     assert said["sizes"].startswith("H is a multiple of 2 (")
-    assert told(webkiln("inspect", "net.onnx", "--dim", "H=6").stdout)["inputs"] == "x float32[1, 1, 6, 8]"
+    assert (
+        told(webkiln("inspect", "net.onnx", "--dim", "H=6").stdout)["inputs"]
+        == "x float32[1, 1, 6, 8]"
+    )
     done = webkiln("inspect", "net.onnx", "--dim", "H=7")
     assert done.returncode == 2
     assert told(done.stdout)["converts"] == "no"  # fmt: skip
@@ -87,10 +108,16 @@ def test_a_folder_or_archive_with_one_model(webkiln: Command, tmp_path: Path) ->
         archive.writestr("metadata.txt", "1")
     with tarfile.open(tmp_path / "net.tar.gz", "w:gz") as tar:
         tar.add(inside, "v1")
-    for source, place in (("download", "v1/net.tflite"), ("net.task", "net.tflite"), ("net.tar.gz", "v1/net.tflite")):
+    for source, place in (
+        ("download", "v1/net.tflite"),
+        ("net.task", "net.tflite"),
+        ("net.tar.gz", "v1/net.tflite"),
+    ):
         done = webkiln("inspect", source)
         assert done.returncode == 0, done.stderr
-        assert " ".join(done.stdout.split()).startswith(f"{source}: {place}: a LiteRT (TensorFlow Lite) model")
+        assert " ".join(done.stdout.split()).startswith(
+            f"{source}: {place}: a LiteRT (TensorFlow Lite) model"
+        )
         assert told(done.stdout)["converts"] == "yes"
 
 
@@ -100,7 +127,9 @@ def test_an_archive_of_a_saved_model_is_one_model(webkiln: Command) -> None:
     assert told(done.stdout[done.stdout.index("  kind") - 1 :])["kind"] == "a SavedModel"
 
 
-def test_every_signature_is_listed_where_one_has_to_be_chosen(webkiln: Command, tmp_path: Path) -> None:
+def test_every_signature_is_listed_where_one_has_to_be_chosen(
+    webkiln: Command, tmp_path: Path
+) -> None:
     from webkiln.frontends.tensorflow.messages import SavedModelDef
 
     with zipfile.ZipFile(CORPORA / "tensorflow" / "corpus" / "activations.zip") as archive:
@@ -132,8 +161,14 @@ def test_several_models_are_listed(webkiln: Command, tmp_path: Path) -> None:
     assert done.returncode == 0
     first, *lines = done.stdout.splitlines()
     assert first == "models: holds 3 models; give one of them"
-    assert lines == ["  a.tflite: a LiteRT (TensorFlow Lite) model", "  b.onnx: an ONNX model", "  c.caffemodel: a Caffe model"]
-    assert [item["path"] for item in json.loads(webkiln("inspect", "models", "--json").stdout)["holds"]] == [
+    assert lines == [
+        "  a.tflite: a LiteRT (TensorFlow Lite) model",
+        "  b.onnx: an ONNX model",
+        "  c.caffemodel: a Caffe model",
+    ]
+    assert [
+        item["path"] for item in json.loads(webkiln("inspect", "models", "--json").stdout)["holds"]
+    ] == [
         "a.tflite",
         "b.onnx",
         "c.caffemodel",
@@ -175,7 +210,9 @@ def written(kind: str, path: Path) -> None:
         case "compressed":
             path.write_bytes(gzip.compress(b"no archive"))
         case "truncated":
-            path.write_bytes((CORPORA / "tensorflow" / "corpus" / "activations.zip").read_bytes()[:-900])
+            path.write_bytes(
+                (CORPORA / "tensorflow" / "corpus" / "activations.zip").read_bytes()[:-900]
+            )
         case "nothing":
             with zipfile.ZipFile(path, "w") as archive:
                 archive.writestr("README.md", "no model")
@@ -186,22 +223,31 @@ def written(kind: str, path: Path) -> None:
                 archive.writestr("net/version", "10\n")
                 archive.writestr(
                     "net/code/__torch__.py",
-                    "class Net(Module):\n  def forward(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n    return x\n",
+                    "class Net(Module):\n  def forward(self: __torch__.Net,\n    x: Tensor) ->"
+                    " Tensor:\n    return x\n",
                 )
 
 
 REFUSED = {
-    "letter": "neither a .keras archive nor an HDF5 file", "empty": "neither a .keras archive nor an HDF5 file",
-    "pickle": "is a pickle, which webkiln does not read; a pickle is a program, which is not run", "gguf": "is a GGUF file, which holds weights without a model, which webkiln does not read",
-    "traversal": "its member '../executed' leads out of the archive; refused", "link": "its member '../executed' leads out of the archive; refused",
-    "bomb": "its member 'zeros.tflite' claims 67108864 bytes from", "long": "unpacks to more than", "compressed": "no archive that can be unpacked",
-    "truncated": "no archive that can be unpacked", "nothing": "holds no model of a known format; give the model file",
-}  # fmt: skip
+    "letter": "neither a .keras archive nor an HDF5 file",
+    "empty": "neither a .keras archive nor an HDF5 file",
+    "pickle": "is a pickle, which webkiln does not read; a pickle is a program, which is not run",
+    "gguf": "is a GGUF file, which holds weights without a model, which webkiln does not read",
+    "traversal": "its member '../executed' leads out of the archive; refused",
+    "link": "its member '../executed' leads out of the archive; refused",
+    "bomb": "its member 'zeros.tflite' claims 67108864 bytes from",
+    "long": "unpacks to more than",
+    "compressed": "no archive that can be unpacked",
+    "truncated": "no archive that can be unpacked",
+    "nothing": "holds no model of a known format; give the model file",
+}
 
 
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.sample(6)
-def test_what_is_no_model_is_one_error(kind: str, webkiln: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_what_is_no_model_is_one_error(
+    kind: str, webkiln: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("bad") / "net.bin"
     written(kind, path)
     done = webkiln("inspect", path)
@@ -215,7 +261,11 @@ def test_a_program_is_described_and_not_run(webkiln: Command, tmp_path: Path) ->
     done = webkiln("inspect", "net.pt")
     assert done.returncode == 2
     said = told(done.stdout)
-    assert (said["kind"], said["version"], said["arguments"]) == ("a TorchScript file, which is a program", "archive 10", "x: Tensor")
+    assert (said["kind"], said["version"], said["arguments"]) == (
+        "a TorchScript file, which is a program",
+        "archive 10",
+        "x: Tensor",
+    )
     assert said["converts"] == "not known"
     assert "say --trust-source" in done.stderr
     assert [item.name for item in tmp_path.iterdir()] == ["net.pt"]
@@ -240,10 +290,24 @@ def test_a_large_file_takes_seconds(webkiln: Command, tmp_path: Path) -> None:
     """500 MB of weights beside the model, of which no byte is read."""
     size = 11_000
     graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "net", [floats("x", 1, size)], [floats("y", 1, size)],
-        [onnx.TensorProto(name="w", data_type=1, dims=[size, size], data_location=onnx.TensorProto.EXTERNAL, external_data=[onnx.StringStringEntryProto(key="location", value="w.bin")])],
-    )  # fmt: skip
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "net.onnx")
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "net",
+        [floats("x", 1, size)],
+        [floats("y", 1, size)],
+        [
+            onnx.TensorProto(
+                name="w",
+                data_type=1,
+                dims=[size, size],
+                data_location=onnx.TensorProto.EXTERNAL,
+                external_data=[onnx.StringStringEntryProto(key="location", value="w.bin")],
+            )
+        ],
+    )
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]),
+        tmp_path / "net.onnx",
+    )
     with (tmp_path / "w.bin").open("wb") as file:
         file.truncate(4 * size * size)
     begin = time.monotonic()
@@ -253,7 +317,9 @@ def test_a_large_file_takes_seconds(webkiln: Command, tmp_path: Path) -> None:
     assert time.monotonic() - begin < 20
 
 
-def test_names_of_a_file_do_not_reach_the_terminal_as_they_are(webkiln: Command, tmp_path: Path) -> None:
+def test_names_of_a_file_do_not_reach_the_terminal_as_they_are(
+    webkiln: Command, tmp_path: Path
+) -> None:
     model = classifier()
     model.producer_name = "\x1b[31mred\n\x07"
     (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
@@ -267,10 +333,12 @@ def test_what_a_recipe_makes_is_inspected(webkiln: Command, tmp_path: Path) -> N
     (tmp_path / "net").mkdir()
     shutil.copy(TFLITE, tmp_path / "net")
     (tmp_path / "net" / "make.py").write_text(
-        "import shutil\nfrom pathlib import Path\n\n\ndef export(path, name):\n    shutil.copyfile(Path(__file__).with_name(name), path)\n"
+        "import shutil\nfrom pathlib import Path\n\n\ndef export(path, name):\n   "
+        " shutil.copyfile(Path(__file__).with_name(name), path)\n"
     )
     (tmp_path / "net" / "recipe.toml").write_text(
-        'source_format = "tflite"\nparameters = { name = "branches.int8.tflite" }\n[source]\nscript = "make.py"\nfunction = "export"\n'
+        'source_format = "tflite"\nparameters = { name = "branches.int8.tflite" }\n[source]\nscript'
+        ' = "make.py"\nfunction = "export"\n'
     )
     done = webkiln("inspect", "net")
     assert done.returncode == 0, done.stderr
@@ -280,7 +348,8 @@ def test_what_a_recipe_makes_is_inspected(webkiln: Command, tmp_path: Path) -> N
 @pytest.mark.long
 def test_what_a_function_returns_is_inspected(webkiln: Command, tmp_path: Path) -> None:
     (tmp_path / "made.py").write_text(
-        "import keras\n\n\ndef net():\n    return keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])\n"
+        "import keras\n\n\ndef net():\n    return keras.Sequential([keras.Input((3,)),"
+        " keras.layers.Dense(2)])\n"
     )
     done = webkiln("inspect", "made:net")
     assert done.returncode == 0, done.stderr

@@ -12,8 +12,12 @@ PARAMETERS = {"conv": 8 * 9 + 8, "scores": 4 * 4 * 8 * 4 + 4}
 
 
 def rows(text: str, title: str) -> dict[str, list[str]]:
-    """First column -> the cells of the rows of one table, by layer; a layer with several rows keeps the first."""
-    body = next(part for part in text.split("\n\n") if part.startswith(f"{title}\n")).splitlines()[3:]
+    """First column -> the cells of the rows of one table, by layer; a layer with several rows keeps
+    the first.
+    """
+    body = next(part for part in text.split("\n\n") if part.startswith(f"{title}\n")).splitlines()[
+        3:
+    ]
     found: dict[str, list[str]] = {}
     for line in body:
         name, *cells = re.split(r" {2,}", line.strip())
@@ -39,14 +43,18 @@ def test_inspect_shows_layers_and_kernels(webkiln: Command, sources: Path, tmp_p
 
 
 def test_inspect_takes_sizes_and_backends(webkiln: Command, sources: Path) -> None:
-    done = webkiln("inspect", sources / "good.h5", "--batch-size", "3", "--backend", "js", "--kernels")
+    done = webkiln(
+        "inspect", sources / "good.h5", "--batch-size", "3", "--backend", "js", "--kernels"
+    )
     assert done.returncode == 0, done.stderr
     assert rows(done.stdout, "good: what the source says")["x"][1] == "float32[3,6,6,1]"
     assert "good, wasm" not in done.stdout
 
 
 @pytest.mark.parametrize("encoding", ["float32", "int8"])
-def test_explain_shows_what_the_bundle_runs(encoding: str, webkiln: Command, sources: Path, tmp_path: Path) -> None:
+def test_explain_shows_what_the_bundle_runs(
+    encoding: str, webkiln: Command, sources: Path, tmp_path: Path
+) -> None:
     built = webkiln("build", sources / "good.keras", "-o", "public/good", "--encoding", encoding)
     assert (built.returncode, built.stderr) == (0, "")
     inspected = webkiln("inspect", sources / "good.keras", "--kernels").stdout
@@ -54,7 +62,9 @@ def test_explain_shows_what_the_bundle_runs(encoding: str, webkiln: Command, sou
     assert (done.returncode, done.stderr) == (0, "")
     manifest = read_manifest(tmp_path / "public" / "good")
     for backend in ("wasm", "js"):
-        assert rows(done.stdout, f"good, {backend}") == rows(inspected, f"good, {backend}"), "inspect promised the same kernels"
+        assert rows(done.stdout, f"good, {backend}") == rows(inspected, f"good, {backend}"), (
+            "inspect promised the same kernels"
+        )
         assert f"{len(manifest['launches'][backend])} launches" in done.stdout
     assert "no axis can be the vector axis" in done.stdout, "a plain kernel says why"
     one = webkiln("explain", "public/good", "--backend", "js").stdout
@@ -64,10 +74,18 @@ def test_explain_shows_what_the_bundle_runs(encoding: str, webkiln: Command, sou
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
-    [(("nowhere",), "there is no manifest.json"), (("public/good", "--backend", "webgl"), "has no backend 'webgl'; it has js")],
+    [
+        (("nowhere",), "there is no manifest.json"),
+        (("public/good", "--backend", "webgl"), "has no backend 'webgl'; it has js"),
+    ],
 )
-def test_explain_says_what_is_wrong(arguments: tuple[str, ...], part: str, webkiln: Command, sources: Path) -> None:
-    assert webkiln("build", sources / "good.keras", "-o", "public/good", "--backend", "js").returncode == 0
+def test_explain_says_what_is_wrong(
+    arguments: tuple[str, ...], part: str, webkiln: Command, sources: Path
+) -> None:
+    assert (
+        webkiln("build", sources / "good.keras", "-o", "public/good", "--backend", "js").returncode
+        == 0
+    )
     done = webkiln("explain", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")

@@ -22,15 +22,27 @@ with (here / "asked").open("a") as file:
 if {works}:
     (here / "sitecustomize.py").unlink()
 """
-DODO = 'from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return tasks("models")\n'
+DODO = (
+    "from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return"
+    ' tasks("models")\n'
+)
 
 
 def lacking(folder: Path, package: str, *, works: bool) -> tuple[dict[str, str], Path]:
-    """The environment of a command that cannot import a package until a fake pip runs, and the file that records pip's arguments."""
+    """The environment of a command that cannot import a package until a fake pip runs, and the file
+    that records pip's arguments.
+    """
     settings = without(folder, package)
     place = folder / "blocked"
     (place / "pip.py").write_text(PIP.format(works=works))
-    return settings | {"WEBKILN_INSTALL": "1", "WEBKILN_CACHE": str(folder / "cache")}, place / "asked"
+    return (
+        settings
+        | {
+            "WEBKILN_INSTALL": "1",
+            "WEBKILN_CACHE": str(folder / "cache"),
+        },
+        place / "asked",
+    )
 
 
 def test_a_build_installs_what_its_model_needs(webkiln: Command, tmp_path: Path) -> None:
@@ -57,28 +69,46 @@ def test_what_is_installed_in_vain_is_an_error(webkiln: Command, tmp_path: Path)
 def test_doit_installs_what_its_recipes_need(tmp_path: Path) -> None:
     (tmp_path / "models" / "net").mkdir(parents=True)
     (tmp_path / "dodo.py").write_text(DODO)
-    (tmp_path / "models" / "net" / "recipe.toml").write_text('source = "net.onnx"\nbackends = ["js"]\n')
+    (tmp_path / "models" / "net" / "recipe.toml").write_text(
+        'source = "net.onnx"\nbackends = ["js"]\n'
+    )
     onnx.save(classifier(), tmp_path / "models" / "net" / "net.onnx")
     settings, asked = lacking(tmp_path, "onnx", works=True)
     command = [sys.executable, "-m", "doit", "build", "model=net"]
-    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "dist" / "net" / "js.js").is_file()
     assert len(asked.read_text().splitlines()) == 1
 
 
-@pytest.mark.parametrize(("modules", "settings"), [(["onnx"], {}), (["evil-package"], {"WEBKILN_INSTALL": "1"})])
-def test_nothing_is_installed_unasked_or_unknown(modules: list[str], settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("modules", "settings"), [(["onnx"], {}), (["evil-package"], {"WEBKILN_INSTALL": "1"})]
+)
+def test_nothing_is_installed_unasked_or_unknown(
+    modules: list[str], settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A worker of a fleet may name any module."""
     monkeypatch.delenv("WEBKILN_INSTALL", raising=False)
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(package_installer.subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    monkeypatch.setattr(
+        package_installer.subprocess, "run", lambda *_, **__: pytest.fail("pip was run")
+    )
     package_installer.install_and_restart(modules)
 
 
 @pytest.mark.parametrize(("asked", "module"), [("", "ziglang"), ("zig", "ziglang"), ("emcc", None)])
-def test_the_package_is_not_installed_for_another_compiler(asked: str, module: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_package_is_not_installed_for_another_compiler(
+    asked: str, module: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(compilers.VARIABLE, asked)
     for name in ("_emcc_program", "_zig_program", "_with_version"):
         monkeypatch.setattr(compilers, name, lambda: None)

@@ -1,4 +1,6 @@
-"""Models of old eras on the command line: files beside each other, what is rebuilt, and what is refused."""
+"""Models of old eras on the command line: files beside each other, what is rebuilt, and what is
+refused.
+"""
 
 import json
 from pathlib import Path
@@ -9,7 +11,15 @@ import pytest
 
 from tests.commands.blocked import without
 from tests.commands.conftest import Command
-from tests.frontends.keras.versions.layouts import keras_1_2, keras_2_2, read, tf_keras_2_4, write_h5, write_tfjs, write_weights
+from tests.frontends.keras.versions.layouts import (
+    keras_1_2,
+    keras_2_2,
+    read,
+    tf_keras_2_4,
+    write_h5,
+    write_tfjs,
+    write_weights,
+)
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph
 from webkiln.recipe import PathSource, parse_recipe, read_recipe
@@ -32,19 +42,38 @@ def outputs(webkiln: Command, folder: Path, bundle: str, **given: np.ndarray) ->
 
 def test_an_architecture_and_its_weights(webkiln: Command, tmp_path: Path) -> None:
     pair(tmp_path)
-    done = webkiln("build", "net.json", "--weights", "net.h5", "-o", "out", "--backend", "js", "--depfile", "files")
+    done = webkiln(
+        "build",
+        "net.json",
+        "--weights",
+        "net.h5",
+        "-o",
+        "out",
+        "--backend",
+        "js",
+        "--depfile",
+        "files",
+    )
     assert done.returncode == 0, done.stderr
-    assert {"net.json", "net.h5"} <= {Path(line).name for line in (tmp_path / "files").read_text().splitlines()}
+    assert {"net.json", "net.h5"} <= {
+        Path(line).name for line in (tmp_path / "files").read_text().splitlines()
+    }
     model = read("dense")
-    assert np.allclose(outputs(webkiln, tmp_path, "out", input=model.given[0]), model.wanted[0][:1], atol=1e-5)
+    assert np.allclose(
+        outputs(webkiln, tmp_path, "out", input=model.given[0]), model.wanted[0][:1], atol=1e-5
+    )
 
 
-def test_a_recipe_names_both_and_new_weights_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipe_names_both_and_new_weights_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "models" / "net"
     folder.mkdir(parents=True)
     _, weights = pair(folder)
-    (folder / "recipe.toml").write_text('backends = ["js"]\n[source]\npath = "net.json"\nweights = "net.h5"\n')
+    (folder / "recipe.toml").write_text(
+        'backends = ["js"]\n[source]\npath = "net.json"\nweights = "net.h5"\n'
+    )
     recipe = read_recipe(folder / "recipe.toml")
     assert recipe.source == PathSource(folder / "net.json", weights)
     with Engine(tmp_path / "state") as engine:
@@ -69,13 +98,17 @@ def test_a_tensorflow_js_model_takes_its_shards_along(webkiln: Command, tmp_path
     values = np.frombuffer(part.read_bytes(), "<f4") * np.float32(1.5)
     part.write_bytes(values.tobytes())
     assert webkiln(*build).returncode == 0
-    assert not np.allclose(outputs(webkiln, tmp_path, "out", dense_input=model.given[0]), before, atol=1e-3)
+    assert not np.allclose(
+        outputs(webkiln, tmp_path, "out", dense_input=model.given[0]), before, atol=1e-3
+    )
 
 
 def refused(done: object, part: str, folder: Path) -> None:
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-    assert [line[:7] for line in done.stderr.splitlines() if not line.startswith("  ")] == ["error: "]
+    assert [line[:7] for line in done.stderr.splitlines() if not line.startswith("  ")] == [
+        "error: "
+    ]
     assert part in done.stderr
     assert not (folder / "out").exists()
 
@@ -86,7 +119,9 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
     js.with_name("group1-shard1of1.bin").write_bytes(b"short")
     graph = tmp_path / "graph"
     graph.mkdir()
-    (graph / "model.json").write_text('{"format": "graph-model", "modelTopology": {"node": []}, "weightsManifest": []}')
+    (graph / "model.json").write_text(
+        '{"format": "graph-model", "modelTopology": {"node": []}, "weightsManifest": []}'
+    )
     saved = tmp_path / "saved"
     saved.mkdir()
     (saved / "saved_model.pb").write_bytes(b"\x08\x01\x12\xff\x01\x0a")
@@ -98,7 +133,10 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
             "digits",
             "--weights",
             weights,
-        ): "digits: --weights are those of an architecture in JSON or YAML, of a definition of Caffe or of a function's model, which this is not",
+        ): (
+            "digits: --weights are those of an architecture in JSON or YAML, of a definition of"
+            " Caffe or of a function's model, which this is not"
+        ),
         (js,): "hold 5 bytes, weight",
         (graph / "model.json",): "model.json: is a graph without nodes",
         (saved,): "saved: cannot be read as a graph of TensorFlow",
@@ -110,7 +148,9 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
 def test_old_files_need_no_framework(webkiln: Command, tmp_path: Path) -> None:
     old = keras_1_2(read("conv_2d"), first=True, theano=True)
     write_h5(tmp_path / "old.h5", old.config, old.lists, "1.2.2", backend="")
-    settings = without(tmp_path, "keras", "tensorflow", "tf_keras", "torch", "jax", "yaml") | {"WEBKILN_CACHE": str(tmp_path / "c")}
+    settings = without(tmp_path, "keras", "tensorflow", "tf_keras", "torch", "jax", "yaml") | {
+        "WEBKILN_CACHE": str(tmp_path / "c")
+    }
     done = webkiln("build", "old.h5", "-o", "out", "--backend", "js", env=settings)
     assert done.returncode == 0, done.stderr
     (tmp_path / "net.yaml").write_text("class_name: Sequential\nconfig: []\n")
@@ -123,5 +163,7 @@ def test_old_files_need_no_framework(webkiln: Command, tmp_path: Path) -> None:
 
 
 def test_keys_of_a_source() -> None:
-    recipe = parse_recipe("m", {"source": {"path": "a.json", "weights": "b.h5"}}, Path("/models/m/recipe.toml"))
+    recipe = parse_recipe(
+        "m", {"source": {"path": "a.json", "weights": "b.h5"}}, Path("/models/m/recipe.toml")
+    )
     assert recipe.source == PathSource(Path("/models/m/a.json"), Path("/models/m/b.h5"))

@@ -63,7 +63,12 @@ class Outer(keras.layers.Layer):
 
 
 def build(
-    webkiln: Command, layer: keras.layers.Layer, folder: Path, *options: str, name: str = "net.keras", plugin: str = ""
+    webkiln: Command,
+    layer: keras.layers.Layer,
+    folder: Path,
+    *options: str,
+    name: str = "net.keras",
+    plugin: str = "",
 ) -> tuple[int, str]:
     x = keras.Input((8, 8, 3), name="x")
     keras.Model(x, layer(x)).save(folder / name)
@@ -75,16 +80,24 @@ def build(
 
 
 @pytest.mark.parametrize(
-    "layer", [keras.layers.RandomFlip, lambda **options: keras.layers.Pipeline([keras.layers.RandomFlip()], **options)]
+    "layer",
+    [
+        keras.layers.RandomFlip,
+        lambda **options: keras.layers.Pipeline([keras.layers.RandomFlip()], **options),
+    ],
 )
-def test_what_keras_writes_by_itself_is_not_held_against_the_model(layer: object, webkiln: Command, tmp_path: Path) -> None:
+def test_what_keras_writes_by_itself_is_not_held_against_the_model(
+    layer: object, webkiln: Command, tmp_path: Path
+) -> None:
     status, text = build(webkiln, layer(name="flip"), tmp_path)  # type: ignore[operator]
     assert status == 0, text
 
 
 @pytest.mark.parametrize("name", ["net.keras", "net.h5"])
 @pytest.mark.sample("net.keras")
-def test_the_spelling_of_the_tutorial_registers_a_class(name: str, webkiln: Command, tmp_path: Path) -> None:
+def test_the_spelling_of_the_tutorial_registers_a_class(
+    name: str, webkiln: Command, tmp_path: Path
+) -> None:
     """With the package Custom, for a file that was saved without registering."""
     status, text = build(webkiln, Doubled(), tmp_path, name=name, plugin=PLUGIN)
     assert status == 0, text
@@ -103,27 +116,66 @@ def run(x):
     pathlib.Path("run").touch()
     return x
 """
-CLASS = {"module": "evil", "class_name": "Evil", "config": {"name": "evil"}, "registered_name": None}
-FUNCTION = {"module": "evil", "class_name": "function", "config": "run", "registered_name": "function"}
+CLASS = {
+    "module": "evil",
+    "class_name": "Evil",
+    "config": {"name": "evil"},
+    "registered_name": None,
+}
+FUNCTION = {
+    "module": "evil",
+    "class_name": "function",
+    "config": "run",
+    "registered_name": "function",
+}
 HOSTILE = {
     "a layer": (CLASS, None, "evil (Evil): unknown class"),
-    "a layer that is said to be registered": ({**CLASS, "registered_name": "Custom>Evil"}, None, "evil (Evil): unknown class"),
-    "a layer of an older file": ({"class_name": "Evil", "config": {"name": "evil"}}, None, "evil (Evil): unknown class"),
-    "a call of the system": ({**CLASS, "module": "os", "class_name": "system", "config": {"command": "touch run", "name": "evil"}}, None, "evil (system): unknown class"),
-    "a function of a built-in layer": (None, {"activation": FUNCTION}, "run is not a computation of Keras and never imported"),
+    "a layer that is said to be registered": (
+        {**CLASS, "registered_name": "Custom>Evil"},
+        None,
+        "evil (Evil): unknown class",
+    ),
+    "a layer of an older file": (
+        {"class_name": "Evil", "config": {"name": "evil"}},
+        None,
+        "evil (Evil): unknown class",
+    ),
+    "a call of the system": (
+        {
+            **CLASS,
+            "module": "os",
+            "class_name": "system",
+            "config": {"command": "touch run", "name": "evil"},
+        },
+        None,
+        "evil (system): unknown class",
+    ),
+    "a function of a built-in layer": (
+        None,
+        {"activation": FUNCTION},
+        "run is not a computation of Keras and never imported",
+    ),
     "an initialiser": (None, {"kernel_initializer": CLASS}, "Evil"),
     "a value of the registered layer": ("Doubled", {"factor": CLASS}, "Evil"),
-    "a function of the registered layer": ("Doubled", {"factor": FUNCTION}, "run is not a computation of Keras and never imported"),
-}  # fmt: skip
+    "a function of the registered layer": (
+        "Doubled",
+        {"factor": FUNCTION},
+        "run is not a computation of Keras and never imported",
+    ),
+}
 
 
 @pytest.mark.parametrize("where", HOSTILE)
 @pytest.mark.sample("a value of the registered layer")
-def test_nothing_that_a_file_names_is_imported(where: str, webkiln: Command, tmp_path: Path) -> None:
+def test_nothing_that_a_file_names_is_imported(
+    where: str, webkiln: Command, tmp_path: Path
+) -> None:
     """Although a plugin registers a class, which Keras then makes from the file."""
     changed, values, said = HOSTILE[where]
     x = keras.Input((4,), name="x")
-    keras.Model(x, Doubled(name="twice")(keras.layers.Dense(4, name="dense")(x))).save(tmp_path / "net.h5")
+    keras.Model(x, Doubled(name="twice")(keras.layers.Dense(4, name="dense")(x))).save(
+        tmp_path / "net.h5"
+    )
     with h5py.File(tmp_path / "net.h5", "a") as file:
         config = json.loads(file.attrs["model_config"])
         _, dense, twice = config["config"]["layers"]
@@ -135,7 +187,17 @@ def test_nothing_that_a_file_names_is_imported(where: str, webkiln: Command, tmp
     (tmp_path / "plugin.py").write_text(PLUGIN)
     (tmp_path / "evil.py").write_text(EVIL)
     path = os.pathsep.join([str(Path(__file__).resolve().parents[2] / "pipeline"), str(tmp_path)])
-    done = webkiln("build", "net.h5", "-o", "out", "--backend", "js", "--plugin", "plugin.py", env={"PYTHONPATH": path})
+    done = webkiln(
+        "build",
+        "net.h5",
+        "-o",
+        "out",
+        "--backend",
+        "js",
+        "--plugin",
+        "plugin.py",
+        env={"PYTHONPATH": path},
+    )
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("error:") == 1
@@ -164,10 +226,16 @@ def test_weights_of_a_function_are_made_up_by_a_parameter(
     assert "Traceback" not in done.stderr
 
 
-def test_an_error_of_a_handler_is_named_by_its_file_and_line(webkiln: Command, tmp_path: Path) -> None:
+def test_an_error_of_a_handler_is_named_by_its_file_and_line(
+    webkiln: Command, tmp_path: Path
+) -> None:
     status, text = build(webkiln, Doubled(name="twice"), tmp_path, plugin=HANDLER)
     assert status == 2
-    assert text == "error: twice (Doubled): its handler failed in plugin.py, line 6: ValueError: no such luck\n"
+    assert (
+        text
+        == "error: twice (Doubled): its handler failed in plugin.py, line 6: ValueError: no such"
+        " luck\n"
+    )
 
 
 def test_classes_inside_others_are_named_with_them(webkiln: Command, tmp_path: Path) -> None:
@@ -193,8 +261,12 @@ class Outer(keras.layers.Layer):
 
 @pytest.mark.long
 @pytest.mark.parametrize("trust", [(), ("--trust-source",)], ids=["untrusted", "trusted"])
-def test_a_class_inside_a_known_one_is_named(trust: tuple[str, ...], webkiln: Command, tmp_path: Path) -> None:
-    status, text = build(webkiln, Outer(Inner(name="inner"), name="outer"), tmp_path, *trust, plugin=OUTER)
+def test_a_class_inside_a_known_one_is_named(
+    trust: tuple[str, ...], webkiln: Command, tmp_path: Path
+) -> None:
+    status, text = build(
+        webkiln, Outer(Inner(name="inner"), name="outer"), tmp_path, *trust, plugin=OUTER
+    )
     assert status == 2
     assert "inner (Inner): unknown class" in text
     assert "could not be deserialized" not in text

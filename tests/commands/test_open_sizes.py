@@ -17,9 +17,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A model file and its bundle."""
     folder = tmp_path_factory.mktemp("open")
     a, b = keras.Input((None, 4), name="a"), keras.Input((None, 4), name="b")
-    keras.Model([a, b], layers.GRU(3, name="g")(layers.Add()([a, b])), name="model").save(folder / "model.keras")
+    keras.Model([a, b], layers.GRU(3, name="g")(layers.Add()([a, b])), name="model").save(
+        folder / "model.keras"
+    )
     shapes = {"a": (1, "T", 4), "b": (1, "T", 4)}
-    generate_descriptor("js", KerasConverter(input_shapes=shapes).convert(folder / "model.keras")).save(folder / "bundle")
+    generate_descriptor(
+        "js", KerasConverter(input_shapes=shapes).convert(folder / "model.keras")
+    ).save(folder / "bundle")
     return folder / "model.keras", folder / "bundle"
 
 
@@ -33,14 +37,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         (((9, 4), (9, 4)), r"input a: expected shape [1, 'T', 4], got [9, 4]"),
     ],
 )
-def test_run_takes_any_size(webkiln: Command, made: tuple[Path, Path], tmp_path: Path, shapes: tuple, message: str | None) -> None:
-    np.savez(tmp_path / "in.npz", **{name: np.ones(shape, np.float32) for name, shape in zip("ab", shapes, strict=True)})
-    done = webkiln("run", made[1], "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz")
+def test_run_takes_any_size(
+    webkiln: Command, made: tuple[Path, Path], tmp_path: Path, shapes: tuple, message: str | None
+) -> None:
+    np.savez(
+        tmp_path / "in.npz",
+        **{name: np.ones(shape, np.float32) for name, shape in zip("ab", shapes, strict=True)},
+    )
+    done = webkiln(
+        "run", made[1], "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"
+    )
     assert (done.returncode == 0) == (message is None), done.stderr
     assert message is None or message in done.stderr
 
 
-def test_diff_builds_anew_with_the_sizes_of_the_bundle(webkiln: Command, made: tuple[Path, Path]) -> None:
+def test_diff_builds_anew_with_the_sizes_of_the_bundle(
+    webkiln: Command, made: tuple[Path, Path]
+) -> None:
     done = webkiln("diff", made[1], "--source", made[0])
     assert done.returncode == 0, done.stderr
     assert "output g [1, 3]" in done.stdout

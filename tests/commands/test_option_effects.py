@@ -1,4 +1,6 @@
-"""Each option of a command changes what the command does: what it builds, which code it runs, what it says."""
+"""Each option of a command changes what the command does: what it builds, which code it runs, what
+it says.
+"""
 
 import json
 import shutil
@@ -19,7 +21,9 @@ Call = Callable[..., str]
 
 
 @pytest.fixture
-def call(tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+def call(
+    tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Call:
     """Runs a command in an empty folder; gives what it prints, and expects it to end with a code."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(cache))
@@ -37,8 +41,14 @@ def call(tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str], monkeyp
 def build(call: Call, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     model = write_model(tmp_path / "model.onnx")
 
-    def run(*options: str | Path, folder: str = "dist/model", backend: str = "js") -> dict[str, Any]:
-        sizes = [] if any(str(option).startswith(("--dim", "--input-shape")) for option in options) else ["--dim", "N=2"]
+    def run(
+        *options: str | Path, folder: str = "dist/model", backend: str = "js"
+    ) -> dict[str, Any]:
+        sizes = (
+            []
+            if any(str(option).startswith(("--dim", "--input-shape")) for option in options)
+            else ["--dim", "N=2"]
+        )
         call("build", model, "--backend", backend, *sizes, *options)
         return dict(canonical.read(tmp_path / folder / "manifest.json"))
 
@@ -51,11 +61,24 @@ def shapes(manifest: dict[str, Any], what: str = "inputs") -> dict[str, list[Any
 
 def test_what_is_built(build: Any, tmp_path: Path) -> None:
     plain = build()
-    assert (plain["name"], plain["encoding"], list(plain["backends"])) == ("model", "float32", ["js"])
+    assert (plain["name"], plain["encoding"], list(plain["backends"])) == (
+        "model",
+        "float32",
+        ["js"],
+    )
     assert shapes(plain) == {"x": [2, 4], "factor": []}
     other = build("--name", "other", "--dim", "N=5", "--value", "factor=2.5", folder="dist/other")
     assert (other["name"], shapes(other)) == ("other", {"x": [5, 4]})
-    there = build("--output", "here/there", "--input-shape", "x=T,4", "--to-layer", "second", folder="here/there", backend="js,webgl")
+    there = build(
+        "--output",
+        "here/there",
+        "--input-shape",
+        "x=T,4",
+        "--to-layer",
+        "second",
+        folder="here/there",
+        backend="js,webgl",
+    )
     assert (list(there["backends"]), list(shapes(there, "outputs"))) == (["js", "webgl"], ["b"])
     assert shapes(there)["x"] not in ([2, 4], [5, 4])
     assert "T" in json.dumps(shapes(there)["x"])
@@ -65,13 +88,19 @@ def test_what_is_built(build: Any, tmp_path: Path) -> None:
 def test_encodings_have_a_folder_each(build: Any, tmp_path: Path) -> None:
     assert build("--encoding", "float32,float16")["encoding"] == "float32"
     assert canonical.read(tmp_path / "dist/model-float16/manifest.json")["encoding"] == "float16"
-    sizes = [sum(path.stat().st_size for path in (tmp_path / name).glob("weights-*.bin")) for name in ("dist/model", "dist/model-float16")]
+    sizes = [
+        sum(path.stat().st_size for path in (tmp_path / name).glob("weights-*.bin"))
+        for name in ("dist/model", "dist/model-float16")
+    ]
     assert sizes == [48, 24]
 
 
 def test_the_precision_of_a_backend(build: Any) -> None:
     assert "precision" not in build(backend="webgpu")["backends"]["webgpu"]
-    assert build("--precision", "float16", backend="webgpu")["backends"]["webgpu"]["precision"] == "float16"
+    assert (
+        build("--precision", "float16", backend="webgpu")["backends"]["webgpu"]["precision"]
+        == "float16"
+    )
 
 
 def test_how_a_bundle_is_written(build: Any, call: Call, tmp_path: Path) -> None:
@@ -107,7 +136,9 @@ def test_files_of_others_are_overwritten_by_force_alone(call: Call, tmp_path: Pa
     write_model(tmp_path / "model.onnx")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "js.js").write_text("mine")
-    assert "js.js" in call("build", "model.onnx", "--backend", "js", "--dim", "N=2", "-o", "out", code=2)
+    assert "js.js" in call(
+        "build", "model.onnx", "--backend", "js", "--dim", "N=2", "-o", "out", code=2
+    )
     assert (tmp_path / "out" / "js.js").read_text() == "mine"
     call("build", "model.onnx", "--backend", "js", "--dim", "N=2", "-o", "out", "--force")
     assert (tmp_path / "out" / "js.js").read_text() != "mine"
@@ -140,7 +171,9 @@ def one_variant(layered: Path, tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.mark.parametrize("variant", ["simd", "relaxed"])
 @pytest.mark.parametrize("command", ["run", "diff", "profile"])
-def test_the_variant_is_the_one_that_runs(command: str, variant: str, call: Call, one_variant: Any, tmp_path: Path) -> None:
+def test_the_variant_is_the_one_that_runs(
+    command: str, variant: str, call: Call, one_variant: Any, tmp_path: Path
+) -> None:
     np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32), factor=np.float32(1))
     files = {
         "run": ["--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"],
@@ -150,12 +183,18 @@ def test_the_variant_is_the_one_that_runs(command: str, variant: str, call: Call
     bundle = one_variant(variant)
     other = "relaxed" if variant == "simd" else "simd"
     call(command, bundle, "--backend", "wasm", *files[command], "--variant", variant)
-    assert other in call(command, bundle, "--backend", "wasm", *files[command], "--variant", other, code=2)
+    assert other in call(
+        command, bundle, "--backend", "wasm", *files[command], "--variant", other, code=2
+    )
 
 
 def test_the_backend_that_is_compared(call: Call, layered: Path) -> None:
-    assert "js against wasm in node" in call("diff", layered, "--backend", "js", "--against", "wasm")
-    assert "wasm against js in node" in call("diff", layered, "--backend", "wasm", "--against", "js")
+    assert "js against wasm in node" in call(
+        "diff", layered, "--backend", "js", "--against", "wasm"
+    )
+    assert "wasm against js in node" in call(
+        "diff", layered, "--backend", "wasm", "--against", "js"
+    )
     assert "wasm against js in node" in call("diff", layered, "--against", "js")
 
 
@@ -167,7 +206,9 @@ def test_the_bound_of_a_comparison(call: Call, layered: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "diff", "profile"])
-def test_the_time_that_a_run_may_take(command: str, call: Call, layered: Path, tmp_path: Path) -> None:
+def test_the_time_that_a_run_may_take(
+    command: str, call: Call, layered: Path, tmp_path: Path
+) -> None:
     np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32), factor=np.float32(1))
     files = {
         "run": ["--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"],
@@ -175,16 +216,38 @@ def test_the_time_that_a_run_may_take(command: str, call: Call, layered: Path, t
         "profile": ["--runs", "1"],
     }
     assert "0.001" in call(
-        command, layered, "--backend", "js" if command != "diff" else "wasm", *files[command], "--timeout", "0.001", code=2
+        command,
+        layered,
+        "--backend",
+        "js" if command != "diff" else "wasm",
+        *files[command],
+        "--timeout",
+        "0.001",
+        code=2,
     )
 
 
 def test_how_often_and_with_what_a_profile_runs(call: Call, layered: Path, tmp_path: Path) -> None:
-    few, many = (call("profile", layered, "--backend", "js", "--runs", str(runs)) for runs in (1, 7))
+    few, many = (
+        call("profile", layered, "--backend", "js", "--runs", str(runs)) for runs in (1, 7)
+    )
     assert ("7 runs" in many, "7 runs" in few) == (True, False)
     np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32))
-    assert "factor" in call("profile", layered, "--backend", "js", "--inputs", tmp_path / "in.npz", code=2)
-    call("profile", layered, "--backend", "js", "--runs", "1", "--trace", tmp_path / "t.json", "--html", tmp_path / "t.html")
+    assert "factor" in call(
+        "profile", layered, "--backend", "js", "--inputs", tmp_path / "in.npz", code=2
+    )
+    call(
+        "profile",
+        layered,
+        "--backend",
+        "js",
+        "--runs",
+        "1",
+        "--trace",
+        tmp_path / "t.json",
+        "--html",
+        tmp_path / "t.html",
+    )
     assert json.loads((tmp_path / "t.json").read_text())
     assert "<html" in (tmp_path / "t.html").read_text().lower()
 

@@ -1,4 +1,6 @@
-"""`webkiln profile`: every launch with its layer and how often it was done, on every backend; the trace, the page, and what is refused."""
+"""`webkiln profile`: every launch with its layer and how often it was done, on every backend; the
+trace, the page, and what is refused.
+"""
 
 import re
 import shutil
@@ -26,14 +28,18 @@ places = pytest.mark.parametrize(("browser", "backend"), PLACES)
 
 @pytest.fixture(scope="module")
 def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A recurrence, a network with a procedure whose result has a size of its own, and one that is worth several threads."""
+    """A recurrence, a network with a procedure whose result has a size of its own, and one that is
+    worth several threads.
+    """
     import keras
     import onnx
     from onnx import TensorProto, helper
 
     folder = tmp_path_factory.mktemp("built")
     x = keras.Input((None, 3), name="steps")
-    keras.Model(x, keras.layers.Dense(2, name="head")(keras.layers.LSTM(4, name="memory")(x))).save(folder / "recurrence.keras")
+    keras.Model(x, keras.layers.Dense(2, name="head")(keras.layers.LSTM(4, name="memory")(x))).save(
+        folder / "recurrence.keras"
+    )
     y = keras.Input((64, 512), name="x")
     keras.Model(y, keras.layers.Dense(1024, name="wide")(y)).save(folder / "shared.keras")
     nodes = [
@@ -47,11 +53,21 @@ def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
         helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 5]),
     ]
     graph = helper.make_graph(nodes, "procedure", [given], results)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), folder / "procedure.onnx")
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        folder / "procedure.onnx",
+    )
     with Engine(folder / ".webkiln", cache=cache) as engine:
-        for name, backends in (("recurrence.keras", BACKENDS), ("procedure.onnx", BACKENDS), ("shared.keras", ("wasm",))):
+        for name, backends in (
+            ("recurrence.keras", BACKENDS),
+            ("procedure.onnx", BACKENDS),
+            ("shared.keras", ("wasm",)),
+        ):
             shapes = SHAPES if name == "recurrence.keras" else {}
-            actions = ModelGraph(Recipe(Path(name).stem, PathSource(folder / name), input_shapes=shapes), engine.share)
+            actions = ModelGraph(
+                Recipe(Path(name).stem, PathSource(folder / name), input_shapes=shapes),
+                engine.share,
+            )
             engine.publish(actions.bundle(Selection(backends)), "bundle/", folder / Path(name).stem)
     return {name: folder / name for name in ("recurrence", "procedure", "shared")}
 
@@ -70,19 +86,29 @@ def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: 
     assert profile["resolutionMs"] >= 0
     launches = profile["launches"]
     explained = host.read_manifest(built["recurrence"])["launches"][backend]
-    assert [launch["kernel"] for launch in launches if launch["kernel"] != "copy"] == [item["kernel"] for item in explained]
-    assert [launch["layer"] for launch in launches if launch["kernel"] != "copy"] == [item["layer"] for item in explained]
-    assert [launch["count"] * launch["flops"] for launch in launches if launch["kernel"] != "copy"] == [item["flops"] for item in explained]
+    assert [launch["kernel"] for launch in launches if launch["kernel"] != "copy"] == [
+        item["kernel"] for item in explained
+    ]
+    assert [launch["layer"] for launch in launches if launch["kernel"] != "copy"] == [
+        item["layer"] for item in explained
+    ]
+    assert [
+        launch["count"] * launch["flops"] for launch in launches if launch["kernel"] != "copy"
+    ] == [item["flops"] for item in explained]
     assert {launch["count"] for launch in launches} == {1, STEPS}
     assert {launch["layer"] for launch in launches if launch["count"] == STEPS} == {"memory"}
     assert all(launch["ms"] >= 0 for launch in launches)
     done = [entry["launch"] for entry in profile["timeline"]]
-    assert {number: done.count(number) for number in set(done)} == {number: launch["count"] for number, launch in enumerate(launches)}
+    assert {number: done.count(number) for number in set(done)} == {
+        number: launch["count"] for number, launch in enumerate(launches)
+    }
 
 
 @places
 @pytest.mark.sample(3)
-def test_procedures_and_what_follows_from_them_are_counted(built: dict[str, Path], browser: str, backend: str) -> None:
+def test_procedures_and_what_follows_from_them_are_counted(
+    built: dict[str, Path], browser: str, backend: str
+) -> None:
     launches = profiled(built["procedure"], backend, browser)["launches"]
     assert sorted(launch["layer"] for launch in launches) == ["negated", "places", "rectified"]
     assert {launch["count"] for launch in launches} == {1}
@@ -91,7 +117,10 @@ def test_procedures_and_what_follows_from_them_are_counted(built: dict[str, Path
 @pytest.mark.parametrize("browser", ["node", "chromium"])
 def test_threads(built: dict[str, Path], browser: str) -> None:
     profile = profiled(built["shared"], "wasm", browser, threads=2)
-    assert (profile["threads"], [launch["layer"] for launch in profile["launches"]]) == (2, ["wide"])
+    assert (profile["threads"], [launch["layer"] for launch in profile["launches"]]) == (
+        2,
+        ["wide"],
+    )
 
 
 def test_table_trace_and_page(webkiln: Command, built: dict[str, Path], tmp_path: Path) -> None:
@@ -116,7 +145,10 @@ def test_table_trace_and_page(webkiln: Command, built: dict[str, Path], tmp_path
     times = [float(row[0]) for row in rows[:-1]]
     assert times == sorted(times, reverse=True)
     assert rows[-1][-2:] == ["all", "launches"]
-    assert {line.split()[-1] for line in by_layer.splitlines() if "launch" in line} >= {"memory", "head"}
+    assert {line.split()[-1] for line in by_layer.splitlines() if "launch" in line} >= {
+        "memory",
+        "head",
+    }
     check_trace(canonical.read(tmp_path / "trace.json"))
     check_page(tmp_path / "page.html")
 
@@ -134,7 +166,9 @@ def check_trace(trace: dict[str, Any]) -> None:
     for launch in launches:
         name = launch["args"]["layer"] or "(no layer)"
         assert any(
-            layer["name"] == name and layer["ts"] <= launch["ts"] and launch["ts"] + launch["dur"] <= layer["ts"] + layer["dur"] + 0.002
+            layer["name"] == name
+            and layer["ts"] <= launch["ts"]
+            and launch["ts"] + launch["dur"] <= layer["ts"] + layer["dur"] + 0.002
             for layer in layers
         )
 
@@ -146,8 +180,9 @@ def check_page(path: Path) -> None:
     browser = browsers.session("chromium")
     browser.get(path.as_uri())
     found = browser.execute_script(
-        "return [document.title, document.querySelectorAll('svg[aria-label=\"flame chart\"] rect').length,"
-        " [...document.querySelectorAll('h2')].map(title => title.textContent), document.documentElement.scrollWidth <= innerWidth]"
+        'return [document.title, document.querySelectorAll(\'svg[aria-label="flame chart"]'
+        " rect').length, [...document.querySelectorAll('h2')].map(title => title.textContent),"
+        " document.documentElement.scrollWidth <= innerWidth]"
     )
     assert found[0] == "recurrence in node: profile"
     assert found[1] >= 4
@@ -166,37 +201,69 @@ WRONG = {
 
 
 @pytest.mark.parametrize("options", WRONG, ids=" ".join)
-def test_what_is_asked_wrongly(webkiln: Command, built: dict[str, Path], options: tuple[str, ...]) -> None:
+def test_what_is_asked_wrongly(
+    webkiln: Command, built: dict[str, Path], options: tuple[str, ...]
+) -> None:
     done = webkiln("profile", built["recurrence"], *options)
     assert done.returncode == 2
     assert WRONG[options] in done.stderr
 
 
-def test_bundles_without_profiles(webkiln: Command, built: dict[str, Path], cache: Path, tmp_path: Path) -> None:
+def test_bundles_without_profiles(
+    webkiln: Command, built: dict[str, Path], cache: Path, tmp_path: Path
+) -> None:
     assert "there is no manifest.json" in webkiln("profile", tmp_path).stderr
     bare = Path(shutil.copytree(built["recurrence"], tmp_path / "bare"))
     (bare / "profile.js").unlink()
     done = webkiln("profile", bare)
     assert (done.returncode, "there is no profile.js" in done.stderr) == (2, True)
     with Engine(tmp_path / ".webkiln", cache=cache) as engine:
-        recipe = Recipe("recurrence", PathSource(built["recurrence"].parent / "recurrence.keras"), input_shapes=SHAPES, form=Form("single"))
-        engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("js",))), "bundle/", tmp_path / "single")
+        recipe = Recipe(
+            "recurrence",
+            PathSource(built["recurrence"].parent / "recurrence.keras"),
+            input_shapes=SHAPES,
+            form=Form("single"),
+        )
+        engine.publish(
+            ModelGraph(recipe, engine.share).bundle(Selection(("js",))),
+            "bundle/",
+            tmp_path / "single",
+        )
     done = webkiln("profile", tmp_path / "single")
     assert (done.returncode, "build the model as a folder" in done.stderr) == (2, True)
 
 
-def test_inputs_set_open_sizes(webkiln: Command, built: dict[str, Path], cache: Path, tmp_path: Path) -> None:
+def test_inputs_set_open_sizes(
+    webkiln: Command, built: dict[str, Path], cache: Path, tmp_path: Path
+) -> None:
     import numpy as np
 
     source = PathSource(built["recurrence"].parent / "recurrence.keras")
     with Engine(tmp_path / ".webkiln", cache=cache) as engine:
         recipe = Recipe("open", source, input_shapes={"steps": (1, "T", 3)}, form=Form(hashed=True))
-        engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("js",))), "bundle/", tmp_path / "open")
+        engine.publish(
+            ModelGraph(recipe, engine.share).bundle(Selection(("js",))),
+            "bundle/",
+            tmp_path / "open",
+        )
     np.savez(tmp_path / "in.npz", steps=np.ones((1, 7, 3), np.float32))
-    options = ("--backend", "js", "--runs", "1", "--inputs", tmp_path / "in.npz", "--trace", tmp_path / "trace.json")
+    options = (
+        "--backend",
+        "js",
+        "--runs",
+        "1",
+        "--inputs",
+        tmp_path / "in.npz",
+        "--trace",
+        tmp_path / "trace.json",
+    )
     done = webkiln("profile", tmp_path / "open", *options)
     assert done.returncode == 0, done.stderr
-    events = [event for event in canonical.read(tmp_path / "trace.json")["traceEvents"] if event.get("cat") == "launch"]
+    events = [
+        event
+        for event in canonical.read(tmp_path / "trace.json")["traceEvents"]
+        if event.get("cat") == "launch"
+    ]
     repeated = [event["args"]["launch"] for event in events if event["args"]["layer"] == "memory"]
     assert max(map(repeated.count, repeated)) == 7
     assert all(isinstance(event["args"]["bytes"], int) for event in events)
@@ -222,7 +289,9 @@ context.endQuery = () => {
   open = null;
 };
 context.getQueryParameter = (query, name) => name === 0x8867 ? query.asked++ > 0 : 2000000;"""
-"""A GPU with timer queries, each of which takes 2 ms and is told when it is asked for a second time."""
+"""A GPU with timer queries, each of which takes 2 ms and is told when it is asked for a second
+time.
+"""
 
 
 def patched(bundle: Path, backend: str, patch: str) -> dict[str, Any]:
@@ -236,7 +305,9 @@ import('/bundle/index.js').then(async ({{ load, manifest }}) => {{
   done(await model.profile());
 }}).catch(error => done({{ error: String(error) }}));"""
     page = {"/": (200, "text/html", b"<!doctype html><title>profile</title>")}
-    with Server({"/bundle/": bundle}, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
+    with Server(
+        {"/bundle/": bundle}, headers=ISOLATED, route=lambda path, body: page.get(path)
+    ) as server:
         session = browsers.session("chromium")
         session.get(server.url)
         profile: dict[str, Any] = session.execute_async_script(script)
@@ -269,8 +340,15 @@ def test_a_procedure_without_timestamps_is_refused(built: dict[str, Path]) -> No
 
 def test_a_clock_too_coarse_for_anything(built: dict[str, Path]) -> None:
     profile = profiled(built["recurrence"], "js", "node")
-    still = {**profile, "runMs": 0, "resolutionMs": 1, "launches": [{**launch, "ms": 0} for launch in profile["launches"]]}
+    still = {
+        **profile,
+        "runMs": 0,
+        "resolutionMs": 1,
+        "launches": [{**launch, "ms": 0} for launch in profile["launches"]],
+    }
     still["timeline"] = [{**entry, "startMs": 0, "ms": 0} for entry in profile["timeline"]]
     count = len(profile["launches"])
-    assert f"{count} of {count} launches take less than a step of the clock each" in shown("still", still)
+    assert f"{count} of {count} launches take less than a step of the clock each" in shown(
+        "still", still
+    )
     assert "The clock saw no launch begin and end." in page("still", still)

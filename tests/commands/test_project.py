@@ -7,16 +7,21 @@ import pytest
 from webkiln.commands.project import find_project, with_package, with_plugin, with_script
 
 CONFIGS = {
-    "export default {};\n": "import webkiln from 'unplugin-webkiln/vite'\nexport default {\n  plugins: [webkiln()],};\n",
-    "import { defineConfig } from \"vite\";\nexport default defineConfig({\n  base: \"/app/\", // plugins: [\n});\n": (
-        'import { defineConfig } from "vite";\nimport webkiln from "unplugin-webkiln/vite";\n'
-        'export default defineConfig({\n  plugins: [webkiln()],\n  base: "/app/", // plugins: [\n});\n'
+    "export default {};\n": (
+        "import webkiln from 'unplugin-webkiln/vite'\nexport default {\n  plugins: [webkiln()],};\n"
+    ),
+    'import { defineConfig } from "vite";\nexport default defineConfig({\n  base: "/app/", // plugins: [\n});\n': (
+        'import { defineConfig } from "vite";\nimport webkiln from "unplugin-webkiln/vite";\nexport'
+        ' default defineConfig({\n  plugins: [webkiln()],\n  base: "/app/", // plugins: [\n});\n'
     ),
     "import {\n  defineConfig,\n} from 'vite'\nimport a from 'a'\nexport default defineConfig({\n  plugins: [\n    a({ x: 1 }),\n  ],\n})\n": (
-        "import {\n  defineConfig,\n} from 'vite'\nimport a from 'a'\nimport webkiln from 'unplugin-webkiln/vite'\n"
-        "export default defineConfig({\n  plugins: [\n    webkiln(),\n    a({ x: 1 }),\n  ],\n})\n"
+        "import {\n  defineConfig,\n} from 'vite'\nimport a from 'a'\nimport webkiln from"
+        " 'unplugin-webkiln/vite'\nexport default defineConfig({\n  plugins: [\n    webkiln(),\n   "
+        " a({ x: 1 }),\n  ],\n})\n"
     ),
-    "export default { plugins: [] }\n": "import webkiln from 'unplugin-webkiln/vite'\nexport default { plugins: [webkiln()] }\n",
+    "export default { plugins: [] }\n": (
+        "import webkiln from 'unplugin-webkiln/vite'\nexport default { plugins: [webkiln()] }\n"
+    ),
     # Not where it belongs, not an array, not an object, or not one.
     "export default { worker: { plugins: [a()] } }\n": None,
     "export default { plugins: common }\n": None,
@@ -27,7 +32,7 @@ CONFIGS = {
     "export default defineConfig(({ mode }) => ({ plugins: [] }))\n": None,
     "const config = { plugins: [] }\nexport default config\n": None,
     "module.exports = { plugins: [] }\n": None,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", CONFIGS)
@@ -36,17 +41,29 @@ def test_a_configuration_is_changed_where_that_is_certain(text: str) -> None:
 
 
 def test_pages_and_packages_keep_their_form() -> None:
-    assert with_script("<body>\n<p>x</p>\n</body>", "/m.js") == '<body>\n<p>x</p>\n  <script type="module" src="/m.js"></script>\n</body>'
+    assert (
+        with_script("<body>\n<p>x</p>\n</body>", "/m.js")
+        == '<body>\n<p>x</p>\n  <script type="module" src="/m.js"></script>\n</body>'
+    )
     assert with_script("<p>no end", "/m.js") is None
     assert with_script("</body></body>", "/m.js") is None
-    text = '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"z": "1"\n\t}\n}'
-    changed = '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"a": "2",\n\t\t"z": "1"\n\t}\n}'
+    text = (
+        '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"z":'
+        ' "1"\n\t}\n}'
+    )
+    changed = (
+        '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"a":'
+        ' "2",\n\t\t"z": "1"\n\t}\n}'
+    )
     assert with_package(text, {"devDependencies": {"a": "2"}}) == changed
     assert with_package(text, {"devDependencies": {"z": "1"}}) == text
     assert with_package(text, {"devDependencies": {"z": "2"}}) == text.replace('"1"', '"2"')
 
 
-@pytest.mark.parametrize(("file", "text"), [("pnpm-workspace.yaml", ""), ("package.json", '{"workspaces": ["app"]}'), ("other", "")])
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("pnpm-workspace.yaml", ""), ("package.json", '{"workspaces": ["app"]}'), ("other", "")],
+)
 def test_what_installs_the_packages_of_a_workspace(file: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "package.json").write_text('{ "devDependencies": { "vite": "^8.3.4" } }')

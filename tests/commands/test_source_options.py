@@ -1,4 +1,6 @@
-"""What each option that says something of the source, and each key of a recipe, changes, and nothing else."""
+"""What each option that says something of the source, and each key of a recipe, changes, and
+nothing else.
+"""
 
 import argparse
 import json
@@ -14,7 +16,16 @@ from tests.commands.small import write_model
 from webkiln.build.engine import Engine
 from webkiln.commands import build, diff, init
 from webkiln.errors import RecipeError
-from webkiln.recipe import KEYS, ExportSource, Form, ImageInput, ModuleSource, PathSource, Recipe, parse_recipe
+from webkiln.recipe import (
+    KEYS,
+    ExportSource,
+    Form,
+    ImageInput,
+    ModuleSource,
+    PathSource,
+    Recipe,
+    parse_recipe,
+)
 
 RECIPE = """
 source = "model.bin"
@@ -50,33 +61,73 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parsed:
 
 
 def changes(before: Recipe, after: Recipe) -> dict[str, Any]:
-    return {item.name: getattr(after, item.name) for item in fields(Recipe) if getattr(before, item.name) != getattr(after, item.name)}
+    return {
+        item.name: getattr(after, item.name)
+        for item in fields(Recipe)
+        if getattr(before, item.name) != getattr(after, item.name)
+    }
 
 
-KERAS, TFLITE = ("model.bin", "--source-format", "keras"), ("model.bin", "--source-format", "tflite")
+KERAS, TFLITE = (
+    ("model.bin", "--source-format", "keras"),
+    ("model.bin", "--source-format", "tflite"),
+)
 HERE = Path("here.npz")
 ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "source_format": (KERAS, ("--source-format", "torch"), {"source_format": "torch"}),
     "reference": (KERAS, ("--reference", "here.npz"), {"reference": HERE}),
     "name": (KERAS, ("--name", "other"), {"name": "other"}),
     "backend": (KERAS, ("--backend", "js,webgl"), {"backends": ("webgl", "js")}),
-    "precision": ((*KERAS, "--backend", "webgpu"), ("--precision", "float16"), {"precision": "float16"}),
+    "precision": (
+        (*KERAS, "--backend", "webgpu"),
+        ("--precision", "float16"),
+        {"precision": "float16"},
+    ),
     "batch_size": (KERAS, ("--batch-size", "5"), {"batch_size": 5}),
-    "input_shape": (KERAS, ("--input-shape", "2,T", "--input-shape", "y=3"), {"input_shapes": {"": (2, "T"), "y": (3,)}}),
+    "input_shape": (
+        KERAS,
+        ("--input-shape", "2,T", "--input-shape", "y=3"),
+        {"input_shapes": {"": (2, "T"), "y": (3,)}},
+    ),
     "dim": (TFLITE, ("--dim", "N=3", "--dim", "M=K"), {"dims": {"N": 3, "M": "K"}}),
-    "value": (TFLITE, ("--value", "a=2", "--value", "b=[1,2.5]"), {"values": {"a": 2, "b": [1, 2.5]}}),
+    "value": (
+        TFLITE,
+        ("--value", "a=2", "--value", "b=[1,2.5]"),
+        {"values": {"a": 2, "b": [1, 2.5]}},
+    ),
     "signature": (TFLITE, ("--signature", "serve"), {"signature": "serve"}),
-    "from_layer": (TFLITE, ("--from-layer", "a", "--from-layer", "b", "--from-layer", "a"), {"from_layers": ("a", "b")}),
+    "from_layer": (
+        TFLITE,
+        ("--from-layer", "a", "--from-layer", "b", "--from-layer", "a"),
+        {"from_layers": ("a", "b")},
+    ),
     "to_layer": (TFLITE, ("--to-layer", "c", "--to-layer", "d"), {"to_layers": ("c", "d")}),
-    "plugin": (KERAS, ("--plugin", "p.py", "--plugin", "q.py"), {"plugins": (Path("p.py"), Path("q.py"))}),
+    "plugin": (
+        KERAS,
+        ("--plugin", "p.py", "--plugin", "q.py"),
+        {"plugins": (Path("p.py"), Path("q.py"))},
+    ),
     "operators": (KERAS, ("--operators", "o.py"), {"operators": (Path("o.py"),)}),
-    "reads": (KERAS, ("--reads", "data", "--reads", "more"), {"reads": (Path("data"), Path("more"))}),
+    "reads": (
+        KERAS,
+        ("--reads", "data", "--reads", "more"),
+        {"reads": (Path("data"), Path("more"))},
+    ),
     "trust_source": (KERAS, ("--trust-source",), {"trust_source": True}),
-    "weights": (KERAS, ("--weights", "w.h5"), {"source": PathSource(Path("model.bin"), Path("w.h5"))}),
-    "parameter": (("makes:net",), ("--parameter", "size=4", "--parameter", "kind=a b", "--parameter", "on=true"),
-                  {"source": ModuleSource(Path(), "makes", "net", {"size": 4, "kind": "a b", "on": True})}),
-}  # fmt: skip
-"""Of each option: the source, what is given, and what that changes; paths are below the working folder."""
+    "weights": (
+        KERAS,
+        ("--weights", "w.h5"),
+        {"source": PathSource(Path("model.bin"), Path("w.h5"))},
+    ),
+    "parameter": (
+        ("makes:net",),
+        ("--parameter", "size=4", "--parameter", "kind=a b", "--parameter", "on=true"),
+        {"source": ModuleSource(Path(), "makes", "net", {"size": 4, "kind": "a b", "on": True})},
+    ),
+}
+"""Of each option: the source, what is given, and what that changes; paths are below the working
+folder.
+"""
 
 
 def absolute(value: Any, folder: Path) -> Any:
@@ -102,7 +153,9 @@ def test_every_option_has_a_row() -> None:
 @pytest.mark.parametrize("option", ROWS)
 def test_an_option_changes_the_recipe(option: str, parsed: Parsed, tmp_path: Path) -> None:
     source, given, wanted = ROWS[option]
-    assert changes(parsed(*source), parsed(*source, *given)) == {name: absolute(value, tmp_path) for name, value in wanted.items()}
+    assert changes(parsed(*source), parsed(*source, *given)) == {
+        name: absolute(value, tmp_path) for name, value in wanted.items()
+    }
 
 
 KNOWN: dict[tuple[str, ...], dict[str, Any]] = {
@@ -126,7 +179,9 @@ KNOWN: dict[tuple[str, ...], dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("given", KNOWN, ids=" ".join)
-def test_an_option_joins_or_replaces_what_the_recipe_says(given: tuple[str, ...], parsed: Parsed, tmp_path: Path) -> None:
+def test_an_option_joins_or_replaces_what_the_recipe_says(
+    given: tuple[str, ...], parsed: Parsed, tmp_path: Path
+) -> None:
     wanted = {name: absolute(value, tmp_path) for name, value in KNOWN[given].items()}
     assert changes(parsed("known"), parsed("known", *given)) == wanted
 
@@ -141,7 +196,8 @@ def test_what_an_option_does_not_take(given: tuple[str, ...], parsed: Parsed) ->
 
 def test_a_batch_size_of_a_recipe_stays(parsed: Parsed, tmp_path: Path) -> None:
     (tmp_path / "known" / "recipe.toml").write_text(
-        'source = "model.bin"\nsource_format = "keras"\nbatch_size = 4\nprecision = "float16"\nbackends = ["webgl"]\n'
+        'source = "model.bin"\nsource_format = "keras"\nbatch_size = 4\nprecision ='
+        ' "float16"\nbackends = ["webgl"]\n'
     )
     recipe = parsed("known")
     assert (recipe.batch_size, recipe.precision, recipe.name) == (4, "float16", "known")
@@ -149,7 +205,10 @@ def test_a_batch_size_of_a_recipe_stays(parsed: Parsed, tmp_path: Path) -> None:
     assert parsed("known", "--precision", "float32").precision == "float32"
 
 
-SOURCES = {"script": 'source = { script = "make.py", function = "save" }\n', "file": 'source = "model.bin"\n'}
+SOURCES = {
+    "script": 'source = { script = "make.py", function = "save" }\n',
+    "file": 'source = "model.bin"\n',
+}
 TOML: dict[str, tuple[str, dict[str, Any]]] = {
     "source": ("", {"source": PathSource(Path("model.bin"))}),
     "source_format": ('source_format = "onnx"', {"source_format": "onnx"}),
@@ -159,12 +218,18 @@ TOML: dict[str, tuple[str, dict[str, Any]]] = {
     "backends": ('backends = ["js", "webgpu"]', {"backends": ("webgpu", "js")}),
     "encodings": ('encodings = ["int8", "float16"]', {"encodings": ("float16", "int8")}),
     "labels": ('labels = ["a", "b"]', {"labels": ("a", "b")}),
-    "inputs": ('inputs = { x = { color = "BGR", mean = 2 } }', {"images": {"x": ImageInput(color="BGR", mean=2.0)}}),
+    "inputs": (
+        'inputs = { x = { color = "BGR", mean = 2 } }',
+        {"images": {"x": ImageInput(color="BGR", mean=2.0)}},
+    ),
     "plugins": ('plugins = ["p.py"]', {"plugins": (Path("p.py"),)}),
     "operators": ('operators = ["o.py"]', {"operators": (Path("o.py"),)}),
     "reads": ('reads = ["../data"]', {"reads": (Path("../data"),)}),
     "trust_source": ("trust_source = true", {"trust_source": True}),
-    "parameters": ("parameters = { size = 3 }", {"source": ExportSource(Path("make.py"), "save", {"size": 3})}),
+    "parameters": (
+        "parameters = { size = 3 }",
+        {"source": ExportSource(Path("make.py"), "save", {"size": 3})},
+    ),
     "dims": ('dims = { N = 3, M = "K" }', {"dims": {"N": 3, "M": "K"}}),
     "format": ('format = "single"', {"form": Form("single")}),
     "hashed": ("hashed = true", {"form": Form(hashed=True)}),
@@ -175,7 +240,10 @@ TOML: dict[str, tuple[str, dict[str, Any]]] = {
     "to_layers": ('to_layers = ["b"]', {"to_layers": ("b",)}),
     "reference": ('reference = "r.npz"', {"reference": Path("r.npz")}),
     "winograd": ('winograd = "off"', {"winograd": False}),
-    "precision": ('precision = "float16"\nbackends = ["webgl"]', {"precision": "float16", "backends": ("webgl",)}),
+    "precision": (
+        'precision = "float16"\nbackends = ["webgl"]',
+        {"precision": "float16", "backends": ("webgl",)},
+    ),
     "tuned": ('tuned = "tuned.json"', {"tuned": Path("tuned.json")}),
     "on_request": ("on_request = true", {"on_request": True}),
 }
@@ -190,7 +258,9 @@ def test_a_key_changes_the_recipe(key: str, tmp_path: Path) -> None:
     text, wanted = TOML[key]
     source = "script" if key == "parameters" else "file"
     place = tmp_path / "m" / "recipe.toml"
-    before, after = (parse_recipe("m", tomllib.loads(SOURCES[source] + more), place) for more in ("", text))
+    before, after = (
+        parse_recipe("m", tomllib.loads(SOURCES[source] + more), place) for more in ("", text)
+    )
     if key == "source":
         assert before.source == PathSource(place.parent / "model.bin")
         return
@@ -202,7 +272,10 @@ def test_a_key_changes_the_recipe(key: str, tmp_path: Path) -> None:
 
 def test_tolerances_of_a_recipe_join_the_usual_ones(tmp_path: Path) -> None:
     data = {"source": "model.bin", "tolerances": {"int8": 0.5}}
-    recipe, usual = (parse_recipe("m", given, tmp_path / "recipe.toml") for given in (data, {"source": "model.bin"}))
+    recipe, usual = (
+        parse_recipe("m", given, tmp_path / "recipe.toml")
+        for given in (data, {"source": "model.bin"})
+    )
     assert recipe.tolerance("js", "int8") == 0.5
     assert recipe.tolerance("js", "float32") == usual.tolerance("js", "float32")
 
@@ -212,34 +285,62 @@ NOT_OF_DIFF = {"name", "backend", "precision", "batch_size", "input_shape", "dim
 
 
 @pytest.mark.parametrize("option", [option for option in ROWS if option not in NOT_OF_DIFF])
-def test_what_a_bundle_is_compared_with_is_built_as_it_was(option: str, parsed: Parsed, tmp_path: Path) -> None:
+def test_what_a_bundle_is_compared_with_is_built_as_it_was(
+    option: str, parsed: Parsed, tmp_path: Path
+) -> None:
     """`diff` makes the recipe anew of its own options and of the bundle's manifest."""
     (source, *before), given, wanted = ROWS[option]
     parser = argparse.ArgumentParser(allow_abbrev=False)
     diff.add_arguments(parser)
-    tensors = [{"name": "x", "shape": [4, "T"]}, {"name": "noise", "shape": [2], "distribution": {}}]
-    manifest = {"name": "m", "backends": {"js": {}, "webgl": {"precision": "float16"}}, "inputs": tensors, "encoding": "float32"}
+    tensors = [
+        {"name": "x", "shape": [4, "T"]},
+        {"name": "noise", "shape": [2], "distribution": {}},
+    ]
+    manifest = {
+        "name": "m",
+        "backends": {"js": {}, "webgl": {"precision": "float16"}},
+        "inputs": tensors,
+        "encoding": "float32",
+    }
     with Engine(tmp_path / "state", cache=tmp_path / "cache") as engine:
         recipe, changed = (
-            diff._actions(parser.parse_args(["bundle", "--source", source, *before, *more]), manifest, engine, "").recipe
+            diff._actions(
+                parser.parse_args(["bundle", "--source", source, *before, *more]),
+                manifest,
+                engine,
+                "",
+            ).recipe
             for more in ((), given)
         )
     assert (recipe.name, recipe.backends, recipe.precision) == ("m", ("webgl", "js"), "float16")
     assert recipe.input_shapes == {"x": (4, "T")}
-    assert changes(recipe, changed) == {name: absolute(value, tmp_path) for name, value in wanted.items()}
+    assert changes(recipe, changed) == {
+        name: absolute(value, tmp_path) for name, value in wanted.items()
+    }
 
 
 @pytest.mark.parametrize("given", [(), ("--reference", "here.npz")], ids=["recorded", "elsewhere"])
-def test_a_model_of_the_project_is_compared_with_its_recipe(given: tuple[str, ...], parsed: Parsed, tmp_path: Path) -> None:
+def test_a_model_of_the_project_is_compared_with_its_recipe(
+    given: tuple[str, ...], parsed: Parsed, tmp_path: Path
+) -> None:
     (tmp_path / "models" / "m").mkdir(parents=True)
-    (tmp_path / "models" / "m" / "recipe.toml").write_text('source = "../../model.onnx"\nreference = "own.npz"\nwinograd = "off"\n')
+    (tmp_path / "models" / "m" / "recipe.toml").write_text(
+        'source = "../../model.onnx"\nreference = "own.npz"\nwinograd = "off"\n'
+    )
     parser = argparse.ArgumentParser(allow_abbrev=False)
     diff.add_arguments(parser)
-    manifest = {"name": "m", "backends": {"js": {}}, "inputs": [{"name": "x", "shape": [4, 4]}], "encoding": "float32"}
+    manifest = {
+        "name": "m",
+        "backends": {"js": {}},
+        "inputs": [{"name": "x", "shape": [4, 4]}],
+        "encoding": "float32",
+    }
     with Engine(tmp_path / "state", cache=tmp_path / "cache") as engine:
         recipe = diff._actions(parser.parse_args(["bundle", *given]), manifest, engine, "").recipe
     assert (recipe.winograd, recipe.input_shapes) == (False, {"x": (4, 4)})
-    assert recipe.reference == (tmp_path / "here.npz" if given else Path("models/m/own.npz").absolute())
+    assert recipe.reference == (
+        tmp_path / "here.npz" if given else Path("models/m/own.npz").absolute()
+    )
 
 
 def test_what_init_is_told_goes_into_the_recipe(parsed: Parsed, tmp_path: Path) -> None:
@@ -247,22 +348,47 @@ def test_what_init_is_told_goes_into_the_recipe(parsed: Parsed, tmp_path: Path) 
     init.add_arguments(parser)
     root = tmp_path / "app"
     root.mkdir()
-    words = ["model.onnx", "--name", "net", "--source-format", "onnx", "--plugin", "app/p.py", "--trust-source"]
+    words = [
+        "model.onnx",
+        "--name",
+        "net",
+        "--source-format",
+        "onnx",
+        "--plugin",
+        "app/p.py",
+        "--trust-source",
+    ]
     given = init.given_model(root, parser.parse_args(words))
-    (text,) = (item.data.decode() for item in given.files if item.path == Path("models/net/recipe.toml"))
-    said = {"source": "model.onnx", "source_format": "onnx", "plugins": ["../../p.py"], "trust_source": True}
+    (text,) = (
+        item.data.decode() for item in given.files if item.path == Path("models/net/recipe.toml")
+    )
+    said = {
+        "source": "model.onnx",
+        "source_format": "onnx",
+        "plugins": ["../../p.py"],
+        "trust_source": True,
+    }
     assert tomllib.loads(text) == said
-    assert (given.recipe.name, given.recipe.plugins, given.recipe.trust_source) == ("net", (root / "p.py",), True)
+    assert (given.recipe.name, given.recipe.plugins, given.recipe.trust_source) == (
+        "net",
+        (root / "p.py",),
+        True,
+    )
     (root / "makes.py").write_text("")
     made = init.given_model(root, parser.parse_args(["makes:net", "--trust-source"]))
-    assert tomllib.loads(made.files[0].data.decode()) == {"source": "makes:net", "trust_source": True}
+    assert tomllib.loads(made.files[0].data.decode()) == {
+        "source": "makes:net",
+        "trust_source": True,
+    }
     assert (made.recipe.name, made.recipe.trust_source) == ("net", True)
 
 
 @pytest.mark.parametrize("dry", [True, False])
 @pytest.mark.parametrize("force", [True, False])
 @pytest.mark.parametrize("there", [None, b"mine", b"new"])
-def test_what_init_does_with_a_file_that_is_there(there: bytes | None, force: bool, dry: bool, tmp_path: Path) -> None:
+def test_what_init_does_with_a_file_that_is_there(
+    there: bytes | None, force: bool, dry: bool, tmp_path: Path
+) -> None:
     path = tmp_path / "page.js"
     if there is not None:
         path.write_bytes(there)
@@ -284,7 +410,17 @@ def test_a_dry_run_of_init_changes_no_file(tmp_path: Path) -> None:
 
 
 def test_a_model_is_inspected_as_it_is_built(parsed: Parsed, webkiln: Any) -> None:
-    done = webkiln("inspect", "model.onnx", "--json", "--dim", "N=5", "--value", "factor=2.5", "--name", "other")
+    done = webkiln(
+        "inspect",
+        "model.onnx",
+        "--json",
+        "--dim",
+        "N=5",
+        "--value",
+        "factor=2.5",
+        "--name",
+        "other",
+    )
     found = json.loads(done.stdout)
     assert [(item["name"], item["shape"]) for item in found["inputs"]] == [("x", [5, 4])]
     assert (found["name"], found["format"], found["converts"]) == ("other", "onnx", True)

@@ -19,17 +19,28 @@ def test_the_module_runs_whatever_inputs_are_called() -> None:
         tensor("ids", "uint8"),
         tensor("load", "float64", 2),
     ]
-    manifest = {"name": "odd", "inputs": inputs, "outputs": [{**tensor("y/0", "float32", 2), "labels": ["a", "b"]}]}
+    manifest = {
+        "name": "odd",
+        "inputs": inputs,
+        "outputs": [{**tensor("y/0", "float32", 2), "labels": ["a", "b"]}],
+    }
     code = answer(manifest, "bundle", {"load": np.array([0.5, 2.0])}, typescript=False)
     head = "import { load, top } from 'bundle';"
     assert head in code
     stub = (
-        "const shape = inputs => Object.entries(inputs).map(([name, value]) => `${name} ${value.constructor.name} ${value.length}`);\n"
-        "const load = async () => ({ backend: 'js', run: async inputs => (console.log(shape(inputs).join()), { 'y/0': [...inputs.load] }) });\n"
-        "const top = scores => scores.map(score => ({ label: 'l', score }));\n"
+        "const shape = inputs => Object.entries(inputs).map(([name, value]) => `${name}"
+        " ${value.constructor.name} ${value.length}`);\nconst load = async () => ({ backend: 'js',"
+        " run: async inputs => (console.log(shape(inputs).join()), { 'y/0': [...inputs.load] })"
+        " });\nconst top = scores => scores.map(score => ({ label: 'l', score }));\n"
     )
     script = code.replace(head, stub) + "console.log(await answer());\n"
-    done = subprocess.run(["node", "--input-type=module", "--eval", script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        ["node", "--input-type=module", "--eval", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert done.stdout.splitlines() == [
         "x:0 Array 2,new BigInt64Array 32,mask Uint8Array 3,ids Uint8Array 1,load Float64Array 2",
         "odd on js: l (0.500), l (2.000)",

@@ -1,4 +1,6 @@
-"""`webkiln tune`: what it measures and writes, what a second run does, what a recipe makes of its file, and how `webkiln explain` tells it."""
+"""`webkiln tune`: what it measures and writes, what a second run does, what a recipe makes of its
+file, and how `webkiln explain` tells it.
+"""
 
 import json
 import re
@@ -71,7 +73,11 @@ def dense(tmp_path: Path) -> Path:
     ],
 )
 def test_what_is_measured_is_written_once(
-    fixture: str, kinds: dict[str, int], webkiln: Command, cache: Path, request: pytest.FixtureRequest
+    fixture: str,
+    kinds: dict[str, int],
+    webkiln: Command,
+    cache: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     recipe: Path = request.getfixturevalue(fixture)
     done = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
@@ -82,7 +88,10 @@ def test_what_is_measured_is_written_once(
     table = data["backends"]["js"]
     assert (data["schema"], table["browser"]) == (SCHEMA, "node")
     assert Counter(key.partition(" ")[0] for key in table["kernels"]) == kinds
-    assert all(len(entry["ms"]) > 1 and entry["chosen"] in entry["ms"] for entry in table["kernels"].values())
+    assert all(
+        len(entry["ms"]) > 1 and entry["chosen"] in entry["ms"]
+        for entry in table["kernels"].values()
+    )
     written, before = (recipe / "tuned.json").read_bytes(), executions(cache)
     again = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
     assert again.returncode == 0, again.stderr
@@ -90,16 +99,22 @@ def test_what_is_measured_is_written_once(
     assert (recipe / "tuned.json").read_bytes() == written
 
 
-def test_what_was_measured_is_measured_again_by_force(webkiln: Command, dense: Path, cache: Path) -> None:
+def test_what_was_measured_is_measured_again_by_force(
+    webkiln: Command, dense: Path, cache: Path
+) -> None:
     words = ("tune", dense, "--browser", "node")
     assert webkiln(*words).returncode == 0
     before = executions(cache)
     forced = webkiln(*words, "--force")
     assert forced.returncode == 0, forced.stderr
-    assert executions(cache) - before == {"tune:small:js:node": 1}, "it measures again, and builds nothing"
+    assert executions(cache) - before == {"tune:small:js:node": 1}, (
+        "it measures again, and builds nothing"
+    )
 
 
-def test_a_recipe_takes_the_choices_of_its_file(webkiln: Command, recipe: Path, tmp_path: Path) -> None:
+def test_a_recipe_takes_the_choices_of_its_file(
+    webkiln: Command, recipe: Path, tmp_path: Path
+) -> None:
     assert webkiln("build", recipe, "-o", "usual").returncode == 0
     (key, candidates), *_ = (
         (item["key"], item["candidates"])
@@ -108,25 +123,40 @@ def test_a_recipe_takes_the_choices_of_its_file(webkiln: Command, recipe: Path, 
     )
     assert candidates[0][0].startswith("winograd")
     entry = {"chosen": "direct", "ms": {"direct": 0.125, candidates[0][0]: 0.25}}
-    (recipe / "tuned.json").write_text(json.dumps({"schema": SCHEMA, "backends": {"wasm": {"kernels": {key: entry}}}}))
-    (recipe / "recipe.toml").write_text('source = "small.keras"\nbackends = ["wasm", "js"]\ntuned = "tuned.json"\n')
+    (recipe / "tuned.json").write_text(
+        json.dumps({"schema": SCHEMA, "backends": {"wasm": {"kernels": {key: entry}}}})
+    )
+    (recipe / "recipe.toml").write_text(
+        'source = "small.keras"\nbackends = ["wasm", "js"]\ntuned = "tuned.json"\n'
+    )
     done = webkiln("build", recipe, "-o", "tuned")
     assert done.returncode == 0, done.stderr
-    assert len(launched(tmp_path / "tuned")) == len(launched(tmp_path / "usual")) - 2, "three launches become one"
+    assert len(launched(tmp_path / "tuned")) == len(launched(tmp_path / "usual")) - 2, (
+        "three launches become one"
+    )
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "in.npz", x=rng.standard_normal(SHAPE).astype(np.float32))
     results = []
     for name in ("usual", "tuned"):
-        ran = webkiln("run", name, "--inputs", "in.npz", "--outputs", f"{name}.npz", "--backend", "wasm")
+        ran = webkiln(
+            "run", name, "--inputs", "in.npz", "--outputs", f"{name}.npz", "--backend", "wasm"
+        )
         assert ran.returncode == 0, ran.stderr
         results.append(np.load(tmp_path / f"{name}.npz"))
     for output in results[0].files:
-        assert np.max(np.abs(results[0][output] - results[1][output])) <= 1e-4 * np.max(np.abs(results[0][output]))
+        assert np.max(np.abs(results[0][output] - results[1][output])) <= 1e-4 * np.max(
+            np.abs(results[0][output])
+        )
     told = webkiln("explain", "tuned", "--backend", "wasm", "--candidates").stdout
     part = told.partition("tuned, wasm: candidates\n")[2]
     rows = [re.split(r" {2,}", line.strip()) for line in part.splitlines() if key in line]
-    assert {row[2]: row[3] for row in rows} == {name: "chosen" if name == "direct" else "rejected" for name, *_ in candidates}
-    assert {row[2]: row[5] for row in rows if len(row) > 5} == {"direct": "0.1250", candidates[0][0]: "0.2500"}
+    assert {row[2]: row[3] for row in rows} == {
+        name: "chosen" if name == "direct" else "rejected" for name, *_ in candidates
+    }
+    assert {row[2]: row[5] for row in rows if len(row) > 5} == {
+        "direct": "0.1250",
+        candidates[0][0]: "0.2500",
+    }
     assert all(float(row[4]) > 0 for row in rows)
     assert "candidates" not in webkiln("explain", "tuned", "--backend", "wasm").stdout
 
@@ -135,12 +165,19 @@ def test_a_recipe_takes_the_choices_of_its_file(webkiln: Command, recipe: Path, 
     ("text", "message"),
     [
         ("{", "the tuned choices: not JSON"),
-        ('{"schema": "webkiln.tuned/0", "backends": {}}', "the tuned choices: expected the schema webkiln.tuned/1"),
+        (
+            '{"schema": "webkiln.tuned/0", "backends": {}}',
+            "the tuned choices: expected the schema webkiln.tuned/1",
+        ),
         (None, "tuned.json: cannot be read"),
     ],
 )
-def test_a_file_that_is_none_is_refused(text: str | None, message: str, webkiln: Command, recipe: Path) -> None:
-    (recipe / "recipe.toml").write_text('source = "small.keras"\nbackends = ["js"]\ntuned = "tuned.json"\n')
+def test_a_file_that_is_none_is_refused(
+    text: str | None, message: str, webkiln: Command, recipe: Path
+) -> None:
+    (recipe / "recipe.toml").write_text(
+        'source = "small.keras"\nbackends = ["js"]\ntuned = "tuned.json"\n'
+    )
     if text is not None:
         (recipe / "tuned.json").write_text(text)
     done = webkiln("build", recipe, "-o", "out")
@@ -157,7 +194,9 @@ def test_a_damaged_file_is_not_overwritten(webkiln: Command, recipe: Path) -> No
     assert (recipe / "tuned.json").read_text() == "{"
 
 
-def test_what_has_no_choices_or_no_recipe_is_refused(webkiln: Command, recipe: Path, model: Path) -> None:
+def test_what_has_no_choices_or_no_recipe_is_refused(
+    webkiln: Command, recipe: Path, model: Path
+) -> None:
     done = webkiln("tune", recipe, "--backend", "webgl")
     assert done.returncode == 2
     assert "there is nothing to choose for webgl" in done.stderr

@@ -1,4 +1,6 @@
-"""The command line where a package is missing: one error that says what to install, never a traceback."""
+"""The command line where a package is missing: one error that says what to install, never a
+traceback.
+"""
 
 from pathlib import Path
 
@@ -17,23 +19,35 @@ CASES = {
     "inspect onnx": ("onnx", ["inspect", "net.onnx"], "pip install onnx"),
     "h5": ("h5py", ["build", "good.h5", "-o", "out"], "pip install h5py"),
     "keras": ("keras", ["build", "mine:make", "-o", "out"], "pip install keras tensorflow-cpu"),
-    "custom layer": ("keras", ["build", "good.keras", "-o", "out", "--plugin", "plugin.py"], "pip install keras tensorflow-cpu"),
+    "custom layer": (
+        "keras",
+        ["build", "good.keras", "-o", "out", "--plugin", "plugin.py"],
+        "pip install keras tensorflow-cpu",
+    ),
     "chromium": (
         "selenium",
         ["run", "BUNDLE", "--browser", "chromium", "--inputs", "in.npz", "--outputs", "out.npz"],
         "pip install selenium",
     ),
-    "summary": ("brotli", ["build", "good.keras", "-o", "out", "--backend", "js"], "pip install brotli"),
+    "summary": (
+        "brotli",
+        ["build", "good.keras", "-o", "out", "--backend", "js"],
+        "pip install brotli",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_package_that_is_missing_is_named(case: str, webkiln: Command, sources: Path, bundle: Path, tmp_path: Path) -> None:
+def test_each_package_that_is_missing_is_named(
+    case: str, webkiln: Command, sources: Path, bundle: Path, tmp_path: Path
+) -> None:
     package, arguments, advice = CASES[case]
     onnx.save(classifier(), tmp_path / "net.onnx")
     np.savez(tmp_path / "in.npz", x=np.ones((1, 4), np.float32))
     (tmp_path / "plugin.py").write_text("import keras\n")
-    (tmp_path / "mine.py").write_text("def make():\n    import keras\n\n    return keras.Sequential()\n")
+    (tmp_path / "mine.py").write_text(
+        "def make():\n    import keras\n\n    return keras.Sequential()\n"
+    )
     for name in ("good.keras", "good.h5"):
         (tmp_path / name).symlink_to(sources / name)
     settings = without(tmp_path, package) | {"WEBKILN_CACHE": str(tmp_path / "cache")}
@@ -45,9 +59,13 @@ def test_each_package_that_is_missing_is_named(case: str, webkiln: Command, sour
     assert advice in done.stderr
 
 
-def test_a_module_of_a_package_that_is_not_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_module_of_a_package_that_is_not_on_the_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("sys.path", [str(tmp_path)])
-    with pytest.raises(ToolError, match=r"^net: keras is not installed: pip install keras tensorflow-cpu$"):
+    with pytest.raises(
+        ToolError, match=r"^net: keras is not installed: pip install keras tensorflow-cpu$"
+    ):
         find_module("keras.applications:MobileNetV2", (tmp_path,), "net")
     (tmp_path / "keras").mkdir()
     (tmp_path / "keras" / "__init__.py").write_text("")
@@ -55,7 +73,9 @@ def test_a_module_of_a_package_that_is_not_on_the_path(monkeypatch: pytest.Monke
         find_module("keras.nonsense:Net", (tmp_path,), "net")
 
 
-def test_without_a_compiler_the_bundle_has_no_wasm(webkiln: Command, sources: Path, tmp_path: Path) -> None:
+def test_without_a_compiler_the_bundle_has_no_wasm(
+    webkiln: Command, sources: Path, tmp_path: Path
+) -> None:
     """The programs of this Python and of Node alone are on PATH."""
     import shutil
     import sys

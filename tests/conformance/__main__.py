@@ -1,4 +1,6 @@
-"""make conformance [backend=js,wasm] [browser=firefox]: runs the cases of the onnx package on backends, in a browser, and writes its table in docs/."""
+"""make conformance [backend=js,wasm] [browser=firefox]: runs the cases of the onnx package on
+backends, in a browser, and writes its table in docs/.
+"""
 
 import argparse
 import sys
@@ -19,7 +21,9 @@ def cells(verdicts: Sequence[Verdict], backend: str) -> dict[str, Cell]:
     for verdict in verdicts:
         before = table.get(verdict.case.operator, Cell(0, 0))
         host = before.host or (verdict.host and backend not in ("js", "wasm"))
-        table[verdict.case.operator] = Cell(before.total + 1, before.passed + (verdict.wrong is None), host)
+        table[verdict.case.operator] = Cell(
+            before.total + 1, before.passed + (verdict.wrong is None), host
+        )
     return table
 
 
@@ -27,14 +31,26 @@ def surprises(verdicts: Sequence[Verdict], backend: str, browser: str) -> list[s
     """Cases that fail without a row in the skip file, and those that pass with one."""
     expected = skipped(backend, browser)
     names = {verdict.case.name for verdict in verdicts}
-    lines = [f"{verdict.case.name} fails: {verdict.wrong}" for verdict in verdicts if verdict.wrong and verdict.case.name not in expected]
-    lines += [f"{v.case.name} passes, but is skipped: {expected[v.case.name]}" for v in verdicts if not v.wrong and v.case.name in expected]
-    return lines + [f"{name} is skipped, but is no kept case" for name in expected if name not in names]
+    lines = [
+        f"{verdict.case.name} fails: {verdict.wrong}"
+        for verdict in verdicts
+        if verdict.wrong and verdict.case.name not in expected
+    ]
+    lines += [
+        f"{v.case.name} passes, but is skipped: {expected[v.case.name]}"
+        for v in verdicts
+        if not v.wrong and v.case.name in expected
+    ]
+    return lines + [
+        f"{name} is skipped, but is no kept case" for name in expected if name not in names
+    ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
-    parser.add_argument("backend", nargs="?", default="", help=f"some of {','.join(BACKENDS)}; all by default")
+    parser.add_argument(
+        "backend", nargs="?", default="", help=f"some of {','.join(BACKENDS)}; all by default"
+    )
     parser.add_argument("--browser", default=USUAL, choices=BROWSERS)
     options = parser.parse_args()
     chosen, browser = options.backend, options.browser
@@ -45,16 +61,24 @@ def main() -> int:
     print("\n".join(f"  {count:4} {reason}" for reason, count in reasons.items()))
     failed = False
     fresh, fixed = {}, {}
-    for backend in choose("backend", chosen.split(","), offered, BROWSERS[browser].title) if chosen else offered:
+    for backend in (
+        choose("backend", chosen.split(","), offered, BROWSERS[browser].title)
+        if chosen
+        else offered
+    ):
         start = time.perf_counter()
         with TemporaryDirectory() as folder:
             verdicts = judge(wanted, backend, Path(folder), browser)
         fresh[backend] = cells(verdicts, backend)
-        fixed = {name: sum(v.fixed for v in verdicts if v.case.operator == name) for name in fresh[backend]}
+        fixed = {
+            name: sum(v.fixed for v in verdicts if v.case.operator == name)
+            for name in fresh[backend]
+        }
         lines = surprises(verdicts, backend, browser)
         passed = sum(verdict.wrong is None for verdict in verdicts)
         print(
-            f"{backend}: {passed} of {len(verdicts)} pass, {len(skipped(backend, browser))} skipped, {time.perf_counter() - start:.0f} s",
+            f"{backend}: {passed} of {len(verdicts)} pass, {len(skipped(backend, browser))}"
+            f" skipped, {time.perf_counter() - start:.0f} s",
             flush=True,
         )
         print("".join(f"  {line}\n" for line in lines), end="")

@@ -48,7 +48,9 @@ def optimised(graph: Graph) -> Graph:
     """The graph after all passes, as it is built."""
 
     def change(part: Graph, name: str) -> Graph:
-        return import_module(f"webkiln.passes.{name}").run(part.map_inside(lambda inner: change(inner, name)))  # type: ignore[no-any-return]
+        return import_module(f"webkiln.passes.{name}").run(
+            part.map_inside(lambda inner: change(inner, name))
+        )  # type: ignore[no-any-return]
 
     with limited():
         for name in PASSES:
@@ -58,7 +60,11 @@ def optimised(graph: Graph) -> Graph:
 
 
 def run_graphs(
-    graphs: Sequence[Graph], inputs: Sequence[Mapping[str, np.ndarray]], backend: str, folder: Path, browser: str = "chromium"
+    graphs: Sequence[Graph],
+    inputs: Sequence[Mapping[str, np.ndarray]],
+    backend: str,
+    folder: Path,
+    browser: str = "chromium",
 ) -> list[Outcome]:
     """The outputs of every graph, or why there are none."""
     outcomes: list[Outcome | None] = [None] * len(graphs)
@@ -68,13 +74,27 @@ def run_graphs(
             changed = optimised(graph)
             code = program(changed, TARGETS[backend], "float32")
             write_program(code, folder / str(number) / "code")
-            shards = list(write(pieces(stored(changed), "float32"), fixed_values(changed, graph.weights).__getitem__))
+            shards = list(
+                write(
+                    pieces(stored(changed), "float32"),
+                    fixed_values(changed, graph.weights).__getitem__,
+                )
+            )
             made[number] = Prepared(code, values, shards)
-        except (WebkilnError, ArithmeticError, LookupError, TypeError, ValueError, AssertionError) as error:
+        except (
+            WebkilnError,
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            ValueError,
+            AssertionError,
+        ) as error:
             outcomes[number] = Failed(f"{type(error).__name__}: {error}")
     modules: dict[int, str] = {}
     if backend == "wasm":
-        modules, broken = build({number: item.program for number, item in made.items()}, folder, VARIANT)
+        modules, broken = build(
+            {number: item.program for number, item in made.items()}, folder, VARIANT
+        )
         for number, reason in broken.items():
             outcomes[number] = Failed(reason)
             del made[number]
@@ -85,5 +105,7 @@ def run_graphs(
     for number, answer in zip(made, answers, strict=True):
         failure = json.loads(answer) if answer[:2] == b'{"' else None
         host = bool(made[number].program["procedures"])
-        outcomes[number] = Failed(failure["error"]) if failure else Ran(frame.decode(answer).outputs, host)
+        outcomes[number] = (
+            Failed(failure["error"]) if failure else Ran(frame.decode(answer).outputs, host)
+        )
     return [outcome if outcome is not None else Failed("no answer") for outcome in outcomes]

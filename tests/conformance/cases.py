@@ -22,7 +22,16 @@ from webkiln.ir.types import DTYPES
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 LOSSES = frozenset({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})
-RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
+RANDOM = frozenset(
+    {
+        "Bernoulli",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+    }
+)
 TRAINING_DOMAINS = frozenset({"ai.onnx.training", "ai.onnx.preview.training"})
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 SEQUENCES = ("Sequence", "ConcatFromSequence", "SplitToSequence")
@@ -30,7 +39,9 @@ SEQUENCES = ("Sequence", "ConcatFromSequence", "SplitToSequence")
 
 @dataclass(frozen=True)
 class Conformance:
-    """One case. `operator` is what it tests: of an operator that is written out by its function, that operator."""
+    """One case. `operator` is what it tests: of an operator that is written out by its function,
+    that operator.
+    """
 
     name: str
     kind: str
@@ -43,18 +54,25 @@ class Conformance:
     def data(self) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
         """Inputs and outputs of each data set."""
         if self.source.data_sets is not None:
-            return [([*map(as_array, inputs)], [*map(as_array, outputs)]) for inputs, outputs in self.source.data_sets]
+            return [
+                ([*map(as_array, inputs)], [*map(as_array, outputs)])
+                for inputs, outputs in self.source.data_sets
+            ]
         folders = sorted(Path(self.source.model_dir).glob("test_data_set_*"))
         return [([*read_all(folder, "input")], [*read_all(folder, "output")]) for folder in folders]
 
 
 def as_array(value: object) -> np.ndarray:
-    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    return (
+        numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    )
 
 
 def read_all(folder: Path, role: str) -> Iterator[np.ndarray]:
     for number in range(len(list(folder.glob(f"{role}_*.pb")))):
-        yield numpy_helper.to_array(onnx.TensorProto.FromString((folder / f"{role}_{number}.pb").read_bytes()))
+        yield numpy_helper.to_array(
+            onnx.TensorProto.FromString((folder / f"{role}_{number}.pb").read_bytes())
+        )
 
 
 @cache
@@ -66,7 +84,9 @@ def cases() -> tuple[Conformance, ...]:
         warnings.simplefilter("ignore")
         sources = [source for kind in KINDS for source in load_model_tests(kind=kind)]
     for source in sources:
-        model = source.model or onnx.load(Path(source.model_dir) / "model.onnx", load_external_data=False)
+        model = source.model or onnx.load(
+            Path(source.model_dir) / "model.onnx", load_external_data=False
+        )
         base, expanded, _ = source.name.partition("_expanded")
         own = {node.op_type for node in model.graph.node}
         if expanded and base in operators:
@@ -93,9 +113,14 @@ def nodes(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProt
 
 
 def excluded(model: onnx.ModelProto) -> str | None:
-    """Why a case is out of scope, or None: it computes something other than inference on dense numbers."""
+    """Why a case is out of scope, or None: it computes something other than inference on dense
+    numbers.
+    """
     found = [node for part in (model.graph, *model.functions) for node in nodes(part)]
-    names, domains = {node.op_type for node in found}, {node.domain for node in found} - {item.domain for item in model.functions}
+    names, domains = (
+        {node.op_type for node in found},
+        {node.domain for node in found} - {item.domain for item in model.functions},
+    )
     if domains & TRAINING_DOMAINS or any(is_training(node) for node in found):
         return "training"
     if names & LOSSES:
@@ -132,13 +157,19 @@ def element_types(model: onnx.ModelProto, found: list[onnx.NodeProto]) -> Iterat
         for item in node.attribute:
             if item.type == onnx.AttributeProto.TENSOR:
                 yield dtype_name(item.t.data_type)
-            elif item.name in ("to", "dtype", "output_dtype") and item.type == onnx.AttributeProto.INT and item.i:
+            elif (
+                item.name in ("to", "dtype", "output_dtype")
+                and item.type == onnx.AttributeProto.INT
+                and item.i
+            ):
                 yield dtype_name(item.i)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case at one data set: its graph, and what goes in and should come out. `fixed` inputs decide shapes and are part of the graph."""
+    """A case at one data set: its graph, and what goes in and should come out. `fixed` inputs
+    decide shapes and are part of the graph.
+    """
 
     case: Conformance
     number: int
@@ -152,11 +183,18 @@ def prepare(case: Conformance) -> list[Prepared]:
     """The case at each of its data sets, through load and convert."""
     folder = Path(case.source.model_dir) if case.source.model_dir else None
     spec, blobs = describe_model(case.model, case.name, folder)
-    names, results = [item.name for item in spec.graph.inputs], [item.name for item in spec.graph.outputs]
+    names, results = (
+        [item.name for item in spec.graph.inputs],
+        [item.name for item in spec.graph.outputs],
+    )
     made = []
     for number, (given, expected) in enumerate(case.data):
         values = dict(zip(names, given, strict=True))
-        shapes = {item.name: item.shape for item in spec.graph.inputs if item.shape is None or not all(type(s) is int for s in item.shape)}
+        shapes = {
+            item.name: item.shape
+            for item in spec.graph.inputs
+            if item.shape is None or not all(type(s) is int for s in item.shape)
+        }
         shapes = {name: values[name].shape for name in shapes}
         fixed: dict[str, np.ndarray] = {}
         while True:
@@ -164,7 +202,9 @@ def prepare(case: Conformance) -> list[Prepared]:
                 graph = OnnxConverter(input_shapes=shapes, values=fixed).convert(spec, blobs)
                 break
             except OpenValueError as error:
-                behind = [name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed]
+                behind = [
+                    name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed
+                ]
                 if not behind:
                     raise
                 fixed |= {name: values[name] for name in behind}

@@ -11,7 +11,9 @@ from webkiln.errors import WebkilnError
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a case, or None; whether it used the host, and whether operands were built in."""
+    """What is wrong with a case, or None; whether it used the host, and whether operands were built
+    in.
+    """
 
     case: Conformance
     wrong: str | None
@@ -19,7 +21,9 @@ class Verdict:
     fixed: bool = False
 
 
-def judge(cases: Sequence[Conformance], backend: str, folder: Path, browser: str = "chromium") -> list[Verdict]:
+def judge(
+    cases: Sequence[Conformance], backend: str, folder: Path, browser: str = "chromium"
+) -> list[Verdict]:
     prepared: list[Prepared] = []
     broken: dict[str, str] = {}
     for case in cases:
@@ -27,7 +31,13 @@ def judge(cases: Sequence[Conformance], backend: str, folder: Path, browser: str
             prepared += prepare(case)
         except WebkilnError as error:
             broken[case.name] = f"{type(error).__name__}: {error}"
-    outcomes = run_graphs([item.graph for item in prepared], [item.inputs for item in prepared], backend, folder, browser)
+    outcomes = run_graphs(
+        [item.graph for item in prepared],
+        [item.inputs for item in prepared],
+        backend,
+        folder,
+        browser,
+    )
     wrong: dict[str, str] = dict(broken)
     host: set[str] = set()
     for item, outcome in zip(prepared, outcomes, strict=True):
@@ -36,7 +46,9 @@ def judge(cases: Sequence[Conformance], backend: str, folder: Path, browser: str
         if isinstance(outcome, Ran) and outcome.host:
             host.add(item.case.name)
     fixed = {item.case.name for item in prepared if item.fixed}
-    return [Verdict(case, wrong.get(case.name), case.name in host, case.name in fixed) for case in cases]
+    return [
+        Verdict(case, wrong.get(case.name), case.name in host, case.name in fixed) for case in cases
+    ]
 
 
 def objection(item: Prepared, outcome: Ran | Failed) -> str | None:

@@ -25,7 +25,9 @@ which runs them anew; `make conformance backend=js` does so for one column. *n o
 backend computes on the CPU, in whole or in part: it reads back, computes and uploads (sorting, and what gives as many results as the data says). *built in* counts the cases in which an operand that decides shapes
 (the shape of a Reshape, the axes of a reduction) is an input of the test: it is a part of the program then, as it is an initialiser of every exported model. How models are read is said in [onnx.md](onnx.md).
 """
-STATED = re.compile(r"^\* (\w+): operators `(\w+)`, skips `(\w+)`, onnx ([\w.]+?)(?:, \w+ ([\w.]+))?$", re.MULTILINE)
+STATED = re.compile(
+    r"^\* (\w+): operators `(\w+)`, skips `(\w+)`, onnx ([\w.]+?)(?:, \w+ ([\w.]+))?$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,11 @@ def skip_files(browser: str) -> list[Path]:
 
 
 def skips(browser: str = USUAL) -> list[Skip]:
-    rows = [row for path in skip_files(browser) for row in tomllib.loads(path.read_text()).get("skip", [])]
+    rows = [
+        row
+        for path in skip_files(browser)
+        for row in tomllib.loads(path.read_text()).get("skip", [])
+    ]
     return [Skip(row["case"], tuple(row["backends"]), row["reason"]) for row in rows]
 
 
@@ -84,7 +90,11 @@ def state(browser: str = USUAL) -> tuple[str, str, str]:
 def stated(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
     """The state at which each column of the page was computed, and the version of the browser."""
     page = page_of(browser)
-    return {backend: tuple(rest) for backend, *rest in STATED.findall(page.read_text("utf-8"))} if page.exists() else {}
+    return (
+        {backend: tuple(rest) for backend, *rest in STATED.findall(page.read_text("utf-8"))}
+        if page.exists()
+        else {}
+    )
 
 
 def columns(browser: str) -> dict[str, dict[str, str]]:
@@ -92,13 +102,21 @@ def columns(browser: str) -> dict[str, dict[str, str]]:
     page = page_of(browser)
     if not page.exists():
         return {}
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.read_text("utf-8").splitlines()
+        if line.startswith("|")
+    ]
     heads = [row for row in rows if row[0] == "operator"]
     if not heads:
         return {}
     names = heads[0][3:]
     return {
-        name: {row[0].strip("`"): row[3 + position] for row in rows if len(row) == len(heads[0]) and row[0] not in ("operator", "---")}
+        name: {
+            row[0].strip("`"): row[3 + position]
+            for row in rows
+            if len(row) == len(heads[0]) and row[0] not in ("operator", "---")
+        }
         for position, name in enumerate(names)
     }
 
@@ -112,13 +130,28 @@ def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
     return dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
 
 
-def write_page(fresh: Mapping[str, Mapping[str, Cell]], fixed: Mapping[str, int], at: tuple[str, ...], browser: str, version: str) -> None:
-    """Write the page with columns that were computed in the state `at` in place of old ones; `fixed` counts cases by operator whose operands are built in."""
+def write_page(
+    fresh: Mapping[str, Mapping[str, Cell]],
+    fixed: Mapping[str, int],
+    at: tuple[str, ...],
+    browser: str,
+    version: str,
+) -> None:
+    """Write the page with columns that were computed in the state `at` in place of old ones;
+    `fixed` counts cases by operator whose operands are built in.
+    """
     table = {backend: dict(column) for backend, column in columns(browser).items()}
-    table |= {backend: {name: str(cell) for name, cell in column.items()} for backend, column in fresh.items()}
+    table |= {
+        backend: {name: str(cell) for name, cell in column.items()}
+        for backend, column in fresh.items()
+    }
     states = stated(browser) | dict.fromkeys(fresh, (*at, version))
     title = BROWSERS[browser].title
-    head = HEAD if browser == USUAL else HEAD.replace("make conformance", f"make conformance browser={browser}")
+    head = (
+        HEAD
+        if browser == USUAL
+        else HEAD.replace("make conformance", f"make conformance browser={browser}")
+    )
     heads = [name for name in BACKENDS if name not in BROWSERS[browser].lacks]
     totals: dict[str, int] = {}
     for case in kept():
@@ -127,15 +160,32 @@ def write_page(fresh: Mapping[str, Mapping[str, Cell]], fixed: Mapping[str, int]
     lines = [head.replace("TITLE", title), "Computed at:\n"]
     for name in (name for name in heads if name in states):
         operators, rows, cases_, tried = states[name]
-        lines.append(f"* {name}: operators `{operators}`, skips `{rows}`, onnx {cases_}{f', {title} {tried}' if tried else ''}")
+        lines.append(
+            f"* {name}: operators `{operators}`, skips `{rows}`, onnx"
+            f" {cases_}{f', {title} {tried}' if tried else ''}"
+        )
     lines += [f"* {name}: {reason}" for name, reason in BROWSERS[browser].lacks.items()]
-    lines.append(f"\n{len(cases())} cases: {sum(totals.values())} kept, {sum(reasons.values())} excluded.\n")
-    lines += [f"| operator | cases | built in | {' | '.join(heads)} |", f"|---|---|---|{'---|' * len(heads)}"]
+    lines.append(
+        f"\n{len(cases())} cases: {sum(totals.values())} kept, {sum(reasons.values())} excluded.\n"
+    )
+    lines += [
+        f"| operator | cases | built in | {' | '.join(heads)} |",
+        f"|---|---|---|{'---|' * len(heads)}",
+    ]
     for name in sorted(totals, key=lambda name: (name.startswith("("), name)):
         cells = [table.get(backend, {}).get(name, "") for backend in heads]
-        lines.append(f"| `{name}` | {totals[name]} | {fixed.get(name, 0) or ''} | {' | '.join(cells)} |")
-    lines += ["\n## Excluded\n", "What is no inference on dense numbers, by rule.\n", "| reason | cases |", "|---|---|"]
+        lines.append(
+            f"| `{name}` | {totals[name]} | {fixed.get(name, 0) or ''} | {' | '.join(cells)} |"
+        )
+    lines += [
+        "\n## Excluded\n",
+        "What is no inference on dense numbers, by rule.\n",
+        "| reason | cases |",
+        "|---|---|",
+    ]
     lines += [f"| {reason} | {count} |" for reason, count in reasons.items()]
     lines += ["\n## Skipped\n", "| case | backends | reason |", "|---|---|---|"]
-    lines += [f"| {row.case} | {', '.join(row.backends)} | {row.reason} |" for row in skips(browser)]
+    lines += [
+        f"| {row.case} | {', '.join(row.backends)} | {row.reason} |" for row in skips(browser)
+    ]
     page_of(browser).write_text("\n".join(lines) + "\n", "utf-8")

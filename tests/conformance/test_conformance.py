@@ -1,4 +1,6 @@
-"""A fixed part of the conformance cases in each run of the tests: the first of every operator, and networks."""
+"""A fixed part of the conformance cases in each run of the tests: the first of every operator, and
+networks.
+"""
 
 import pytest
 
@@ -11,7 +13,9 @@ from webkiln.recipe import BACKENDS
 
 NETWORKS = 6
 ELSEWHERE = 6
-"""Of so many cases one is run on the software GPUs of other browsers than the usual one; `make conformance browser=firefox` runs all."""
+"""Of so many cases one is run on the software GPUs of other browsers than the usual one; `make
+conformance browser=firefox` runs all.
+"""
 
 
 def representative():
@@ -20,7 +24,10 @@ def representative():
     for case in kept():
         first.setdefault(case.operator, case)
     others = [case for case in kept() if case.operator.startswith("(")]
-    return [*first.values(), *(case for case in others[:: len(others) // NETWORKS] if case not in first.values())]
+    return [
+        *first.values(),
+        *(case for case in others[:: len(others) // NETWORKS] if case not in first.values()),
+    ]
 
 
 @every_page_leg
@@ -50,4 +57,6 @@ def test_every_skip_names_a_kept_case_and_backends(browser):
 
 
 def test_the_page_of_operators_is_fresh():
-    assert {backend: rest[:3] for backend, rest in stated().items()} == dict.fromkeys(BACKENDS, state()), "run make conformance"
+    assert {backend: rest[:3] for backend, rest in stated().items()} == dict.fromkeys(
+        BACKENDS, state()
+    ), "run make conformance"

@@ -1,4 +1,6 @@
-"""Writes docs/from-caffe.md: `python -m tests.docs.caffe_page`. Its tables are those of the layers that are converted and of the nets that they are tried in."""
+"""Writes docs/from-caffe.md: `python -m tests.docs.caffe_page`. Its tables are those of the layers
+that are converted and of the nets that they are tried in.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,10 +16,15 @@ from webkiln.frontends.caffe.schema import PARAMETERS, messages
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "from-caffe.md"
 TYPE = re.compile(r'type: "(\w+)"')
 LEFT_OUT: Mapping[str, str] = {
-    "`Filter`": "it gives as many items as the data says; cut it off with `--to-layer`, and filter on the page",
+    "`Filter`": (
+        "it gives as many items as the data says; cut it off with `--to-layer`, and filter on the"
+        " page"
+    ),
     "`Python`": "it is code; a plugin's handler converts the class that it names",
     "`MultiBoxLoss`": "it trains SSD; give the deploy definition",
-    "`ROIPooling`, `PSROIPooling`, `Proposal`, `Reorg`, `Region`, `Correlation`": "forks compute them in ways of their own; a plugin's handler converts them",
+    "`ROIPooling`, `PSROIPooling`, `Proposal`, `Reorg`, `Region`, `Correlation`": (
+        "forks compute them in ways of their own; a plugin's handler converts them"
+    ),
     "`LSTMUnit`": "it is a part of Caffe's own `LSTM`, which is converted whole",
 }
 HEAD = """# Nets of Caffe
@@ -61,7 +68,9 @@ def options(name: str) -> str:
     parameter = parameter_of(name)
     if parameter is None:
         return ""
-    described = messages()["LayerParameter"].DESCRIPTOR.fields_by_name[f"{parameter}_param"].message_type
+    described = (
+        messages()["LayerParameter"].DESCRIPTOR.fields_by_name[f"{parameter}_param"].message_type
+    )
     assert described.name in PARAMETERS
     left = (
         "engine",
@@ -82,25 +91,63 @@ def options(name: str) -> str:
 
 def nets(name: str) -> int:
     return sum(
-        name in TYPE.findall(text) for text in (*(made.plain or made.text for made in NETS.values()), *(make() for make in LARGE.values()))
+        name in TYPE.findall(text)
+        for text in (
+            *(made.plain or made.text for made in NETS.values()),
+            *(make() for make in LARGE.values()),
+        )
     )
 
 
 def page() -> str:
-    losses = ", ".join(f"`{name}` {f'its {kind}' if kind else 'what it is given'}" for name, kind in LOSSES.items())
-    head = HEAD.replace("{data}", ", ".join(f"`{name}`" for name in DATA if name != "Input")).replace(
-        "{ends}", ", ".join(f"`{name}`" for name in ENDS)
+    losses = ", ".join(
+        f"`{name}` {f'its {kind}' if kind else 'what it is given'}" for name, kind in LOSSES.items()
     )
-    rows = [f"| `{name}` | {options(name)} | {'OpenCV' if name in SAME else ''} | {nets(name)} |" for name in sorted(LAYERS, key=str.lower)]
-    return "".join([
-        head.replace("{losses}", losses),
-        "\n".join(["\n| layer | what it may say | reference | nets that it is tried in |", "|---|---|---|---|", *rows, ""]),
-        "\n".join(["\n## Not converted\n", "| layers | why, and what to do |", "|---|---|", *(f"| {what} | {why} |" for what, why in LEFT_OUT.items()), ""]),
-        "\nPooling at random, an `eta` below 1 of `DetectionOutput`, convolutions over another axis than 1 and `BatchNorm` with other weights than BVLC's three are refused where they stand. Any other layer is one for a handler:\n",
-        ("\n```python plugin.py\nfrom webkiln.frontends.caffe.converter import CaffeConverter\n\n\n@CaffeConverter.register_handler(\"Mish\")\ndef mish(call):\n"
-        "    x = call.tensor(0)\n    return x * call.op(\"Tanh\", [call.op(\"Softplus\", [x])])\n```\n"),
-        "\n`webkiln build deploy.prototxt --plugin plugin.py`; with `domain=\"python\"` it is the class that a `Python` layer names. `--from-layer` and `--to-layer` build the part of a net that converts ([parts.md](parts.md)).\n",
-    ])  # fmt: skip
+    head = HEAD.replace(
+        "{data}", ", ".join(f"`{name}`" for name in DATA if name != "Input")
+    ).replace("{ends}", ", ".join(f"`{name}`" for name in ENDS))
+    rows = [
+        f"| `{name}` | {options(name)} | {'OpenCV' if name in SAME else ''} | {nets(name)} |"
+        for name in sorted(LAYERS, key=str.lower)
+    ]
+    return "".join(
+        [
+            head.replace("{losses}", losses),
+            "\n".join(
+                [
+                    "\n| layer | what it may say | reference | nets that it is tried in |",
+                    "|---|---|---|---|",
+                    *rows,
+                    "",
+                ]
+            ),
+            "\n".join(
+                [
+                    "\n## Not converted\n",
+                    "| layers | why, and what to do |",
+                    "|---|---|",
+                    *(f"| {what} | {why} |" for what, why in LEFT_OUT.items()),
+                    "",
+                ]
+            ),
+            (
+                "\nPooling at random, an `eta` below 1 of `DetectionOutput`, convolutions over"
+                " another axis than 1 and `BatchNorm` with other weights than BVLC's three are"
+                " refused where they stand. Any other layer is one for a handler:\n"
+            ),
+            (
+                "\n```python plugin.py\nfrom webkiln.frontends.caffe.converter import"
+                ' CaffeConverter\n\n\n@CaffeConverter.register_handler("Mish")\ndef mish(call):\n  '
+                '  x = call.tensor(0)\n    return x * call.op("Tanh", [call.op("Softplus",'
+                " [x])])\n```\n"
+            ),
+            (
+                '\n`webkiln build deploy.prototxt --plugin plugin.py`; with `domain="python"` it is'
+                " the class that a `Python` layer names. `--from-layer` and `--to-layer` build the"
+                " part of a net that converts ([parts.md](parts.md)).\n"
+            ),
+        ]
+    )
 
 
 if __name__ == "__main__":

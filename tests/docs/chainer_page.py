@@ -23,7 +23,10 @@ def grouped(groups: Mapping[str, Mapping[str, object]]) -> list[str]:
     return [
         "\n| | converted |",
         "|---|---|",
-        *(f"| {title} | {', '.join(f'`{name}`' for name in sorted(names, key=str.lower))} |" for title, names in groups.items()),
+        *(
+            f"| {title} | {', '.join(f'`{name}`' for name in sorted(names, key=str.lower))} |"
+            for title, names in groups.items()
+        ),
     ]
 
 
@@ -42,10 +45,16 @@ def refused(rows: Mapping[str, str]) -> list[str]:
 def tables() -> str:
     links, functions = (sum(map(len, groups.values())) for groups in (LINKS, FUNCTIONS))
     lines = [
-        f"\n## Links\n\n{links} links of `chainer.links` are recorded.", *grouped(LINKS), *refused(NO_LINKS),
-        f"\n## Functions\n\n{functions} functions of `chainer.functions` are recorded; dropout, zoneout and the like are what they are at inference.",
-        *grouped(FUNCTIONS), *refused(NO_FUNCTIONS),
-    ]  # fmt: skip
+        f"\n## Links\n\n{links} links of `chainer.links` are recorded.",
+        *grouped(LINKS),
+        *refused(NO_LINKS),
+        (
+            f"\n## Functions\n\n{functions} functions of `chainer.functions` are recorded; dropout,"
+            " zoneout and the like are what they are at inference."
+        ),
+        *grouped(FUNCTIONS),
+        *refused(NO_FUNCTIONS),
+    ]
     return "\n".join(lines) + "\n"
 
 

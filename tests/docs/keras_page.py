@@ -78,34 +78,50 @@ def spelled(value: Any) -> str:
     """A value as one writes it in Python; a layer by its class."""
     if isinstance(value, list):
         return f"[{', '.join(map(spelled, value))}]"
-    return repr(value) if value is None or isinstance(value, str | int | float | tuple) else type(value).__name__
+    return (
+        repr(value)
+        if value is None or isinstance(value, str | int | float | tuple)
+        else type(value).__name__
+    )
 
 
 def options(cases: Iterable[Tried]) -> str:
     """Every option with the values that it was tried with."""
     values: dict[str, dict[str, None]] = {}
     for tried in cases:
-        given = {**tried.options, **tried.call} | ({"dtype of the input": tried.dtype} if tried.dtype != "float32" else {})
+        given = {**tried.options, **tried.call} | (
+            {"dtype of the input": tried.dtype} if tried.dtype != "float32" else {}
+        )
         for name, value in given.items():
             values.setdefault(name, {})[spelled(value)] = None
-    return "; ".join(f"`{name}` {', '.join(found)}" for name, found in values.items()) or "those by default"
+    return (
+        "; ".join(f"`{name}` {', '.join(found)}" for name, found in values.items())
+        or "those by default"
+    )
 
 
 def ranks(cases: Iterable[Tried]) -> str:
     """The ranks of the inputs, with the batch."""
-    return ", ".join(map(str, sorted({len(shape) + 1 for tried in cases for shape in tried.shapes})))
+    return ", ".join(
+        map(str, sorted({len(shape) + 1 for tried in cases for shape in tried.shapes}))
+    )
 
 
 def section(title: str, rows: Mapping[str, tuple[Tried, ...]]) -> str:
     lines = [f"| `{name}` | {ranks(cases)} | {options(cases)} |" for name, cases in rows.items()]
-    return "\n".join([f"\n## {title}\n", "| layer | ranks | options |", "|---|---|---|", *lines, ""])
+    return "\n".join(
+        [f"\n## {title}\n", "| layer | ranks | options |", "|---|---|---|", *lines, ""]
+    )
 
 
 def page() -> str:
     reasons: dict[str, list[str]] = {}
     for name, reason in NOT_CONVERTED.items():
         reasons.setdefault(reason, []).append(f"`{name}`")
-    parts = f"\n{', '.join(f'`{name}`' for name in sorted(PARTS))} are tried as parts of other layers.\n"
+    parts = (
+        f"\n{', '.join(f'`{name}`' for name in sorted(PARTS))} are tried as parts of other"
+        " layers.\n"
+    )
     refused = [f"| {case.what} | {case.message} |" for case in REFUSED]
     absent = [f"| {', '.join(names)} | {reason} |" for reason, names in reasons.items()]
     return "".join([

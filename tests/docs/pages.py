@@ -18,4 +18,7 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    return [Block(language, tuple(marks.split()), text) for language, marks, text in FENCE.findall((ROOT / page).read_text("utf-8"))]
+    return [
+        Block(language, tuple(marks.split()), text)
+        for language, marks, text in FENCE.findall((ROOT / page).read_text("utf-8"))
+    ]

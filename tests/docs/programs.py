@@ -1,4 +1,6 @@
-"""Runs programs of the documents that import Keras, which takes longer than all that they do: each in a process of its own that has it already."""
+"""Runs programs of the documents that import Keras, which takes longer than all that they do: each
+in a process of its own that has it already.
+"""
 
 import json
 import os
@@ -55,7 +57,12 @@ class Programs:
 @contextmanager
 def programs() -> Iterator[Programs]:
     with subprocess.Popen(
-        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ, text=True
+        [sys.executable, "-c", FORKS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ,
+        text=True,
     ) as process:
         yield Programs(process)
         assert process.stdin is not None

@@ -1,4 +1,6 @@
-"""Writes the end of docs/from-scikit-learn.md: `python -m tests.docs.scikit_learn_page`. Its tables are those of the operators of ai.onnx.ml and of the corpus of models."""
+"""Writes the end of docs/from-scikit-learn.md: `python -m tests.docs.scikit_learn_page`. Its tables
+are those of the operators of ai.onnx.ml and of the corpus of models.
+"""
 
 from pathlib import Path
 
@@ -15,11 +17,15 @@ def page() -> str:
     """The page as it should be; what stands before the mark stays."""
     before = PAGE.read_text("utf-8").partition(MARK)[0]
     known = ", ".join(f"`{op}`" for op in sorted(DOMAINS["ai.onnx.ml"]))
-    names = ", ".join(f"`{path.stem}`" for path in corpus(ROOT / "tests" / "frontends" / "onnx" / "corpus", [".onnx"]))
+    names = ", ".join(
+        f"`{path.stem}`"
+        for path in corpus(ROOT / "tests" / "frontends" / "onnx" / "corpus", [".onnx"])
+    )
     rows = "\n".join(f"| `{op}` | {what} | {way} |" for op, (what, way) in sorted(REFUSED.items()))
     return (
-        f"{before}{MARK}\nConverted are, in all versions of the domain (1 to 5), {known}. Refused are\n\n"
-        f"| operator | because it | instead |\n|---|---|---|\n{rows}\n\nModels that are compared with onnxruntime on every backend (`tests/frontends/onnx/make.py`): {names}.\n"
+        f"{before}{MARK}\nConverted are, in all versions of the domain (1 to 5), {known}. Refused"
+        f" are\n\n| operator | because it | instead |\n|---|---|---|\n{rows}\n\nModels that are"
+        f" compared with onnxruntime on every backend (`tests/frontends/onnx/make.py`): {names}.\n"
     )
 
 

@@ -86,14 +86,17 @@ def page() -> str:
         + ", ".join(f"`{name}`" for name in folded)
         + ".",
         f"{len(seen)} are read as structure: " + ", ".join(f"`{name}`" for name in seen) + ".",
-        f"{len(COMPLEX)} also, or only, with complex numbers: " + ", ".join(f"`{name}`" for name in sorted(COMPLEX)) + ".",
+        f"{len(COMPLEX)} also, or only, with complex numbers: "
+        + ", ".join(f"`{name}`" for name in sorted(COMPLEX))
+        + ".",
         "These are refused, by name and with what to do instead:",
         "\n".join(
             [
                 "| operators | what they do | instead |",
                 "|---|---|---|",
                 *(
-                    f"| {', '.join(f'`{name}`' for name, own in REFUSED.items() if own == (what, hint))} | {what} | {hint} |"
+                    f"| {', '.join(f'`{name}`' for name, own in REFUSED.items() if own == (what, hint))}"
+                    f" | {what} | {hint} |"
                     for what, hint in dict.fromkeys(REFUSED.values())
                 ),
             ]

@@ -8,5 +8,7 @@ def test_the_page_is_that_of_the_tables() -> None:
 
 
 def test_everything_that_is_recorded_is_tried() -> None:
-    names = [("F", name) for group in FUNCTIONS.values() for name in group] + [("L", name) for group in LINKS.values() for name in group]
+    names = [("F", name) for group in FUNCTIONS.values() for name in group] + [
+        ("L", name) for group in LINKS.values() for name in group
+    ]
     assert [name for letter, name in names if not tried(letter, name)] == []

@@ -1,4 +1,6 @@
-"""docs/ci.md: the workflows are what their services read, and their steps do what the page says: the main branch stores, others take."""
+"""docs/ci.md: the workflows are what their services read, and their steps do what the page says:
+the main branch stores, others take.
+"""
 
 import os
 import re
@@ -24,7 +26,11 @@ def github() -> tuple[list[str], dict[str, str], dict[str, str]]:
     job = yaml.safe_load(blocks("yaml")[0])["jobs"]["build"]
     writes = job["env"]["WEBKILN_CACHE_WRITE"]
     assert writes == "${{ github.ref == 'refs/heads/main' && '1' || '' }}"
-    return [step["run"] for step in job["steps"] if "run" in step], {"WEBKILN_CACHE_WRITE": "1"}, {"WEBKILN_CACHE_WRITE": ""}
+    return (
+        [step["run"] for step in job["steps"] if "run" in step],
+        {"WEBKILN_CACHE_WRITE": "1"},
+        {"WEBKILN_CACHE_WRITE": ""},
+    )
 
 
 def gitlab() -> tuple[list[str], dict[str, str], dict[str, str]]:
@@ -35,14 +41,21 @@ def gitlab() -> tuple[list[str], dict[str, str], dict[str, str]]:
 
 
 def run(tree: Tree, steps: list[str], programs: Path, **environment: str) -> str:
-    """Every step in a shell, as a runner does; pip says what it is asked for, since this checkout is what it would install."""
+    """Every step in a shell, as a runner does; pip says what it is asked for, since this checkout
+    is what it would install.
+    """
     told = ""
     for step in steps:
         path = f"{programs}:{os.environ['PATH']}"
         done = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", step],
-            cwd=tree.root, env=tree.environment(**environment, PATH=path), capture_output=True, text=True, timeout=240, check=False,
-        )  # fmt: skip
+            cwd=tree.root,
+            env=tree.environment(**environment, PATH=path),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         told += done.stdout + done.stderr
     return told
@@ -64,11 +77,15 @@ def programs(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("service", [github, gitlab])
 @pytest.mark.sample("github")
-def test_the_main_branch_stores_and_others_take(service: Any, programs: Path, tmp_path: Path) -> None:
+def test_the_main_branch_stores_and_others_take(
+    service: Any, programs: Path, tmp_path: Path
+) -> None:
     steps, main, others = service()
     shared = tmp_path / "shared"
     shared.mkdir()
-    first, second, third = (checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(3))
+    first, second, third = (
+        checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(3)
+    )
     told = run(first, steps, programs, WEBKILN_REMOTE_CACHE=str(shared), **others)
     assert "pip install webkiln[remote]" in told
     assert not any(shared.iterdir()), "a pull request stores nothing"
@@ -82,7 +99,9 @@ def test_the_main_branch_stores_and_others_take(service: Any, programs: Path, tm
 def test_a_cache_that_is_kept_between_runs(programs: Path, tmp_path: Path) -> None:
     kept = yaml.safe_load(blocks("yaml")[1])[0]["with"]["path"]
     assert kept == "~/.cache/webkiln", "the platform's folder where WEBKILN_CACHE says nothing"
-    first, second = (checkout(tmp_path / f"tree{n}", tmp_path / "cache", toy=True) for n in range(2))
+    first, second = (
+        checkout(tmp_path / f"tree{n}", tmp_path / "cache", toy=True) for n in range(2)
+    )
     steps, _, others = github()
     run(first, steps, programs, **others)
     run(second, steps, programs, **others)
@@ -96,6 +115,11 @@ def test_keys_are_made_as_the_page_says(tmp_path: Path) -> None:
         command = f"{part}\n{sys.executable} -m webkiln.cli cache stat || true"
         done = subprocess.run(
             ["bash", "-e", "-c", command],
-            cwd=tree.root, env=tree.environment(WEBKILN_REMOTE_CACHE=str(tmp_path)), capture_output=True, text=True, timeout=120, check=True,
-        )  # fmt: skip
+            cwd=tree.root,
+            env=tree.environment(WEBKILN_REMOTE_CACHE=str(tmp_path)),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
         assert algorithm in done.stdout

@@ -1,4 +1,6 @@
-"""The Dockerfile: hadolint finds nothing in it, and its lines, run here one by one, give a webkiln that builds a model as the page says."""
+"""The Dockerfile: hadolint finds nothing in it, and its lines, run here one by one, give a webkiln
+that builds a model as the page says.
+"""
 
 import os
 import re
@@ -22,14 +24,33 @@ DOCKERFILE = REPOSITORY / "Dockerfile"
 
 def instructions() -> list[tuple[str, str]]:
     """Each instruction with its arguments, on one line."""
-    lines = [line for line in DOCKERFILE.read_text().splitlines() if line.strip() and not line.startswith("#")]
-    return [(word, rest) for word, _, rest in (line.partition(" ") for line in "\n".join(lines).replace("\\\n", " ").splitlines())]
+    lines = [
+        line
+        for line in DOCKERFILE.read_text().splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
+    return [
+        (word, rest)
+        for word, _, rest in (
+            line.partition(" ") for line in "\n".join(lines).replace("\\\n", " ").splitlines()
+        )
+    ]
 
 
 def context(folder: Path) -> None:
     """What `docker build` is given: the tracked files that .dockerignore does not hold back."""
-    kept = [line[1:] for line in (REPOSITORY / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    tracked = subprocess.run(["git", "ls-files", "-z", "--", *kept], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    kept = [
+        line[1:]
+        for line in (REPOSITORY / ".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    ]
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z", "--", *kept],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     for name in filter(None, tracked.stdout.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -38,11 +59,16 @@ def context(folder: Path) -> None:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """Debian's installer, which has installed here what it is asked for; and nothing is removed of this machine's."""
+    """Debian's installer, which has installed here what it is asked for; and nothing is removed of
+    this machine's.
+    """
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, text in {
-        "apt-get": 'case "$1" in update) ;; install) shift; for name; do case "$name" in -*) ;; *) dpkg-query -W "$name" || exit 1;; esac; done;; *) exit 1;; esac',
+        "apt-get": (
+            'case "$1" in update) ;; install) shift; for name; do case "$name" in -*) ;; *)'
+            ' dpkg-query -W "$name" || exit 1;; esac; done;; *) exit 1;; esac'
+        ),
         "rm": '[ "$*" = "-rf $(echo /var/lib/apt/lists/*)" ] && echo "would remove lists"',
     }.items():
         (folder / name).write_text(f"#!/bin/bash\n{text}\n")
@@ -51,23 +77,36 @@ def programs(tmp_path: Path) -> Path:
 
 
 def python(folder: Path) -> None:
-    """The image's Python: it has no package but pip, which is this environment's and compiles nothing that is not run."""
+    """The image's Python: it has no package but pip, which is this environment's and compiles
+    nothing that is not run.
+    """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     pip = folder / "bin" / "pip"
-    pip.write_text(f'#!/bin/sh\nPIP_NO_COMPILE=0 exec {sys.executable} -m pip --python {folder / "bin" / "python"} "$@"\n')
+    pip.write_text(
+        f"#!/bin/sh\nPIP_NO_COMPILE=0 exec {sys.executable} -m pip --python"
+        f' {folder / "bin" / "python"} "$@"\n'
+    )
     pip.chmod(0o755)
 
 
 def told(*command: str | Path, folder: Path, environment: Mapping[str, str]) -> str:
     done = subprocess.run(
-        list(map(str, command)), cwd=folder, env=dict(environment), capture_output=True, text=True, timeout=280, check=False
+        list(map(str, command)),
+        cwd=folder,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def test_hadolint_finds_nothing() -> None:
-    done = subprocess.run([SERVERS / "hadolint", DOCKERFILE], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [SERVERS / "hadolint", DOCKERFILE], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -89,7 +128,9 @@ def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> N
         "HOME": str(home),
     }
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("WEBKILN", "PYTEST", "PYTHONPATH", "VIRTUAL_ENV"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("WEBKILN", "PYTEST", "PYTHONPATH", "VIRTUAL_ENV"))
     }
     environment |= {"PATH": f"{programs}:{tmp_path / 'python' / 'bin'}:{environment['PATH']}"}
     entry = ""
@@ -99,19 +140,34 @@ def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> N
                 assert rest == ". ."
                 context(place)
             case "ARG" | "ENV":
-                environment |= {name: given[name] or environment.get(name, "") for name, _ in variables(rest)}
+                environment |= {
+                    name: given[name] or environment.get(name, "") for name, _ in variables(rest)
+                }
             case "RUN":
-                told("bash", "-ec", rest, folder=place, environment={name: value for name, value in environment.items() if value})
+                told(
+                    "bash",
+                    "-ec",
+                    rest,
+                    folder=place,
+                    environment={name: value for name, value in environment.items() if value},
+                )
             case "ENTRYPOINT":
                 (entry,) = canonical.loads(rest.encode())
             case _:
                 assert word in ("FROM", "WORKDIR", "VOLUME", "CMD"), word
-    (command,) = re.findall(r"docker run --rm -v \"\$PWD:/src\" webkiln (.*)", DOCKERFILE.read_text())
+    (command,) = re.findall(
+        r"docker run --rm -v \"\$PWD:/src\" webkiln (.*)", DOCKERFILE.read_text()
+    )
     write_model(source / "model.onnx")
     shared = tmp_path / "shared"
     shared.mkdir()
     team = {"WEBKILN_REMOTE_CACHE": str(shared)}
-    printed = told(entry, *command.split(), folder=source, environment=environment | team | {"WEBKILN_CACHE_WRITE": "1"})
+    printed = told(
+        entry,
+        *command.split(),
+        folder=source,
+        environment=environment | team | {"WEBKILN_CACHE_WRITE": "1"},
+    )
     assert "dist/model" in printed
     assert {path.name for path in (source / "dist" / "model").iterdir()} >= {
         "manifest.json",
@@ -121,14 +177,28 @@ def test_every_line_runs_and_builds_a_model(programs: Path, tmp_path: Path) -> N
     }
     assert (tmp_path / "cache").stat().st_mode & 0o7777 == 0o1777
     fresh = {"WEBKILN_CACHE": str(tmp_path / "fresh"), "PYTHONPATH": str(REPOSITORY / "pipeline")}
-    told(sys.executable, "-m", "webkiln.cli", *command.split(), "-o", "again", folder=source, environment=environment | team | fresh)
+    told(
+        sys.executable,
+        "-m",
+        "webkiln.cli",
+        *command.split(),
+        "-o",
+        "again",
+        folder=source,
+        environment=environment | team | fresh,
+    )
     (log,) = (tmp_path / "fresh" / "state").glob("*/log.jsonl")
-    assert {canonical.loads(line)["event"] for line in log.read_text().splitlines()} == {"hit"}, "a checkout takes what the image has built"
+    assert {canonical.loads(line)["event"] for line in log.read_text().splitlines()} == {"hit"}, (
+        "a checkout takes what the image has built"
+    )
 
 
 def write_model(path: Path) -> None:
     """A linear classifier."""
     weights = helper.make_tensor("w", TensorProto.FLOAT, [4, 3], [0.5] * 12)
     node = helper.make_node("Gemm", ["x", "w"], ["y"])
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, size]) for name, size in (("x", 4), ("y", 3)))
+    x, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, size])
+        for name, size in (("x", 4), ("y", 3))
+    )
     onnx.save(helper.make_model(helper.make_graph([node], "g", [x], [y], [weights])), path)

@@ -1,4 +1,6 @@
-"""The README is true: its blocks run, in order, in a fresh clone with a fresh home, and what they promise is there afterwards."""
+"""The README is true: its blocks run, in order, in a fresh clone with a fresh home, and what they
+promise is there afterwards.
+"""
 
 import json
 import os
@@ -32,14 +34,29 @@ NOT_RUN = {"make test"}
 
 
 class Clone:
-    """A fresh clone, with the changes of the working tree, the packages of this environment, and the cache of this user."""
+    """A fresh clone, with the changes of the working tree, the packages of this environment, and
+    the cache of this user.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.root, self.home = folder / "webkiln", folder / "home"
         self.home.mkdir()
         subprocess.run(["git", "clone", "-q", str(ROOT), str(self.root)], check=True)
-        listed = ["git", "ls-files", "-z", "--modified", "--others", "--deduplicate", "--exclude-standard"]
-        for name in filter(None, subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")):
+        listed = [
+            "git",
+            "ls-files",
+            "-z",
+            "--modified",
+            "--others",
+            "--deduplicate",
+            "--exclude-standard",
+        ]
+        for name in filter(
+            None,
+            subprocess.run(
+                listed, cwd=ROOT, check=True, capture_output=True, text=True
+            ).stdout.split("\0"),
+        ):
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             if (ROOT / name).exists():
                 shutil.copyfile(ROOT / name, self.root / name)
@@ -56,43 +73,72 @@ class Clone:
         (self.root / "runtime" / "node_modules" / ".package-lock.json").touch()
 
     def shell(self, text: str) -> str:
-        """Run a block as if typed: the working directory and the environment last from block to block."""
+        """Run a block as if typed: the working directory and the environment last from block to
+        block.
+        """
         state = self.home / "state.sh"
         kept = "\n".join(line for line in text.splitlines() if line.strip() not in NOT_RUN)
-        script = f"[ ! -f {state} ] || . {state}\nset -e\n{kept}\n{{ export -p; printf 'cd %q\\n' \"$PWD\"; }} > {state}\n"
+        script = (
+            f"[ ! -f {state} ] || . {state}\nset -e\n{kept}\n{{ export -p; printf 'cd %q\\n'"
+            f' "$PWD"; }} > {state}\n'
+        )
         keep = {name: os.environ[name] for name in ("PATH", "LANG", "EMSDK") if name in os.environ}
-        own = {"HOME": str(self.home), "WEBKILN_CACHE": str(cache_folder()), "PYTHONPATH": str(self.root / "pipeline")}
+        own = {
+            "HOME": str(self.home),
+            "WEBKILN_CACHE": str(cache_folder()),
+            "PYTHONPATH": str(self.root / "pipeline"),
+        }
         done = subprocess.run(
-            ["bash", "-c", script], cwd=self.root, env=keep | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            ["bash", "-c", script],
+            cwd=self.root,
+            env=keep | own,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{text}\n{done.stdout}"
         return done.stdout
 
     def node(self, text: str) -> None:
         (self.root / "example.mjs").write_text(
-            f"const image = new Float32Array(64).fill(0.5);\n{text}\nif (scores.length !== 10) throw new Error(scores);\n"
+            f"const image = new Float32Array(64).fill(0.5);\n{text}\nif (scores.length !== 10)"
+            " throw new Error(scores);\n"
         )
         subprocess.run(["node", "example.mjs"], cwd=self.root, check=True, timeout=60)
 
     def page(self, text: str) -> None:
         image = "<script>const image = new Float32Array(64).fill(0.5);</script>"
         shown = text.replace("console.log(", "document.title = String(")
-        (self.root / "example.html").write_text(f'<!DOCTYPE html><link rel="icon" href="data:,">{image}{shown}')
+        (self.root / "example.html").write_text(
+            f'<!DOCTYPE html><link rel="icon" href="data:,">{image}{shown}'
+        )
         with Server({"/": self.root}) as server:
             browser = browsers.session("chromium")
             browser.get(f"{server.url}/example.html")
-            numbers = WebDriverWait(browser, 30).until(lambda page: "," in page.title and page.title)
+            numbers = WebDriverWait(browser, 30).until(
+                lambda page: "," in page.title and page.title
+            )
             browser.get("about:blank")
         assert sum(map(float, numbers.split(","))) == pytest.approx(1, abs=1e-5)
 
 
 def after_build(clone: Clone, printed: str) -> None:
-    for name, encoding in (("digits", "float32"), ("digits-float16", "float16"), ("digits-int8", "int8")):
+    for name, encoding in (
+        ("digits", "float32"),
+        ("digits-float16", "float16"),
+        ("digits-int8", "int8"),
+    ):
         assert read_manifest(clone.root / "dist" / name)["encoding"] == encoding
 
 
 def after_tools(clone: Clone, printed: str) -> None:
-    assert {line.split(":")[0] for line in printed.splitlines()} >= {"emcc", "clang", "chromium", "node"}
+    assert {line.split(":")[0] for line in printed.splitlines()} >= {
+        "emcc",
+        "clang",
+        "chromium",
+        "node",
+    }
 
 
 def after_model(clone: Clone, printed: str) -> None:
@@ -100,7 +146,9 @@ def after_model(clone: Clone, printed: str) -> None:
 
 
 def after_compiling(clone: Clone, printed: str) -> None:
-    assert re.search(r"^  nodes +3: Conv2D 1, Dense 1, GlobalAveragePooling2D 1$", printed, re.MULTILINE)
+    assert re.search(
+        r"^  nodes +3: Conv2D 1, Dense 1, GlobalAveragePooling2D 1$", printed, re.MULTILINE
+    )
     assert re.search(r"^  converts +yes$", printed, re.MULTILINE)
     manifest = read_manifest(clone.root / "public" / "my")
     assert manifest["encoding"] == "float16"
@@ -126,7 +174,10 @@ def after_verifying(clone: Clone, printed: str) -> None:
     assert {result["backend"] for result in report["results"]} == {"webgpu", "wasm", "webgl", "js"}
     sizes = {name: size["brotli"] for name, size in report["sizes"].items()}
     shared = sum(sizes[name] for name in ("index.js", "runtime.js", "worker.js", "webdnn.js"))
-    wasm, js = map(int, re.findall(r"(\d+) KB(?: in brotli)? for (?:wasm|js)", (ROOT / "README.md").read_text()))
+    wasm, js = map(
+        int,
+        re.findall(r"(\d+) KB(?: in brotli)? for (?:wasm|js)", (ROOT / "README.md").read_text()),
+    )
     assert shared + sizes["wasm.js"] + sizes["relaxed.wasm"] == pytest.approx(1000 * wasm, abs=1000)
     assert shared + sizes["js.js"] == pytest.approx(1000 * js, abs=1000)
     assert "<html" in (clone.root / "dist" / "digits" / "report.html").read_text()
@@ -156,9 +207,17 @@ def after_own_dodo(clone: Clone, printed: str) -> None:
 
 
 CHECKS: tuple[Callable[[Clone, str], None], ...] = (
-    after_build, after_tools, after_model, after_compiling, after_running, after_onnx, after_verifying, after_comparing,
-    after_asking_doit, after_own_dodo,
-)  # fmt: skip
+    after_build,
+    after_tools,
+    after_model,
+    after_compiling,
+    after_running,
+    after_onnx,
+    after_verifying,
+    after_comparing,
+    after_asking_doit,
+    after_own_dodo,
+)
 
 
 @pytest.mark.timeout(900)
@@ -184,8 +243,14 @@ def test_every_block_runs_in_a_fresh_clone(tmp_path: Path) -> None:
 
 def supported(row: str) -> list[str]:
     """The names in a row of the table of what is supported, with braces spelled out."""
-    line = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith(f"| {row} "))
-    return [name for text in re.findall(r"`([^`]+)`", line.split("|")[2]) for name in spelled_out(text)]
+    line = next(
+        line
+        for line in (ROOT / "README.md").read_text().splitlines()
+        if line.startswith(f"| {row} ")
+    )
+    return [
+        name for text in re.findall(r"`([^`]+)`", line.split("|")[2]) for name in spelled_out(text)
+    ]
 
 
 def spelled_out(text: str) -> list[str]:
@@ -197,27 +262,44 @@ def test_what_is_supported_is_what_the_tables_say() -> None:
     assert tuple(supported("backends")) == BACKENDS
     assert tuple(supported("encodings of weights")) == ENCODINGS
     assert tuple(supported("passes")) == PASSES
-    assert f"| Keras layers | {len(LAYERS.keys() - INNER - RETIRED.keys())} of" in (ROOT / "README.md").read_text()
+    assert (
+        f"| Keras layers | {len(LAYERS.keys() - INNER - RETIRED.keys())} of"
+        in (ROOT / "README.md").read_text()
+    )
     standard, microsoft = len({*DOMAINS[""], *FOLDS.ops}), len(DOMAINS["com.microsoft"])
-    assert f"| ONNX operators | {standard} of the default domain and {microsoft} of com.microsoft" in (ROOT / "README.md").read_text()
+    assert (
+        f"| ONNX operators | {standard} of the default domain and {microsoft} of com.microsoft"
+        in (ROOT / "README.md").read_text()
+    )
     assert f"| `keras.ops` | {len(OPERATIONS)} operations" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+    "page",
+    [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+    ],
 )
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)|<img src=\"([^\"]+)\"", text):
         target = "".join(link)
-        assert target.startswith("https://") or (ROOT / page).parent.joinpath(target).exists(), target
+        assert target.startswith("https://") or (ROOT / page).parent.joinpath(target).exists(), (
+            target
+        )
 
 
 def test_files_that_the_architecture_names_are_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     package = ROOT / "pipeline" / "webkiln"
     departures = text.partition("## Departures")[0]
-    for name in set(re.findall(r"`([\w/.]+(?:\.py|\.toml|\.lock|\.md|/))`", departures)) - {".webkiln/", "dist/"}:
+    for name in set(re.findall(r"`([\w/.]+(?:\.py|\.toml|\.lock|\.md|/))`", departures)) - {
+        ".webkiln/",
+        "dist/",
+    }:
         rooms = (
             ROOT,
             package,

@@ -1,4 +1,6 @@
-"""The custom-layer tutorial: its code runs as it stands, and its page prints 100 to 109 in a real browser."""
+"""The custom-layer tutorial: its code runs as it stands, and its page prints 100 to 109 in a real
+browser.
+"""
 
 import subprocess
 import sys
@@ -25,7 +27,9 @@ EXPECTED = list(range(100, 110))
 def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Path:
     """Where the tutorial's Python ran, its blocks in order in one process."""
     folder = tmp_path_factory.mktemp("tutorial")
-    (folder / "tutorial.py").write_text("\n".join(block.text for block in TUTORIAL if block.language == "python"))
+    (folder / "tutorial.py").write_text(
+        "\n".join(block.text for block in TUTORIAL if block.language == "python")
+    )
     status, printed = with_keras.run(folder, "tutorial.py")
     assert status == 0, printed
     return folder
@@ -34,19 +38,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory, with_keras: Programs) -> Pa
 @pytest.mark.parametrize("bundle", ["output", "traced"])
 def test_the_page_prints_100_to_109(bundle: str, folder: Path) -> None:
     (page,) = (block.text for block in TUTORIAL if block.language == "html")
-    (folder / f"{bundle}.html").write_text(f'<!DOCTYPE html><link rel="icon" href="data:,">{page.replace("./output", f"./{bundle}")}')
+    (folder / f"{bundle}.html").write_text(
+        f'<!DOCTYPE html><link rel="icon" href="data:,">{page.replace("./output", f"./{bundle}")}'
+    )
     with Server({"/": folder}) as server, kept_console() as browser:
         browser.get(f"{server.url}/{bundle}.html")
-        printed = WebDriverWait(browser, 30).until(lambda page: page.execute_script("return printed"))
+        printed = WebDriverWait(browser, 30).until(
+            lambda page: page.execute_script("return printed")
+        )
         browser.get("about:blank")
     assert printed == [[EXPECTED]]
 
 
 @contextmanager
 def kept_console() -> Iterator[Any]:
-    """The browser, whose pages keep what they print in `printed`, as numbers: its own log only says Float32Array(10)."""
+    """The browser, whose pages keep what they print in `printed`, as numbers: its own log only says
+    Float32Array(10).
+    """
     browser = browsers.session("chromium")
-    keep = "window.printed = []; console.log = (...values) => printed.push(values.map((value) => Array.from(value)));"
+    keep = (
+        "window.printed = []; console.log = (...values) => printed.push(values.map((value) =>"
+        " Array.from(value)));"
+    )
     script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": keep})
     yield browser
     browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
@@ -65,18 +78,30 @@ def test_the_page_of_the_model_shows_it(folder: Path) -> None:
 
 
 def test_the_command_builds_a_file_with_its_plugin(tmp_path: Path, with_keras: Programs) -> None:
-    layer, model = next(block.text for block in TUTORIAL if block.language == "python").split("\nx = ")
-    registered = layer.replace("class ", '@keras.saving.register_keras_serializable(package="mine")\nclass ')
+    layer, model = next(block.text for block in TUTORIAL if block.language == "python").split(
+        "\nx = "
+    )
+    registered = layer.replace(
+        "class ", '@keras.saving.register_keras_serializable(package="mine")\nclass '
+    )
     (tmp_path / "my_layers.py").write_text(registered)
-    (tmp_path / "save.py").write_text(f'from my_layers import *\nx = {model}\nmodel.save("my.keras")\n')
+    (tmp_path / "save.py").write_text(
+        f'from my_layers import *\nx = {model}\nmodel.save("my.keras")\n'
+    )
     (command,) = (block.text.split() for block in TUTORIAL if block.language == "sh")
     assert command[0] == "webkiln"
     status, printed = with_keras.run(tmp_path, "save.py")
     assert status == 0, printed
     build = [sys.executable, "-m", "webkiln.cli", *command[1:]]
-    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        build, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    given = {read_manifest(tmp_path / "public" / "my")["inputs"][0]["name"]: np.arange(10, dtype=np.float32)[None]}
+    given = {
+        read_manifest(tmp_path / "public" / "my")["inputs"][0]["name"]: np.arange(
+            10, dtype=np.float32
+        )[None]
+    }
     for backend in ("wasm", "js"):
         (result,) = run_bundle(tmp_path / "public" / "my", backend, [given])
         (output,) = result.outputs.values()

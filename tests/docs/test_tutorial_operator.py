@@ -1,4 +1,6 @@
-"""The tutorial of operators: its files run as they stand, the bundle is right on every backend, and a kernel that is missing is one error."""
+"""The tutorial of operators: its files run as they stand, the bundle is right on every backend, and
+a kernel that is missing is one error.
+"""
 
 import subprocess
 import sys
@@ -13,7 +15,11 @@ from tests.docs.programs import Programs
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.backends.table import TARGETS
 
-FILES = {block.marks[0]: block.text for block in blocks("docs/tutorial-operator.md") if block.language == "python"}
+FILES = {
+    block.marks[0]: block.text
+    for block in blocks("docs/tutorial-operator.md")
+    if block.language == "python"
+}
 
 
 def written(folder: Path, **replaced: str) -> Path:
@@ -42,9 +48,14 @@ def test_every_backend_computes_the_operators(backend: str, folder: Path) -> Non
     np.testing.assert_allclose(output, given.astype(np.float64) ** 6, rtol=1e-6)
 
 
-def test_a_missing_kernel_is_one_error_before_any_work(tmp_path: Path, with_keras: Programs) -> None:
+def test_a_missing_kernel_is_one_error_before_any_work(
+    tmp_path: Path, with_keras: Programs
+) -> None:
     without = "\n".join(line for line in FILES["power.py"].splitlines() if '"webgl"' not in line)
-    twice = FILES["model.py"].replace('SquareLayer(name="square")(x)', 'PowerLayer(2, name="other")(SquareLayer(name="square")(x))')
+    twice = FILES["model.py"].replace(
+        'SquareLayer(name="square")(x)',
+        'PowerLayer(2, name="other")(SquareLayer(name="square")(x))',
+    )
     only = twice.replace('("webgpu", "wasm", "webgl", "js")', '("webgl",)')
     status, message = with_keras.run(written(tmp_path, power=without, model=only), "model.py")
     assert status != 0
@@ -59,24 +70,60 @@ def test_a_recipe_names_the_files(tmp_path: Path, with_keras: Programs) -> None:
     """The same from a file, whose keys hold the operators' files."""
     written(tmp_path)
     saved = (
-        FILES["model.py"].partition("graph = ")[0].replace("class ", '@keras.saving.register_keras_serializable(package="mine")\nclass ')
+        FILES["model.py"]
+        .partition("graph = ")[0]
+        .replace("class ", '@keras.saving.register_keras_serializable(package="mine")\nclass ')
     )
-    (tmp_path / "layers.py").write_text(saved.partition("\nx = ")[0].replace("import power\nimport square\n", ""))
-    (tmp_path / "save.py").write_text("from layers import *\nx = " + saved.partition("\nx = ")[2] + 'model.save("my.keras")\n')
+    (tmp_path / "layers.py").write_text(
+        saved.partition("\nx = ")[0].replace("import power\nimport square\n", "")
+    )
+    (tmp_path / "save.py").write_text(
+        "from layers import *\nx = " + saved.partition("\nx = ")[2] + 'model.save("my.keras")\n'
+    )
     command = [
-        "-m", "webkiln.cli", "build", "my.keras", "-o", "out", "--backend", "js", "--plugin", "layers.py", "--plugin", "square.py", "--plugin", "power.py",
-        "--operators", "square.py", "--operators", "power.py",
-    ]  # fmt: skip
+        "-m",
+        "webkiln.cli",
+        "build",
+        "my.keras",
+        "-o",
+        "out",
+        "--backend",
+        "js",
+        "--plugin",
+        "layers.py",
+        "--plugin",
+        "square.py",
+        "--plugin",
+        "power.py",
+        "--operators",
+        "square.py",
+        "--operators",
+        "power.py",
+    ]
     status, printed = with_keras.run(tmp_path, "save.py")
     assert status == 0, printed
-    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     (name,) = (tensor["name"] for tensor in read_manifest(tmp_path / "out")["inputs"])
     (result,) = run_bundle(tmp_path / "out", "js", [{name: np.full((1, 10), 2, np.float32)}])
     assert set(next(iter(result.outputs.values())).ravel().tolist()) == {64.0}
     broken = (tmp_path / "power.py").read_text().replace("y *= x0(i);", "y *= x0(i) + 1;", 2)
     (tmp_path / "power.py").write_text(broken)
-    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = run_bundle(tmp_path / "out", "js", [{name: np.full((1, 10), 2, np.float32)}])
     assert set(next(iter(result.outputs.values())).ravel().tolist()) == {125.0}
@@ -89,15 +136,31 @@ def test_an_onnx_file_uses_the_operator(tmp_path: Path) -> None:
     node = onnx.helper.make_node("Squared", ["x"], ["y"], domain="my.operators")
     opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("my.operators", 1)]
     onnx.save(
-        onnx.helper.make_model(onnx.helper.make_graph([node], "g", [value], [out]), opset_imports=opsets, ir_version=10),
+        onnx.helper.make_model(
+            onnx.helper.make_graph([node], "g", [value], [out]), opset_imports=opsets, ir_version=10
+        ),
         tmp_path / "my.onnx",
     )
-    command = [sys.executable, "-m", "webkiln.cli", "build", "my.onnx", "-o", "out", "--backend", "js"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "webkiln.cli",
+        "build",
+        "my.onnx",
+        "-o",
+        "out",
+        "--backend",
+        "js",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 2
     assert "my.operators" in done.stderr + done.stdout
     command += ["--plugin", "onnx_square.py", "--operators", "square.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     x = np.arange(10, dtype=np.float32).reshape(2, 5)
     (result,) = run_bundle(tmp_path / "out", "js", [{"x": x}])

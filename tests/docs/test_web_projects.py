@@ -9,8 +9,16 @@ from tests.docs.pages import ROOT, Block, blocks
 from tests.web import table
 
 EXAMPLES = ROOT / "examples"
-SHOWN = [block for block in blocks("docs/web-projects.md") if block.marks and block.marks[0].startswith("examples/")]
-MAINS = sorted(path for path in EXAMPLES.glob("*/**/main.js") if "node_modules" not in path.parts and "build" not in path.parts)
+SHOWN = [
+    block
+    for block in blocks("docs/web-projects.md")
+    if block.marks and block.marks[0].startswith("examples/")
+]
+MAINS = sorted(
+    path
+    for path in EXAMPLES.glob("*/**/main.js")
+    if "node_modules" not in path.parts and "build" not in path.parts
+)
 
 
 def test_the_table_is_that_of_the_rows() -> None:
@@ -32,10 +40,17 @@ def test_a_file_of_several_examples_is_the_same_in_all() -> None:
         assert len({path.read_text("utf-8") for path in copies}) == 1
 
 
-@pytest.mark.parametrize("folder", sorted(path.parent for path in EXAMPLES.glob("*/package.json")), ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder",
+    sorted(path.parent for path in EXAMPLES.glob("*/package.json")),
+    ids=lambda folder: folder.name,
+)
 def test_examples_name_exact_versions(folder: Path) -> None:
     package = json.loads((folder / "package.json").read_text("utf-8"))
     wanted = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
     assert wanted
-    assert all(version[0].isdigit() or version == "file:../../runtime/unplugin" for version in wanted.values())
+    assert all(
+        version[0].isdigit() or version == "file:../../runtime/unplugin"
+        for version in wanted.values()
+    )
     assert (folder / "README.md").exists()

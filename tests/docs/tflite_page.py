@@ -10,26 +10,85 @@ from webkiln.frontends.tflite.schema import OPERATORS as BUILTIN
 
 PAGE = ROOT / "docs" / "from-tflite.md"
 
-NO_KERNEL = frozenset((
-    "CONCAT_EMBEDDINGS", "CALL", "CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES", "REDUCE_WINDOW",
-    *(f"STABLEHLO_{name}" for name in ["LOGISTIC", "DIVIDE", "RESHAPE", "CLAMP", "CONCATENATE", "BROADCAST_IN_DIM", "CONVOLUTION", "SLICE", "CUSTOM_CALL", "REDUCE", "ABS", "COSINE", "EXPONENTIAL", "FLOOR", "LOG", "NEGATE", "OR", "POWER", "REMAINDER", "RSQRT", "SELECT", "SUBTRACT", "TANH", "COMPARE", "CONVERT", "DYNAMIC_SLICE", "DYNAMIC_UPDATE_SLICE", "IOTA", "DOT_GENERAL", "SORT", "WHILE", "TRANSPOSE", "CBRT"]),
-))  # fmt: skip
+NO_KERNEL = frozenset(
+    (
+        "CONCAT_EMBEDDINGS",
+        "CALL",
+        "CUSTOM",
+        "DELEGATE",
+        "PLACEHOLDER_FOR_GREATER_OP_CODES",
+        "REDUCE_WINDOW",
+        *(
+            f"STABLEHLO_{name}"
+            for name in [
+                "LOGISTIC",
+                "DIVIDE",
+                "RESHAPE",
+                "CLAMP",
+                "CONCATENATE",
+                "BROADCAST_IN_DIM",
+                "CONVOLUTION",
+                "SLICE",
+                "CUSTOM_CALL",
+                "REDUCE",
+                "ABS",
+                "COSINE",
+                "EXPONENTIAL",
+                "FLOOR",
+                "LOG",
+                "NEGATE",
+                "OR",
+                "POWER",
+                "REMAINDER",
+                "RSQRT",
+                "SELECT",
+                "SUBTRACT",
+                "TANH",
+                "COMPARE",
+                "CONVERT",
+                "DYNAMIC_SLICE",
+                "DYNAMIC_UPDATE_SLICE",
+                "IOTA",
+                "DOT_GENERAL",
+                "SORT",
+                "WHILE",
+                "TRANSPOSE",
+                "CBRT",
+            ]
+        ),
+    )
+)
 """Numbers that stand for no operator that the interpreter runs."""
 
 REASONS: dict[str, str] = {
-    "HASHTABLE": "tables of texts", "HASHTABLE_FIND": "tables of texts", "HASHTABLE_IMPORT": "tables of texts", "HASHTABLE_SIZE": "tables of texts",
-    "HASHTABLE_LOOKUP": "tables of texts", "LSH_PROJECTION": "hashes of texts", "SKIP_GRAM": "takes texts",
-    "EMBEDDING_LOOKUP_SPARSE": "sparse tensors", "DENSIFY": "sparse weights; convert the model without sparsity",
-    "RANDOM_STANDARD_NORMAL": "draws random numbers; make them an input", "RANDOM_UNIFORM": "draws random numbers; make them an input",
-    "MULTINOMIAL": "draws random numbers; make them an input", "STABLEHLO_RNG_BIT_GENERATOR": "draws random numbers; make them an input",
-    "STABLEHLO_SCATTER": "StableHLO with a graph of its own; convert to TensorFlow Lite's operators",
-    "STABLEHLO_REDUCE_WINDOW": "StableHLO with a graph of its own; convert to TensorFlow Lite's operators",
-    "STABLEHLO_GATHER": "StableHLO; convert to TensorFlow Lite's operators", "STABLEHLO_PAD": "StableHLO; convert to TensorFlow Lite's operators",
-    "STABLEHLO_COMPOSITE": "StableHLO with a graph of its own; convert to TensorFlow Lite's operators",
+    "HASHTABLE": "tables of texts",
+    "HASHTABLE_FIND": "tables of texts",
+    "HASHTABLE_IMPORT": "tables of texts",
+    "HASHTABLE_SIZE": "tables of texts",
+    "HASHTABLE_LOOKUP": "tables of texts",
+    "LSH_PROJECTION": "hashes of texts",
+    "SKIP_GRAM": "takes texts",
+    "EMBEDDING_LOOKUP_SPARSE": "sparse tensors",
+    "DENSIFY": "sparse weights; convert the model without sparsity",
+    "RANDOM_STANDARD_NORMAL": "draws random numbers; make them an input",
+    "RANDOM_UNIFORM": "draws random numbers; make them an input",
+    "MULTINOMIAL": "draws random numbers; make them an input",
+    "STABLEHLO_RNG_BIT_GENERATOR": "draws random numbers; make them an input",
+    "STABLEHLO_SCATTER": (
+        "StableHLO with a graph of its own; convert to TensorFlow Lite's operators"
+    ),
+    "STABLEHLO_REDUCE_WINDOW": (
+        "StableHLO with a graph of its own; convert to TensorFlow Lite's operators"
+    ),
+    "STABLEHLO_GATHER": "StableHLO; convert to TensorFlow Lite's operators",
+    "STABLEHLO_PAD": "StableHLO; convert to TensorFlow Lite's operators",
+    "STABLEHLO_COMPOSITE": (
+        "StableHLO with a graph of its own; convert to TensorFlow Lite's operators"
+    ),
     "STABLEHLO_AND": "StableHLO; convert to TensorFlow Lite's operators",
     "STABLEHLO_SHIFT_LEFT": "StableHLO; convert to TensorFlow Lite's operators",
     "STABLEHLO_CASE": "StableHLO with graphs of its own; convert to TensorFlow Lite's operators",
-}  # fmt: skip
+}
 
 INTEGERS = ("int8", "uint8", "int16")
 
@@ -85,9 +144,18 @@ def tried() -> dict[str, list[str]]:
     """The dtypes that single operators of the corpus have, by operator."""
     found: dict[str, list[str]] = {}
     for single in (*SINGLES, *INTEGER_SINGLES):
-        item = next((item for item in single.inputs if item is not None and item.value is None), None) or single.outputs[0]
-        weights = [other.dtype for other in single.inputs if other is not None and other.value is not None and other.scale is not None]
-        dtype = "float32, weights int8" if item.dtype == "float32" and "int8" in weights else item.dtype
+        item = (
+            next((item for item in single.inputs if item is not None and item.value is None), None)
+            or single.outputs[0]
+        )
+        weights = [
+            other.dtype
+            for other in single.inputs
+            if other is not None and other.value is not None and other.scale is not None
+        ]
+        dtype = (
+            "float32, weights int8" if item.dtype == "float32" and "int8" in weights else item.dtype
+        )
         kinds = found.setdefault(single.op, [])
         if dtype not in kinds:
             kinds.append(dtype)
@@ -112,8 +180,15 @@ def page() -> str:
         HEAD,
         "## Operators",
         "",
-        f"{count} of the {len(table)} builtin operators that the interpreter runs ({100 * count // len(table)} %). The last column has the dtypes with which single operators stand in the",
-        "corpus of tests, computed there by the interpreter; whole networks are there besides. A quantised operator that is not converted in integers is refused by name.",
+        (
+            f"{count} of the {len(table)} builtin operators that the interpreter runs"
+            f" ({100 * count // len(table)} %). The last column has the dtypes with which single"
+            " operators stand in the"
+        ),
+        (
+            "corpus of tests, computed there by the interpreter; whole networks are there besides."
+            " A quantised operator that is not converted in integers is refused by name."
+        ),
         "",
         "| operator | converted | tried alone with |",
         "|---|---|---|",
@@ -123,10 +198,25 @@ def page() -> str:
         "",
         "## What is refused",
         "",
-        "Everything that is not converted is named at once, with the nodes. Texts, complex inputs and outputs, sparse weights, scales by blocks, and states inside branches and loops are refused.",
-        "In integers these are refused: LSTM layers that normalise their gates, or whose cell is not int16 with a scale of a power of 2 from 2**-15 to 2**-9, LSTM layers of two directions and RNN layers, for which the interpreter has",
-        "no integers either (quantise their weights only), SVDF layers without RELU, LOG_SOFTMAX of int16, and RESIZE_BILINEAR of open sizes;",
-        "NON_MAX_SUPPRESSION_V5 with a sigma is refused, too. Of recurrent layers that stay loops (an LSTM or a GRU of Keras 3 without `unroll=True`) there are no files in integers to try: the converter of TensorFlow 2.21 crashes while it calibrates them.",
+        (
+            "Everything that is not converted is named at once, with the nodes. Texts, complex"
+            " inputs and outputs, sparse weights, scales by blocks, and states inside branches and"
+            " loops are refused."
+        ),
+        (
+            "In integers these are refused: LSTM layers that normalise their gates, or whose cell"
+            " is not int16 with a scale of a power of 2 from 2**-15 to 2**-9, LSTM layers of two"
+            " directions and RNN layers, for which the interpreter has"
+        ),
+        (
+            "no integers either (quantise their weights only), SVDF layers without RELU,"
+            " LOG_SOFTMAX of int16, and RESIZE_BILINEAR of open sizes;"
+        ),
+        (
+            "NON_MAX_SUPPRESSION_V5 with a sigma is refused, too. Of recurrent layers that stay"
+            " loops (an LSTM or a GRU of Keras 3 without `unroll=True`) there are no files in"
+            " integers to try: the converter of TensorFlow 2.21 crashes while it calibrates them."
+        ),
         "",
     ]
     return "\n".join(lines)

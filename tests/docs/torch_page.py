@@ -12,9 +12,12 @@ MARK = "<!-- The table below is written by python -m tests.docs.torch_page -->\n
 GRADIENT = "computes gradients; bundles do not train"
 RANDOM = "draws random numbers; give them as an input"
 REFUSED = {
-    "rand": RANDOM, "randn": RANDOM, "randperm": RANDOM, "resize_": "changes how many elements a tensor has in its own memory; use reshape",
+    "rand": RANDOM,
+    "randn": RANDOM,
+    "randperm": RANDOM,
+    "resize_": "changes how many elements a tensor has in its own memory; use reshape",
     "sym_is_contiguous": "asks how a tensor lies in memory, which means nothing here",
-}  # fmt: skip
+}
 
 
 def core() -> list[str]:
@@ -44,13 +47,25 @@ def table() -> str:
     refused = [(op, why) for op in ops if (why := reason(op))]
     kept = [op for op in ops if not reason(op)]
     lines = [
-        f"\nOf the {len(ops)} operators that torch {torch.__version__.partition('+')[0]} calls core ATen, {len(kept)} are converted ({len(kept) / len(ops):.0%}). Refused are\n",
-        "| operator | why |", "|---|---|", *(f"| `{op}` | {why} |" for op, why in refused),
-        "\nConverted are\n", ", ".join(f"`{op}`" for op in kept),
+        (
+            f"\nOf the {len(ops)} operators that torch {torch.__version__.partition('+')[0]} calls"
+            f" core ATen, {len(kept)} are converted ({len(kept) / len(ops):.0%}). Refused are\n"
+        ),
+        "| operator | why |",
+        "|---|---|",
+        *(f"| `{op}` | {why} |" for op, why in refused),
+        "\nConverted are\n",
+        ", ".join(f"`{op}`" for op in kept),
         "\nand of those that torch would write with others, by their names without overload,\n",
-        ", ".join(f"`{name}`" for name in sorted(set(HANDLERS.tables[""]) - {op.partition(".")[0] for op in ops}) if not name.startswith(("sym_", "If", "Loop"))),
-        "\nOf torchvision: " + ", ".join(f"`{name}`" for name in sorted(HANDLERS.tables["torchvision"])) + ".",
-    ]  # fmt: skip
+        ", ".join(
+            f"`{name}`"
+            for name in sorted(set(HANDLERS.tables[""]) - {op.partition(".")[0] for op in ops})
+            if not name.startswith(("sym_", "If", "Loop"))
+        ),
+        "\nOf torchvision: "
+        + ", ".join(f"`{name}`" for name in sorted(HANDLERS.tables["torchvision"]))
+        + ".",
+    ]
     return "\n".join(lines) + "\n"
 
 

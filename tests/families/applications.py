@@ -1,6 +1,9 @@
-"""Every network of keras.applications, at the smallest size that it takes, with made-up weights under which its outputs depend on the input.
+"""Every network of keras.applications, at the smallest size that it takes, with made-up weights
+under
+which its outputs depend on the input.
 
-.venv/bin/python -m tests.families.applications [ResNet50 ...] [--backend js]; of wasm and js together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.applications [ResNet50 ...] [--backend js]; of wasm and js
+together, it replaces the rows of docs/families.md.
 """
 
 import json

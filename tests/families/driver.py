@@ -1,4 +1,6 @@
-"""Builds the networks of a family, verifies them in Chromium and Node, and replaces their rows of docs/families.md."""
+"""Builds the networks of a family, verifies them in Chromium and Node, and replaces their rows of
+docs/families.md.
+"""
 
 import argparse
 import time
@@ -28,7 +30,9 @@ CACHE = user_cache_path("webkiln") / "families"
 
 @dataclass(frozen=True)
 class Family:
-    """Networks with a table of their own: `recipe(network, folder, backends)` writes one into an empty folder, `inputs` says of what size they are."""
+    """Networks with a table of their own: `recipe(network, folder, backends)` writes one into an
+    empty folder, `inputs` says of what size they are.
+    """
 
     name: str
     networks: tuple[str, ...]
@@ -37,7 +41,9 @@ class Family:
     tolerance: float = TOLERANCE
 
 
-def verified(family: Family, network: str, backends: Sequence[str], folder: Path) -> tuple[int, dict[str, float]]:
+def verified(
+    family: Family, network: str, backends: Sequence[str], folder: Path
+) -> tuple[int, dict[str, float]]:
     """How many trained numbers a network has, and its error on each backend and variant."""
     with Engine(folder / ".webkiln", cache=CACHE) as engine:
 
@@ -45,22 +51,36 @@ def verified(family: Family, network: str, backends: Sequence[str], folder: Path
             return canonical.read(engine.cache.store.path(engine.run(action).outputs[name].sha256))
 
         actions = ModelGraph(family.recipe(network, folder, backends), share())
-        results = [read(action, "result.json") for action in actions.verify(Selection(tuple(backends)), "chromium")]
+        results = [
+            read(action, "result.json")
+            for action in actions.verify(Selection(tuple(backends)), "chromium")
+        ]
         graph = from_json(read(actions.convert(), "graph.json"))
-    errors = {f"{item['backend']} {item['variant'] or ''}".strip(): max(row["relative"] for row in item["outputs"]) for item in results}
+    errors = {
+        f"{item['backend']} {item['variant'] or ''}".strip(): max(
+            row["relative"] for row in item["outputs"]
+        )
+        for item in results
+    }
     return sum(prod(graph.variables[slot].shape) for slot in graph.slots), errors
 
 
 def forget_weights() -> None:
-    """Keep the compiled kernels of the networks that were run, and not their weights, which fill a disk. One family at a time runs with a cache."""
+    """Keep the compiled kernels of the networks that were run, and not their weights, which fill a
+    disk. One family at a time runs with a cache.
+    """
     for path in CACHE.rglob("*"):
         if path.is_file() and path.stat().st_size > 2**20:
             path.unlink()
 
 
 def main(family: Family, description: str | None) -> int:
-    """Verify the networks that are asked for; those of wasm and js together get a row. Returns the exit status: 1 where one failed."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Verify the networks that are asked for; those of wasm and js together get a row. Returns the
+    exit status: 1 where one failed.
+    """
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help="; all by default")
     parser.add_argument("--backend", default="wasm,js")
     options = parser.parse_args()
@@ -69,14 +89,28 @@ def main(family: Family, description: str | None) -> int:
         start = time.perf_counter()
         try:
             with TemporaryDirectory() as folder:
-                parameters, errors = verified(family, network, options.backend.split(","), Path(folder))
+                parameters, errors = verified(
+                    family, network, options.backend.split(","), Path(folder)
+                )
         except UserError as error:
             parameters, errors = 0, {}
             print(f"{network}: {error}", flush=True)
         forget_weights()
         failed |= not errors or max(errors.values()) > family.tolerance
         told = ", ".join(f"{name} {value:.1e}" for name, value in errors.items())
-        print(f"{network} at {family.inputs(network)}: {told or 'FAILED'}, {time.perf_counter() - start:.0f} s", flush=True)
+        print(
+            f"{network} at {family.inputs(network)}: {told or 'FAILED'},"
+            f" {time.perf_counter() - start:.0f} s",
+            flush=True,
+        )
         if set(COLUMNS) <= set(errors) and max(errors.values()) <= family.tolerance:
-            record(family.name, [network, family.inputs(network), f"{parameters:,}", *(f"{errors[name]:.1e}" for name in COLUMNS)])
+            record(
+                family.name,
+                [
+                    network,
+                    family.inputs(network),
+                    f"{parameters:,}",
+                    *(f"{errors[name]:.1e}" for name in COLUMNS),
+                ],
+            )
     return int(failed)

@@ -1,6 +1,8 @@
-"""Small models of KerasHub with random weights: how far their bundles are from Keras, and GPT-2's tokens with a cache in states.
+"""Small models of KerasHub with random weights: how far their bundles are from Keras, and GPT-2's
+tokens with a cache in states.
 
-.venv/bin/python -m tests.families.hub [BERT ...], with KerasHub installed into .venv/keras-hub (make families does so); it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.hub [BERT ...], with KerasHub installed into .venv/keras-hub
+(make families does so); it replaces the rows of docs/families.md.
 """
 
 import argparse
@@ -50,7 +52,9 @@ SMALL = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64, "intermediate_dim": 
 
 
 class CachedStep(layers.Layer):
-    """token [1,1] -> the logits of the next one; the keys and values of those before, and how many they are, are states."""
+    """token [1,1] -> the logits of the next one; the keys and values of those before, and how many
+    they are, are states.
+    """
 
     def __init__(self, network: Any, length: int, **options: Any) -> None:
         super().__init__(**options)
@@ -58,9 +62,20 @@ class CachedStep(layers.Layer):
 
     def build(self, _: Any) -> None:
         backbone = self.network.backbone
-        shape = (1, backbone.num_layers, 2, self.length, backbone.num_heads, backbone.hidden_dim // backbone.num_heads)
-        self.cache = self.add_weight(name="cache", shape=shape, initializer="zeros", trainable=False)
-        self.place = self.add_weight(name="place", shape=(), dtype="int32", initializer="zeros", trainable=False)
+        shape = (
+            1,
+            backbone.num_layers,
+            2,
+            self.length,
+            backbone.num_heads,
+            backbone.hidden_dim // backbone.num_heads,
+        )
+        self.cache = self.add_weight(
+            name="cache", shape=shape, initializer="zeros", trainable=False
+        )
+        self.place = self.add_weight(
+            name="place", shape=(), dtype="int32", initializer="zeros", trainable=False
+        )
 
     def call(self, token: Any) -> Any:
         logits, _, cache = self.network.call_with_cache(token, self.cache.value, self.place.value)
@@ -71,7 +86,12 @@ class CachedStep(layers.Layer):
 
 def fixed(model: Any, shapes: dict[str, tuple[int, ...]]) -> Any:
     """A model with its own layers over inputs of certain shapes."""
-    inputs = {tensor.name: keras.Input(batch_shape=shapes[tensor.name], dtype=tensor.dtype, name=tensor.name) for tensor in model.inputs}
+    inputs = {
+        tensor.name: keras.Input(
+            batch_shape=shapes[tensor.name], dtype=tensor.dtype, name=tensor.name
+        )
+        for tensor in model.inputs
+    }
     given = inputs if len(inputs) > 1 else next(iter(inputs.values()))
     return models.clone_model(model, input_tensors=given, clone_function=lambda layer: layer)
 
@@ -82,35 +102,54 @@ def bert() -> Any:
 
 
 def gpt2_network() -> Any:
-    backbone = keras_hub.models.GPT2Backbone(vocabulary_size=300, max_sequence_length=LENGTH, **SMALL)
+    backbone = keras_hub.models.GPT2Backbone(
+        vocabulary_size=300, max_sequence_length=LENGTH, **SMALL
+    )
     return keras_hub.models.GPT2CausalLM(backbone=backbone, preprocessor=None)
 
 
 def gpt2() -> Any:
     token = keras.Input((1,), batch_size=1, dtype="int32", name="token")
-    return keras.Model(token, layers.Identity(name="scores")(CachedStep(gpt2_network(), LENGTH)(token)))
+    return keras.Model(
+        token, layers.Identity(name="scores")(CachedStep(gpt2_network(), LENGTH)(token))
+    )
 
 
 def vit() -> Any:
-    return keras_hub.models.ViTBackbone(image_shape=(32, 32, 3), patch_size=8, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=128)
+    return keras_hub.models.ViTBackbone(
+        image_shape=(32, 32, 3), patch_size=8, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=128
+    )
 
 
 def whisper_encoder() -> Any:
     model = keras_hub.models.WhisperBackbone(
-        vocabulary_size=300, num_mels=80, max_encoder_sequence_length=100, max_decoder_sequence_length=32, **SMALL
+        vocabulary_size=300,
+        num_mels=80,
+        max_encoder_sequence_length=100,
+        max_decoder_sequence_length=32,
+        **SMALL,
     )
     features = next(tensor for tensor in model.inputs if tensor.name == "encoder_features")
-    return fixed(keras.Model(features, model.output["encoder_sequence_output"]), {"encoder_features": (1, 100, 80)})
+    return fixed(
+        keras.Model(features, model.output["encoder_sequence_output"]),
+        {"encoder_features": (1, 100, 80)},
+    )
 
 
 def unet_block() -> Any:
-    """A residual block with the time, and attention over its places and to a text, as in Stable Diffusion's U-Net."""
+    """A residual block with the time, and attention over its places and to a text, as in Stable
+    Diffusion's U-Net.
+    """
     image = keras.Input((8, 8, 32), batch_size=1, name="latent")
     time = keras.Input((64,), batch_size=1, name="time")
     text = keras.Input((7, 48), batch_size=1, name="text")
-    x = layers.Conv2D(64, 3, padding="same")(layers.Activation("silu")(layers.GroupNormalization(8, epsilon=1e-5)(image)))
+    x = layers.Conv2D(64, 3, padding="same")(
+        layers.Activation("silu")(layers.GroupNormalization(8, epsilon=1e-5)(image))
+    )
     x = x + layers.Reshape((1, 1, 64))(layers.Dense(64)(layers.Activation("silu")(time)))
-    x = layers.Conv2D(64, 3, padding="same")(layers.Activation("silu")(layers.GroupNormalization(8, epsilon=1e-5)(x)))
+    x = layers.Conv2D(64, 3, padding="same")(
+        layers.Activation("silu")(layers.GroupNormalization(8, epsilon=1e-5)(x))
+    )
     x = x + layers.Conv2D(64, 1)(image)
     y = layers.Reshape((64, 64))(layers.Dense(64)(layers.GroupNormalization(8, epsilon=1e-6)(x)))
     z = layers.LayerNormalization()(y)
@@ -149,11 +188,18 @@ def values(tensor: Any, generator: np.random.Generator) -> Any:
 def errors(model: Any, folder: Path) -> dict[str, float]:
     generator = np.random.default_rng(1)
     given = {
-        tensor.name: values(keras.KerasTensor((1, *tensor.shape[1:]), tensor.dtype, name=tensor.name), generator) for tensor in model.inputs
+        tensor.name: values(
+            keras.KerasTensor((1, *tensor.shape[1:]), tensor.dtype, name=tensor.name), generator
+        )
+        for tensor in model.inputs
     }
     before = [np.array(variable) for variable in model.variables]
     expected = keras.tree.flatten(
-        model([given[tensor.name] for tensor in model.inputs] if not isinstance(model._inputs_struct, dict) else given)
+        model(
+            [given[tensor.name] for tensor in model.inputs]
+            if not isinstance(model._inputs_struct, dict)
+            else given
+        )
     )
     for variable, value in zip(model.variables, before, strict=True):
         variable.assign(value)
@@ -163,7 +209,11 @@ def errors(model: Any, folder: Path) -> dict[str, float]:
         generate_descriptor(backend, graph).save(folder)
         (result,) = run_bundle(folder, backend, [given])
         outputs = [result.outputs[name] for name in graph.outputs]
-        pairs = zip(sorted(map(np.asarray, expected), key=np.size), sorted(outputs, key=np.size), strict=True)
+        pairs = zip(
+            sorted(map(np.asarray, expected), key=np.size),
+            sorted(outputs, key=np.size),
+            strict=True,
+        )
         found[backend] = max(relative_error(other, one) for one, other in pairs)
     return found
 
@@ -173,14 +223,28 @@ def same_tokens(model: Any, folder: Path) -> bool:
     network = next(layer for layer in model.layers if isinstance(layer, CachedStep)).network
     network.compile(sampler="greedy")
     ids = np.array([PROMPT + [0] * (LENGTH - len(PROMPT))])
-    written = network.generate({"token_ids": ids, "padding_mask": (ids[0] > 0)[None].astype(np.int32)}, stop_token_ids=None)
+    written = network.generate(
+        {"token_ids": ids, "padding_mask": (ids[0] > 0)[None].astype(np.int32)}, stop_token_ids=None
+    )
     expected = np.array(written["token_ids"])[0][: len(PROMPT) + TOKENS].tolist()
     request = json.dumps({"prompt": PROMPT, "count": TOKENS})
     for backend in BACKENDS:
-        command = ["node", "--input-type=module", "-e", STEPS, (folder / "index.js").as_uri(), backend, request]
-        found = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout)
+        command = [
+            "node",
+            "--input-type=module",
+            "-e",
+            STEPS,
+            (folder / "index.js").as_uri(),
+            backend,
+            request,
+        ]
+        found = json.loads(
+            subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+        )
         print(
-            f"  {backend}: {sum(a == b for a, b in zip(found, expected, strict=True)) - len(PROMPT)} of {TOKENS} tokens are Keras's",
+            f"  {backend}:"
+            f" {sum(a == b for a, b in zip(found, expected, strict=True)) - len(PROMPT)} of"
+            f" {TOKENS} tokens are Keras's",
             flush=True,
         )
         if found != expected:
@@ -189,7 +253,9 @@ def same_tokens(model: Any, folder: Path) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="*", metavar="MODEL", help="; all by default")
     options = parser.parse_args()
     failed = False
@@ -199,11 +265,25 @@ def main() -> int:
         randomise(model)
         with TemporaryDirectory() as folder:
             found = errors(model, Path(folder))
-            right = max(found.values()) <= TOLERANCE and ("GPT-2" not in name or same_tokens(model, Path(folder)))
-        print(f"{name}: {', '.join(f'{backend} {error:.1e}' for backend, error in found.items())}{'' if right else ' FAILED'}", flush=True)
+            right = max(found.values()) <= TOLERANCE and (
+                "GPT-2" not in name or same_tokens(model, Path(folder))
+            )
+        print(
+            f"{name}:"
+            f" {', '.join(f'{backend} {error:.1e}' for backend, error in found.items())}{'' if right else ' FAILED'}",
+            flush=True,
+        )
         failed |= not right
         sizes = ", ".join(f"{tensor.name} {[1, *tensor.shape[1:]]}" for tensor in model.inputs)
-        record("KerasHub", [name, sizes, f"{model.count_params():,}", *(f"{found[backend]:.1e}" for backend in BACKENDS)])
+        record(
+            "KerasHub",
+            [
+                name,
+                sizes,
+                f"{model.count_params():,}",
+                *(f"{found[backend]:.1e}" for backend in BACKENDS),
+            ],
+        )
     return int(failed)
 
 

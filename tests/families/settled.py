@@ -1,4 +1,6 @@
-"""Made-up weights of PyTorch networks under which outputs depend on the input, and float32 holds apart what becomes of the extreme inputs."""
+"""Made-up weights of PyTorch networks under which outputs depend on the input, and float32 holds
+apart what becomes of the extreme inputs.
+"""
 
 from collections.abc import Iterable
 
@@ -11,14 +13,19 @@ LARGEST_OF_GATES = 4.0
 
 
 def settled(model: nn.Module, shape: tuple[int, ...], gates: Iterable[nn.Module] = ()) -> nn.Module:
-    """With statistics of normalisations from some images of a shape, and what begins as 0 or nearly so drawn anew.
+    """With statistics of normalisations from some images of a shape, and what begins as 0 or nearly
+    so
+    drawn anew.
 
-    Images are of bytes, no channel varies less than those of its layer do on average, and what layers give whose results are squashed to gates (`gates`) stays within LARGEST_OF_GATES.
+    Images are of bytes, no channel varies less than those of its layer do on average, and what
+    layers give whose results are squashed to gates (`gates`) stays within LARGEST_OF_GATES.
     """
     for parameter in model.parameters():
         if parameter.abs().max() < 1e-3 and parameter.dim() > 0:
             nn.init.normal_(parameter, std=0.05)
-    norms = [layer for layer in model.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
+    norms = [
+        layer for layer in model.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)
+    ]
     for layer in model.modules():
         if isinstance(layer, nn.Dropout):
             layer.p = 0.0

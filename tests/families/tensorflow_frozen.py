@@ -12,50 +12,92 @@ from webkiln.inputs import natural
 
 v1 = tf.compat.v1
 BLOCKS = ((64, 3), (128, 4), (256, 6), (512, 3))
-MOBILE = ((1, 16, 1, 1, 1), (6, 24, 2, 2, 1), (6, 32, 3, 2, 1), (6, 64, 4, 2, 1), (6, 96, 3, 1, 1), (6, 160, 3, 1, 2), (6, 320, 1, 1, 2))
-"""The stages of MobileNetV2 with a stride of 16: how much wider, filters, depth, stride, dilation."""
+MOBILE = (
+    (1, 16, 1, 1, 1),
+    (6, 24, 2, 2, 1),
+    (6, 32, 3, 2, 1),
+    (6, 64, 4, 2, 1),
+    (6, 96, 3, 1, 1),
+    (6, 160, 3, 1, 2),
+    (6, 320, 1, 1, 2),
+)
+"""The stages of MobileNetV2 with a stride of 16: how much wider, filters, depth, stride, dilation.
+"""
 SAMPLE = 64
 FEATURES, HIDDEN, LETTERS = 494, 512, 29
-"""Of a frame with those around it, as Deep Speech has them (Hannun et al. 2014), with fewer units."""
+"""Of a frame with those around it, as Deep Speech has them (Hannun et al. 2014), with fewer units.
+"""
 
 
 def frozen(build: Callable[[], Sequence[str]], folder: Path) -> Path:
     """The graph that `build` makes into the default one, whose outputs it names."""
-    with tf.Graph().as_default() as graph, v1.Session() as session, v1.variable_scope("", use_resource=False):
+    with (
+        tf.Graph().as_default() as graph,
+        v1.Session() as session,
+        v1.variable_scope("", use_resource=False),
+    ):
         v1.set_random_seed(20)
         outputs = build()
         session.run(v1.global_variables_initializer())
         for update in v1.get_collection(v1.GraphKeys.UPDATE_OPS):
             session.run(update)
-        constant = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), list(outputs))
+        constant = v1.graph_util.convert_variables_to_constants(
+            session, graph.as_graph_def(), list(outputs)
+        )
     return written(constant, folder)
 
 
-def _variable(name: str, shape: Sequence[int], centre: float | None = None, gain: float = 2.0) -> tf.Tensor:
+def _variable(
+    name: str, shape: Sequence[int], centre: float | None = None, gain: float = 2.0
+) -> tf.Tensor:
     if centre is not None:
-        return v1.get_variable(name, shape, initializer=v1.random_uniform_initializer(centre - SPREAD, centre + SPREAD))
-    return v1.get_variable(name, shape, initializer=v1.random_normal_initializer(stddev=np.sqrt(gain / np.prod(shape[:-1]))))
+        return v1.get_variable(
+            name, shape, initializer=v1.random_uniform_initializer(centre - SPREAD, centre + SPREAD)
+        )
+    return v1.get_variable(
+        name,
+        shape,
+        initializer=v1.random_normal_initializer(stddev=np.sqrt(gain / np.prod(shape[:-1]))),
+    )
 
 
 def _convolved(
-    x: tf.Tensor, name: str, filters: int, size: int, stride: int, *, settles: bool, activation: Activation = tf.nn.relu
+    x: tf.Tensor,
+    name: str,
+    filters: int,
+    size: int,
+    stride: int,
+    *,
+    settles: bool,
+    activation: Activation = tf.nn.relu,
 ) -> tf.Tensor:
-    """A convolution and a fused batch normalisation, which where it `settles` takes the statistics of its own inputs, and keeps them."""
+    """A convolution and a fused batch normalisation, which where it `settles` takes the statistics
+    of its own inputs, and keeps them.
+    """
     channels = int(x.shape[-1])
     with v1.variable_scope(name):
         if stride > 1:
             low = (size - 1) // 2
             x = tf.pad(x, [[0, 0], [low, size - 1 - low], [low, size - 1 - low], [0, 0]])
         x = v1.nn.conv2d(
-            x, _variable("weights", (size, size, channels, filters)), [1, stride, stride, 1], "VALID" if stride > 1 else "SAME"
+            x,
+            _variable("weights", (size, size, channels, filters)),
+            [1, stride, stride, 1],
+            "VALID" if stride > 1 else "SAME",
         )
         return _normalised(x, activation, settles=settles)
 
 
 def _normalised(x: tf.Tensor, activation: Activation = tf.nn.relu, *, settles: bool) -> tf.Tensor:
     count = int(x.shape[-1])
-    gamma, beta = _variable("gamma", (count,), 0.5), _variable("beta", (count,), 0.0 if activation is tf.identity else 1.0)
-    mean, variance = (v1.get_variable(f"moving_{what}", (count,), trainable=False) for what in ("mean", "variance"))
+    gamma, beta = (
+        _variable("gamma", (count,), 0.5),
+        _variable("beta", (count,), 0.0 if activation is tf.identity else 1.0),
+    )
+    mean, variance = (
+        v1.get_variable(f"moving_{what}", (count,), trainable=False)
+        for what in ("mean", "variance")
+    )
     if settles:
         now, spread = tf.nn.moments(x, [0, 1, 2])
         spread = tf.maximum(spread, tf.reduce_mean(spread))
@@ -67,23 +109,40 @@ def _normalised(x: tf.Tensor, activation: Activation = tf.nn.relu, *, settles: b
 
 
 def _resnet(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
-    x = v1.nn.max_pool(_convolved(x, "conv1", 64, 7, 2, settles=settles), [1, 3, 3, 1], [1, 2, 2, 1], "SAME")
+    x = v1.nn.max_pool(
+        _convolved(x, "conv1", 64, 7, 2, settles=settles), [1, 3, 3, 1], [1, 2, 2, 1], "SAME"
+    )
     for number, (width, depth) in enumerate(BLOCKS):
         for unit in range(depth):
             stride = 2 if number and not unit else 1
             with v1.variable_scope(f"block{number + 1}/unit_{unit + 1}"):
-                short = x if unit else _convolved(x, "shortcut", 4 * width, 1, stride, activation=tf.identity, settles=settles)
+                short = (
+                    x
+                    if unit
+                    else _convolved(
+                        x, "shortcut", 4 * width, 1, stride, activation=tf.identity, settles=settles
+                    )
+                )
                 y = _convolved(x, "conv1", width, 1, 1, settles=settles)
                 y = _convolved(y, "conv2", width, 3, stride, settles=settles)
-                x = tf.nn.relu(short + _convolved(y, "conv3", 4 * width, 1, 1, activation=tf.identity, settles=settles))
+                x = tf.nn.relu(
+                    short
+                    + _convolved(
+                        y, "conv3", 4 * width, 1, 1, activation=tf.identity, settles=settles
+                    )
+                )
     x = tf.squeeze(tf.reduce_mean(x, [1, 2], keepdims=True), [1, 2])
     with v1.variable_scope("logits"):
-        return v1.nn.xw_plus_b(x, _variable("weights", (2048, 1000), gain=1.0), _variable("biases", (1000,), 0.0))
+        return v1.nn.xw_plus_b(
+            x, _variable("weights", (2048, 1000), gain=1.0), _variable("biases", (1000,), 0.0)
+        )
 
 
 def _settled(network: Callable[..., tf.Tensor], image: tf.Tensor, scale: float) -> tf.Tensor:
     """What a network gives for an image, once its statistics are those of samples in 0..scale."""
-    samples = np.concatenate([natural("float32", (1, SAMPLE, SAMPLE, 3), seed, scale) for seed in range(8)])
+    samples = np.concatenate(
+        [natural("float32", (1, SAMPLE, SAMPLE, 3), seed, scale) for seed in range(8)]
+    )
     network(tf.constant(samples), settles=True)
     with v1.variable_scope(v1.get_variable_scope(), reuse=True):
         return network(image, settles=False)
@@ -100,11 +159,21 @@ def resnet(folder: Path) -> Path:
     return frozen(build, folder)
 
 
-def _inverted(x: tf.Tensor, factor: int, filters: int, stride: int, rate: int, *, settles: bool) -> tf.Tensor:
+def _inverted(
+    x: tf.Tensor, factor: int, filters: int, stride: int, rate: int, *, settles: bool
+) -> tf.Tensor:
     wide = int(x.shape[-1]) * factor
-    y = _convolved(x, "expand", wide, 1, 1, activation=tf.nn.relu6, settles=settles) if factor > 1 else x
+    y = (
+        _convolved(x, "expand", wide, 1, 1, activation=tf.nn.relu6, settles=settles)
+        if factor > 1
+        else x
+    )
     with v1.variable_scope("depthwise"):
-        kernel = v1.get_variable("weights", (3, 3, wide, 1), initializer=v1.random_normal_initializer(stddev=np.sqrt(2 / 9)))
+        kernel = v1.get_variable(
+            "weights",
+            (3, 3, wide, 1),
+            initializer=v1.random_normal_initializer(stddev=np.sqrt(2 / 9)),
+        )
         y = v1.nn.depthwise_conv2d(y, kernel, [1, stride, stride, 1], "SAME", [rate, rate])
         y = _normalised(y, tf.nn.relu6, settles=settles)
     y = _convolved(y, "project", filters, 1, 1, activation=tf.identity, settles=settles)
@@ -119,22 +188,32 @@ def _deep_lab(x: tf.Tensor, *, settles: bool) -> tf.Tensor:
             with v1.variable_scope(f"stage{number}/unit{unit}"):
                 x = _inverted(x, factor, filters, 1 if unit else stride, rate, settles=settles)
     size = tf.shape(x)[1:3]
-    pooled = _convolved(tf.reduce_mean(x, [1, 2], keepdims=True), "image_pooling", 256, 1, 1, settles=settles)
-    branches = [v1.image.resize_bilinear(pooled, size, align_corners=True), _convolved(x, "aspp0", 256, 1, 1, settles=settles)]
+    pooled = _convolved(
+        tf.reduce_mean(x, [1, 2], keepdims=True), "image_pooling", 256, 1, 1, settles=settles
+    )
+    branches = [
+        v1.image.resize_bilinear(pooled, size, align_corners=True),
+        _convolved(x, "aspp0", 256, 1, 1, settles=settles),
+    ]
     for number, rate in enumerate((6, 12, 18), 1):
         with v1.variable_scope(f"aspp{number}"):
-            y = tf.nn.atrous_conv2d(x, _variable("weights", (3, 3, int(x.shape[-1]), 256)), rate, "SAME")
+            y = tf.nn.atrous_conv2d(
+                x, _variable("weights", (3, 3, int(x.shape[-1]), 256)), rate, "SAME"
+            )
             branches.append(_normalised(y, settles=settles))
     x = _convolved(tf.concat(branches, 3), "projection", 256, 1, 1, settles=settles)
     with v1.variable_scope("logits"):
         x = v1.nn.bias_add(
-            v1.nn.conv2d(x, _variable("weights", (1, 1, 256, 21), gain=1.0), [1, 1, 1, 1], "SAME"), _variable("biases", (21,), 0.0)
+            v1.nn.conv2d(x, _variable("weights", (1, 1, 256, 21), gain=1.0), [1, 1, 1, 1], "SAME"),
+            _variable("biases", (21,), 0.0),
         )
     return v1.image.resize_bilinear(x, whole, align_corners=True)
 
 
 def deep_lab(folder: Path) -> Path:
-    """DeepLabv3 (Chen et al. 2017) on MobileNetV2 for images of any size, whose dilations are written as batches of places."""
+    """DeepLabv3 (Chen et al. 2017) on MobileNetV2 for images of any size, whose dilations are
+    written as batches of places.
+    """
 
     def build() -> Sequence[str]:
         image = v1.placeholder(tf.float32, [1, None, None, 3], "image")
@@ -157,35 +236,57 @@ class Cell:
         with v1.variable_scope(scope or "cell"):
             given = tf.concat([x, shown], 1)
             gates = v1.nn.xw_plus_b(
-                given, _variable("kernel", (int(given.shape[1]), 4 * HIDDEN), gain=1.0), _variable("bias", (4 * HIDDEN,), 0.0)
+                given,
+                _variable("kernel", (int(given.shape[1]), 4 * HIDDEN), gain=1.0),
+                _variable("bias", (4 * HIDDEN,), 0.0),
             )
             taken, new, kept, out = tf.split(gates, 4, 1)
             peeps = [_variable(f"{name}_peep", (HIDDEN,), 0.0) for name in ("taken", "kept", "out")]
-            cell = tf.sigmoid(kept + 1.0 + peeps[1] * cell) * cell + tf.sigmoid(taken + peeps[0] * cell) * tf.tanh(new)
+            cell = tf.sigmoid(kept + 1.0 + peeps[1] * cell) * cell + tf.sigmoid(
+                taken + peeps[0] * cell
+            ) * tf.tanh(new)
             shown = tf.sigmoid(out + peeps[2] * cell) * tf.tanh(cell)
         return shown, (cell, shown)
 
     def zero_state(self, batch: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
-        return tf.zeros(tf.stack([batch, HIDDEN]), dtype), tf.zeros(tf.stack([batch, HIDDEN]), dtype)
+        return tf.zeros(tf.stack([batch, HIDDEN]), dtype), tf.zeros(
+            tf.stack([batch, HIDDEN]), dtype
+        )
 
 
 def deep_speech(folder: Path) -> Path:
-    """Layers for each frame, a recurrence in both directions that ends with each sound, the letters of each frame (Hannun et al. 2014)."""
+    """Layers for each frame, a recurrence in both directions that ends with each sound, the letters
+    of each frame (Hannun et al. 2014).
+    """
 
     def layer(x: tf.Tensor, name: str, units: int, *, active: bool = True) -> tf.Tensor:
         with v1.variable_scope(name):
-            x = v1.nn.xw_plus_b(x, _variable("weights", (int(x.shape[1]), units)), _variable("biases", (units,), 0.0))
+            x = v1.nn.xw_plus_b(
+                x,
+                _variable("weights", (int(x.shape[1]), units)),
+                _variable("biases", (units,), 0.0),
+            )
         return tf.minimum(tf.nn.relu(x), 20.0) if active else x
 
     def build() -> Sequence[str]:
-        frames, lengths = v1.placeholder(tf.float32, [None, None, FEATURES], "frames"), v1.placeholder(tf.int32, [None], "lengths")
+        frames, lengths = (
+            v1.placeholder(tf.float32, [None, None, FEATURES], "frames"),
+            v1.placeholder(tf.int32, [None], "lengths"),
+        )
         shape = tf.shape(frames)
         x = tf.reshape(tf.transpose(frames, [1, 0, 2]), [-1, FEATURES])
         for name in ("h1", "h2", "h3"):
             x = layer(x, name, HIDDEN)
         x = tf.reshape(x, [shape[1], shape[0], HIDDEN])
-        both, _ = v1.nn.bidirectional_dynamic_rnn(Cell(), Cell(), x, lengths, dtype=tf.float32, time_major=True)
-        x = layer(layer(tf.reshape(tf.concat(both, 2), [-1, 2 * HIDDEN]), "h5", HIDDEN), "h6", LETTERS, active=False)
+        both, _ = v1.nn.bidirectional_dynamic_rnn(
+            Cell(), Cell(), x, lengths, dtype=tf.float32, time_major=True
+        )
+        x = layer(
+            layer(tf.reshape(tf.concat(both, 2), [-1, 2 * HIDDEN]), "h5", HIDDEN),
+            "h6",
+            LETTERS,
+            active=False,
+        )
         tf.nn.softmax(tf.reshape(x, [shape[1], shape[0], LETTERS]), name="letters")
         return ["letters"]
 

@@ -16,7 +16,9 @@ CLASSES = 80
 
 
 def unet(w: Weights, x: tf.Tensor, widths: Sequence[int], labels: int) -> Tensors:
-    """Ronneberger et al. 2015, and Cicek et al. 2016 for volumes: down by maxima, up by transposed convolutions, across by joining."""
+    """Ronneberger et al. 2015, and Cicek et al. 2016 for volumes: down by maxima, up by transposed
+    convolutions, across by joining.
+    """
     rank = len(x.shape) - 2
     across = []
     for level, width in enumerate(widths):
@@ -26,13 +28,24 @@ def unet(w: Weights, x: tf.Tensor, widths: Sequence[int], labels: int) -> Tensor
             x = convolved(w, f"down{level}/{number}", x, width, activation=tf.nn.relu)
         across.append(x)
     for level, width in reversed(list(enumerate(widths[:-1]))):
-        kernel = w.kernel(f"up{level}/kernel", *(2,) * rank, width, int(x.shape[-1]), gain=1.0, products=int(x.shape[-1]))
+        kernel = w.kernel(
+            f"up{level}/kernel",
+            *(2,) * rank,
+            width,
+            int(x.shape[-1]),
+            gain=1.0,
+            products=int(x.shape[-1]),
+        )
         shape = tf.concat([tf.shape(across[level])[:-1], [width]], 0)
-        up = tf.nn.bias_add(tf.nn.conv_transpose(x, kernel, shape, 2, "SAME"), w.vector(f"up{level}/bias", width))
+        up = tf.nn.bias_add(
+            tf.nn.conv_transpose(x, kernel, shape, 2, "SAME"), w.vector(f"up{level}/bias", width)
+        )
         x = tf.concat([across[level], up], -1)
         for number in range(2):
             x = convolved(w, f"up{level}/{number}", x, width, activation=tf.nn.relu)
-    logits = tf.nn.convolution(x, w.kernel("logits/kernel", *(1,) * rank, int(x.shape[-1]), labels), 1, "SAME")
+    logits = tf.nn.convolution(
+        x, w.kernel("logits/kernel", *(1,) * rank, int(x.shape[-1]), labels), 1, "SAME"
+    )
     return {"logits": tf.nn.bias_add(logits, w.vector("logits/bias", labels))}
 
 
@@ -44,13 +57,26 @@ def unet_3d(w: Weights, volume: tf.Tensor) -> Tensors:
     return unet(w, volume, (32, 64, 128, 256), 4)
 
 
-def _partial(w: Weights, name: str, x: tf.Tensor, filters: int, depth: int, *, adds: bool = True) -> tf.Tensor:
+def _partial(
+    w: Weights, name: str, x: tf.Tensor, filters: int, depth: int, *, adds: bool = True
+) -> tf.Tensor:
     """One half goes through bottlenecks, the other by (Wang et al. 2020, CSPNet)."""
     inner = convolved(w, f"{name}/in", x, filters // 2, 1)
     for number in range(depth):
-        made = convolved(w, f"{name}/{number}/wide", convolved(w, f"{name}/{number}/narrow", inner, filters // 2, 1), filters // 2)
+        made = convolved(
+            w,
+            f"{name}/{number}/wide",
+            convolved(w, f"{name}/{number}/narrow", inner, filters // 2, 1),
+            filters // 2,
+        )
         inner = inner + made if adds else made
-    return convolved(w, f"{name}/out", tf.concat([inner, convolved(w, f"{name}/by", x, filters // 2, 1)], -1), filters, 1)
+    return convolved(
+        w,
+        f"{name}/out",
+        tf.concat([inner, convolved(w, f"{name}/by", x, filters // 2, 1)], -1),
+        filters,
+        1,
+    )
 
 
 def _pooled(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
@@ -64,36 +90,65 @@ def _doubled(x: tf.Tensor) -> tf.Tensor:
     return tf.image.resize(x, tf.shape(x)[1:3] * 2, "nearest")
 
 
-def _decoded(w: Weights, name: str, x: tf.Tensor, anchors: Sequence[Sequence[int]], stride: int) -> tuple[tf.Tensor, tf.Tensor]:
+def _decoded(
+    w: Weights, name: str, x: tf.Tensor, anchors: Sequence[Sequence[int]], stride: int
+) -> tuple[tf.Tensor, tf.Tensor]:
     """The corners [N,B,4] of boxes in pixels, and the scores [N,B,C] of their labels."""
     count = len(anchors)
     kernel = w.kernel(f"{name}/kernel", 1, 1, int(x.shape[-1]), count * (5 + CLASSES), gain=4.0)
-    found = tf.nn.bias_add(tf.nn.conv2d(x, kernel, 1, "SAME"), w.vector(f"{name}/bias", count * (5 + CLASSES)))
+    found = tf.nn.bias_add(
+        tf.nn.conv2d(x, kernel, 1, "SAME"), w.vector(f"{name}/bias", count * (5 + CLASSES))
+    )
     shape = tf.shape(found)
     found = tf.sigmoid(tf.reshape(found, [shape[0], shape[1], shape[2], count, 5 + CLASSES]))
     columns, rows = tf.meshgrid(tf.range(shape[2]), tf.range(shape[1]))
     cells = tf.cast(tf.stack([columns, rows], -1), tf.float32)[None, :, :, None]
     centres = (found[..., 0:2] * 2.0 - 0.5 + cells) * float(stride)
     sizes = tf.square(found[..., 2:4] * 2.0) * tf.constant(anchors, tf.float32)
-    corners = tf.concat([(centres - sizes / 2.0)[..., ::-1], (centres + sizes / 2.0)[..., ::-1]], -1)
-    return tf.reshape(corners, [shape[0], -1, 4]), tf.reshape(found[..., 4:5] * found[..., 5:], [shape[0], -1, CLASSES])
+    corners = tf.concat(
+        [(centres - sizes / 2.0)[..., ::-1], (centres + sizes / 2.0)[..., ::-1]], -1
+    )
+    return tf.reshape(corners, [shape[0], -1, 4]), tf.reshape(
+        found[..., 4:5] * found[..., 5:], [shape[0], -1, CLASSES]
+    )
 
 
 def yolo_boxes(w: Weights, image: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """YOLOv5n up to its boxes in 0..1 and their scores: a backbone of partial stages, features that go up and down again, three sizes of cells."""
+    """YOLOv5n up to its boxes in 0..1 and their scores: a backbone of partial stages, features that
+    go up and down again, three sizes of cells.
+    """
     x = convolved(w, "stem", tf.cast(image, tf.float32) / 255.0, 16, 6, 2)
     levels = []
     for number, (width, depth) in enumerate(((32, 1), (64, 2), (128, 3), (256, 1))):
-        x = _partial(w, f"stage{number}", convolved(w, f"stage{number}/down", x, width, 3, 2), width, depth)
+        x = _partial(
+            w, f"stage{number}", convolved(w, f"stage{number}/down", x, width, 3, 2), width, depth
+        )
         levels.append(x)
     top = convolved(w, "top", _pooled(w, "pooled", x), 128, 1)
     middle = _partial(w, "up1", tf.concat([_doubled(top), levels[2]], -1), 128, 1, adds=False)
     middle = convolved(w, "middle", middle, 64, 1)
     fine = _partial(w, "up2", tf.concat([_doubled(middle), levels[1]], -1), 64, 1, adds=False)
-    middle = _partial(w, "down1", tf.concat([convolved(w, "fine/down", fine, 64, 3, 2), middle], -1), 128, 1, adds=False)
-    coarse = _partial(w, "down2", tf.concat([convolved(w, "middle/down", middle, 128, 3, 2), top], -1), 256, 1, adds=False)
+    middle = _partial(
+        w,
+        "down1",
+        tf.concat([convolved(w, "fine/down", fine, 64, 3, 2), middle], -1),
+        128,
+        1,
+        adds=False,
+    )
+    coarse = _partial(
+        w,
+        "down2",
+        tf.concat([convolved(w, "middle/down", middle, 128, 3, 2), top], -1),
+        256,
+        1,
+        adds=False,
+    )
     heads = zip((fine, middle, coarse), ANCHORS, STRIDES, strict=True)
-    boxes, scores = zip(*(_decoded(w, f"head{stride}", level, anchors, stride) for level, anchors, stride in heads), strict=True)
+    boxes, scores = zip(
+        *(_decoded(w, f"head{stride}", level, anchors, stride) for level, anchors, stride in heads),
+        strict=True,
+    )
     size = tf.cast(tf.shape(image)[1:3], tf.float32)
     return tf.concat(boxes, 1) / tf.concat([size, size], 0), tf.concat(scores, 1)
 
@@ -110,4 +165,8 @@ def yolo_of_one(w: Weights, image: tf.Tensor) -> Tensors:
     boxes, scores = yolo_boxes(w, image)
     most = tf.reduce_max(scores[0], 1)
     best = tf.image.non_max_suppression(boxes[0], most, 30, 0.45, 0.5)
-    return {"boxes": tf.gather(boxes[0], best), "scores": tf.gather(most, best), "labels": tf.gather(tf.argmax(scores[0], 1), best)}
+    return {
+        "boxes": tf.gather(boxes[0], best),
+        "scores": tf.gather(most, best),
+        "labels": tf.gather(tf.argmax(scores[0], 1), best),
+    }

@@ -1,6 +1,9 @@
-"""Networks of TensorFlow as users have them, SavedModels and frozen graphs, with seeded weights under which their outputs depend on the input.
+"""Networks of TensorFlow as users have them, SavedModels and frozen graphs, with seeded weights
+under
+which their outputs depend on the input.
 
-.venv/bin/python -m tests.families.tensorflow_networks [BERT-mini ...] [--backend js]; of wasm and js together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.tensorflow_networks [BERT-mini ...] [--backend js]; of wasm and
+js together, it replaces the rows of docs/families.md.
 """
 
 import os
@@ -21,7 +24,13 @@ from tests.families.driver import Family, main
 from tests.families.tensorflow_frozen import deep_lab, deep_speech, resnet
 from tests.families.tensorflow_images import unet_2d, unet_3d, yolo, yolo_of_one
 from tests.families.tensorflow_parts import Network, Signature, saved, written
-from tests.families.tensorflow_sequences import bert, translator, wavenet, wavenet_as_batches, whisper
+from tests.families.tensorflow_sequences import (
+    bert,
+    translator,
+    wavenet,
+    wavenet_as_batches,
+    whisper,
+)
 from webkiln.frontends.keras.random_weights import fill_randomly
 from webkiln.recipe import PathSource, Recipe
 
@@ -39,7 +48,9 @@ class Case:
 
 def application(network: str) -> keras.Model:
     image = keras.Input((IMAGE, IMAGE, 3), name="image")
-    model = getattr(keras.applications, network)(weights=None, input_tensor=image, input_shape=image.shape[1:])
+    model = getattr(keras.applications, network)(
+        weights=None, input_tensor=image, input_shape=image.shape[1:]
+    )
     fill_randomly(model)
     return model
 
@@ -51,7 +62,9 @@ def exported(network: str, folder: Path) -> Path:
 
 def frozen(network: str, folder: Path) -> Path:
     model = application(network)
-    traced = tf.function(model, input_signature=[tf.TensorSpec((None, IMAGE, IMAGE, 3), name="image")]).get_concrete_function()
+    traced = tf.function(
+        model, input_signature=[tf.TensorSpec((None, IMAGE, IMAGE, 3), name="image")]
+    ).get_concrete_function()
     return written(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
 
 
@@ -70,12 +83,16 @@ def classifier(network: str, folder: Path) -> Path:
     return folder / "saved"
 
 
-def of(network: Network, signature: Signature, *samples: int, is_frozen: bool = False) -> Callable[[Path], Path]:
+def of(
+    network: Network, signature: Signature, *samples: int, is_frozen: bool = False
+) -> Callable[[Path], Path]:
     """How a function is saved, with samples of these open sizes."""
     return partial(saved, network, signature, samples, frozen=is_frozen)
 
 
-WORDS: Signature = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), ((None, None), "int32"))
+WORDS: Signature = dict.fromkeys(
+    ("input_ids", "attention_mask", "token_type_ids"), ((None, None), "int32")
+)
 SHARED = {f"{name}_{axis}": "NT"[axis] for name in WORDS for axis in range(2)}
 COLORS: Signature = {"image": ((None, None, None, 3), "uint8")}
 WAVE: Signature = {"wave": ((None, None, 1), "float32")}
@@ -85,23 +102,42 @@ TRANSLATOR = of(translator, {"ids": ((None, None), "int32")}, 2, 9)
 CASES = {
     "MobileNetV3Large, model.export": Case(partial(exported, "MobileNetV3Large"), {"image_0": 2}),
     "ResNet50, model.export": Case(partial(exported, "ResNet50"), {"image_0": 2}),
-    "EfficientNetB0, tf.saved_model.save": Case(partial(classifier, "EfficientNetB0"), {"image_0": 2, "image_1": 48, "image_2": 80}),
+    "EfficientNetB0, tf.saved_model.save": Case(
+        partial(classifier, "EfficientNetB0"), {"image_0": 2, "image_1": 48, "image_2": 80}
+    ),
     "MobileNetV3Small, frozen": Case(partial(frozen, "MobileNetV3Small"), {"image_0": 2}),
     "ResNet50 of TensorFlow 1, frozen": Case(resnet, {"image_0": 2}),
     "DeepLabv3 of TensorFlow 1, frozen": Case(deep_lab, {"image_1": 64, "image_2": 90}),
-    "YOLOv5n with its boxes": Case(of(yolo, COLORS, 2, 64, 96), {"image_0": 2, "image_1": 64, "image_2": 96}),
-    "YOLOv5n with the boxes of one image": Case(of(yolo_of_one, {"image": ((1, 96, 64, 3), "uint8")}), {}),
-    "U-Net": Case(of(unet_2d, {"image": ((None, None, None, 3), "float32")}, 2, 64, 64), {"image_0": 1, "image_1": 32, "image_2": 48}),
-    "U-Net of volumes": Case(of(unet_3d, {"volume": ((None, 16, 16, 16, 1), "float32")}, 2), {"volume_0": 1}),
+    "YOLOv5n with its boxes": Case(
+        of(yolo, COLORS, 2, 64, 96), {"image_0": 2, "image_1": 64, "image_2": 96}
+    ),
+    "YOLOv5n with the boxes of one image": Case(
+        of(yolo_of_one, {"image": ((1, 96, 64, 3), "uint8")}), {}
+    ),
+    "U-Net": Case(
+        of(unet_2d, {"image": ((None, None, None, 3), "float32")}, 2, 64, 64),
+        {"image_0": 1, "image_1": 32, "image_2": 48},
+    ),
+    "U-Net of volumes": Case(
+        of(unet_3d, {"volume": ((None, 16, 16, 16, 1), "float32")}, 2), {"volume_0": 1}
+    ),
     "BERT-mini": Case(BERT, {"N": 2, "T": 16}, SHARED),
     "BERT-mini, longer": Case(BERT, {"N": 1, "T": 77}, SHARED),
-    "Whisper-tiny's encoder": Case(of(whisper, {"wave": ((None, None), "float32")}, 1, 16000), {"wave_0": 1, "wave_1": 8000}),
+    "Whisper-tiny's encoder": Case(
+        of(whisper, {"wave": ((None, None), "float32")}, 1, 16000), {"wave_0": 1, "wave_1": 8000}
+    ),
     "WaveNet": Case(of(wavenet, WAVE, 1, 600), {"wave_0": 1, "wave_1": 300}),
-    "WaveNet, frozen": Case(of(wavenet_as_batches, WAVE, 1, 600, is_frozen=True), {"wave_0": 1, "wave_1": 301}),
+    "WaveNet, frozen": Case(
+        of(wavenet_as_batches, WAVE, 1, 600, is_frozen=True), {"wave_0": 1, "wave_1": 301}
+    ),
     "Translator": Case(TRANSLATOR, {"ids_0": 2, "ids_1": 12}),
     "Translator, longer": Case(TRANSLATOR, {"ids_0": 1, "ids_1": 45}),
-    "Deep Speech, frozen": Case(deep_speech, {"N": 3, "frames_1": 8}, {"frames_0": "N", "lengths_0": "N"}),
-    "Deep Speech, frozen, longer": Case(deep_speech, {"N": 1, "frames_1": 150}, {"frames_0": "N", "lengths_0": "N"}),
+    "Deep Speech, frozen": Case(
+        deep_speech, {"N": 3, "frames_1": 8}, {"frames_0": "N", "lengths_0": "N"}
+    ),
+    "Deep Speech, frozen, longer": Case(
+        deep_speech, {"N": 1, "frames_1": 150}, {"frames_0": "N", "lengths_0": "N"}
+    ),
 }
 
 
@@ -110,12 +146,19 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
     case = CASES[name]
     tf.random.set_seed(20)
     return Recipe(
-        "network", PathSource(case.write(folder)), sample_sizes=case.sizes, dims=case.dims, backends=tuple(backends), project=folder
+        "network",
+        PathSource(case.write(folder)),
+        sample_sizes=case.sizes,
+        dims=case.dims,
+        backends=tuple(backends),
+        project=folder,
     )
 
 
 def inputs(name: str) -> str:
-    return ", ".join(f"{size} = {value}" for size, value in CASES[name].sizes.items()) or "all known"
+    return (
+        ", ".join(f"{size} = {value}" for size, value in CASES[name].sizes.items()) or "all known"
+    )
 
 
 FAMILY = Family("TensorFlow", tuple(CASES), inputs, recipe)

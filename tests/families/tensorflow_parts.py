@@ -1,4 +1,6 @@
-"""What the networks of the family TensorFlow are made of: seeded weights, and how a function is saved with them."""
+"""What the networks of the family TensorFlow are made of: seeded weights, and how a function is
+saved with them.
+"""
 
 from collections.abc import Callable, Mapping
 from math import prod
@@ -24,21 +26,30 @@ SPREAD = 0.2
 
 
 class Weights(tf.Module):
-    """Seeded variables by name, each made when it is first asked for: a network is run once on samples before it is traced, and the statistics of
-    its normalisations are those of the samples. None is below the average of its layer, so that rounding errors do not grow from layer to layer."""
+    """Seeded variables by name, each made when it is first asked for: a network is run once on
+    samples
+    before it is traced, and the statistics of its normalisations are those of the samples. None is
+    below the average of its layer, so that rounding errors do not grow from layer to layer.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.generator = np.random.default_rng(20)
         self.made: dict[str, tf.Variable] = {}
 
-    def kernel(self, name: str, *shape: int, gain: float = 2.0, products: int | None = None) -> tf.Variable:
-        """As He et al. (2015) draw them; `products` are summed to one number, as default one of all axes but the last."""
+    def kernel(
+        self, name: str, *shape: int, gain: float = 2.0, products: int | None = None
+    ) -> tf.Variable:
+        """As He et al. (2015) draw them; `products` are summed to one number, as default one of all
+        axes but the last.
+        """
         spread = np.sqrt(gain / (products or prod(shape[:-1])))
         return self._variable(name, lambda: self.generator.normal(0, spread, shape))
 
     def vector(self, name: str, size: int, centre: float = 0.0) -> tf.Variable:
-        return self._variable(name, lambda: self.generator.uniform(centre - SPREAD, centre + SPREAD, size))
+        return self._variable(
+            name, lambda: self.generator.uniform(centre - SPREAD, centre + SPREAD, size)
+        )
 
     def statistics(self, name: str, x: tf.Tensor) -> tuple[tf.Variable, tf.Variable]:
         """The mean and variance of each channel of the samples."""
@@ -57,13 +68,22 @@ class Weights(tf.Module):
         return self.made[name]
 
 
-def saved(network: Network, signature: Signature, sizes: tuple[int, ...], folder: Path, *, frozen: bool) -> Path:
-    """The file or folder of a network, whose open sizes are `sizes` in the samples that its weights are made with."""
+def saved(
+    network: Network, signature: Signature, sizes: tuple[int, ...], folder: Path, *, frozen: bool
+) -> Path:
+    """The file or folder of a network, whose open sizes are `sizes` in the samples that its weights
+    are made with.
+    """
     weights = Weights()
-    samples = [natural(dtype, _filled(shape, sizes), number, 1.0) for number, (shape, dtype) in enumerate(signature.values())]
+    samples = [
+        natural(dtype, _filled(shape, sizes), number, 1.0)
+        for number, (shape, dtype) in enumerate(signature.values())
+    ]
     network(weights, *map(tf.constant, samples))
     specs = [tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in signature.items()]
-    traced = tf.function(lambda *given: network(weights, *given), input_signature=specs).get_concrete_function()
+    traced = tf.function(
+        lambda *given: network(weights, *given), input_signature=specs
+    ).get_concrete_function()
     if frozen:
         return written(convert_variables_to_constants_v2(traced).graph.as_graph_def(), folder)
     tf.saved_model.save(weights, folder / "saved", signatures=traced)
@@ -86,25 +106,46 @@ def batch_norm(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
     gamma, beta = w.vector(f"{name}/gamma", channels, 0.5), w.vector(f"{name}/beta", channels, 1.0)
     mean, variance = w.statistics(name, x)
     if len(x.shape) == IMAGES:
-        return tf.compat.v1.nn.fused_batch_norm(x, gamma, beta, mean, variance, 1e-3, is_training=False)[0]
+        return tf.compat.v1.nn.fused_batch_norm(
+            x, gamma, beta, mean, variance, 1e-3, is_training=False
+        )[0]
     return tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-3)
 
 
 def layer_norm(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
     mean, variance = tf.nn.moments(x, [-1], keepdims=True)
     size = int(x.shape[-1])
-    return (x - mean) * tf.math.rsqrt(variance + 1e-5) * w.vector(f"{name}/gamma", size, 1.0) + w.vector(f"{name}/beta", size)
+    return (x - mean) * tf.math.rsqrt(variance + 1e-5) * w.vector(
+        f"{name}/gamma", size, 1.0
+    ) + w.vector(f"{name}/beta", size)
 
 
-def dense(w: Weights, name: str, x: tf.Tensor, units: int, activation: Activation = tf.identity, gain: float = 1.0) -> tf.Tensor:
+def dense(
+    w: Weights,
+    name: str,
+    x: tf.Tensor,
+    units: int,
+    activation: Activation = tf.identity,
+    gain: float = 1.0,
+) -> tf.Tensor:
     made = tf.tensordot(x, w.kernel(f"{name}/kernel", int(x.shape[-1]), units, gain=gain), 1)
     return activation(tf.nn.bias_add(made, w.vector(f"{name}/bias", units)))
 
 
 def convolved(
-    w: Weights, name: str, x: tf.Tensor, filters: int, size: int = 3, stride: int = 1, activation: Activation = tf.nn.silu
+    w: Weights,
+    name: str,
+    x: tf.Tensor,
+    filters: int,
+    size: int = 3,
+    stride: int = 1,
+    activation: Activation = tf.nn.silu,
 ) -> tf.Tensor:
-    """A convolution over all axes between the first and the last, a batch normalisation, an activation."""
+    """A convolution over all axes between the first and the last, a batch normalisation, an
+    activation.
+    """
     window = (size,) * (len(x.shape) - 2)
-    made = tf.nn.convolution(x, w.kernel(f"{name}/kernel", *window, int(x.shape[-1]), filters), stride, "SAME")
+    made = tf.nn.convolution(
+        x, w.kernel(f"{name}/kernel", *window, int(x.shape[-1]), filters), stride, "SAME"
+    )
     return activation(batch_norm(w, name, made))

@@ -12,42 +12,68 @@ FRAME, STEP, BANDS, STATE = 400, 160, 80, 384
 SPOKEN, UNITS, WRITTEN = 8000, 512, 20
 
 
-def attention(w: Weights, name: str, x: tf.Tensor, heads: int, mask: tf.Tensor | None = None) -> tf.Tensor:
+def attention(
+    w: Weights, name: str, x: tf.Tensor, heads: int, mask: tf.Tensor | None = None
+) -> tf.Tensor:
     """Written with sums over named axes: B batch, T and S places, D width, N heads, H their width."""
     width = int(x.shape[-1])
     size = width // heads
 
     def split(part: str) -> tf.Tensor:
         kernel = w.kernel(f"{name}/{part}/kernel", width, heads, size, gain=1.0, products=width)
-        return tf.einsum("BTD,DNH->BTNH", x, kernel) + tf.reshape(w.vector(f"{name}/{part}/bias", width), [heads, size])
+        return tf.einsum("BTD,DNH->BTNH", x, kernel) + tf.reshape(
+            w.vector(f"{name}/{part}/bias", width), [heads, size]
+        )
 
     scores = tf.einsum("BTNH,BSNH->BNTS", split("query") * size**-0.5, split("key"))
     if mask is not None:
         scores += mask
     mixed = tf.einsum("BNTS,BSNH->BTNH", tf.nn.softmax(scores), split("value"))
-    out = tf.einsum("BTNH,NHD->BTD", mixed, w.kernel(f"{name}/out/kernel", heads, size, width, gain=1.0))
+    out = tf.einsum(
+        "BTNH,NHD->BTD", mixed, w.kernel(f"{name}/out/kernel", heads, size, width, gain=1.0)
+    )
     return out + w.vector(f"{name}/out/bias", width)
 
 
-def bert(w: Weights, input_ids: tf.Tensor, attention_mask: tf.Tensor, token_type_ids: tf.Tensor) -> Tensors:
+def bert(
+    w: Weights, input_ids: tf.Tensor, attention_mask: tf.Tensor, token_type_ids: tf.Tensor
+) -> Tensors:
     """BERT-mini with its heads for words and for sentences that follow (Devlin et al. 2018)."""
     words = w.kernel("words", WORDS, WIDTH, gain=1.0, products=WIDTH)
     places = w.kernel("places", PLACES, WIDTH, gain=1.0, products=WIDTH)
-    kinds = tf.one_hot(tf.minimum(token_type_ids, 1), 2) @ w.kernel("kinds", 2, WIDTH, gain=1.0, products=WIDTH)
-    x = layer_norm(w, "embedded", tf.gather(words, input_ids) + places[: tf.shape(input_ids)[1]] + kinds)
+    kinds = tf.one_hot(tf.minimum(token_type_ids, 1), 2) @ w.kernel(
+        "kinds", 2, WIDTH, gain=1.0, products=WIDTH
+    )
+    x = layer_norm(
+        w, "embedded", tf.gather(words, input_ids) + places[: tf.shape(input_ids)[1]] + kinds
+    )
     seen = tf.cast(tf.cast(attention_mask, tf.bool), tf.float32)
     mask = (1.0 - seen[:, tf.newaxis, tf.newaxis, :]) * -10000.0
     for number in range(4):
         name = f"block{number}"
         x = layer_norm(w, f"{name}/seen", x + attention(w, f"{name}/attention", x, HEADS, mask))
-        wide = dense(w, f"{name}/wide", x, 4 * WIDTH, lambda y: 0.5 * y * (1.0 + tf.math.erf(y / np.sqrt(2.0))))
+        wide = dense(
+            w,
+            f"{name}/wide",
+            x,
+            4 * WIDTH,
+            lambda y: 0.5 * y * (1.0 + tf.math.erf(y / np.sqrt(2.0))),
+        )
         x = layer_norm(w, f"{name}/done", x + dense(w, f"{name}/narrow", wide, WIDTH))
     pooled = dense(w, "pooled", x[:, 0], WIDTH, tf.tanh)
     told = layer_norm(w, "told", dense(w, "tell", x, WIDTH, tf.nn.gelu))
     scores = tf.nn.bias_add(
-        tf.matmul(told, tf.tile(words[tf.newaxis, :1000], [tf.shape(x)[0], 1, 1]), transpose_b=True), w.vector("scores", 1000)
+        tf.matmul(
+            told, tf.tile(words[tf.newaxis, :1000], [tf.shape(x)[0], 1, 1]), transpose_b=True
+        ),
+        w.vector("scores", 1000),
     )
-    return {"sequence": x, "pooled": pooled, "follows": dense(w, "follows", pooled, 2), "words": scores}
+    return {
+        "sequence": x,
+        "pooled": pooled,
+        "follows": dense(w, "follows", pooled, 2),
+        "words": scores,
+    }
 
 
 def whisper(w: Weights, wave: tf.Tensor) -> Tensors:
@@ -55,7 +81,9 @@ def whisper(w: Weights, wave: tf.Tensor) -> Tensors:
     padded = tf.pad(wave, [[0, 0], [FRAME // 2, FRAME // 2]], "REFLECT")
     power = tf.square(tf.abs(tf.signal.stft(padded, FRAME, STEP, FRAME)[:, :-1]))
     bands = tf.signal.linear_to_mel_weight_matrix(BANDS, FRAME // 2 + 1, 16000, 0.0, 8000.0)
-    logs = tf.math.log(tf.maximum(tf.tensordot(power, bands, 1), 1e-10)) / np.log(10.0).astype(np.float32)
+    logs = tf.math.log(tf.maximum(tf.tensordot(power, bands, 1), 1e-10)) / np.log(10.0).astype(
+        np.float32
+    )
     logs = (tf.maximum(logs, tf.reduce_max(logs, [1, 2], keepdims=True) - 8.0) + 4.0) / 4.0
     x = logs
     for number, stride in enumerate((1, 2)):
@@ -66,24 +94,39 @@ def whisper(w: Weights, wave: tf.Tensor) -> Tensors:
     for number in range(4):
         name = f"block{number}"
         x += attention(w, f"{name}/attention", layer_norm(w, f"{name}/seen", x), 6)
-        x += dense(w, f"{name}/narrow", dense(w, f"{name}/wide", layer_norm(w, f"{name}/read", x), 4 * STATE, tf.nn.gelu), STATE)
+        x += dense(
+            w,
+            f"{name}/narrow",
+            dense(w, f"{name}/wide", layer_norm(w, f"{name}/read", x), 4 * STATE, tf.nn.gelu),
+            STATE,
+        )
     return {"states": layer_norm(w, "done", x), "log_mel": logs}
 
 
 def _waves(count: int, width: int) -> tf.Tensor:
-    places = np.arange(count)[:, None] * np.exp(-np.log(10000.0) / (width // 2 - 1) * np.arange(width // 2))
+    places = np.arange(count)[:, None] * np.exp(
+        -np.log(10000.0) / (width // 2 - 1) * np.arange(width // 2)
+    )
     return tf.constant(np.concatenate([np.sin(places), np.cos(places)], 1), tf.float32)
 
 
 def wavenet(w: Weights, wave: tf.Tensor, *, as_batches: bool = False) -> Tensors:
-    """van den Oord et al. 2016, with 2 times 10 dilated layers; `as_batches` is how tf.nn.convolution writes dilation, by moving places into the batch."""
+    """van den Oord et al. 2016, with 2 times 10 dilated layers; `as_batches` is how
+    tf.nn.convolution writes dilation, by moving places into the batch.
+    """
 
     def dilated(name: str, x: tf.Tensor, filters: int, dilation: int) -> tf.Tensor:
         past = tf.pad(x, [[0, 0], [dilation, 0], [0, 0]])
         kernel = w.kernel(f"{name}/kernel", 2, int(x.shape[-1]), filters, gain=1.0)
         if as_batches:
-            return tf.nn.bias_add(tf.nn.convolution(past, kernel, 1, "VALID", dilations=[dilation]), w.vector(f"{name}/bias", filters))
-        return tf.nn.bias_add(tf.nn.conv1d(past, kernel, 1, "VALID", dilations=dilation), w.vector(f"{name}/bias", filters))
+            return tf.nn.bias_add(
+                tf.nn.convolution(past, kernel, 1, "VALID", dilations=[dilation]),
+                w.vector(f"{name}/bias", filters),
+            )
+        return tf.nn.bias_add(
+            tf.nn.conv1d(past, kernel, 1, "VALID", dilations=dilation),
+            w.vector(f"{name}/bias", filters),
+        )
 
     x = dilated("begin", wave, 128, 1)
     skipped = []
@@ -103,13 +146,19 @@ def wavenet_as_batches(w: Weights, wave: tf.Tensor) -> Tensors:
 
 def _gru(w: Weights, name: str, x: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
     units = int(state.shape[-1])
-    update, reset = tf.split(dense(w, f"{name}/gates", tf.concat([x, state], 1), 2 * units, tf.sigmoid), 2, 1)
+    update, reset = tf.split(
+        dense(w, f"{name}/gates", tf.concat([x, state], 1), 2 * units, tf.sigmoid), 2, 1
+    )
     new = dense(w, f"{name}/new", tf.concat([x, reset * state], 1), units, tf.tanh)
     return update * state + (1.0 - update) * new
 
 
-def _lstm(w: Weights, name: str, x: tf.Tensor, state: tf.Tensor, cell: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    taken, new, kept, shown = tf.split(dense(w, f"{name}/gates", tf.concat([x, state], 1), 4 * int(state.shape[-1])), 4, 1)
+def _lstm(
+    w: Weights, name: str, x: tf.Tensor, state: tf.Tensor, cell: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    taken, new, kept, shown = tf.split(
+        dense(w, f"{name}/gates", tf.concat([x, state], 1), 4 * int(state.shape[-1])), 4, 1
+    )
     cell = tf.sigmoid(kept + 1.0) * cell + tf.sigmoid(taken) * tf.tanh(new)
     return tf.sigmoid(shown) * tf.tanh(cell), cell
 
@@ -121,28 +170,47 @@ def _read(w: Weights, name: str, x: tf.Tensor) -> tf.Tensor:
     given = tf.TensorArray(tf.float32, count, element_shape=[None, x.shape[-1]]).unstack(places)
     states = tf.TensorArray(tf.float32, count, element_shape=[None, UNITS])
 
-    def step(place: tf.Tensor, state: tf.Tensor, states: tf.TensorArray) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
+    def step(
+        place: tf.Tensor, state: tf.Tensor, states: tf.TensorArray
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
         state = _gru(w, name, given.read(place), state)
         return place + 1, state, states.write(place, state)
 
-    _, _, states = tf.while_loop(lambda place, *_: place < count, step, (0, tf.zeros([tf.shape(x)[0], UNITS]), states))
+    _, _, states = tf.while_loop(
+        lambda place, *_: place < count, step, (0, tf.zeros([tf.shape(x)[0], UNITS]), states)
+    )
     return tf.transpose(states.stack(), [1, 0, 2])
 
 
 def translator(w: Weights, ids: tf.Tensor) -> Tensors:
-    """Words are read in both directions, and written one by one with attention to what was read (Bahdanau et al. 2014)."""
+    """Words are read in both directions, and written one by one with attention to what was read
+    (Bahdanau et al. 2014).
+    """
     x = tf.nn.embedding_lookup(w.kernel("source", SPOKEN, 256, products=16), ids)
-    memory = tf.concat([_read(w, "forward", x), tf.reverse(_read(w, "backward", tf.reverse(x, [1])), [1])], -1)
+    memory = tf.concat(
+        [_read(w, "forward", x), tf.reverse(_read(w, "backward", tf.reverse(x, [1])), [1])], -1
+    )
     keys = dense(w, "keys", memory, UNITS)
     target = w.kernel("target", SPOKEN, 256, products=16)
     batch = tf.shape(ids)[0]
 
     def write(
-        place: tf.Tensor, word: tf.Tensor, state: tf.Tensor, cell: tf.Tensor, words: tf.TensorArray, scores: tf.TensorArray
+        place: tf.Tensor,
+        word: tf.Tensor,
+        state: tf.Tensor,
+        cell: tf.Tensor,
+        words: tf.TensorArray,
+        scores: tf.TensorArray,
     ) -> tuple[tf.Tensor, ...]:
-        fits = tf.reduce_sum(w.kernel("fits", UNITS, products=16) * tf.tanh(keys + dense(w, "query", state, UNITS)[:, None]), -1)
+        fits = tf.reduce_sum(
+            w.kernel("fits", UNITS, products=16)
+            * tf.tanh(keys + dense(w, "query", state, UNITS)[:, None]),
+            -1,
+        )
         context = tf.reduce_sum(tf.nn.softmax(fits)[:, :, None] * memory, 1)
-        state, cell = _lstm(w, "writer", tf.concat([tf.nn.embedding_lookup(target, word), context], 1), state, cell)
+        state, cell = _lstm(
+            w, "writer", tf.concat([tf.nn.embedding_lookup(target, word), context], 1), state, cell
+        )
         logits = dense(w, "logits", tf.concat([state, context], 1), SPOKEN, gain=16.0)
         word = tf.argmax(logits, 1, tf.int32)
         return place + 1, word, state, cell, words.write(place, word), scores.write(place, logits)

@@ -1,4 +1,6 @@
-"""Networks for images and volumes in PyTorch: a detector with its boxes and their suppression, and U-Nets."""
+"""Networks for images and volumes in PyTorch: a detector with its boxes and their suppression, and
+U-Nets.
+"""
 
 from itertools import pairwise
 
@@ -17,7 +19,9 @@ STRIDES = (8, 16, 32)
 class Conv(nn.Sequential):
     def __init__(self, inside: int, outside: int, size: int = 1, stride: int = 1) -> None:
         norm = nn.BatchNorm2d(outside, eps=1e-3, momentum=0.03)
-        super().__init__(nn.Conv2d(inside, outside, size, stride, size // 2, bias=False), norm, nn.SiLU())
+        super().__init__(
+            nn.Conv2d(inside, outside, size, stride, size // 2, bias=False), norm, nn.SiLU()
+        )
 
 
 class Bottleneck(nn.Module):
@@ -52,7 +56,11 @@ class Pyramid(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.first, self.last, self.pool = Conv(width, width // 2), Conv(width * 2, width), nn.MaxPool2d(5, 1, 2)
+        self.first, self.last, self.pool = (
+            Conv(width, width // 2),
+            Conv(width * 2, width),
+            nn.MaxPool2d(5, 1, 2),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         found = [self.first(x)]
@@ -63,16 +71,24 @@ class Pyramid(nn.Module):
 
 
 class Head(nn.Module):
-    """Distances to the sides of a box, as distributions over bins, and scores of classes, of three maps."""
+    """Distances to the sides of a box, as distributions over bins, and scores of classes, of three
+    maps.
+    """
 
     def __init__(self, widths: tuple[int, ...]) -> None:
         super().__init__()
         boxes, scores = max(16, widths[0] // 4, 4 * BINS), max(widths[0], CLASSES)
         self.boxes = nn.ModuleList(
-            nn.Sequential(Conv(width, boxes, 3), Conv(boxes, boxes, 3), nn.Conv2d(boxes, 4 * BINS, 1)) for width in widths
+            nn.Sequential(
+                Conv(width, boxes, 3), Conv(boxes, boxes, 3), nn.Conv2d(boxes, 4 * BINS, 1)
+            )
+            for width in widths
         )
         self.scores = nn.ModuleList(
-            nn.Sequential(Conv(width, scores, 3), Conv(scores, scores, 3), nn.Conv2d(scores, CLASSES, 1)) for width in widths
+            nn.Sequential(
+                Conv(width, scores, 3), Conv(scores, scores, 3), nn.Conv2d(scores, CLASSES, 1)
+            )
+            for width in widths
         )
         self.register_buffer("bins", torch.arange(BINS, dtype=torch.float32))
 
@@ -91,12 +107,20 @@ class Head(nn.Module):
 
 
 class Yolo(nn.Module):
-    """As YOLOv8n: a CSP backbone, a pyramid up and down, a decoupled head, and the boxes that are left when overlapping ones are suppressed."""
+    """As YOLOv8n: a CSP backbone, a pyramid up and down, a decoupled head, and the boxes that are
+    left when overlapping ones are suppressed.
+    """
 
     def __init__(self, threshold: float = 0.5, overlap: float = 0.45) -> None:
         super().__init__()
         self.threshold, self.overlap = threshold, overlap
-        self.stem = nn.Sequential(Conv(3, 16, 3, 2), Conv(16, 32, 3, 2), C2f(32, 32, 1), Conv(32, 64, 3, 2), C2f(64, 64, 2))
+        self.stem = nn.Sequential(
+            Conv(3, 16, 3, 2),
+            Conv(16, 32, 3, 2),
+            C2f(32, 32, 1),
+            Conv(32, 64, 3, 2),
+            C2f(64, 64, 2),
+        )
         self.middle = nn.Sequential(Conv(64, 128, 3, 2), C2f(128, 128, 2))
         self.deep = nn.Sequential(Conv(128, 256, 3, 2), C2f(256, 256, 1), Pyramid(256))
         self.up = nn.Upsample(scale_factor=2, mode="nearest")
@@ -122,17 +146,33 @@ class Yolo(nn.Module):
         return {"boxes": boxes[kept], "scores": scores[kept], "classes": classes[kept]}
 
 
-def convolutions(kind: type[nn.Module], norm: type[nn.Module], inside: int, outside: int) -> nn.Sequential:
+def convolutions(
+    kind: type[nn.Module], norm: type[nn.Module], inside: int, outside: int
+) -> nn.Sequential:
     parts = []
     for width in (inside, outside):
-        parts += [kind(width, outside, 3, padding=1, bias=False), norm(outside), nn.ReLU(inplace=True)]
+        parts += [
+            kind(width, outside, 3, padding=1, bias=False),
+            norm(outside),
+            nn.ReLU(inplace=True),
+        ]
     return nn.Sequential(*parts)
 
 
 class UNet(nn.Module):
-    """Of 2 or 3 dimensions. It goes up by transposed convolutions, or by resizing: then what was left out going down is padded, so that all sizes fit."""
+    """Of 2 or 3 dimensions. It goes up by transposed convolutions, or by resizing: then what was
+    left out going down is padded, so that all sizes fit.
+    """
 
-    def __init__(self, dimensions: int, inside: int, widths: tuple[int, ...], classes: int, *, resizes: bool = False) -> None:
+    def __init__(
+        self,
+        dimensions: int,
+        inside: int,
+        widths: tuple[int, ...],
+        classes: int,
+        *,
+        resizes: bool = False,
+    ) -> None:
         super().__init__()
         kind, norm, transposed, pool = {
             2: (nn.Conv2d, nn.BatchNorm2d, nn.ConvTranspose2d, nn.MaxPool2d),
@@ -141,14 +181,20 @@ class UNet(nn.Module):
         mode = {2: "bilinear", 3: "trilinear"}[dimensions]
         pairs = list(pairwise(widths))
         self.first = convolutions(kind, norm, inside, widths[0])
-        self.down = nn.ModuleList(nn.Sequential(pool(2), convolutions(kind, norm, *pair)) for pair in pairs)
+        self.down = nn.ModuleList(
+            nn.Sequential(pool(2), convolutions(kind, norm, *pair)) for pair in pairs
+        )
         self.up = nn.ModuleList(
-            nn.Sequential(nn.Upsample(scale_factor=2, mode=mode, align_corners=True), kind(above, below, 1))
+            nn.Sequential(
+                nn.Upsample(scale_factor=2, mode=mode, align_corners=True), kind(above, below, 1)
+            )
             if resizes
             else transposed(above, below, 2, stride=2)
             for below, above in reversed(pairs)
         )
-        self.join = nn.ModuleList(convolutions(kind, norm, 2 * below, below) for below, _ in reversed(pairs))
+        self.join = nn.ModuleList(
+            convolutions(kind, norm, 2 * below, below) for below, _ in reversed(pairs)
+        )
         self.last, self.resizes = kind(widths[0], classes, 1), resizes
 
     def forward(self, image: Tensor) -> Tensor:
@@ -160,7 +206,10 @@ class UNet(nn.Module):
             skip, x = skips.pop(), up(x)
             if self.resizes:
                 missing = [a - b for a, b in zip(skip.shape[2:], x.shape[2:], strict=True)]
-                x = functional.pad(x, [part for size in reversed(missing) for part in (size // 2, size - size // 2)])
+                x = functional.pad(
+                    x,
+                    [part for size in reversed(missing) for part in (size // 2, size - size // 2)],
+                )
             x = join(torch.cat((skip, x), 1))
         logits: Tensor = self.last(x)
         return logits

@@ -1,6 +1,8 @@
-"""Networks of PyTorch as users write them, at the width of well-known ones, with seeded weights and open sizes.
+"""Networks of PyTorch as users write them, at the width of well-known ones, with seeded weights and
+open sizes.
 
-.venv/bin/python -m tests.families.torch_networks ["U-Net" ...] [--backend js]; of wasm and js together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.torch_networks ["U-Net" ...] [--backend js]; of wasm and js
+together, it replaces the rows of docs/families.md.
 """
 
 import sys
@@ -17,7 +19,14 @@ from torch.export import Dim
 from tests.families.driver import Family, main
 from tests.families.settled import settled
 from tests.families.torch_images import UNet, Yolo
-from tests.families.torch_sequences import Bert, Listener, SoundDecoder, SoundEncoder, Translator, WaveNet
+from tests.families.torch_sequences import (
+    Bert,
+    Listener,
+    SoundDecoder,
+    SoundEncoder,
+    Translator,
+    WaveNet,
+)
 from webkiln.inputs import make_inputs
 from webkiln.recipe import PathSource, Recipe
 
@@ -27,9 +36,11 @@ LENGTH = Dim("length", min=1, max=512)
 
 @dataclass(frozen=True)
 class Network:
-    """`sizes`: what its open sizes are when it is verified, by their name in the bundle. `dynamic`: which sizes are open, as torch.export takes it; None for TorchScript.
+    """`sizes`: what its open sizes are when it is verified, by their name in the bundle. `dynamic`:
+    which sizes are open, as torch.export takes it; None for TorchScript.
 
-    `recorded`: the reference are outputs that this module computes here, since it holds an operator that torch does not have.
+    `recorded`: the reference are outputs that this module computes here, since it holds an operator
+    that torch does not have.
     """
 
     make: Callable[[], nn.Module]
@@ -46,7 +57,9 @@ def tokens(*shape: int) -> Tensor:
 
 
 def yolo() -> nn.Module:
-    """With scores and overlaps that float32 holds apart, some of them above their bounds and some below."""
+    """With scores and overlaps that float32 holds apart, some of them above their bounds and some
+    below.
+    """
     model = Yolo(threshold=0.509, overlap=0.577)
     last: list[Any] = [branch[-1] for branch in model.head.scores]
     settled(model, (1, 3, 128, 128), last)
@@ -69,30 +82,74 @@ def bert(length: int) -> Network:
     """BERT small: 4 layers of width 512."""
     given = (tokens(2, 8), tokens(2, 8).bool(), torch.ones(2, 8, dtype=torch.bool))
     axes = ({0: Dim("batch"), 1: LENGTH},) * 3
-    return Network(lambda: Bert(512, 4, 8), given, axes, f"2 x {length}", {"tokens_0": 2, "tokens_1": length})
+    return Network(
+        lambda: Bert(512, 4, 8), given, axes, f"2 x {length}", {"tokens_0": 2, "tokens_1": length}
+    )
 
 
 NETWORKS: dict[str, Network] = {
     "BERT small, 1 token": bert(1),
     "BERT small, 48 tokens": bert(48),
     "BERT small, 512 tokens": bert(512),
-    "LSTM both ways, and a GRU": Network(Listener, (torch.rand(1, 240, 40),), None, "240 steps", {}, {"sound": (1, 240, 40)}),
-    "translation with attention": Network(Translator, (tokens(1, 20),), None, "1 x 20", {}, {"text": (1, 20)}),
+    "LSTM both ways, and a GRU": Network(
+        Listener, (torch.rand(1, 240, 40),), None, "240 steps", {}, {"sound": (1, 240, 40)}
+    ),
+    "translation with attention": Network(
+        Translator, (tokens(1, 20),), None, "1 x 20", {}, {"text": (1, 20)}
+    ),
     "U-Net": Network(
-        lambda: settled(UNet(2, 3, (64, 128, 256, 512, 1024), 4), (2, 3, 64, 64)), (torch.rand(1, 3, 64, 48),), ({2: 16 * Dim("rows"), 3: 16 * Dim("columns")},), "48 x 32",
+        lambda: settled(UNet(2, 3, (64, 128, 256, 512, 1024), 4), (2, 3, 64, 64)),
+        (torch.rand(1, 3, 64, 48),),
+        ({2: 16 * Dim("rows"), 3: 16 * Dim("columns")},),
+        "48 x 32",
         {"image_2": 48, "image_3": 32},
     ),
     "U-Net that resizes": Network(
-        lambda: settled(UNet(2, 3, (64, 128, 256, 512, 512), 4, resizes=True), (2, 3, 64, 64)), (torch.rand(1, 3, 64, 48),), ({2: Dim("rows", min=32), 3: Dim("columns", min=32)},), "37 x 50",
+        lambda: settled(UNet(2, 3, (64, 128, 256, 512, 512), 4, resizes=True), (2, 3, 64, 64)),
+        (torch.rand(1, 3, 64, 48),),
+        ({2: Dim("rows", min=32), 3: Dim("columns", min=32)},),
+        "37 x 50",
         {"image_2": 37, "image_3": 50},
     ),
-    "U-Net 3D": Network(lambda: settled(UNet(3, 1, (32, 64, 128, 256), 3), (1, 1, 16, 32, 32)), (torch.rand(1, 1, 16, 32, 24),), ({2: 8 * Dim("slices"), 3: 8 * Dim("rows"), 4: 8 * Dim("columns")},), "16 x 24 x 32", {"image_2": 16, "image_3": 24, "image_4": 32}),
-    "U-Net 3D that resizes": Network(lambda: settled(UNet(3, 1, (32, 64, 128, 256), 3, resizes=True), (1, 1, 16, 32, 32)), (torch.rand(1, 1, 16, 32, 24),), None, "16 x 32 x 24"),
-    "WaveNet": Network(WaveNet, (tokens(1, 64),), ({1: Dim("length", min=2)},), "1 x 600", {"sound_1": 600}),
-    "Whisper tiny, decoder's step": Network(decoder, (tokens(1, 1), torch.rand(1, 40, 384)), (None, {1: Dim("frames", max=1500)}), "1 token, 50 frames", {"sound_1": 50}),
-    "Whisper tiny, encoder": Network(lambda: SoundEncoder(*WHISPER), (torch.rand(1, 80, 40),), ({2: 2 * Dim("frames", max=1500)},), "80 x 200", {"mel_2": 200}),
-    "YOLO": Network(yolo, (torch.rand(1, 3, 128, 96),), ({2: 32 * Dim("rows"), 3: 32 * Dim("columns")},), "64 x 96", {"image_2": 64, "image_3": 96}, recorded=True),
-}  # fmt: skip
+    "U-Net 3D": Network(
+        lambda: settled(UNet(3, 1, (32, 64, 128, 256), 3), (1, 1, 16, 32, 32)),
+        (torch.rand(1, 1, 16, 32, 24),),
+        ({2: 8 * Dim("slices"), 3: 8 * Dim("rows"), 4: 8 * Dim("columns")},),
+        "16 x 24 x 32",
+        {"image_2": 16, "image_3": 24, "image_4": 32},
+    ),
+    "U-Net 3D that resizes": Network(
+        lambda: settled(UNet(3, 1, (32, 64, 128, 256), 3, resizes=True), (1, 1, 16, 32, 32)),
+        (torch.rand(1, 1, 16, 32, 24),),
+        None,
+        "16 x 32 x 24",
+    ),
+    "WaveNet": Network(
+        WaveNet, (tokens(1, 64),), ({1: Dim("length", min=2)},), "1 x 600", {"sound_1": 600}
+    ),
+    "Whisper tiny, decoder's step": Network(
+        decoder,
+        (tokens(1, 1), torch.rand(1, 40, 384)),
+        (None, {1: Dim("frames", max=1500)}),
+        "1 token, 50 frames",
+        {"sound_1": 50},
+    ),
+    "Whisper tiny, encoder": Network(
+        lambda: SoundEncoder(*WHISPER),
+        (torch.rand(1, 80, 40),),
+        ({2: 2 * Dim("frames", max=1500)},),
+        "80 x 200",
+        {"mel_2": 200},
+    ),
+    "YOLO": Network(
+        yolo,
+        (torch.rand(1, 3, 128, 96),),
+        ({2: 32 * Dim("rows"), 3: 32 * Dim("columns")},),
+        "64 x 96",
+        {"image_2": 64, "image_3": 96},
+        recorded=True,
+    ),
+}
 
 
 def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
@@ -105,16 +162,28 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
         if network.shapes:
             torch.jit.script(model).save(path)
         else:
-            torch.export.save(torch.export.export(model, network.inputs, dynamic_shapes=network.dynamic), path)
+            torch.export.save(
+                torch.export.export(model, network.inputs, dynamic_shapes=network.dynamic), path
+            )
     reference = recorded(model, network, folder / "expected.npz") if network.recorded else None
     return Recipe(
-        "network", PathSource(path), backends=tuple(backends), project=folder, sample_sizes=network.sizes, input_shapes=network.shapes, trust_source=bool(network.shapes), reference=reference,
-    )  # fmt: skip
+        "network",
+        PathSource(path),
+        backends=tuple(backends),
+        project=folder,
+        sample_sizes=network.sizes,
+        input_shapes=network.shapes,
+        trust_source=bool(network.shapes),
+        reference=reference,
+    )
 
 
 def recorded(model: nn.Module, network: Network, path: Path) -> Path:
     """What a module of one image computes for made-up inputs, in a file."""
-    shape = tuple(network.sizes.get(f"image_{axis}", size) for axis, size in enumerate(network.inputs[0].shape))
+    shape = tuple(
+        network.sizes.get(f"image_{axis}", size)
+        for axis, size in enumerate(network.inputs[0].shape)
+    )
     arrays: dict[str, Any] = {}
     for case, given in make_inputs({"image": ("float32", shape)}, 255.0).items():
         with torch.no_grad():

@@ -1,4 +1,6 @@
-"""Networks for sequences in PyTorch: an encoder of text, one of sound with a decoder that keeps what it read, translation with attention, and sound sample by sample."""
+"""Networks for sequences in PyTorch: an encoder of text, one of sound with a decoder that keeps
+what it read, translation with attention, and sound sample by sample.
+"""
 
 import math
 
@@ -19,9 +21,12 @@ class BertLayer(nn.Module):
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
         count, length, width = x.shape
         query, key, value = (
-            part(x).view(count, length, self.heads, width // self.heads).transpose(1, 2) for part in (self.query, self.key, self.value)
+            part(x).view(count, length, self.heads, width // self.heads).transpose(1, 2)
+            for part in (self.query, self.key, self.value)
         )
-        weights = torch.softmax(query @ key.transpose(-1, -2) / math.sqrt(width // self.heads) + bias, -1)
+        weights = torch.softmax(
+            query @ key.transpose(-1, -2) / math.sqrt(width // self.heads) + bias, -1
+        )
         read = (self.dropout(weights) @ value).transpose(1, 2).reshape(count, length, width)
         x = self.norm(x + self.dropout(self.out(read)))
         y: Tensor = self.last_norm(x + self.dropout(self.outer(functional.gelu(self.inner(x)))))
@@ -29,9 +34,13 @@ class BertLayer(nn.Module):
 
 
 class Bert(nn.Module):
-    """As BERT (Devlin et al., 2018): `second` says which tokens are of the second text, `mask` which are read."""
+    """As BERT (Devlin et al., 2018): `second` says which tokens are of the second text, `mask`
+    which are read.
+    """
 
-    def __init__(self, width: int, layers: int, heads: int, words: int = 30522, longest: int = 512) -> None:
+    def __init__(
+        self, width: int, layers: int, heads: int, words: int = 30522, longest: int = 512
+    ) -> None:
         super().__init__()
         self.words, self.places, self.kinds = (
             nn.Embedding(words, width, padding_idx=0),
@@ -44,7 +53,9 @@ class Bert(nn.Module):
 
     def forward(self, tokens: Tensor, second: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.dropout(self.norm(self.words(tokens) + self.places(places) + self.kinds(second.long())))
+        x = self.dropout(
+            self.norm(self.words(tokens) + self.places(places) + self.kinds(second.long()))
+        )
         bias = (1.0 - mask[:, None, None, :].to(x.dtype)) * torch.finfo(x.dtype).min
         for layer in self.layers:
             x = layer(x, bias)
@@ -67,8 +78,12 @@ class SoundAttention(nn.Module):
     def split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:2], self.heads, -1).permute(0, 2, 1, 3)
 
-    def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-        read = functional.scaled_dot_product_attention(self.split(self.query(x)), self.split(keys), self.split(values), attn_mask=mask)
+    def forward(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        read = functional.scaled_dot_product_attention(
+            self.split(self.query(x)), self.split(keys), self.split(values), attn_mask=mask
+        )
         out: Tensor = self.out(read.permute(0, 2, 1, 3).flatten(2))
         return out
 
@@ -77,7 +92,10 @@ class SoundBlock(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.attention, self.norm = SoundAttention(width, heads), nn.LayerNorm(width)
-        self.inner, self.last_norm = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)), nn.LayerNorm(width)
+        self.inner, self.last_norm = (
+            nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)),
+            nn.LayerNorm(width),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.norm(x)
@@ -87,11 +105,16 @@ class SoundBlock(nn.Module):
 
 
 class SoundEncoder(nn.Module):
-    """As Whisper's: logarithms of mel frequencies [batch, 80, frames] through two convolutions and blocks."""
+    """As Whisper's: logarithms of mel frequencies [batch, 80, frames] through two convolutions and
+    blocks.
+    """
 
     def __init__(self, width: int, layers: int, heads: int, longest: int = 1500) -> None:
         super().__init__()
-        self.first, self.second = nn.Conv1d(80, width, 3, padding=1), nn.Conv1d(width, width, 3, stride=2, padding=1)
+        self.first, self.second = (
+            nn.Conv1d(80, width, 3, padding=1),
+            nn.Conv1d(width, width, 3, stride=2, padding=1),
+        )
         rates = torch.exp(-math.log(10000) / (width // 2 - 1) * torch.arange(width // 2))
         angles = torch.arange(longest)[:, None] * rates
         self.register_buffer("places", torch.cat((angles.sin(), angles.cos()), 1))
@@ -108,15 +131,25 @@ class SoundEncoder(nn.Module):
 
 
 class SoundDecoder(nn.Module):
-    """A step of Whisper's decoder: the scores of the next token. Keys and values of the tokens before are buffers that it writes to."""
+    """A step of Whisper's decoder: the scores of the next token. Keys and values of the tokens
+    before are buffers that it writes to.
+    """
 
-    def __init__(self, width: int, layers: int, heads: int, words: int = 51865, longest: int = 448) -> None:
+    def __init__(
+        self, width: int, layers: int, heads: int, words: int = 51865, longest: int = 448
+    ) -> None:
         super().__init__()
-        self.words, self.places = nn.Embedding(words, width), nn.Parameter(torch.randn(longest, width) * 0.02)
-        self.own, self.cross = (nn.ModuleList(SoundAttention(width, heads) for _ in range(layers)) for _ in range(2))
+        self.words, self.places = (
+            nn.Embedding(words, width),
+            nn.Parameter(torch.randn(longest, width) * 0.02),
+        )
+        self.own, self.cross = (
+            nn.ModuleList(SoundAttention(width, heads) for _ in range(layers)) for _ in range(2)
+        )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3 * layers + 1))
         self.inner = nn.ModuleList(
-            nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)) for _ in range(layers)
+            nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+            for _ in range(layers)
         )
         self.register_buffer("keys", torch.zeros(layers, 1, longest, width))
         self.register_buffer("values", torch.zeros(layers, 1, longest, width))
@@ -125,7 +158,9 @@ class SoundDecoder(nn.Module):
     def forward(self, token: Tensor, sound: Tensor) -> Tensor:
         x = self.words(token) + self.places[self.place]
         known = torch.arange(self.keys.shape[2]) <= self.place
-        for number, (own, cross, inner) in enumerate(zip(self.own, self.cross, self.inner, strict=True)):
+        for number, (own, cross, inner) in enumerate(
+            zip(self.own, self.cross, self.inner, strict=True)
+        ):
             y = self.norms[3 * number](x)
             self.keys[number].index_copy_(1, self.place, own.key(y))
             self.values[number].index_copy_(1, self.place, own.value(y))
@@ -137,20 +172,37 @@ class SoundDecoder(nn.Module):
 
 
 class WaveNet(nn.Module):
-    """As WaveNet (van den Oord et al., 2016): scores of the next of 256 levels at each place, from the levels up to it."""
+    """As WaveNet (van den Oord et al., 2016): scores of the next of 256 levels at each place, from
+    the levels up to it.
+    """
 
-    def __init__(self, width: int = 64, skip: int = 256, stacks: int = 3, layers: int = 10, levels: int = 256) -> None:
+    def __init__(
+        self, width: int = 64, skip: int = 256, stacks: int = 3, layers: int = 10, levels: int = 256
+    ) -> None:
         super().__init__()
-        self.levels, self.dilations = levels, [2**layer for _ in range(stacks) for layer in range(layers)]
+        self.levels, self.dilations = (
+            levels,
+            [2**layer for _ in range(stacks) for layer in range(layers)],
+        )
         self.first = nn.Conv1d(levels, width, 2)
-        self.gated = nn.ModuleList(nn.Conv1d(width, 2 * width, 2, dilation=dilation) for dilation in self.dilations)
-        self.kept, self.skipped = (nn.ModuleList(nn.Conv1d(width, out, 1) for _ in self.dilations) for out in (width, skip))
-        self.last = nn.Sequential(nn.ReLU(), nn.Conv1d(skip, skip, 1), nn.ReLU(), nn.Conv1d(skip, levels, 1))
+        self.gated = nn.ModuleList(
+            nn.Conv1d(width, 2 * width, 2, dilation=dilation) for dilation in self.dilations
+        )
+        self.kept, self.skipped = (
+            nn.ModuleList(nn.Conv1d(width, out, 1) for _ in self.dilations) for out in (width, skip)
+        )
+        self.last = nn.Sequential(
+            nn.ReLU(), nn.Conv1d(skip, skip, 1), nn.ReLU(), nn.Conv1d(skip, levels, 1)
+        )
 
     def forward(self, sound: Tensor) -> Tensor:
-        x = self.first(functional.pad(functional.one_hot(sound, self.levels).transpose(1, 2).float(), (1, 0)))
+        x = self.first(
+            functional.pad(functional.one_hot(sound, self.levels).transpose(1, 2).float(), (1, 0))
+        )
         total: Tensor | float = 0.0
-        for dilation, gated, kept, skipped in zip(self.dilations, self.gated, self.kept, self.skipped, strict=True):
+        for dilation, gated, kept, skipped in zip(
+            self.dilations, self.gated, self.kept, self.skipped, strict=True
+        ):
             content, gate = gated(functional.pad(x, (dilation, 0))).chunk(2, 1)
             y = torch.tanh(content) * torch.sigmoid(gate)
             total = total + skipped(y)
@@ -176,9 +228,13 @@ class Listener(nn.Module):
 
 
 class Translator(nn.Module):
-    """Of words into words (Bahdanau et al., 2014): a GRU reads them in both directions; another writes, each time attending to what was read, until it writes `end`."""
+    """Of words into words (Bahdanau et al., 2014): a GRU reads them in both directions; another
+    writes, each time attending to what was read, until it writes `end`.
+    """
 
-    def __init__(self, words: int = 8000, width: int = 256, hidden: int = 512, most: int = 24, end: int = 1) -> None:
+    def __init__(
+        self, words: int = 8000, width: int = 256, hidden: int = 512, most: int = 24, end: int = 1
+    ) -> None:
         super().__init__()
         self.most, self.end = most, end
         self.source, self.target = nn.Embedding(words, width), nn.Embedding(words, width)
@@ -189,7 +245,10 @@ class Translator(nn.Module):
             nn.Linear(hidden, hidden),
             nn.Linear(hidden, 1, bias=False),
         )
-        self.step, self.out = nn.GRUCell(width + 2 * hidden, hidden), nn.Linear(hidden + 2 * hidden + width, words)
+        self.step, self.out = (
+            nn.GRUCell(width + 2 * hidden, hidden),
+            nn.Linear(hidden + 2 * hidden + width, words),
+        )
 
     def forward(self, text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Token by token what is written and its scores, and how many there are."""
@@ -203,7 +262,9 @@ class Translator(nn.Module):
         going = torch.ones([], dtype=torch.bool)
         while bool(going):
             word = self.target(token)
-            weights = torch.softmax(self.energy(torch.tanh(keys + self.of_state(state).unsqueeze(1))), 1)
+            weights = torch.softmax(
+                self.energy(torch.tanh(keys + self.of_state(state).unsqueeze(1))), 1
+            )
             context = (weights * read).sum(1)
             state = self.step(torch.cat([word, context], 1), state)
             logits = self.out(torch.cat([state, context, word], 1))

@@ -1,6 +1,8 @@
-"""Networks of torchvision at a small image, with seeded weights under which their outputs depend on the input.
+"""Networks of torchvision at a small image, with seeded weights under which their outputs depend on
+the input.
 
-.venv/bin/python -m tests.families.torchvision_models [resnet50 ...] [--backend js]; of wasm and js together, it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.torchvision_models [resnet50 ...] [--backend js]; of wasm and js
+together, it replaces the rows of docs/families.md.
 """
 
 import sys
@@ -19,9 +21,28 @@ from webkiln.recipe import PathSource, Recipe
 SMALL = 64
 SIZES = {"ssd300_vgg16": 300, "inception_v3": 80}
 CLASSIFYING = (
-    "alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "efficientnet_v2_s", "googlenet", "inception_v3", "mnasnet0_5", "mobilenet_v2", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
-    "resnet18", "resnet50", "resnext50_32x4d", "shufflenet_v2_x0_5", "squeezenet1_1", "swin_t", "swin_v2_t", "vgg11", "vit_b_16",
-)  # fmt: skip
+    "alexnet",
+    "convnext_tiny",
+    "densenet121",
+    "efficientnet_b0",
+    "efficientnet_v2_s",
+    "googlenet",
+    "inception_v3",
+    "mnasnet0_5",
+    "mobilenet_v2",
+    "mobilenet_v3_small",
+    "regnet_x_400mf",
+    "regnet_y_400mf",
+    "resnet18",
+    "resnet50",
+    "resnext50_32x4d",
+    "shufflenet_v2_x0_5",
+    "squeezenet1_1",
+    "swin_t",
+    "swin_v2_t",
+    "vgg11",
+    "vit_b_16",
+)
 SEGMENTING = ("lraspp_mobilenet_v3_large", "deeplabv3_mobilenet_v3_large", "fcn_resnet50")
 DETECTING = ("ssdlite320_mobilenet_v3_large", "ssd300_vgg16", "retinanet_resnet50_fpn")
 NETWORKS = (*CLASSIFYING, *SEGMENTING, *DETECTING)
@@ -43,16 +64,32 @@ def network(name: str) -> nn.Module:
     models = torchvision().models
     torch.manual_seed(0)
     if name in CLASSIFYING:
-        aux: dict[str, Any] = {"aux_logits": False, "init_weights": False} if name in ("googlenet", "inception_v3") else {}
+        aux: dict[str, Any] = (
+            {"aux_logits": False, "init_weights": False}
+            if name in ("googlenet", "inception_v3")
+            else {}
+        )
         sized = {"image_size": size(name)} if name.startswith("vit") else {}
         return seeded(getattr(models, name)(weights=None, num_classes=50, **aux, **sized), name)
     if name in SEGMENTING:
-        return seeded(getattr(models.segmentation, name)(weights=None, weights_backbone=None, num_classes=5), name)
-    return seeded(Detector(getattr(models.detection, name)(weights=None, weights_backbone=None, num_classes=5)), name)
+        return seeded(
+            getattr(models.segmentation, name)(weights=None, weights_backbone=None, num_classes=5),
+            name,
+        )
+    return seeded(
+        Detector(
+            getattr(models.detection, name)(weights=None, weights_backbone=None, num_classes=5)
+        ),
+        name,
+    )
 
 
 def seeded(model: nn.Module, name: str) -> nn.Module:
-    gates = [layer.fc2 for layer in model.modules() if isinstance(layer, torchvision().ops.SqueezeExcitation)]
+    gates = [
+        layer.fc2
+        for layer in model.modules()
+        if isinstance(layer, torchvision().ops.SqueezeExcitation)
+    ]
     return settled(model, (4, 3, size(name), size(name)), gates)
 
 
@@ -61,10 +98,14 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
     path = folder / f"{name}.pt2"
     with torch.no_grad():
         example = torch.rand(2, 3, size(name), size(name))
-        program = torch.export.export(network(name), (example,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+        program = torch.export.export(
+            network(name), (example,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+        )
     torch.export.save(program, path)
     sizes = {"image_0": 1} if name in DETECTING else {}
-    return Recipe(name, PathSource(path), backends=tuple(backends), project=folder, sample_sizes=sizes)
+    return Recipe(
+        name, PathSource(path), backends=tuple(backends), project=folder, sample_sizes=sizes
+    )
 
 
 def size(name: str) -> int:

@@ -1,4 +1,6 @@
-"""Files that the tests of front ends write are not hostile: probes look at them in this process, which takes milliseconds instead of a second."""
+"""Files that the tests of front ends write are not hostile: probes look at them in this process,
+which takes milliseconds instead of a second.
+"""
 
 import importlib
 import io

@@ -1,4 +1,6 @@
-"""Model files as `webkiln inspect` sees them, and as a build does: in this process, by the same programs."""
+"""Model files as `webkiln inspect` sees them, and as a build does: in this process, by the same
+programs.
+"""
 
 import shutil
 from pathlib import Path
@@ -9,7 +11,14 @@ from webkiln.frontends.core.format_stages import program
 from webkiln.frontends.core.formats import format_of_file
 from webkiln.frontends.inspect.inspection import Inspection, inspect_model
 
-PARAMS: dict[str, Any] = {"name": "net", "plugins": [], "input_shapes": {}, "dims": {}, "trust_source": False, "batch_size": 1}
+PARAMS: dict[str, Any] = {
+    "name": "net",
+    "plugins": [],
+    "input_shapes": {},
+    "dims": {},
+    "trust_source": False,
+    "batch_size": 1,
+}
 
 
 def taken(path: Path, scratch: Path) -> tuple[str, dict[str, Path]]:

@@ -1,4 +1,6 @@
-"""A model is what its bytes say, whatever it is called; what webkiln does not read is named with the way to go."""
+"""A model is what its bytes say, whatever it is called; what webkiln does not read is named with
+the way to go.
+"""
 
 import json
 import pickle
@@ -67,14 +69,20 @@ def hugging_face(path: Path) -> None:
 def field(number: int, data: bytes) -> bytes:
     """A field of a protobuf message that has a length of less than 128."""
     tag = number << 3 | 2
-    return (bytes([tag]) if tag < 128 else bytes([tag & 127 | 128, tag >> 7])) + bytes([len(data)]) + data
+    return (
+        (bytes([tag]) if tag < 128 else bytes([tag & 127 | 128, tag >> 7]))
+        + bytes([len(data)])
+        + data
+    )
 
 
 MADE = {
     "a folder of a TensorFlow.js layers model": [
         lambda path: (
             path.mkdir(),
-            (path / "model.json").write_text(json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []})),
+            (path / "model.json").write_text(
+                json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []})
+            ),
         )
     ],
     "a metadata file of a SavedModel that Keras wrote": [
@@ -84,24 +92,38 @@ MADE = {
         lambda path: archive(path, "net/data.pkl", "net/data/0"),
         lambda path: path.write_bytes(TORCH_MAGIC + b"..."),
     ],
-    "a pickle": [lambda path, protocol=protocol: path.write_bytes(pickle.dumps({"w": [1.0]}, protocol)) for protocol in (2, 4, 5)],
+    "a pickle": [
+        lambda path, protocol=protocol: path.write_bytes(pickle.dumps({"w": [1.0]}, protocol))
+        for protocol in (2, 4, 5)
+    ],
     "a safetensors file, which holds weights without a model": [safetensors],
     "a folder of Hugging Face": [hugging_face],
     "an .npz file of arrays, such as a snapshot of Chainer": [
-        lambda path: (np.savez(path.with_name("it.npz"), **{"predictor/l1/W": np.zeros(3)}), path.with_name("it.npz").rename(path)),
+        lambda path: (
+            np.savez(path.with_name("it.npz"), **{"predictor/l1/W": np.zeros(3)}),
+            path.with_name("it.npz").rename(path),
+        ),
     ],
-    "a GGUF file, which holds weights without a model": [lambda path: path.write_bytes(b"GGUF\x03\0\0\0")],
+    "a GGUF file, which holds weights without a model": [
+        lambda path: path.write_bytes(b"GGUF\x03\0\0\0")
+    ],
     "an ORT file of onnxruntime": [lambda path: path.write_bytes(b"\x1c\0\0\0ORTM....")],
-    "an OpenVINO model": [lambda path: path.write_text('<?xml version="1.0"?>\n<net name="net" version="11">')],
+    "an OpenVINO model": [
+        lambda path: path.write_text('<?xml version="1.0"?>\n<net name="net" version="11">')
+    ],
     "a Keras model without weights (JSON)": [lambda path: path.write_text(small().to_json())],
-    "a Keras model without weights (YAML)": [lambda path: path.write_text("backend: tensorflow\nclass_name: Sequential\nconfig: []\n")],
+    "a Keras model without weights (YAML)": [
+        lambda path: path.write_text("backend: tensorflow\nclass_name: Sequential\nconfig: []\n")
+    ],
     "a Core ML model": [lambda path: (path.mkdir(), (path / "Manifest.json").write_text("{}"))],
 }
 
 
 @pytest.mark.parametrize("title", MADE)
 @pytest.mark.parametrize("name", ["model.keras", "model.h5", "model.bin", "model.onnx"])
-def test_what_is_not_read_is_named_with_the_way_to_go(title: str, name: str, tmp_path: Path) -> None:
+def test_what_is_not_read_is_named_with_the_way_to_go(
+    title: str, name: str, tmp_path: Path
+) -> None:
     for number, make in enumerate(MADE[title]):
         path = tmp_path / str(number) / name
         path.parent.mkdir()
@@ -120,36 +142,63 @@ def test_everything_that_is_recognised_is_tried() -> None:
 OURS = {
     "keras": [
         *(
-            lambda path, ending=ending: (small().save(path.with_name(f"it.{ending}")), path.with_name(f"it.{ending}").rename(path))
+            lambda path, ending=ending: (
+                small().save(path.with_name(f"it.{ending}")),
+                path.with_name(f"it.{ending}").rename(path),
+            )
             for ending in ("keras", "h5")
         ),
-        lambda path: path.write_text(json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []})),
+        lambda path: path.write_text(
+            json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []})
+        ),
     ],
     "onnx": [lambda path: onnx.save(classifier(), path), lambda path: onnx.save(dynamic(), path)],
     "tensorflow": [
         saved_model,
         frozen_graph,
-        lambda path: path.write_text(json.dumps({"format": "graph-model", "modelTopology": {}, "weightsManifest": []})),
-        lambda path: path.write_text(json.dumps({"modelTopology": {"node": []}, "weightsManifest": []})),
+        lambda path: path.write_text(
+            json.dumps({"format": "graph-model", "modelTopology": {}, "weightsManifest": []})
+        ),
+        lambda path: path.write_text(
+            json.dumps({"modelTopology": {"node": []}, "weightsManifest": []})
+        ),
     ],
     "caffe": [
-        lambda path: path.write_bytes(field(1, b"CaffeNet") + field(100, field(1, b"conv1") + field(2, b"Convolution"))),
+        lambda path: path.write_bytes(
+            field(1, b"CaffeNet") + field(100, field(1, b"conv1") + field(2, b"Convolution"))
+        ),
         lambda path: path.write_bytes(field(100, field(1, b"conv1") + field(2, b"Convolution"))),
         lambda path: path.write_bytes(
-            field(1, b"VGG") + field(3, b"data") + b"\x20\x0a\x20\x03" + field(2, field(4, b"conv1") + b"\x28\x04")
+            field(1, b"VGG")
+            + field(3, b"data")
+            + b"\x20\x0a\x20\x03"
+            + field(2, field(4, b"conv1") + b"\x28\x04")
         ),
-        lambda path: path.write_bytes(field(1, b"VGG") + field(2, field(2, b"data") + field(3, b"conv1") + field(4, b"conv1"))),
-        lambda path: path.write_bytes(field(1, b"older") + field(2, field(1, field(1, b"conv1") + field(2, b"conv")) + field(2, b"data"))),
+        lambda path: path.write_bytes(
+            field(1, b"VGG") + field(2, field(2, b"data") + field(3, b"conv1") + field(4, b"conv1"))
+        ),
+        lambda path: path.write_bytes(
+            field(1, b"older")
+            + field(2, field(1, field(1, b"conv1") + field(2, b"conv")) + field(2, b"data"))
+        ),
         lambda path: path.write_text('# A net\nname: "net"\ninput: "data"\ninput_dim: 1\n'),
         lambda path: path.write_text("layer {\n  name: 'data' type: 'Input' top: 'data'\n}\n"),
         lambda path: path.write_text('name: "net" layers { bottom: "a" }'),
         lambda path: path.write_text('input_shape { dim: 1 } input: "x"'),
     ],
-    "chainer": [lambda path: write(path, RecordedModel("net", {}, GraphSpec((), (), {}, ())), {"0": np.zeros(3, np.float32)})],
+    "chainer": [
+        lambda path: write(
+            path,
+            RecordedModel("net", {}, GraphSpec((), (), {}, ())),
+            {"0": np.zeros(3, np.float32)},
+        )
+    ],
     "tflite": [lite],
     "torch": [
         lambda path: archive(path, "net/data.pkl", "net/code/net.py", "net/constants.pkl"),
-        lambda path: archive(path, "net/archive_format", "net/archive_version", "net/models/model.json"),
+        lambda path: archive(
+            path, "net/archive_format", "net/archive_version", "net/models/model.json"
+        ),
         lambda path: archive(path, "serialized_exported_program.json", "version"),
     ],
 }
@@ -157,7 +206,9 @@ OURS = {
 
 @pytest.mark.parametrize("name", [row.name for row in FORMATS])
 @pytest.mark.parametrize("called", ["net.keras", "net.h5", "net.onnx", "net.bin", "net"])
-def test_what_is_read_is_known_whatever_it_is_called(name: str, called: str, tmp_path: Path) -> None:
+def test_what_is_read_is_known_whatever_it_is_called(
+    name: str, called: str, tmp_path: Path
+) -> None:
     for number, make in enumerate(OURS[name]):
         path = tmp_path / str(number) / called
         path.parent.mkdir()
@@ -166,7 +217,10 @@ def test_what_is_read_is_known_whatever_it_is_called(name: str, called: str, tmp
         check_format(path, name)
         for other in FORMATS:
             if other.name != name:
-                with pytest.raises(SourceError, match=f'{called}: is an? .*, not an? .*; .* source_format = "{name}"'):
+                with pytest.raises(
+                    SourceError,
+                    match=f'{called}: is an? .*, not an? .*; .* source_format = "{name}"',
+                ):
                     check_format(path, other.name)
 
 
@@ -200,14 +254,19 @@ SHA = "0" * 64
         (ModuleSource(Path(), "net", "make", weights=Path("net.pth")), "", "torch"),
     ],
 )
-def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_recipe_says(source: Any, given: str, name: str) -> None:
+def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_recipe_says(
+    source: Any, given: str, name: str
+) -> None:
     assert format_of(Recipe("net", source, source_format=given)).name == name
 
 
 def test_a_format_that_is_none() -> None:
     with pytest.raises(
         RecipeError,
-        match=r"net: unknown source_format 'onx'; valid: keras, onnx, torch, tensorflow, tflite, caffe, chainer; did you mean onnx\?",
+        match=(
+            r"net: unknown source_format 'onx'; valid: keras, onnx, torch, tensorflow, tflite,"
+            r" caffe, chainer; did you mean onnx\?"
+        ),
     ):
         format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
 
@@ -218,9 +277,16 @@ def test_a_format_that_is_none() -> None:
         (
             "net.keras",
             {"dims": {"N": 1}},
-            "net: its source is a Keras model, and sizes have no names there; use input_shapes; dims is for an ONNX model, a PyTorch model",
+            (
+                "net: its source is a Keras model, and sizes have no names there; use input_shapes;"
+                " dims is for an ONNX model, a PyTorch model"
+            ),
         ),
-        ("net.keras", {"values": {"x": 1}}, "inputs cannot be fixed there; .* values is for an ONNX model"),
+        (
+            "net.keras",
+            {"values": {"x": 1}},
+            "inputs cannot be fixed there; .* values is for an ONNX model",
+        ),
         (
             "net.onnx",
             {"source": PathSource(Path("net.onnx"), Path("net.h5"))},
@@ -229,12 +295,21 @@ def test_a_format_that_is_none() -> None:
         (
             "net",
             {"source": ModuleSource(Path(), "net", "make"), "source_format": "tflite"},
-            r"is a LiteRT \(TensorFlow Lite\) model, and functions cannot return one; write a file in an export script; modules is for a Keras",
+            (
+                r"is a LiteRT \(TensorFlow Lite\) model, and functions cannot return one; write a"
+                r" file in an export script; modules is for a Keras"
+            ),
         ),
-        ("net.onnx", {"batch_size": 2}, "is an ONNX model, and no axis is left out there; .* batch_size is for a Keras model"),
+        (
+            "net.onnx",
+            {"batch_size": 2},
+            "is an ONNX model, and no axis is left out there; .* batch_size is for a Keras model",
+        ),
     ],
 )
-def test_what_a_format_does_not_have_is_refused(name: str, options: dict[str, Any], message: str) -> None:
+def test_what_a_format_does_not_have_is_refused(
+    name: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(RecipeError, match=message):
         format_of(Recipe("net", **{"source": PathSource(Path(name)), **options}))
 

@@ -1,4 +1,6 @@
-"""`webkiln inspect` on every format's files: it says that a model converts if and only if it does, and names what a build names."""
+"""`webkiln inspect` on every format's files: it says that a model converts if and only if it does,
+and names what a build names.
+"""
 
 import shutil
 import zipfile
@@ -13,11 +15,25 @@ from tests.commands import bad_onnx
 from tests.frontends.inspecting import PARAMS, inspected, refusal
 from tests.frontends.torch.modules import MODULES
 from tests.frontends.torch.running import exported
-from tests.fuzz import caffe_files, files, keras_files, onnx_files, tensorflow_files, tflite_files, torch_files
+from tests.fuzz import (
+    caffe_files,
+    files,
+    keras_files,
+    onnx_files,
+    tensorflow_files,
+    tflite_files,
+    torch_files,
+)
 from webkiln.errors import SourceError, UnsupportedError, UserError
 from webkiln.frontends.core.formats import FORMATS
 from webkiln.frontends.inspect.header_only import glancing, is_glancing, unread
-from webkiln.frontends.inspect.inspection import Inspection, from_json, inspect_model, inspector, to_json
+from webkiln.frontends.inspect.inspection import (
+    Inspection,
+    from_json,
+    inspect_model,
+    inspector,
+    to_json,
+)
 
 pytestmark = pytest.mark.probes
 
@@ -40,7 +56,9 @@ def check(path: Path, scratch: Path, **params: object) -> Inspection | None:
     if isinstance(error, UnsupportedError):
         assert set(error.items) <= set(found.unsupported)
     assert from_json(to_json(found)) == Inspection(
-        type(found.file)(found.file.rows, found.file.signatures), found.model, *(getattr(found, key) for key in REST)
+        type(found.file)(found.file.rows, found.file.signatures),
+        found.model,
+        *(getattr(found, key) for key in REST),
     )
     return found
 
@@ -58,7 +76,9 @@ def test_files_of_tflite(tmp_path: Path) -> None:
     with zipfile.ZipFile(HERE / "tflite" / "corpus" / "singles.zip") as archive:
         names = [name for name in archive.namelist() if name.endswith(".tflite")]
         archive.extractall(tmp_path, names)
-    paths = sorted((HERE / "tflite" / "corpus").glob("*.tflite")) + [tmp_path / name for name in sorted(names)[::12]]
+    paths = sorted((HERE / "tflite" / "corpus").glob("*.tflite")) + [
+        tmp_path / name for name in sorted(names)[::12]
+    ]
     for path in paths:
         found = check(path, tmp_path / "scratch")
         assert found is not None
@@ -99,7 +119,9 @@ def test_programs_of_pytorch(tmp_path: Path) -> None:
         found = check(tmp_path / f"{name}.pt2", tmp_path)
         assert found is not None
         assert dict(found.file.rows)["written by"] == f"PyTorch {torch.__version__}"
-        assert [item.dtype for item in found.file.glimpsed.inputs] == [item.dtype for item in found.model.inputs]
+        assert [item.dtype for item in found.file.glimpsed.inputs] == [
+            item.dtype for item in found.model.inputs
+        ]
 
 
 def test_models_of_onnx(tmp_path: Path) -> None:
@@ -118,7 +140,9 @@ def test_what_is_wrong_with_models_of_onnx(name: str, tmp_path: Path) -> None:
     said = bad_onnx.REFUSED[name][1]
     try:
         found = inspected(tmp_path / "net" / f"{name}.onnx", tmp_path)
-        told = "" if found.converts else f"{UnsupportedError(name, found.unsupported)} {found.reason}"
+        told = (
+            "" if found.converts else f"{UnsupportedError(name, found.unsupported)} {found.reason}"
+        )
     except UserError as error:
         told = str(error)
     assert said.rpartition(": ")[2] in told
@@ -140,21 +164,42 @@ def test_everything_unsupported_is_collected(tmp_path: Path) -> None:
     texts = onnx.helper.make_tensor_value_info("t", onnx.TensorProto.STRING, [2])
     sequence = onnx.helper.make_tensor_sequence_value_info("z", 1, [2, 3])
     graph = onnx.helper.make_graph(
-        [node("SequenceConstruct", ["x"], ["z"], "list"), node("StringNormalizer", ["t"], ["u"], "texts"), node("Relu", ["x"], ["y"], "fine")],
-        "net", [floats("x", 2, 3), texts], [floats("y", 2, 3), sequence],
-    )  # fmt: skip
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "net.onnx")
+        [
+            node("SequenceConstruct", ["x"], ["z"], "list"),
+            node("StringNormalizer", ["t"], ["u"], "texts"),
+            node("Relu", ["x"], ["y"], "fine"),
+        ],
+        "net",
+        [floats("x", 2, 3), texts],
+        [floats("y", 2, 3), sequence],
+    )
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]),
+        tmp_path / "net.onnx",
+    )
     found = inspected(tmp_path / "net.onnx", tmp_path)
     assert found.converts is False
-    assert {where for where, _, _ in found.unsupported} == {"z", "list (SequenceConstruct)", "texts (StringNormalizer)"}
+    assert {where for where, _, _ in found.unsupported} == {
+        "z",
+        "list (SequenceConstruct)",
+        "texts (StringNormalizer)",
+    }
 
 
 def test_large_arrays_are_not_read_at_a_glance(tmp_path: Path) -> None:
     graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "net", [bad_onnx.floats("x", 1, 1000)], [bad_onnx.floats("y", 1, 1000)],
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "net",
+        [bad_onnx.floats("x", 1, 1000)],
+        [bad_onnx.floats("y", 1, 1000)],
         [onnx.numpy_helper.from_array(np.ones((1000, 1000), np.float32), "w")],
-    )  # fmt: skip
-    onnx.save(onnx.helper.make_model(graph), tmp_path / "net.onnx", save_as_external_data=True, location="w.bin")
+    )
+    onnx.save(
+        onnx.helper.make_model(graph),
+        tmp_path / "net.onnx",
+        save_as_external_data=True,
+        location="w.bin",
+    )
     with (tmp_path / "w.bin").open("r+b") as file:
         file.truncate(4_000_000)
     found = inspected(tmp_path / "net.onnx", tmp_path / "scratch")
@@ -170,8 +215,13 @@ def test_large_arrays_are_not_read_at_a_glance(tmp_path: Path) -> None:
 
 
 FUZZED = {
-    "onnx": onnx_files, "keras": keras_files, "tensorflow": tensorflow_files, "tflite": tflite_files, "caffe": caffe_files, "torch": torch_files,
-}  # fmt: skip
+    "onnx": onnx_files,
+    "keras": keras_files,
+    "tensorflow": tensorflow_files,
+    "tflite": tflite_files,
+    "caffe": caffe_files,
+    "torch": torch_files,
+}
 
 
 def looked(name: str) -> files.Format:
@@ -180,7 +230,9 @@ def looked(name: str) -> files.Format:
     def attempt(folder: Path, phase: Callable[[str], None]) -> None:
         phase("reading")
         path = next(item for item in sorted(folder.iterdir()) if item.name.startswith("net."))
-        found = inspect_model(name, {"source": path, **({"external/": folder} if name == "onnx" else {})}, PARAMS)
+        found = inspect_model(
+            name, {"source": path, **({"external/": folder} if name == "onnx" else {})}, PARAMS
+        )
         assert found.converts is not None or found.reason
         if not found.converts:
             raise SourceError("it is said not to convert")

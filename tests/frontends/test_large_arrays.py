@@ -1,4 +1,6 @@
-"""Messages without their long arrays: what they say is the same, and what is no message, lies about lengths or goes on for ever is left as it is."""
+"""Messages without their long arrays: what they say is the same, and what is no message, lies about
+lengths or goes on for ever is left as it is.
+"""
 
 import numpy as np
 import onnx
@@ -8,7 +10,14 @@ from onnx import helper, numpy_helper
 from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import read_checked
 from webkiln.frontends.onnx.tensors import MODEL, read_array
-from webkiln.frontends.protobuf.large_arrays import LEAST_BYTES, MARK, MOST_FIELDS, length, slim, whole
+from webkiln.frontends.protobuf.large_arrays import (
+    LEAST_BYTES,
+    MARK,
+    MOST_FIELDS,
+    length,
+    slim,
+    whole,
+)
 from webkiln.frontends.protobuf.wire import encoded
 
 pytestmark = pytest.mark.probes
@@ -22,11 +31,26 @@ def constant(name, tensor):
 
 
 def model():
-    """Weights of all kinds of places: initialisers, constants, constants inside branches; raw, and as numbers one by one."""
-    raw, listed = numpy_helper.from_array(LARGE, "a"), helper.make_tensor("b", 1, LARGE.shape, LARGE.ravel())
+    """Weights of all kinds of places: initialisers, constants, constants inside branches; raw, and
+    as numbers one by one.
+    """
+    raw, listed = (
+        numpy_helper.from_array(LARGE, "a"),
+        helper.make_tensor("b", 1, LARGE.shape, LARGE.ravel()),
+    )
     wide = helper.make_tensor("wide", 11, LARGE.shape, LARGE.ravel().astype(np.float64))
-    branch = helper.make_graph([constant("inner", raw)], "then", [], [helper.make_tensor_value_info("inner", 1, LARGE.shape)])
-    other = helper.make_graph([constant("outer", listed)], "else", [], [helper.make_tensor_value_info("outer", 1, LARGE.shape)])
+    branch = helper.make_graph(
+        [constant("inner", raw)],
+        "then",
+        [],
+        [helper.make_tensor_value_info("inner", 1, LARGE.shape)],
+    )
+    other = helper.make_graph(
+        [constant("outer", listed)],
+        "else",
+        [],
+        [helper.make_tensor_value_info("outer", 1, LARGE.shape)],
+    )
     nodes = [
         helper.make_node("If", ["c"], ["chosen"], then_branch=branch, else_branch=other),
         constant("plain", raw),
@@ -60,7 +84,12 @@ def test_a_model_is_read_as_if_it_were_parsed_whole(tmp_path, monkeypatch):
 def test_an_array_that_is_apart_is_found_in_its_file(tmp_path):
     path = tmp_path / "m\udcff odd name"
     data = bytes(range(256)) * (LEAST_BYTES >> 7)
-    path.write_bytes(encoded(7, b"before") + encoded(1, encoded(2, data) + encoded(2, b"short")) + encoded(3, data[1:]) + encoded(9, data))
+    path.write_bytes(
+        encoded(7, b"before")
+        + encoded(1, encoded(2, data) + encoded(2, b"short"))
+        + encoded(3, data[1:])
+        + encoded(9, data)
+    )
     kept = slim(path, LAYOUT)
     assert kept.startswith(encoded(7, b"before"))
     assert kept.endswith(encoded(9, data))
@@ -68,7 +97,10 @@ def test_an_array_that_is_apart_is_found_in_its_file(tmp_path):
     first = kept.index(MARK)
     second = kept.index(MARK, first + 1)
     end = len(MARK) + 16 + len(bytes(path))
-    assert [length(kept[place : place + end]) for place in (first, second)] == [len(data), len(data) - 1]
+    assert [length(kept[place : place + end]) for place in (first, second)] == [
+        len(data),
+        len(data) - 1,
+    ]
     assert [whole(kept[place : place + end]) for place in (first, second)] == [data, data[1:]]
     assert (length(data), whole(data)) == (len(data), data)
 

@@ -9,7 +9,10 @@ from webkiln.frontends.protobuf.messages import message_types
 ENUMS = {"Kind": "SMALL = 0; LARGE = 3"}
 MESSAGES = {
     "Leaf": "1 value double",
-    "Tree": "1 name string; 2 kind Kind = LARGE; 3 sizes int64**; 4 plain int64*; 5 leaves Leaf*; 6 by_name map<string, Leaf>; 7 count uint32 = 1; 8 flag bool = true",
+    "Tree": (
+        "1 name string; 2 kind Kind = LARGE; 3 sizes int64**; 4 plain int64*; 5 leaves Leaf*; 6"
+        " by_name map<string, Leaf>; 7 count uint32 = 1; 8 flag bool = true"
+    ),
     "Model": "1 ir_version int64; 7 graph Graph; 8 opset_import Opset*",
     "Graph": "1 node Node*; 2 name string",
     "Node": "1 input string*; 2 output string*; 4 op_type string",
@@ -34,9 +37,18 @@ def test_what_another_definition_wrote():
     node = onnx.helper.make_node("Relu", ["x"], ["y"])
     model = onnx.helper.make_model(onnx.helper.make_graph([node], "net", [], []))
     read = TYPES["Model"].FromString(model.SerializeToString())
-    assert (read.ir_version, read.graph.name, read.opset_import[0].version) == (model.ir_version, "net", model.opset_import[0].version)
-    assert [(item.op_type, [*item.input], [*item.output]) for item in read.graph.node] == [("Relu", ["x"], ["y"])]
-    assert TYPES["Double"].FromString(wrappers_pb2.DoubleValue(value=2.5).SerializeToString()).value == 2.5
+    assert (read.ir_version, read.graph.name, read.opset_import[0].version) == (
+        model.ir_version,
+        "net",
+        model.opset_import[0].version,
+    )
+    assert [(item.op_type, [*item.input], [*item.output]) for item in read.graph.node] == [
+        ("Relu", ["x"], ["y"])
+    ]
+    assert (
+        TYPES["Double"].FromString(wrappers_pb2.DoubleValue(value=2.5).SerializeToString()).value
+        == 2.5
+    )
 
 
 @pytest.mark.parametrize("text", ["1 name", "1 name string***", "x name string"])

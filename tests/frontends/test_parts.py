@@ -1,4 +1,6 @@
-"""Parts of models of nodes: two that continue each other compute what the whole does, and their references are what frameworks give there."""
+"""Parts of models of nodes: two that continue each other compute what the whole does, and their
+references are what frameworks give there.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +57,11 @@ class Source:
 
 def of_tflite(name: str) -> Source:
     path = TFLITE / f"{name}.tflite"
-    return Source(lambda cut: read_model(path, cut=cut), TfliteConverter, lambda part, inputs: compute_reference(path, part, inputs))
+    return Source(
+        lambda cut: read_model(path, cut=cut),
+        TfliteConverter,
+        lambda part, inputs: compute_reference(path, part, inputs),
+    )
 
 
 class Net(torch.nn.Module):
@@ -63,7 +69,11 @@ class Net(torch.nn.Module):
 
     def __init__(self, *, keeps: bool) -> None:
         super().__init__()
-        self.first, self.second, self.last = torch.nn.Linear(4, 6), torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+        self.first, self.second, self.last = (
+            torch.nn.Linear(4, 6),
+            torch.nn.Linear(6, 6),
+            torch.nn.Linear(6, 3),
+        )
         self.keeps = keeps
         self.register_buffer("total", torch.ones(6))
 
@@ -95,7 +105,9 @@ def of_tensorflow(name: str) -> Source:
 def of_torch(name: str) -> Source:
     torch.manual_seed(5)
     opened = ({0: torch.export.Dim.DYNAMIC},) if name == "open" else None
-    program = torch.export.export(Net(keeps=name == "states").eval(), (torch.rand(2, 4),), dynamic_shapes=opened)
+    program = torch.export.export(
+        Net(keeps=name == "states").eval(), (torch.rand(2, 4),), dynamic_shapes=opened
+    )
     return Source(
         lambda cut: read_program(program, name, cut=cut),
         TorchConverter,
@@ -110,10 +122,15 @@ def source(kind: str, name: str) -> Source:
 
 def computed(source: Source, cut: Cut, given: Arrays) -> Arrays:
     model, blobs = source.read(cut)
-    shapes = {item.name: given[item.name].shape for item in model.graph.inputs if item.shape is None}
+    shapes = {
+        item.name: given[item.name].shape for item in model.graph.inputs if item.shape is None
+    }
     graph = source.converter(None, shapes).convert(model, blobs)
     taken = {name: given[name] for name in graph.inputs}
-    return run_graph(bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})), taken)[0]
+    return run_graph(
+        bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})),
+        taken,
+    )[0]
 
 
 def same(got: Arrays, expected: Arrays) -> None:
@@ -136,10 +153,20 @@ def refused(model: Source, node: str) -> str | None:
 
 
 CASES = [
-    *(("tflite", name) for name in ("branches.float", "branches.int8", "residual.float", "attention.float", "open_batch.float", "dense.dynamic")),
+    *(
+        ("tflite", name)
+        for name in (
+            "branches.float",
+            "branches.int8",
+            "residual.float",
+            "attention.float",
+            "open_batch.float",
+            "dense.dynamic",
+        )
+    ),
     *(("tensorflow", name) for name in ("stepping", "keeping", "old", "tfjs", "residual.pb")),
     *(("torch", name) for name in ("plain", "open", "states")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
@@ -152,7 +179,10 @@ def test_two_parts_continue_each_other(kind: str, name: str) -> None:
     expected = computed(model, WHOLE, given)
     found = {node: refused(model, node) for node in names(whole)[:-1]}
     wrong = [message for message in found.values() if message is not None]
-    assert all(re.search(r"--from-layer|--to-layer|no layer between|not known", message) for message in wrong)
+    assert all(
+        re.search(r"--from-layer|--to-layer|no layer between|not known", message)
+        for message in wrong
+    )
     possible = [node for node, message in found.items() if message is None]
     assert possible
     for node in {possible[0], possible[len(possible) // 2], possible[-1]}:
@@ -164,7 +194,10 @@ def test_two_parts_continue_each_other(kind: str, name: str) -> None:
         assert len(blobs) <= len(model.read(WHOLE)[1])
         arrays, inside = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
         assert {key for key in arrays if key.startswith("natural1/in/")} == {f"natural1/in/{node}"}
-        same(computed(model, tail, {node: arrays[f"natural1/in/{node}"]}), {key: arrays[f"natural1/out/{key}"] for key in expected})
+        same(
+            computed(model, tail, {node: arrays[f"natural1/in/{node}"]}),
+            {key: arrays[f"natural1/out/{key}"] for key in expected},
+        )
         assert {key.partition("/")[2] for key in inside} <= {item.name for item in part.graph.nodes}
 
 
@@ -177,11 +210,19 @@ def test_a_part_keeps_the_states_that_it_reads(kind: str, name: str, beside: str
     model = source(kind, name)
     head, _ = model.read(Cut((), ("tanh",)))
     tail, blobs = model.read(Cut(("tanh",)))
-    kept = [[node.op for node in part.graph.nodes if node.op in ("STATE", "SET_STATE")] for part in (head, tail)]
+    kept = [
+        [node.op for node in part.graph.nodes if node.op in ("STATE", "SET_STATE")]
+        for part in (head, tail)
+    ]
     assert kept == [[], ["STATE", "SET_STATE"]]
     graph = model.converter().convert(tail, blobs)
     assert [state.name for state in graph.states] == ["total"]
-    with pytest.raises(RecipeError, match=r"the cut leaves relu undefined, which add reads from before it; add --from-layer relu"):
+    with pytest.raises(
+        RecipeError,
+        match=(
+            r"the cut leaves relu undefined, which add reads from before it; add --from-layer relu"
+        ),
+    ):
         model.read(Cut((beside,), ("tanh",)))
 
 
@@ -190,8 +231,13 @@ def test_open_sizes_of_a_part_are_called_after_its_inputs() -> None:
     part, blobs = model.read(Cut(("tanh",)))
     (given,) = part.graph.inputs
     assert (given.dtype, given.shape) == ("float32", (None, 6))
-    assert [str(size) for size in TensorFlowConverter().convert(part, blobs).type("tanh").shape] == ["tanh_0", "6"]
-    assert [str(size) for size in TensorFlowConverter({"tanh_0": "N"}).convert(part, blobs).type("tanh").shape] == ["N", "6"]
+    assert [
+        str(size) for size in TensorFlowConverter().convert(part, blobs).type("tanh").shape
+    ] == ["tanh_0", "6"]
+    assert [
+        str(size)
+        for size in TensorFlowConverter({"tanh_0": "N"}).convert(part, blobs).type("tanh").shape
+    ] == ["N", "6"]
 
 
 def test_nodes_of_tensorflow_that_give_what_they_read_have_their_names() -> None:
@@ -220,6 +266,8 @@ def test_nodes_of_tensorflow_that_give_what_they_read_have_their_names() -> None
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("end", [False, True])
-def test_what_cannot_be_cut_is_refused_by_name(name: str, node: str, message: str, end: bool) -> None:
+def test_what_cannot_be_cut_is_refused_by_name(
+    name: str, node: str, message: str, end: bool
+) -> None:
     with pytest.raises(RecipeError, match=message):
         source("tensorflow", name).read(Cut((), (node,)) if end else Cut((node,)))

@@ -28,8 +28,12 @@ def network():
     first = L.Conv2D(4, 3, padding="same", name="first")(x)
     both = L.Add(name="both")([first, L.Conv2D(4, 3, padding="same", name="second")(first)])
     shared = L.Dense(6, name="shared")
-    y = shared(L.Dense(6, name="between")(shared(L.Dense(6, name="narrow")(L.Flatten(name="flat")(both)))))
-    made = keras.Model(x, [L.Dense(5, name="scores")(y), L.Dense(2, name="side")(first)], name="net")
+    y = shared(
+        L.Dense(6, name="between")(shared(L.Dense(6, name="narrow")(L.Flatten(name="flat")(both))))
+    )
+    made = keras.Model(
+        x, [L.Dense(5, name="scores")(y), L.Dense(2, name="side")(first)], name="net"
+    )
     for place, variable in enumerate(made.weights):
         variable.assign(np.random.default_rng(place).normal(0, 0.4, variable.shape))
     return made
@@ -49,7 +53,13 @@ def source(request, tmp_path_factory):
     ("starts", "ends", "inputs", "outputs", "slots"),
     [
         (["first"], [], {"first": [None, 8, 8, 4]}, ["scores", "side"], 12),
-        (["second", "first"], ["both"], {"second": [None, 8, 8, 4], "first": [None, 8, 8, 4]}, ["both"], 0),
+        (
+            ["second", "first"],
+            ["both"],
+            {"second": [None, 8, 8, 4], "first": [None, 8, 8, 4]},
+            ["both"],
+            0,
+        ),
         (["both"], ["scores"], {"both": [None, 8, 8, 4]}, ["scores"], 8),
         (["between"], ["scores"], {"between": [None, 6]}, ["scores"], 4),
         (["shared"], ["between"], {"shared": [None, 6]}, ["between"], 2),
@@ -62,32 +72,65 @@ def test_parts_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
     made, read = source
     spec, blobs = read(Cut(tuple(starts), tuple(ends)))
     graph = KerasConverter().convert(spec, blobs)
-    assert {layer.name: layer.config["batch_shape"] for layer in spec.layers if layer.kind == "input"} == inputs
+    assert {
+        layer.name: layer.config["batch_shape"] for layer in spec.layers if layer.kind == "input"
+    } == inputs
     assert (list(graph.outputs), len(graph.slots)) == (outputs, slots)
     reference, layers = compute_reference(keras, made, spec, input_table(spec, 1, {}, {}))
     assert {name.split("/")[1] for name in layers} <= {layer.name for layer in spec.layers}
     given = {name: reference[f"natural1/in/{name}"] for name in inputs}
     results, _ = run_graph(graph, given)
     for name in outputs:
-        np.testing.assert_allclose(results[name], reference[f"natural1/out/{name}"], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(
+            results[name], reference[f"natural1/out/{name}"], rtol=1e-4, atol=1e-4
+        )
     if starts:
         ends_of = {"side": made.get_layer("side").output, "scores": made.get_layer("scores").output}
         known = [name for name in outputs if name in ends_of]
         if known and "shared" not in starts:
-            part = keras.Model([made.get_layer(name).output for name in starts], [ends_of[name] for name in known])
+            part = keras.Model(
+                [made.get_layer(name).output for name in starts], [ends_of[name] for name in known]
+            )
             expected = part([given[name] for name in starts])
             for name, value in zip(known, expected if len(known) > 1 else [expected], strict=True):
-                np.testing.assert_allclose(reference[f"natural1/out/{name}"], value, rtol=1e-5, atol=1e-5)
+                np.testing.assert_allclose(
+                    reference[f"natural1/out/{name}"], value, rtol=1e-5, atol=1e-5
+                )
 
 
 @pytest.mark.parametrize(
     ("starts", "ends", "message"),
     [
-        (["second"], ["scores"], "the cut leaves first undefined, which both reads from before it; add --from-layer first"),
-        (["scores"], [], "the output side is not computed from scores; name the outputs to build with --to-layer"),
-        (["both", "shared"], ["flat"], "nothing that is built reads what shared gives; leave it out of --from-layer"),
+        (
+            ["second"],
+            ["scores"],
+            (
+                "the cut leaves first undefined, which both reads from before it; add --from-layer"
+                " first"
+            ),
+        ),
+        (
+            ["scores"],
+            [],
+            (
+                "the output side is not computed from scores; name the outputs to build with"
+                " --to-layer"
+            ),
+        ),
+        (
+            ["both", "shared"],
+            ["flat"],
+            "nothing that is built reads what shared gives; leave it out of --from-layer",
+        ),
         (["side"], ["side"], "there is no layer between side and side"),
-        (["frist"], [], "--from-layer: there is no 'frist'; did you mean first\\?; there are x, first, second, both, flat, narrow, shared"),
+        (
+            ["frist"],
+            [],
+            (
+                "--from-layer: there is no 'frist'; did you mean first\\?; there are x, first,"
+                " second, both, flat, narrow, shared"
+            ),
+        ),
         ([], ["net/first"], "--to-layer: there is no 'net/first'"),
     ],
 )
@@ -99,16 +142,23 @@ def test_cuts_that_leave_something_undefined(source, starts, ends, message):
 def test_what_is_inside_a_layer_is_not_cut():
     x = keras.Input((4,), name="x")
     inner = keras.Sequential([keras.Input((4,)), L.Dense(3, name="deep")], name="inner")
-    with pytest.raises(RecipeError, match="what is inside inner is called as a whole: name inner itself"):
+    with pytest.raises(
+        RecipeError, match="what is inside inner is called as a whole: name inner itself"
+    ):
         read_memory(keras.Model(x, L.Dense(2, name="y")(inner(x))), "m", Cut(("inner/deep",)))
 
 
 def test_a_sequential_says_what_built_its_layers(tmp_path):
-    keras.Sequential([keras.Input((6, 4)), L.LSTM(5, name="lstm"), L.Dense(3, name="y"), L.Softmax(name="p")]).save(tmp_path / "m.keras")
+    keras.Sequential(
+        [keras.Input((6, 4)), L.LSTM(5, name="lstm"), L.Dense(3, name="y"), L.Softmax(name="p")]
+    ).save(tmp_path / "m.keras")
     spec, _ = load_model(tmp_path / "m.keras", cut=Cut(("lstm",)))
     assert spec.layers[0].config == {"batch_shape": [None, 5], "dtype": "float32"}
     spec, blobs = load_model(tmp_path / "m.keras", cut=Cut(("y",)))
-    with pytest.raises(SourceError, match="input y: the model does not say its shape; give it with --input-shape y="):
+    with pytest.raises(
+        SourceError,
+        match="input y: the model does not say its shape; give it with --input-shape y=",
+    ):
         KerasConverter().convert(spec, blobs)
     graph = KerasConverter(input_shapes={"y": [1, 3]}).convert(spec, blobs)
     assert str(graph.type("y")) == "float32[1,3]"
@@ -124,23 +174,36 @@ def test_a_mask_that_no_layer_makes_is_no_input(tmp_path):
     ]
     keras.Sequential(layers).save(tmp_path / "m.keras")
     with pytest.raises(
-        RecipeError, match="behind the cut the mask is needed that embed makes, which is no layer of its own; cut before embed"
+        RecipeError,
+        match=(
+            "behind the cut the mask is needed that embed makes, which is no layer of its own; cut"
+            " before embed"
+        ),
     ):
         load_model(tmp_path / "m.keras", cut=Cut(("embed",)))
     x = keras.Input((5,), name="words", dtype="int32")
-    made = keras.Model(x, L.LSTM(3, name="lstm")(L.Embedding(9, 4, mask_zero=True, name="embed")(x)))
-    with pytest.raises(RecipeError, match=r"the cut leaves not_equal(_\d+)? undefined, which lstm reads"):
+    made = keras.Model(
+        x, L.LSTM(3, name="lstm")(L.Embedding(9, 4, mask_zero=True, name="embed")(x))
+    )
+    with pytest.raises(
+        RecipeError, match=r"the cut leaves not_equal(_\d+)? undefined, which lstm reads"
+    ):
         read_memory(made, "m", Cut(("embed",)))
     mask = next(layer.name for layer in made.operations if layer.name.startswith("not_equal"))
     spec, _ = read_memory(made, "m", Cut(("embed", mask)))
     reference, _ = compute_reference(keras, made, spec, input_table(spec, 1, {}, {}))
-    assert {name: reference[f"natural0/in/{name}"].dtype.name for name in ("embed", mask)} == {"embed": "float32", mask: "bool"}
+    assert {name: reference[f"natural0/in/{name}"].dtype.name for name in ("embed", mask)} == {
+        "embed": "float32",
+        mask: "bool",
+    }
 
 
 def test_what_is_unsupported_may_be_cut_off(tmp_path):
     x = keras.Input((4,), name="x")
     code = L.Lambda(lambda t: t, name="code")(x)
-    keras.Model(x, L.Lambda(lambda t: t, name="last")(L.Dense(3, name="y")(code))).save(tmp_path / "m.keras")
+    keras.Model(x, L.Lambda(lambda t: t, name="last")(L.Dense(3, name="y")(code))).save(
+        tmp_path / "m.keras"
+    )
     with pytest.raises(UnsupportedError) as error:
         load_model(tmp_path / "m.keras")
     assert [hint.rpartition("; ")[2] for _, _, hint in error.value.items] == [
@@ -189,13 +252,23 @@ def test_parts_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, sl
         1,
         [
             2 if size == "batch" else size
-            for size in (item.dim_param or item.dim_value for item in make().graph.input[0].type.tensor_type.shape.dim)
+            for size in (
+                item.dim_param or item.dim_value
+                for item in make().graph.input[0].type.tensor_type.shape.dim
+            )
         ],
     )
     whole = make()
     del whole.graph.output[:]
-    whole.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in dict.fromkeys([*inputs, *outputs]) if name != "x")
-    expected = {"x": x.astype(np.float32), **onnxruntime_outputs(whole, {"x": x.astype(np.float32)})}
+    whole.graph.output.extend(
+        onnx.helper.make_empty_tensor_value_info(name)
+        for name in dict.fromkeys([*inputs, *outputs])
+        if name != "x"
+    )
+    expected = {
+        "x": x.astype(np.float32),
+        **onnxruntime_outputs(whole, {"x": x.astype(np.float32)}),
+    }
     results, _ = run_graph(graph, {name: expected[name] for name in inputs})
     for name in outputs:
         np.testing.assert_allclose(results[name], expected[name], rtol=1e-4, atol=1e-5)
@@ -204,7 +277,13 @@ def test_parts_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, sl
 @pytest.mark.parametrize(
     ("starts", "message"),
     [
-        (["above"], r"net.onnx: the cut leaves r undefined, which choice, add read from before it; add --from-layer r"),
+        (
+            ["above"],
+            (
+                r"net.onnx: the cut leaves r undefined, which choice, add read from before it; add"
+                r" --from-layer r"
+            ),
+        ),
         (["k"], r"net.onnx: --from-layer: there is no 'k'"),
         (["chioce"], r"net.onnx: --from-layer: there is no 'chioce'; did you mean choice\?"),
     ],
@@ -223,7 +302,13 @@ def test_an_unsupported_node_may_be_cut_off(tmp_path):
     spec, _ = read_model(tmp_path / "net.onnx")
     with pytest.raises(UnsupportedError, match="or build what follows it: --from-layer conv"):
         OnnxConverter().convert(spec)
-    with pytest.raises(RecipeError, match="the dtype of c__12 is not known, which an operator of another domain makes; cut elsewhere"):
+    with pytest.raises(
+        RecipeError,
+        match=(
+            "the dtype of c__12 is not known, which an operator of another domain makes; cut"
+            " elsewhere"
+        ),
+    ):
         read_model(tmp_path / "net.onnx", None, Cut(("conv__7",)))
     made.graph.value_info.append(floats("c__12", None, 4, 8, 8))
     onnx.save(made, tmp_path / "net.onnx")

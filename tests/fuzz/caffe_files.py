@@ -1,4 +1,6 @@
-"""Mutated definitions and weight files of Caffe: what is accepted compiles, and nothing ends in a traceback."""
+"""Mutated definitions and weight files of Caffe: what is accepted compiles, and nothing ends in a
+traceback.
+"""
 
 import random
 import re
@@ -43,7 +45,10 @@ def originals() -> list[tuple[bytes, bytes]]:
     """Definitions with their weights; the one is empty where a net has only the other."""
     texts = sorted(CORPUS.glob("*.prototxt"))
     weights = [path.with_suffix(".caffemodel") for path in texts]
-    pairs = [(text.read_bytes(), file.read_bytes() if file.exists() else b"") for text, file in zip(texts, weights, strict=True)]
+    pairs = [
+        (text.read_bytes(), file.read_bytes() if file.exists() else b"")
+        for text, file in zip(texts, weights, strict=True)
+    ]
     return [*pairs, (b"", (CORPUS / "alone.caffemodel").read_bytes())]
 
 
@@ -52,7 +57,9 @@ def mutate_text(rng: random.Random, data: bytes) -> bytes:
     tokens = [(found.start(), found.end()) for found in TOKEN.finditer(text)]
     start, end = rng.choice(tokens)
     other = rng.choice(tokens)
-    match rng.choice(["number"] * 12 + ["swap"] * 6 + ["word", "other", "drop", "repeat", "deep", "line"]):
+    match rng.choice(
+        ["number"] * 12 + ["swap"] * 6 + ["word", "other", "drop", "repeat", "deep", "line"]
+    ):
         case "number":
             numbers = [(a, b) for a, b in tokens if re.fullmatch(r"-?[\d.]+", text[a:b])] or tokens
             start, end = rng.choice(numbers)
@@ -71,7 +78,9 @@ def mutate_text(rng: random.Random, data: bytes) -> bytes:
             first, last = sorted((start, other[0]))
             return (text[:last] + text[first:last] + text[last:]).encode()
         case "deep":
-            return (text[:start] + "layer { x { " * rng.choice([1, 20, 5000]) + text[start:]).encode()
+            return (
+                text[:start] + "layer { x { " * rng.choice([1, 20, 5000]) + text[start:]
+            ).encode()
     lines = text.splitlines()
     rng.shuffle(lines)
     return "\n".join(lines).encode()
@@ -102,7 +111,9 @@ def make(seed: int, folder: Path) -> str:
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     """What a build does up to the printed program of js."""
     phase("loading")
-    path = next(item for item in (folder / "net.prototxt", folder / "net.caffemodel") if item.exists())
+    path = next(
+        item for item in (folder / "net.prototxt", folder / "net.caffemodel") if item.exists()
+    )
     spec, blobs = read_model(path, next((file for _, file in companion_of(path)), None))
     canonical.write(folder / "spec.json", to_json(spec))
     phase("converting")

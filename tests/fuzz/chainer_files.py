@@ -1,4 +1,6 @@
-"""Mutated snapshots of Chainer: what is accepted has the model's weights, nothing runs, and nothing ends in a traceback."""
+"""Mutated snapshots of Chainer: what is accepted has the model's weights, nothing runs, and nothing
+ends in a traceback.
+"""
 
 import io
 import random
@@ -15,9 +17,21 @@ from webkiln.frontends.chainer.recording import read, write
 
 NETS = ("chain_list", "chainer_1", "classifier", "encoder", "tokens", "unet")
 HEADERS = (
-    (b"<f4", b">f4"), (b"<f4", b"<f8"), (b"<f4", b"|O"), (b"<f4", b"<c8"), (b"<f4", b"|S4"), (b"<f4", b"<i4"), (b"False", b"True"), (b"(", b"[("), (b"3", b"9" * 30),
-    (b"(4", b"(-4"), (b"'shape'", b"'shape' if __import__('os').abort() else 'shape'"), (b"{", b"{" * 500), (b"descr", b"descs"), (b"}", b""),
-)  # fmt: skip
+    (b"<f4", b">f4"),
+    (b"<f4", b"<f8"),
+    (b"<f4", b"|O"),
+    (b"<f4", b"<c8"),
+    (b"<f4", b"|S4"),
+    (b"<f4", b"<i4"),
+    (b"False", b"True"),
+    (b"(", b"[("),
+    (b"3", b"9" * 30),
+    (b"(4", b"(-4"),
+    (b"'shape'", b"'shape' if __import__('os').abort() else 'shape'"),
+    (b"{", b"{" * 500),
+    (b"descr", b"descs"),
+    (b"}", b""),
+)
 
 
 @cache
@@ -39,14 +53,26 @@ def mutate_archive(rng: random.Random, data: bytes) -> tuple[bytes, str]:
         members = [(name, archive.read(name)) for name in archive.namelist()]
     place = rng.randrange(len(members))
     name, content = members[place]
-    what = rng.choice(["change", "change", "change", "remove", "rename", "double", "bomb", "another"])
+    what = rng.choice(
+        ["change", "change", "change", "remove", "rename", "double", "bomb", "another"]
+    )
     if what == "change":
         members[place] = (name, mutate_member(rng, content))
     elif what == "remove":
         del members[place]
     elif what == "rename":
         members[place] = (
-            rng.choice([f"../{name}", "/etc/x.npy", name.upper(), f"a/{name}", "x", name.replace(".npy", ""), f"{name}\0"]),
+            rng.choice(
+                [
+                    f"../{name}",
+                    "/etc/x.npy",
+                    name.upper(),
+                    f"a/{name}",
+                    "x",
+                    name.replace(".npy", ""),
+                    f"{name}\0",
+                ]
+            ),
             content,
         )
     elif what == "double":
@@ -56,7 +82,9 @@ def mutate_archive(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     else:
         members[place] = (name, rng.choice(members)[1])
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as archive:
+    with zipfile.ZipFile(
+        file, "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+    ) as archive:
         for label, value in members:
             archive.writestr(label, value)
     return file.getvalue(), f"{what} {name}"
@@ -87,7 +115,13 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 def judge(folder: Path) -> str | None:
     """Nothing that the file names was made."""
-    found = {path.name for path in folder.iterdir()} - {"net", "said", "made", "weights.npz", "weights.h5"}
+    found = {path.name for path in folder.iterdir()} - {
+        "net",
+        "said",
+        "made",
+        "weights.npz",
+        "weights.h5",
+    }
     return f"{', '.join(sorted(found))} was written" if found else None
 
 

@@ -1,5 +1,7 @@
-"""Random graphs of layers with windows and products: the cross of family, layout, stride, sizes that vectors divide and that they do not,
-kernel, dilation, groups, and what follows a layer."""
+"""Random graphs of layers with windows and products: the cross of family, layout, stride, sizes
+that
+vectors divide and that they do not, kernel, dilation, groups, and what follows a layer.
+"""
 
 import random
 from dataclasses import dataclass, replace
@@ -17,7 +19,16 @@ FIRST, LAST = (0, 1, 2, 3), (0, 3, 1, 2)
 KERNELS = {LAST: [(3, 2, 0, 1), (2, 3, 0, 1)], FIRST: [(0, 1, 2, 3), (1, 0, 2, 3)]}
 SIZES = {True: (4, 8, 12, 16), False: (5, 6, 7, 9, 11)}
 CHANNELS = {True: (4, 8, 16, 24, 32), False: (1, 3, 5, 6, 10)}
-EPILOGUES = ("none", "activation", "residual", "residual_activation", "concat", "concat_of_two", "norm", "scaled")
+EPILOGUES = (
+    "none",
+    "activation",
+    "residual",
+    "residual_activation",
+    "concat",
+    "concat_of_two",
+    "norm",
+    "scaled",
+)
 ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Abs")
 
 
@@ -35,15 +46,24 @@ class Point:
 
 def point(r):
     return Point(
-        r.choice(FAMILIES), r.choice([FIRST, LAST]), r.choice([1, 2, 2, 3]), r.random() < 0.6, r.random() < 0.6, r.choice(EPILOGUES)
+        r.choice(FAMILIES),
+        r.choice([FIRST, LAST]),
+        r.choice([1, 2, 2, 3]),
+        r.random() < 0.6,
+        r.random() < 0.6,
+        r.choice(EPILOGUES),
     )
 
 
 def corners():
-    """Every family in every layout, with and without stride, at sizes and channels that vectors divide and that they do not; what follows
-    takes turns."""
+    """Every family in every layout, with and without stride, at sizes and channels that vectors
+    divide
+    and that they do not; what follows takes turns.
+    """
     places = product(FAMILIES, (FIRST, LAST), (1, 2), (True, False), (True, False))
-    return [Point(*place, EPILOGUES[number * 3 % len(EPILOGUES)]) for number, place in enumerate(places)]
+    return [
+        Point(*place, EPILOGUES[number * 3 % len(EPILOGUES)]) for number, place in enumerate(places)
+    ]
 
 
 class Layers:
@@ -58,9 +78,15 @@ class Layers:
         """Nothing, as much as keeps the size, or any number."""
         r, how = self.r, self.r.choice(["valid", "valid", "same", "any"])
         if how == "any":
-            return {side: tuple(r.randint(0, size // 2) for size in kernel) for side in ("pad_low", "pad_high")}
+            return {
+                side: tuple(r.randint(0, size // 2) for size in kernel)
+                for side in ("pad_low", "pad_high")
+            }
         padded = [size - 1 if how == "same" else 0 for size in kernel]
-        return {"pad_low": tuple(size // 2 for size in padded), "pad_high": tuple(size - size // 2 for size in padded)}
+        return {
+            "pad_low": tuple(size // 2 for size in padded),
+            "pad_high": tuple(size - size // 2 for size in padded),
+        }
 
     def kernel(self, dims, features, channels, taps):
         places = self.r.choice(KERNELS[dims])
@@ -76,11 +102,23 @@ class Layers:
         features = features or r.choice(CHANNELS[at.whole_channels])
         w, w_dims = self.kernel(dims, features, channels // groups, taps)
         bias = [self.b.slot(features)] if r.random() < 0.6 else []
-        dilation = (1, 1) if "x_dilation" in attrs or at.stride > 1 or r.random() < 0.7 else (2, r.choice([1, 2, 3]))
+        dilation = (
+            (1, 1)
+            if "x_dilation" in attrs or at.stride > 1 or r.random() < 0.7
+            else (2, r.choice([1, 2, 3]))
+        )
         pads = self.window(taps)
         if "x_dilation" in attrs:
-            pads = {side: tuple(size - 1 - pad for size, pad in zip(taps, values, strict=True)) for side, values in pads.items()}
-        given = {"strides": (at.stride, r.choice([1, at.stride, at.stride])), "dilation": dilation, "groups": groups, **pads} | attrs
+            pads = {
+                side: tuple(size - 1 - pad for size, pad in zip(taps, values, strict=True))
+                for side, values in pads.items()
+            }
+        given = {
+            "strides": (at.stride, r.choice([1, at.stride, at.stride])),
+            "dilation": dilation,
+            "groups": groups,
+            **pads,
+        } | attrs
         return self.b.op("Conv", x, w, *bias, x_dims=dims, w_dims=w_dims, out_dims=dims, **given)
 
     def transposed(self, x, at):
@@ -100,10 +138,20 @@ class Layers:
         r, axes = self.r, at.dims[2:]
         taps = (r.choice([2, 3]), r.choice([1, 2, 3]))
         strides = (at.stride, r.choice([1, at.stride]))
-        return self.b.op(r.choice(["MaxPool", "AvgPool"]), x, axes=axes, window=taps, strides=strides, dilation=(1, 1), **self.window(taps))
+        return self.b.op(
+            r.choice(["MaxPool", "AvgPool"]),
+            x,
+            axes=axes,
+            window=taps,
+            strides=strides,
+            dilation=(1, 1),
+            **self.window(taps),
+        )
 
     def dense(self, x, at):
-        """By weights, along the last axis; or of the elements of an example in one row, as after a flattening."""
+        """By weights, along the last axis; or of the elements of an example in one row, as after a
+        flattening.
+        """
         r, shape = self.r, self.b.shape(x)
         features = r.choice(CHANNELS[at.whole_channels])
         if r.random() < 0.5:
@@ -112,7 +160,15 @@ class Layers:
         y = self.b.op("MatMul", x, w)
         y = self.b.op("Add", y, self.b.slot(features)) if r.random() < 0.6 else y
         size = len(self.b.shape(y))
-        return y if size == 4 else self.b.op("Reshape", y, shape=(shape[0], *((1, 1, features) if at.dims == LAST else (features, 1, 1))))
+        return (
+            y
+            if size == 4
+            else self.b.op(
+                "Reshape",
+                y,
+                shape=(shape[0], *((1, 1, features) if at.dims == LAST else (features, 1, 1))),
+            )
+        )
 
     def follow(self, y, at):
         r, b, shape = self.r, self.b, self.b.shape(y)
@@ -121,16 +177,31 @@ class Layers:
         if at.epilogue.startswith("residual"):
             y = b.op(r.choice(["Add", "Mul"]), y, self.given(shape))
         if at.epilogue == "concat":
-            y = b.op("Concat", *r.sample([y, self.given(shape)], 2), axis=r.choice([at.dims[1], at.dims[1], *at.dims[2:]]))
+            y = b.op(
+                "Concat",
+                *r.sample([y, self.given(shape)], 2),
+                axis=r.choice([at.dims[1], at.dims[1], *at.dims[2:]]),
+            )
         if at.epilogue == "concat_of_two":
             more = r.choice(CHANNELS[r.random() < 0.5])
             wide = list(shape)
             wide[at.dims[1]] = more
-            y = b.op("Concat", *r.sample([b.op("Relu", y), b.op("Tanh", self.given(tuple(wide))), y], 3), axis=at.dims[1])
+            y = b.op(
+                "Concat",
+                *r.sample([b.op("Relu", y), b.op("Tanh", self.given(tuple(wide))), y], 3),
+                axis=at.dims[1],
+            )
         if at.epilogue == "norm":
             features = shape[at.dims[1]]
             variance = b.op("Add", b.op("Square", b.slot(features)), b.scalar(0.5))
-            y = b.op("BatchNorm", y, *(b.slot(features) for _ in range(3)), variance, axis=at.dims[1], epsilon=0.01)
+            y = b.op(
+                "BatchNorm",
+                y,
+                *(b.slot(features) for _ in range(3)),
+                variance,
+                axis=at.dims[1],
+                epsilon=0.01,
+            )
         return b.op("Mul", y, b.scalar(-0.5)) if at.epilogue == "scaled" else y
 
     def given(self, shape):
@@ -147,7 +218,11 @@ def graph(seed, points=None):
     first = steps[0]
     shape = [0] * 4
     height, width = (r.choice(SIZES[first.whole_sizes]) for _ in range(2))
-    for place, size in zip(first.dims, (r.choice([1, 1, 2]), r.choice(CHANNELS[first.whole_channels]), height, width), strict=True):
+    for place, size in zip(
+        first.dims,
+        (r.choice([1, 1, 2]), r.choice(CHANNELS[first.whole_channels]), height, width),
+        strict=True,
+    ):
         shape[place] = size
     x = layers.given(tuple(shape))
     outputs = {}
@@ -167,5 +242,13 @@ def graph(seed, points=None):
         if r.random() < 0.2:
             outputs[f"also{len(outputs)}"] = y
     b = layers.b
-    made = Graph("g", tuple(b.nodes), b.variables, tuple(layers.inputs), {"out": x, **outputs}, frozenset(b.slots), b.constants)
+    made = Graph(
+        "g",
+        tuple(b.nodes),
+        b.variables,
+        tuple(layers.inputs),
+        {"out": x, **outputs},
+        frozenset(b.slots),
+        b.constants,
+    )
     return remove_unused(made)

@@ -1,11 +1,13 @@
 """Fuzzing of model files: what is made of a mutated file within limits, in a process of its own.
 
-A format gives `make(seed, folder)`, which writes a mutated file and says what was done to it, `attempt(folder, phase)`, which reads and compiles it,
-and `judge(folder)`, which says why a file that was accepted should not have been. What happens while `phase` is still `checking` happens to a probe,
-which may die: the file is refused then.
+A format gives `make(seed, folder)`, which writes a mutated file and says what was done to it,
+`attempt(folder, phase)`, which reads and compiles it, and `judge(folder)`, which says why a file
+that was accepted should not have been. What happens while `phase` is still `checking` happens to a
+probe, which may die: the file is refused then.
 
-`python -m tests.fuzz.files FORMAT [number] [--seed first] [--keep FOLDER]` tries mutated files of a format of `tests/fuzz/<format>_files.py`; `--keep`
-writes the file of the first seed instead. Files that ask for much time or memory (`hostile_<format>.py`) are tried first.
+`python -m tests.fuzz.files FORMAT [number] [--seed first] [--keep FOLDER]` tries mutated files of a
+format of `tests/fuzz/<format>_files.py`; `--keep` writes the file of the first seed instead. Files
+that ask for much time or memory (`hostile_<format>.py`) are tried first.
 """
 
 import argparse
@@ -42,7 +44,13 @@ TEMPLATES = Templates(Path(__file__).resolve().parents[2])
 
 CPU_S = 20
 MEMORY_BYTES = 2 << 30
-EXTREME = (b"\xff" * 9 + b"\x01", b"\x00", b"\x7f", b"\x80\x80\x80\x80\x08", b"\xff\xff\xff\xff\x07")
+EXTREME = (
+    b"\xff" * 9 + b"\x01",
+    b"\x00",
+    b"\x7f",
+    b"\x80\x80\x80\x80\x08",
+    b"\xff\xff\xff\xff\x07",
+)
 FINDINGS = ("traceback", "internal", "hang", "crash", "memory", "judged")
 
 
@@ -86,7 +94,10 @@ def outcome(form: Format, seed: int) -> Outcome:
         else:
             signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             kind = "hang" if signalled in (signal.SIGXCPU, signal.SIGKILL) else "crash"
-            text = f"{phase}: signal {signalled}, {usage.ru_utime + usage.ru_stime:.1f} s of CPU, {time.monotonic() - begin:.1f} s"
+            text = (
+                f"{phase}: signal {signalled}, {usage.ru_utime + usage.ru_stime:.1f} s of CPU,"
+                f" {time.monotonic() - begin:.1f} s"
+            )
         if phase == "checking" and kind in ("hang", "crash", "memory"):
             kind = "refused"
         return Outcome(seed, what, kind, text)
@@ -106,7 +117,9 @@ def _inside(form: Format, folder: Path, said: Path) -> int:
         before = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (before + MEMORY_BYTES, before + MEMORY_BYTES))
         try:
-            with expanding(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())):
+            with expanding(
+                sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            ):
                 form.attempt(folder, lambda phase: say(phase=phase))
             wrong = form.judge(folder)
             say(kind="judged" if wrong else "accepted", text=wrong or "")
@@ -128,7 +141,9 @@ def outcomes(form: Format, seeds: range) -> Iterator[Outcome]:
 
 
 def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
-    """Optimise, print the program of js, and evaluate and encode the weights, as the stages of a build do."""
+    """Optimise, print the program of js, and evaluate and encode the weights, as the stages of a
+    build do.
+    """
     phase("optimising")
     slots = graph.weights
     changed = optimised(graph)
@@ -170,10 +185,17 @@ def hostile(name: str) -> dict[str, Format]:
     """The small files of `hostile_<format>.py` that ask for much time or memory, by what they are."""
     if not Path(__file__).with_name(f"hostile_{name}.py").exists():
         return {}
-    module, form = import_module(f"tests.fuzz.hostile_{name}"), import_module(f"tests.fuzz.{name}_files").FORMAT
+    module, form = (
+        import_module(f"tests.fuzz.hostile_{name}"),
+        import_module(f"tests.fuzz.{name}_files").FORMAT,
+    )
 
     def made(source: Callable[[], object]) -> Format:
-        return Format(lambda _, folder: f"{source.__name__}, {module.write(source, folder)}", form.attempt, lambda folder: None)
+        return Format(
+            lambda _, folder: f"{source.__name__}, {module.write(source, folder)}",
+            form.attempt,
+            lambda folder: None,
+        )
 
     return {source.__name__: made(source) for source in module.HOSTILE}
 
@@ -181,7 +203,10 @@ def hostile(name: str) -> dict[str, Format]:
 def try_all(form: Format, number: int, first: int = 0, more: Iterable[Format] = ()) -> int:
     """Print what is found, and a summary; the exit status."""
     kinds: Counter[str] = Counter()
-    for found in (*(outcome(one, 0) for one in more), *outcomes(form, range(first, first + number))):
+    for found in (
+        *(outcome(one, 0) for one in more),
+        *outcomes(form, range(first, first + number)),
+    ):
         kinds[found.kind] += 1
         if found.is_finding:
             print(f"seed {found.seed}: {found.what}: {found.kind}\n{found.text}", flush=True)
@@ -193,7 +218,12 @@ def try_all(form: Format, number: int, first: int = 0, more: Iterable[Format] = 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("format", choices=sorted(path.stem.removesuffix("_files") for path in Path(__file__).parent.glob("*_files.py")))
+    parser.add_argument(
+        "format",
+        choices=sorted(
+            path.stem.removesuffix("_files") for path in Path(__file__).parent.glob("*_files.py")
+        ),
+    )
     parser.add_argument("number", nargs="?", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)

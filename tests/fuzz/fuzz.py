@@ -1,7 +1,8 @@
 """Differential fuzzing: random graphs on every backend against the numpy references.
 
-`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first] [--draw mixed,cross]`. What disagrees is printed as a graph in its text form with the seed, cut down to
-the first Variables that are wrong; such a graph belongs into `tests/backends/test_corner_graphs.py`.
+`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first] [--draw mixed,cross]`. What
+disagrees is printed as a graph in its text form with the seed, cut down to the first Variables that
+are wrong; such a graph belongs into `tests/backends/test_corner_graphs.py`.
 """
 
 import argparse
@@ -30,13 +31,17 @@ SIZES = (1, 5, 64)
 TOLERANCE = 1e-4
 NUDGE = 3e-6
 DRAWS = {"mixed": graphs.graph, "cross": cross.graph}
-"""What a graph is drawn from: operators of all families, or the cross of layers with their layouts, sizes and epilogues."""
+"""What a graph is drawn from: operators of all families, or the cross of layers with their layouts,
+sizes and epilogues.
+"""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A graph with values; `expected` by output, and which elements small changes of the input do not move far; the least and the largest of the
-    integers that nodes read, by dtype."""
+    """A graph with values; `expected` by output, and which elements small changes of the input do
+    not
+    move far; the least and the largest of the integers that nodes read, by dtype.
+    """
 
     seed: int
     graph: Graph
@@ -48,7 +53,11 @@ class Example:
     @property
     def job(self):
         values = self.values
-        return Job(self.graph, {n: values[n] for n in self.graph.inputs}, {n: values[n] for n in self.graph.slots})
+        return Job(
+            self.graph,
+            {n: values[n] for n in self.graph.inputs},
+            {n: values[n] for n in self.graph.slots},
+        )
 
 
 def example(seed, draw="mixed"):
@@ -57,8 +66,11 @@ def example(seed, draw="mixed"):
 
 
 def example_of(made, seed):
-    """Where the reference itself jumps when float inputs move a little (comparisons, casts, sorting), there is nothing to compare; nor where a size is
-    refused, as 1 is for what was taken to be equal to another one, though numpy would repeat it."""
+    """Where the reference itself jumps when float inputs move a little (comparisons, casts,
+    sorting),
+    there is nothing to compare; nor where a size is refused, as 1 is for what was taken to be equal
+    to another one, though numpy would repeat it.
+    """
     sizes = {"T": SIZES[seed % len(SIZES)]}
     if not all(need.holds(sizes) for need in needs(made, infer) if need.names <= sizes.keys()):
         return None
@@ -71,7 +83,12 @@ def example_of(made, seed):
     steady = {name: np.ones(array.shape, bool) for name, array in expected.items()}
     for _ in range(2):
         moved = {
-            n: (v * (1 + rng.uniform(-NUDGE, NUDGE, v.shape))).astype(v.dtype) if v.dtype == np.float32 else v for n, v in values.items()
+            n: (
+                (v * (1 + rng.uniform(-NUDGE, NUDGE, v.shape))).astype(v.dtype)
+                if v.dtype == np.float32
+                else v
+            )
+            for n, v in values.items()
         }
         again = run_graph(made, moved, moved)[0]
         for name, array in expected.items():
@@ -79,7 +96,12 @@ def example_of(made, seed):
                 return None
             steady[name] &= agrees(again[name], array)
     return Example(
-        seed, made, values, expected, steady, extremes(computed[name] for name in {name for node in made.nodes for name in node.inputs})
+        seed,
+        made,
+        values,
+        expected,
+        steady,
+        extremes(computed[name] for name in {name for node in made.nodes for name in node.inputs}),
     )
 
 
@@ -93,9 +115,14 @@ def extremes(arrays):
 
 
 def holds(backend, found):
-    """Whether a backend holds all integers that nodes of an example read: one that has none of 64 bits computes with others then."""
+    """Whether a backend holds all integers that nodes of an example read: one that has none of 64
+    bits computes with others then.
+    """
     limits = {dtype: np.iinfo(TARGETS[backend].stored(dtype)) for dtype in found.integers}
-    return all(limits[dtype].min <= least and largest <= limits[dtype].max for dtype, (least, largest) in found.integers.items())
+    return all(
+        limits[dtype].min <= least and largest <= limits[dtype].max
+        for dtype, (least, largest) in found.integers.items()
+    )
 
 
 def agrees(got, expected):
@@ -106,10 +133,20 @@ def agrees(got, expected):
 
 
 def held(array, backend):
-    """What a backend holds of it: the numbers of nothing are the limits of the dtype, which memory of 32 bits does not have."""
-    limits = np.iinfo(TARGETS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
+    """What a backend holds of it: the numbers of nothing are the limits of the dtype, which memory
+    of 32 bits does not have.
+    """
+    limits = (
+        np.iinfo(TARGETS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
+    )
     return (
-        array if limits is None else np.clip(array, max(limits.min, np.iinfo(array.dtype).min), min(limits.max, np.iinfo(array.dtype).max))
+        array
+        if limits is None
+        else np.clip(
+            array,
+            max(limits.min, np.iinfo(array.dtype).min),
+            min(limits.max, np.iinfo(array.dtype).max),
+        )
     )
 
 
@@ -119,7 +156,10 @@ def differences(found, outputs, backend):
     for name, reference in found.expected.items():
         got, expected = outputs[name], held(reference, backend)
         if got.shape != expected.shape or got.dtype != expected.dtype:
-            wrong.append(f"{name} is {got.dtype}{list(got.shape)}, expected {expected.dtype}{list(expected.shape)}")
+            wrong.append(
+                f"{name} is {got.dtype}{list(got.shape)}, expected"
+                f" {expected.dtype}{list(expected.shape)}"
+            )
         elif not (agrees(got, expected) | ~found.steady[name]).all():
             at = tuple(np.argwhere(~(agrees(got, expected) | ~found.steady[name]))[0])
             wrong.append(f"{name}{list(map(int, at))} is {got[at]}, expected {expected[at]}")
@@ -127,7 +167,9 @@ def differences(found, outputs, backend):
 
 
 def disagreements(examples, backend):
-    """(example, what is wrong) on one backend; a batch that breaks as a whole is tried graph by graph."""
+    """(example, what is wrong) on one backend; a batch that breaks as a whole is tried graph by
+    graph.
+    """
     if not examples:
         return []
     with tempfile.TemporaryDirectory() as folder:
@@ -137,8 +179,14 @@ def disagreements(examples, backend):
             if len(examples) == 1:
                 return [(examples[0], [f"{type(error).__name__}: {error}"])]
             middle = len(examples) // 2
-            return disagreements(examples[:middle], backend) + disagreements(examples[middle:], backend)
-    return [(found, wrong) for found, outputs in zip(examples, results, strict=True) if (wrong := differences(found, outputs, backend))]
+            return disagreements(examples[:middle], backend) + disagreements(
+                examples[middle:], backend
+            )
+    return [
+        (found, wrong)
+        for found, outputs in zip(examples, results, strict=True)
+        if (wrong := differences(found, outputs, backend))
+    ]
 
 
 def cut(found, backend):
@@ -147,8 +195,16 @@ def cut(found, backend):
         nodes = found.graph.nodes[:count]
         last = dict.fromkeys(nodes[-1].outputs)
         shown = found.graph.edit(nodes=nodes, outputs={name: name for name in last})
-        used = {*shown.inputs, *shown.slots, *shown.constants, *(name for node in nodes for name in node.outputs)}
-        shorter = example_of(shown.edit(variables={n: v for n, v in shown.variables.items() if n in used}), found.seed)
+        used = {
+            *shown.inputs,
+            *shown.slots,
+            *shown.constants,
+            *(name for node in nodes for name in node.outputs),
+        }
+        shorter = example_of(
+            shown.edit(variables={n: v for n, v in shown.variables.items() if n in used}),
+            found.seed,
+        )
         if shorter is not None and disagreements([shorter], backend):
             return shorter
     return found
@@ -166,13 +222,26 @@ def main():
     for first in range(options.seed, options.seed + options.number, BATCH):
         seeds = range(first, min(first + BATCH, options.seed + options.number))
         draws = options.draw.split(",")
-        examples = [found for seed in seeds if (found := example(seed, draws[seed % len(draws)])) is not None]
+        examples = [
+            found
+            for seed in seeds
+            if (found := example(seed, draws[seed % len(draws)])) is not None
+        ]
         tried += len(examples)
         for backend in options.backends.split(","):
-            for found, wrong in disagreements([found for found in examples if holds(backend, found)], backend):
+            for found, wrong in disagreements(
+                [found for found in examples if holds(backend, found)], backend
+            ):
                 failed += 1
-                print(f"seed {found.seed} on {backend}: {'; '.join(wrong)}\n{print_graph(cut(found, backend).graph)}", flush=True)
-        print(f"{tried} graphs of {seeds.stop - options.seed} seeds, {failed} disagreements", flush=True)
+                print(
+                    f"seed {found.seed} on {backend}:"
+                    f" {'; '.join(wrong)}\n{print_graph(cut(found, backend).graph)}",
+                    flush=True,
+                )
+        print(
+            f"{tried} graphs of {seeds.stop - options.seed} seeds, {failed} disagreements",
+            flush=True,
+        )
     return 1 if failed else 0
 
 

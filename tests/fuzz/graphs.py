@@ -1,5 +1,7 @@
-"""Random graphs of all families, over the steps of `tests/lower/mixed_graphs.py`: other dtypes, open and empty sizes, scalars, choices that
-are made while the program runs."""
+"""Random graphs of all families, over the steps of `tests/lower/mixed_graphs.py`: other dtypes,
+open
+and empty sizes, scalars, choices that are made while the program runs.
+"""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -26,14 +28,20 @@ class Draw(Random):
     def ops(self, op, *inputs, **attrs):
         """All outputs of a node."""
         count = len(self.b.variables)
-        types = infer(Node(op, inputs, ("?",), attrs, op), [self.b.variables[name].type for name in inputs])
+        types = infer(
+            Node(op, inputs, ("?",), attrs, op), [self.b.variables[name].type for name in inputs]
+        )
         names = tuple(self.b.declare(f"v{count}_{n}", type_) for n, type_ in enumerate(types))
         self.b.nodes.append(Node(op, inputs, names, attrs, f"layer{len(self.b.nodes)}"))
         return names
 
     def whole(self, x):
         """`x` as whole numbers that no backend has trouble with."""
-        return self.b.op("Cast", self.b.op("Clip", x, min=-100.0, max=100.0) if self.dtype(x) == "float32" else x, dtype="int32")
+        return self.b.op(
+            "Cast",
+            self.b.op("Clip", x, min=-100.0, max=100.0) if self.dtype(x) == "float32" else x,
+            dtype="int32",
+        )
 
 
 def ordered(r, x, shape):
@@ -44,7 +52,11 @@ def different(r, x, shape):
     """Computed floats are left out: whether two of them are equal depends on the last bit."""
     if r.dtype(x) == "float32" and not x.startswith("x"):
         raise ShapeError(x)
-    return r.choice(r.ops("Unique", x, axis=r.choice([None, 0]), sorted=r.random() < 0.5, count=data_dependent(r)))
+    return r.choice(
+        r.ops(
+            "Unique", x, axis=r.choice([None, 0]), sorted=r.random() < 0.5, count=data_dependent(r)
+        )
+    )
 
 
 def nonzero(r, x, shape):
@@ -64,7 +76,11 @@ def where(r, x, shape):
 def branch(r, x, shape):
     """One of two graphs, by a comparison."""
     axes = tuple(range(len(shape)))
-    condition = r.b.op("Less", r.b.op("ReduceMean", x, axes=axes, keepdims=False), r.b.scalar(r.choice([-0.1, 0.0, 0.1])))
+    condition = r.b.op(
+        "Less",
+        r.b.op("ReduceMean", x, axes=axes, keepdims=False),
+        r.b.scalar(r.choice([-0.1, 0.0, 0.1])),
+    )
     type_ = r.b.variables[x].type
     graphs = []
     for op in r.sample(["Relu", "Neg", "Square", "Tanh"], 2):
@@ -77,20 +93,50 @@ def branch(r, x, shape):
 
 def arithmetic(r, x, shape):
     return r.b.op(
-        r.choice(["Add", "Sub", "Mul", "Max", "Min", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor", "Less", "Equal"]), x, r.like(x)
+        r.choice(
+            [
+                "Add",
+                "Sub",
+                "Mul",
+                "Max",
+                "Min",
+                "FloorDiv",
+                "Mod",
+                "BitAnd",
+                "BitOr",
+                "BitXor",
+                "Less",
+                "Equal",
+            ]
+        ),
+        x,
+        r.like(x),
     )
 
 
 def sums(r, x, shape):
-    return r.b.op(r.choice(["ReduceSum", "ReduceMax", "ReduceMin"]), x, axes=(r.randrange(len(shape)),), keepdims=r.random() < 0.5)
+    return r.b.op(
+        r.choice(["ReduceSum", "ReduceMax", "ReduceMin"]),
+        x,
+        axes=(r.randrange(len(shape)),),
+        keepdims=r.random() < 0.5,
+    )
 
 
 def position(r, x, shape):
-    return r.b.op(r.choice(["ArgMax", "ArgMin"]), x, axis=r.randrange(len(shape)), keepdims=r.random() < 0.5)
+    return r.b.op(
+        r.choice(["ArgMax", "ArgMin"]), x, axis=r.randrange(len(shape)), keepdims=r.random() < 0.5
+    )
 
 
 def running(r, x, shape):
-    return r.b.op("CumSum", x, axis=r.randrange(len(shape)), exclusive=r.random() < 0.5, reverse=r.random() < 0.5)
+    return r.b.op(
+        "CumSum",
+        x,
+        axis=r.randrange(len(shape)),
+        exclusive=r.random() < 0.5,
+        reverse=r.random() < 0.5,
+    )
 
 
 def gathered(r, x, shape):
@@ -100,7 +146,9 @@ def gathered(r, x, shape):
 
 
 def flattened(r, x, shape):
-    size = int(np.prod(shape)) if not any(map(dim.is_symbolic, shape)) else r.b.variables[x].type.size
+    size = (
+        int(np.prod(shape)) if not any(map(dim.is_symbolic, shape)) else r.b.variables[x].type.size
+    )
     return r.b.op("Reshape", x, shape=r.choice([(size,), (1, *shape), (*shape, 1)]))
 
 
@@ -110,16 +158,31 @@ WHOLE = {0: [arithmetic, arithmetic], 1: [sums, position, running]}
 
 
 def graph(seed):
-    """A graph of 3 to 14 steps, some over open or empty sizes; steps that fit no shape are left out."""
+    """A graph of 3 to 14 steps, some over open or empty sizes; steps that fit no shape are left
+    out.
+    """
     r = Draw(seed)
     shapes = SHAPES if r.random() < 0.6 else [*OPEN, *OPEN, *EMPTY, *SHAPES]
-    inputs = [r.b.declare(f"x{n}", Type(r.choice(DTYPES) if n else "float32", r.choice(shapes))) for n in range(r.choice([1, 2, 3]))]
+    inputs = [
+        r.b.declare(f"x{n}", Type(r.choice(DTYPES) if n else "float32", r.choice(shapes)))
+        for n in range(r.choice([1, 2, 3]))
+    ]
     r.values = list(inputs)
     for _ in range(r.randint(3, 14)):
         x = r.choice(r.values[-4:] if r.random() < 0.7 else r.values)
         add_step(r, x, r.b.shape(x))
-    outputs = {"out": r.values[-1]} | {f"also{n}": r.choice(r.values) for n in range(r.choice([0, 1, 2]))}
-    made = Graph("g", tuple(r.b.nodes), r.b.variables, tuple(inputs), outputs, frozenset(r.b.slots), r.b.constants)
+    outputs = {"out": r.values[-1]} | {
+        f"also{n}": r.choice(r.values) for n in range(r.choice([0, 1, 2]))
+    }
+    made = Graph(
+        "g",
+        tuple(r.b.nodes),
+        r.b.variables,
+        tuple(inputs),
+        outputs,
+        frozenset(r.b.slots),
+        r.b.constants,
+    )
     return remove_unused(made)
 
 
@@ -130,15 +193,27 @@ def is_trained_open(r):
 
 def add_step(r, x, shape):
     dtype, opens = r.dtype(x), any(map(dim.is_symbolic, shape))
-    tables = [ANY_DTYPE, MORE, *([FLOAT_ONLY, FLOATS] if dtype == "float32" else [WHOLE] if dtype != "bool" else [])]
+    tables = [
+        ANY_DTYPE,
+        MORE,
+        *([FLOAT_ONLY, FLOATS] if dtype == "float32" else [WHOLE] if dtype != "bool" else []),
+    ]
     steps = [
-        step for table in tables for rank, rows in table.items() if rank <= len(shape) and (rank != 4 or len(shape) == 4) for step in rows
+        step
+        for table in tables
+        for rank, rows in table.items()
+        if rank <= len(shape) and (rank != 4 or len(shape) == 4)
+        for step in rows
     ]
     before, known = len(r.b.nodes), set(r.b.variables)
     try:
         narrow = dtype not in ("float32", "bool") and r.random() < 0.3
         y = r.b.op("Cast", x, dtype="float32") if narrow else r.choice(steps)(r, x, shape)
-        fits = opens or dim.is_symbolic(np.prod([1, *r.b.shape(y)], dtype=object)) or np.prod(r.b.shape(y)) <= LARGEST
+        fits = (
+            opens
+            or dim.is_symbolic(np.prod([1, *r.b.shape(y)], dtype=object))
+            or np.prod(r.b.shape(y)) <= LARGEST
+        )
     except (ShapeError, TypeError, ValueError, IndexError):
         fits = False
     if fits and not is_trained_open(r):
@@ -160,10 +235,14 @@ def values_for(made, seed, sizes):
     def values(name):
         type_ = bound.type(name)
         if type_.dtype == "float32":
-            return rng.uniform(*((0.2, 1.5) if name in variances else (-1.5, 1.5)), type_.shape).astype(np.float32)
+            return rng.uniform(
+                *((0.2, 1.5) if name in variances else (-1.5, 1.5)), type_.shape
+            ).astype(np.float32)
         if type_.dtype == "bool":
             return rng.random(type_.shape) < 0.5
-        return rng.integers(0 if type_.dtype == "uint8" else -9, 10, type_.shape).astype(type_.dtype)
+        return rng.integers(0 if type_.dtype == "uint8" else -9, 10, type_.shape).astype(
+            type_.dtype
+        )
 
     return {name: values(name) for name in (*made.inputs, *sorted(made.slots))}
 

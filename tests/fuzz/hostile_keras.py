@@ -13,24 +13,41 @@ import numpy as np
 LEVELS = 30
 
 
-def layer(kind: str, name: str, config: dict[str, Any], *calls: list[Any], module: str = "keras.layers") -> dict[str, Any]:
+def layer(
+    kind: str, name: str, config: dict[str, Any], *calls: list[Any], module: str = "keras.layers"
+) -> dict[str, Any]:
     nodes = [{"args": [tensor], "kwargs": {}} for tensor in calls]
-    return {"module": module, "class_name": kind, "name": name, "config": {"name": name, **config}, "inbound_nodes": nodes}
+    return {
+        "module": module,
+        "class_name": kind,
+        "name": name,
+        "config": {"name": name, **config},
+        "inbound_nodes": nodes,
+    }
 
 
 def tensor(name: str, call: int = 0) -> dict[str, Any]:
-    return {"class_name": "__keras_tensor__", "config": {"shape": [None, 4], "dtype": "float32", "keras_history": [name, call, 0]}}
+    return {
+        "class_name": "__keras_tensor__",
+        "config": {"shape": [None, 4], "dtype": "float32", "keras_history": [name, call, 0]},
+    }
 
 
 def functional(name: str, layers: list[dict[str, Any]], last: str, call: int) -> dict[str, Any]:
     given = layer("InputLayer", f"{name}_in", {"batch_shape": [None, 4], "dtype": "float32"})
     return {
-        "name": name, "trainable": True, "layers": [given, *layers], "input_layers": [[f"{name}_in", 0, 0]], "output_layers": [[last, call, 0]],
-    }  # fmt: skip
+        "name": name,
+        "trainable": True,
+        "layers": [given, *layers],
+        "input_layers": [[f"{name}_in", 0, 0]],
+        "output_layers": [[last, call, 0]],
+    }
 
 
 def dense(units: int, *calls: Any) -> dict[str, Any]:
-    return layer("Dense", "dense", {"units": units, "activation": "linear", "use_bias": True}, *calls)
+    return layer(
+        "Dense", "dense", {"units": units, "activation": "linear", "use_bias": True}, *calls
+    )
 
 
 def archive(config: dict[str, Any], fill: Callable[[h5py.File], None]) -> bytes:
@@ -49,7 +66,14 @@ def models_of_models() -> bytes:
     """Each calls the one inside it twice: 2^30 layers."""
     config = functional("m0", [dense(4, tensor("m0_in"))], "dense", 0)
     for level in range(1, LEVELS):
-        inner = layer("Functional", f"m{level - 1}", config, tensor(f"m{level}_in"), tensor(f"m{level - 1}"), module="keras")
+        inner = layer(
+            "Functional",
+            f"m{level - 1}",
+            config,
+            tensor(f"m{level}_in"),
+            tensor(f"m{level - 1}"),
+            module="keras",
+        )
         config = functional(f"m{level}", [inner], f"m{level - 1}", 1)
 
     def fill(file: h5py.File) -> None:
@@ -76,10 +100,22 @@ def compressed() -> bytes:
     def fill(file: h5py.File) -> None:
         group = file.create_group("layers/dense/vars")
         group.create_dataset(
-            "0", (4, 1 << 25), "<f4", chunks=(4, 1 << 20), compression="gzip", compression_opts=9, data=np.zeros((4, 1 << 25), "<f4")
+            "0",
+            (4, 1 << 25),
+            "<f4",
+            chunks=(4, 1 << 20),
+            compression="gzip",
+            compression_opts=9,
+            data=np.zeros((4, 1 << 25), "<f4"),
         )
         group.create_dataset(
-            "1", (1 << 25,), "<f4", chunks=(1 << 20,), compression="gzip", compression_opts=9, data=np.zeros(1 << 25, "<f4")
+            "1",
+            (1 << 25,),
+            "<f4",
+            chunks=(1 << 20,),
+            compression="gzip",
+            compression_opts=9,
+            data=np.zeros(1 << 25, "<f4"),
         )
 
     return archive(functional("m", [dense(1 << 25, tensor("m_in"))], "dense", 0), fill)
@@ -92,10 +128,19 @@ def repeated() -> bytes:
 
 def upsampled() -> bytes:
     config = {"size": 1 << 30, "data_format": "channels_last"}
-    return archive(functional("m", [layer("UpSampling1D", "up", config, tensor("m_in"))], "up", 0), lambda file: None)
+    return archive(
+        functional("m", [layer("UpSampling1D", "up", config, tensor("m_in"))], "up", 0),
+        lambda file: None,
+    )
 
 
-HOSTILE: tuple[Callable[[], bytes], ...] = (models_of_models, unstored, compressed, repeated, upsampled)
+HOSTILE: tuple[Callable[[], bytes], ...] = (
+    models_of_models,
+    unstored,
+    compressed,
+    repeated,
+    upsampled,
+)
 
 
 def write(make: Callable[[], bytes], folder: Path) -> str:

@@ -21,7 +21,9 @@ def one(value: float, name: str, dtype: type = np.float32) -> onnx.TensorProto:
 TRUE = one(1, "true", np.bool_)
 
 
-def added(nodes: Sequence[onnx.NodeProto], tensors: Sequence[onnx.TensorProto], constant: str = "c") -> onnx.ModelProto:
+def added(
+    nodes: Sequence[onnx.NodeProto], tensors: Sequence[onnx.TensorProto], constant: str = "c"
+) -> onnx.ModelProto:
     """A model that adds the mean of a constant to its input."""
     total = [node("ReduceMean", [constant], ["m"], keepdims=0), node("Add", ["x", "m"], ["y"])]
     return model([*nodes, *total], [floats("x", 4)], [floats("y", 4)], tensors)
@@ -30,22 +32,37 @@ def added(nodes: Sequence[onnx.NodeProto], tensors: Sequence[onnx.TensorProto], 
 def filled(*sizes: int, name: str = "c") -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
     """A constant of ones."""
     value = helper.make_tensor("value", onnx.TensorProto.FLOAT, [1], [1.0])
-    return [node("ConstantOfShape", [f"{name}s"], [name], value=value)], [literal(f"{name}s", list(sizes))]
+    return [node("ConstantOfShape", [f"{name}s"], [name], value=value)], [
+        literal(f"{name}s", list(sizes))
+    ]
 
 
-def body(nodes: Sequence[onnx.NodeProto], shape: Sequence[int], result: str = "b", *, stacked: bool = False) -> onnx.GraphProto:
+def body(
+    nodes: Sequence[onnx.NodeProto],
+    shape: Sequence[int],
+    result: str = "b",
+    *,
+    stacked: bool = False,
+) -> onnx.GraphProto:
     inputs = [
         helper.make_tensor_value_info("i", onnx.TensorProto.INT64, []),
         helper.make_tensor_value_info("go", onnx.TensorProto.BOOL, []),
         floats("a", *shape),
     ]
-    outputs = [helper.make_tensor_value_info("more", onnx.TensorProto.BOOL, []), floats(result, *shape)]
+    outputs = [
+        helper.make_tensor_value_info("more", onnx.TensorProto.BOOL, []),
+        floats(result, *shape),
+    ]
     outputs += [floats("pile", *shape)] if stacked else []
-    copies = [node("Identity", ["go"], ["more"])] + ([node("Identity", [result], ["pile"])] if stacked else [])
+    copies = [node("Identity", ["go"], ["more"])] + (
+        [node("Identity", [result], ["pile"])] if stacked else []
+    )
     return helper.make_graph([*nodes, *copies], "body", inputs, outputs)
 
 
-def looped(steps: int, nodes: Sequence[onnx.NodeProto], start: onnx.TensorProto, *, stacked: bool = False) -> onnx.ModelProto:
+def looped(
+    steps: int, nodes: Sequence[onnx.NodeProto], start: onnx.TensorProto, *, stacked: bool = False
+) -> onnx.ModelProto:
     graph = body(nodes, start.dims, stacked=stacked)
     outputs = ["c", "piled"] if stacked else ["c"]
     made = [node("Loop", ["steps", "true", "start"], outputs, "loop", body=graph)]
@@ -98,7 +115,9 @@ def loop_that_grows() -> onnx.ModelProto:
     grown = node("Concat", ["a", "a"], ["b"], axis=0)
     graph = body([grown], [None])
     made = [node("Loop", ["steps", "true", "x"], ["y"], "loop", body=graph)]
-    return model(made, [floats("x", 3)], [floats("y", None)], [one(1 << 30, "steps", np.int64), TRUE])
+    return model(
+        made, [floats("x", 3)], [floats("y", None)], [one(1 << 30, "steps", np.int64), TRUE]
+    )
 
 
 def loop_that_grows_slowly() -> onnx.ModelProto:
@@ -125,15 +144,25 @@ def large() -> onnx.ModelProto:
 
 def large_and_shown() -> onnx.ModelProto:
     nodes, tensors = filled(SIDE, SIDE)
-    return model([*nodes, node("Relu", ["x"], ["y"])], [floats("x", 4)], [floats("y", 4), floats("c", SIDE, SIDE)], tensors)
+    return model(
+        [*nodes, node("Relu", ["x"], ["y"])],
+        [floats("x", 4)],
+        [floats("y", 4), floats("c", SIDE, SIDE)],
+        tensors,
+    )
 
 
 def expanded() -> onnx.ModelProto:
-    return added([node("Expand", ["w", "s"], ["c"], "expand")], [weight("w", 1), literal("s", [SIDE, SIDE])])
+    return added(
+        [node("Expand", ["w", "s"], ["c"], "expand")], [weight("w", 1), literal("s", [SIDE, SIDE])]
+    )
 
 
 def tiled() -> onnx.ModelProto:
-    return added([node("Tile", ["w", "s"], ["c"], "tile")], [weight("w", 4, 4), literal("s", [SIDE // 4, SIDE // 4])])
+    return added(
+        [node("Tile", ["w", "s"], ["c"], "tile")],
+        [weight("w", 4, 4), literal("s", [SIDE // 4, SIDE // 4])],
+    )
 
 
 def many_expanded() -> onnx.ModelProto:
@@ -146,20 +175,30 @@ def many_expanded() -> onnx.ModelProto:
 def many_results() -> onnx.ModelProto:
     made = [node("Expand", [f"w{n}", "s"], [f"c{n}"], f"expand{n}") for n in range(200)]
     return model(
-        [*made, node("Relu", ["x"], ["y"])], [floats("x", 4)], [floats("y", 4), *(floats(f"c{n}", 2048, 2048) for n in range(200))],
+        [*made, node("Relu", ["x"], ["y"])],
+        [floats("x", 4)],
+        [floats("y", 4), *(floats(f"c{n}", 2048, 2048) for n in range(200))],
         [*(weight(f"w{n}", 1) for n in range(200)), literal("s", [2048, 2048])],
-    )  # fmt: skip
+    )
 
 
 def product() -> onnx.ModelProto:
     nodes, tensors = filled(4096, 4096, name="a")
-    made = [*nodes, *(node("MatMul", [f"{'a' if not n else f'p{n}'}", "a"], [f"p{n + 1}"], f"product{n}") for n in range(30))]
+    made = [
+        *nodes,
+        *(
+            node("MatMul", [f"{'a' if not n else f'p{n}'}", "a"], [f"p{n + 1}"], f"product{n}")
+            for n in range(30)
+        ),
+    ]
     return added(made, tensors, "p30")
 
 
 def einsum() -> onnx.ModelProto:
     nodes, tensors = filled(1000, 1000, name="a")
-    return added([*nodes, node("Einsum", ["a", "a", "a"], ["c"], "einsum", equation="ab,bc,cd->ad")], tensors)
+    return added(
+        [*nodes, node("Einsum", ["a", "a", "a"], ["c"], "einsum", equation="ab,bc,cd->ad")], tensors
+    )
 
 
 def convolution() -> onnx.ModelProto:
@@ -170,12 +209,21 @@ def convolution() -> onnx.ModelProto:
 
 def pooled() -> onnx.ModelProto:
     nodes, tensors = filled(1, 1, 2048, 2048, name="a")
-    return added([*nodes, node("MaxPool", ["a"], ["c"], "pool", kernel_shape=[1024, 1024])], tensors)
+    return added(
+        [*nodes, node("MaxPool", ["a"], ["c"], "pool", kernel_shape=[1024, 1024])], tensors
+    )
 
 
 def error_function() -> onnx.ModelProto:
     nodes, tensors = filled(4096, 4096, name="a")
-    return added([*nodes, *(node("Erf", ["a" if not n else f"e{n}"], [f"e{n + 1}"], f"erf{n}") for n in range(8))], tensors, "e8")
+    return added(
+        [
+            *nodes,
+            *(node("Erf", ["a" if not n else f"e{n}"], [f"e{n + 1}"], f"erf{n}") for n in range(8)),
+        ],
+        tensors,
+        "e8",
+    )
 
 
 def determinant() -> onnx.ModelProto:
@@ -190,11 +238,18 @@ def identity() -> onnx.ModelProto:
 
 def ranged() -> onnx.ModelProto:
     limits = [one(0, "from", np.int64), one(1 << 31, "to", np.int64), one(1, "by", np.int64)]
-    return added([node("Range", ["from", "to", "by"], ["r"], "range"), node("Cast", ["r"], ["c"], to=1)], limits)
+    return added(
+        [node("Range", ["from", "to", "by"], ["r"], "range"), node("Cast", ["r"], ["c"], to=1)],
+        limits,
+    )
 
 
 def one_hot() -> onnx.ModelProto:
-    tensors = [literal("at", list(range(1000))), one(1 << 24, "depth", np.int64), weight("values", 2)]
+    tensors = [
+        literal("at", list(range(1000))),
+        one(1 << 24, "depth", np.int64),
+        weight("values", 2),
+    ]
     return added([node("OneHot", ["at", "depth", "values"], ["c"], "hot")], tensors)
 
 
@@ -215,17 +270,32 @@ def window() -> onnx.ModelProto:
 def suppressed() -> onnx.ModelProto:
     nodes, tensors = filled(1, 20000, 4, name="b")
     more, others = filled(1, 8, 20000, name="s")
-    made = [node("NonMaxSuppression", ["b", "s", "most"], ["n"], "nms"), node("Cast", ["n"], ["c"], to=1)]
+    made = [
+        node("NonMaxSuppression", ["b", "s", "most"], ["n"], "nms"),
+        node("Cast", ["n"], ["c"], to=1),
+    ]
     return added([*nodes, *more, *made], [*tensors, *others, literal("most", [20000])])
 
 
 def doubled_sizes() -> onnx.ModelProto:
-    made = [node("Shape", ["x"], ["s0"]), *(node("Concat", [f"s{n}", f"s{n}"], [f"s{n + 1}"], axis=0) for n in range(34))]
+    made = [
+        node("Shape", ["x"], ["s0"]),
+        *(node("Concat", [f"s{n}", f"s{n}"], [f"s{n + 1}"], axis=0) for n in range(34)),
+    ]
     return added([*made, node("Cast", ["s34"], ["c"], to=1)], [])
 
 
 def doubled_weights() -> onnx.ModelProto:
-    made = [node("Concat", [f"w{n}" if n else "w", f"w{n}" if n else "w"], [f"w{n + 1}"], f"concat{n}", axis=0) for n in range(30)]
+    made = [
+        node(
+            "Concat",
+            [f"w{n}" if n else "w", f"w{n}" if n else "w"],
+            [f"w{n + 1}"],
+            f"concat{n}",
+            axis=0,
+        )
+        for n in range(30)
+    ]
     return added(made, [weight("w", 4)], "w30")
 
 
@@ -235,7 +305,10 @@ def functions_of_functions() -> onnx.ModelProto:
     made.opset_import.append(helper.make_opsetid("own", 1))
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
     for n in range(41):
-        inside = [node(f"F{n - 1}", ["a"], ["m"], domain="own"), node(f"F{n - 1}", ["m"], ["b"], domain="own")]
+        inside = [
+            node(f"F{n - 1}", ["a"], ["m"], domain="own"),
+            node(f"F{n - 1}", ["m"], ["b"], domain="own"),
+        ]
         nodes = inside if n else [node("Relu", ["a"], ["b"])]
         made.functions.append(helper.make_function("own", f"F{n}", ["a"], ["b"], nodes, opsets))
     return made
@@ -252,11 +325,40 @@ def deep_branches() -> onnx.ModelProto:
 
 
 HOSTILE: tuple[Callable[[], onnx.ModelProto], ...] = (
-    loop_of_a_slot, loop_of_a_number, loop_of_nothing, loop_that_stacks, loop_without_end, nested_loops, nested_loops_of_data,
-    loop_that_grows, loop_that_grows_slowly, scan_of_a_constant, large, large_and_shown, expanded, tiled, many_expanded, many_results, product,
-    einsum, convolution, pooled, error_function, determinant, identity, ranged, one_hot, resized, padded, window, suppressed, doubled_sizes,
-    doubled_weights, functions_of_functions, deep_branches,
-)  # fmt: skip
+    loop_of_a_slot,
+    loop_of_a_number,
+    loop_of_nothing,
+    loop_that_stacks,
+    loop_without_end,
+    nested_loops,
+    nested_loops_of_data,
+    loop_that_grows,
+    loop_that_grows_slowly,
+    scan_of_a_constant,
+    large,
+    large_and_shown,
+    expanded,
+    tiled,
+    many_expanded,
+    many_results,
+    product,
+    einsum,
+    convolution,
+    pooled,
+    error_function,
+    determinant,
+    identity,
+    ranged,
+    one_hot,
+    resized,
+    padded,
+    window,
+    suppressed,
+    doubled_sizes,
+    doubled_weights,
+    functions_of_functions,
+    deep_branches,
+)
 
 
 def write(make: Callable[[], onnx.ModelProto], folder: Path) -> str:

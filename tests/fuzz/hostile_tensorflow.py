@@ -26,7 +26,9 @@ def add(made: Any, name: str, op: str, *inputs: str, **types: int) -> Any:
     return node
 
 
-def constant(made: Any, name: str, value: np.ndarray, repeated: tuple[int, ...] | None = None) -> None:
+def constant(
+    made: Any, name: str, value: np.ndarray, repeated: tuple[int, ...] | None = None
+) -> None:
     """With `repeated` that shape, of which the file has the first element alone."""
     dtype = FLOAT if value.dtype == np.float32 else INT
     tensor = add(made, name, "Const", dtype=dtype).attr["value"].tensor
@@ -147,7 +149,15 @@ def endless() -> Any:
     return ended(made, "c")
 
 
-HOSTILE: tuple[Callable[[], Any], ...] = (filled, repeated, many_repeated, tiled, counted, functions_of_functions, endless)
+HOSTILE: tuple[Callable[[], Any], ...] = (
+    filled,
+    repeated,
+    many_repeated,
+    tiled,
+    counted,
+    functions_of_functions,
+    endless,
+)
 
 
 def write(make: Callable[[], Any], folder: Path) -> str:

@@ -22,7 +22,9 @@ class Writer:
         self.model.subgraphs = [self.graph]
         self.x = self.tensor("x", "float32", (4,))
 
-    def tensor(self, name: str, dtype: str, shape: Sequence[int], value: np.ndarray | None = None) -> int:
+    def tensor(
+        self, name: str, dtype: str, shape: Sequence[int], value: np.ndarray | None = None
+    ) -> int:
         made = schema.TensorT()
         made.name, made.type, made.shape, made.buffer = name, DTYPES[dtype], list(shape), 0
         if value is not None:
@@ -36,19 +38,31 @@ class Writer:
     def constant(self, name: str, value: np.ndarray) -> int:
         return self.tensor(name, str(value.dtype), value.shape, value)
 
-    def op(self, code: int, inputs: Sequence[int], output: int, options: tuple[int, object] | None = None) -> int:
+    def op(
+        self,
+        code: int,
+        inputs: Sequence[int],
+        output: int,
+        options: tuple[int, object] | None = None,
+    ) -> int:
         kind = schema.OperatorCodeT()
         kind.builtinCode, kind.deprecatedBuiltinCode, kind.version = code, min(code, 127), 1
         self.model.operatorCodes.append(kind)
         made = schema.OperatorT()
-        made.opcodeIndex, made.inputs, made.outputs = len(self.model.operatorCodes) - 1, list(inputs), [output]
+        made.opcodeIndex, made.inputs, made.outputs = (
+            len(self.model.operatorCodes) - 1,
+            list(inputs),
+            [output],
+        )
         if options is not None:
             made.builtinOptionsType, made.builtinOptions = options
         self.graph.operators.append(made)
         return output
 
     def bytes(self, constant: int) -> bytes:
-        axes = self.constant("axes", np.arange(len(self.graph.tensors[constant].shape), dtype=np.int32))
+        axes = self.constant(
+            "axes", np.arange(len(self.graph.tensors[constant].shape), dtype=np.int32)
+        )
         reducing = schema.ReducerOptionsT()
         mean = self.op(
             schema.BuiltinOperator.MEAN,
@@ -57,7 +71,9 @@ class Writer:
             (schema.BuiltinOptions.ReducerOptions, reducing),
         )
         adding = schema.BuiltinOptions.AddOptions, schema.AddOptionsT()
-        y = self.op(schema.BuiltinOperator.ADD, [self.x, mean], self.tensor("y", "float32", (4,)), adding)
+        y = self.op(
+            schema.BuiltinOperator.ADD, [self.x, mean], self.tensor("y", "float32", (4,)), adding
+        )
         self.graph.inputs, self.graph.outputs = [self.x], [y]
         builder = flatbuffers.Builder(1024)
         builder.Finish(self.model.Pack(builder), b"TFL3")
@@ -66,30 +82,53 @@ class Writer:
 
 def filled() -> bytes:
     w = Writer()
-    operands = [w.constant("sizes", np.array([SIDE, SIDE], np.int32)), w.constant("one", np.array(1, np.float32))]
-    return w.bytes(w.op(schema.BuiltinOperator.FILL, operands, w.tensor("c", "float32", (SIDE, SIDE))))
+    operands = [
+        w.constant("sizes", np.array([SIDE, SIDE], np.int32)),
+        w.constant("one", np.array(1, np.float32)),
+    ]
+    return w.bytes(
+        w.op(schema.BuiltinOperator.FILL, operands, w.tensor("c", "float32", (SIDE, SIDE)))
+    )
 
 
 def tiled() -> bytes:
     w = Writer()
-    operands = [w.constant("w", np.eye(2, dtype=np.float32)), w.constant("times", np.array([SIDE, SIDE], np.int32))]
-    return w.bytes(w.op(schema.BuiltinOperator.TILE, operands, w.tensor("c", "float32", (2 * SIDE, 2 * SIDE))))
+    operands = [
+        w.constant("w", np.eye(2, dtype=np.float32)),
+        w.constant("times", np.array([SIDE, SIDE], np.int32)),
+    ]
+    return w.bytes(
+        w.op(schema.BuiltinOperator.TILE, operands, w.tensor("c", "float32", (2 * SIDE, 2 * SIDE)))
+    )
 
 
 def broadcast() -> bytes:
     w = Writer()
-    operands = [w.constant("w", np.eye(1, 4, dtype=np.float32)), w.constant("shape", np.array([1 << 27, 4], np.int32))]
-    return w.bytes(w.op(schema.BuiltinOperator.BROADCAST_TO, operands, w.tensor("c", "float32", (1 << 27, 4))))
+    operands = [
+        w.constant("w", np.eye(1, 4, dtype=np.float32)),
+        w.constant("shape", np.array([1 << 27, 4], np.int32)),
+    ]
+    return w.bytes(
+        w.op(schema.BuiltinOperator.BROADCAST_TO, operands, w.tensor("c", "float32", (1 << 27, 4)))
+    )
 
 
 def multiplied() -> bytes:
     w = Writer()
     side = 4096
-    operands = [w.constant("sizes", np.array([side, side], np.int32)), w.constant("one", np.array(1, np.float32))]
+    operands = [
+        w.constant("sizes", np.array([side, side], np.int32)),
+        w.constant("one", np.array(1, np.float32)),
+    ]
     a = w.op(schema.BuiltinOperator.FILL, operands, w.tensor("a", "float32", (side, side)))
     for n in range(20):
         options = schema.BuiltinOptions.BatchMatMulOptions, schema.BatchMatMulOptionsT()
-        a = w.op(schema.BuiltinOperator.BATCH_MATMUL, [a, a], w.tensor(f"p{n}", "float32", (side, side)), options)
+        a = w.op(
+            schema.BuiltinOperator.BATCH_MATMUL,
+            [a, a],
+            w.tensor(f"p{n}", "float32", (side, side)),
+            options,
+        )
     return w.bytes(a)
 
 
@@ -106,7 +145,12 @@ def functions_of_functions() -> bytes:
             options.subgraph = n + 2
             out = inner.tensor(f"t{half}", "float32", (4,))
             if n < 30:
-                at = inner.op(schema.BuiltinOperator.CALL, [at], out, (schema.BuiltinOptions.CallOptions, options))
+                at = inner.op(
+                    schema.BuiltinOperator.CALL,
+                    [at],
+                    out,
+                    (schema.BuiltinOptions.CallOptions, options),
+                )
             else:
                 at = inner.op(schema.BuiltinOperator.RELU, [at], out)
         inner.graph.outputs = [at]
@@ -114,10 +158,23 @@ def functions_of_functions() -> bytes:
     w.model.subgraphs = [w.graph, *graphs]
     options = schema.CallOptionsT()
     options.subgraph = 1
-    return w.bytes(w.op(schema.BuiltinOperator.CALL, [w.x], w.tensor("c", "float32", (4,)), (schema.BuiltinOptions.CallOptions, options)))
+    return w.bytes(
+        w.op(
+            schema.BuiltinOperator.CALL,
+            [w.x],
+            w.tensor("c", "float32", (4,)),
+            (schema.BuiltinOptions.CallOptions, options),
+        )
+    )
 
 
-HOSTILE: tuple[Callable[[], bytes], ...] = (filled, tiled, broadcast, multiplied, functions_of_functions)
+HOSTILE: tuple[Callable[[], bytes], ...] = (
+    filled,
+    tiled,
+    broadcast,
+    multiplied,
+    functions_of_functions,
+)
 
 
 def write(make: Callable[[], bytes], folder: Path) -> str:

@@ -15,18 +15,44 @@ from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 
-VALUES = (None, True, 0, -1, 3, 1 << 40, 0.5, "", "relu", "valid", [], [1, 2], {}, {"class_name": "Dense", "config": {}})
+VALUES = (
+    None,
+    True,
+    0,
+    -1,
+    3,
+    1 << 40,
+    0.5,
+    "",
+    "relu",
+    "valid",
+    [],
+    [1, 2],
+    {},
+    {"class_name": "Dense", "config": {}},
+)
 
 
 def models() -> list[Any]:
     from keras import Input, Model, Sequential, layers
 
     x = Input((8, 8, 2), name="image")
-    y = layers.Concatenate()([layers.Conv2D(3, 3, padding="same", activation="relu")(x), layers.DepthwiseConv2D(3, padding="same")(x)])
-    y = layers.Dense(4, activation="softmax")(layers.GlobalAveragePooling2D()(layers.MaxPooling2D()(layers.BatchNormalization()(y))))
+    y = layers.Concatenate()(
+        [
+            layers.Conv2D(3, 3, padding="same", activation="relu")(x),
+            layers.DepthwiseConv2D(3, padding="same")(x),
+        ]
+    )
+    y = layers.Dense(4, activation="softmax")(
+        layers.GlobalAveragePooling2D()(layers.MaxPooling2D()(layers.BatchNormalization()(y)))
+    )
     words = Input((5,), dtype="int32")
-    z = layers.Bidirectional(layers.LSTM(3, return_sequences=True))(layers.Embedding(11, 4, mask_zero=True)(words))
-    inner = Sequential([Input((6,)), layers.Dense(5), layers.LayerNormalization(), layers.LeakyReLU(0.1)])
+    z = layers.Bidirectional(layers.LSTM(3, return_sequences=True))(
+        layers.Embedding(11, 4, mask_zero=True)(words)
+    )
+    inner = Sequential(
+        [Input((6,)), layers.Dense(5), layers.LayerNormalization(), layers.LeakyReLU(0.1)]
+    )
     heads = layers.MultiHeadAttention(2, 3)(z, z)
     return [
         Model(x, y),
@@ -49,7 +75,13 @@ def originals() -> tuple[tuple[str, bytes], ...]:
 
 def places(value: Any) -> list[tuple[Any, Any]]:
     """Every container in a config with a key of it."""
-    items = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    items = (
+        list(value.items())
+        if isinstance(value, dict)
+        else list(enumerate(value))
+        if isinstance(value, list)
+        else []
+    )
     return [place for key, inner in items for place in ((value, key), *places(inner))]
 
 
@@ -105,7 +137,9 @@ def make(seed: int, folder: Path) -> str:
 
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
-    """What a build does up to the printed program of js, without Keras; what the file's probe does comes first."""
+    """What a build does up to the printed program of js, without Keras; what the file's probe does
+    comes first.
+    """
     (path,) = folder.glob("net.*")
     phase("checking")
     spec, blobs = parse_model(path)

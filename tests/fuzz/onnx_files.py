@@ -1,4 +1,6 @@
-"""Mutated ONNX files: what is accepted here, the onnx package's checker accepts too, and nothing ends in a traceback."""
+"""Mutated ONNX files: what is accepted here, the onnx package's checker accepts too, and nothing
+ends in a traceback.
+"""
 
 import random
 from collections.abc import Callable, Iterator
@@ -52,8 +54,15 @@ def recurrent() -> onnx.ModelProto:
         node("Squeeze", ["h", "axes"], ["f"]),
         node("TopK", ["f", "k"], ["y", "places"], axis=-1),
     ]
-    weights = [weight("w", 1, 16, 3), weight("r", 1, 16, 4), literal("axes", [0]), literal("k", [2])]
-    return model(nodes, [floats("x", "T", 1, 3)], [floats("y", 1, 2), floats("s", "T", 1, 1, 4)], weights)
+    weights = [
+        weight("w", 1, 16, 3),
+        weight("r", 1, 16, 4),
+        literal("axes", [0]),
+        literal("k", [2]),
+    ]
+    return model(
+        nodes, [floats("x", "T", 1, 3)], [floats("y", 1, 2), floats("s", "T", 1, 1, 4)], weights
+    )
 
 
 def scanned() -> onnx.ModelProto:
@@ -63,7 +72,12 @@ def scanned() -> onnx.ModelProto:
         [floats("a", 3), floats("b", 3)],
         [floats("c", 3), floats("d", 3)],
     )
-    return model([node("Scan", ["z", "x"], ["y", "all"], "scan", body=body, num_scan_inputs=1)], [floats("x", 5, 3)], [floats("y", 3), floats("all", 5, 3)], [weight("z", 3)])  # fmt: skip
+    return model(
+        [node("Scan", ["z", "x"], ["y", "all"], "scan", body=body, num_scan_inputs=1)],
+        [floats("x", 5, 3)],
+        [floats("y", 3), floats("all", 5, 3)],
+        [weight("z", 3)],
+    )
 
 
 def shaped() -> onnx.ModelProto:
@@ -78,21 +92,40 @@ def shaped() -> onnx.ModelProto:
         node("LeakyRelu", ["m"], ["y"], alpha=0.3),
     ]
     weights = [
-        literal("pads", [0, 0, 1, 1, 0, 0, 1, 1]), weight("fill"), literal("starts", [1]), literal("ends", [1 << 62]), literal("axes", [2]),
-        numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales"), literal("split", [3, 1]), literal("one", [0]),
-    ]  # fmt: skip
-    return model(nodes, [floats("x", 1, 2, 6, 6)], [floats("y", 1, 3, 16), floats("g", 1, 1, 14, 16)], weights)
+        literal("pads", [0, 0, 1, 1, 0, 0, 1, 1]),
+        weight("fill"),
+        literal("starts", [1]),
+        literal("ends", [1 << 62]),
+        literal("axes", [2]),
+        numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales"),
+        literal("split", [3, 1]),
+        literal("one", [0]),
+    ]
+    return model(
+        nodes,
+        [floats("x", 1, 2, 6, 6)],
+        [floats("y", 1, 3, 16), floats("g", 1, 1, 14, 16)],
+        weights,
+    )
 
 
 def functional() -> onnx.ModelProto:
     made = model(
-        [node("Twice", ["x"], ["a"], domain="own"), node("FusedMatMul", ["a", "w"], ["b"], domain="com.microsoft", alpha=0.5),
-         node("QuickGelu", ["b"], ["y"], domain="com.microsoft", alpha=1.0)],
-        [floats("x", "N", 3)], [floats("y", "N", 4)], [weight("w", 3, 4)], microsoft=True,
-    )  # fmt: skip
+        [
+            node("Twice", ["x"], ["a"], domain="own"),
+            node("FusedMatMul", ["a", "w"], ["b"], domain="com.microsoft", alpha=0.5),
+            node("QuickGelu", ["b"], ["y"], domain="com.microsoft", alpha=1.0),
+        ],
+        [floats("x", "N", 3)],
+        [floats("y", "N", 4)],
+        [weight("w", 3, 4)],
+        microsoft=True,
+    )
     made.opset_import.append(helper.make_opsetid("own", 1))
     opsets = [helper.make_opsetid("", 21)]
-    made.functions.append(helper.make_function("own", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])], opsets))
+    made.functions.append(
+        helper.make_function("own", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])], opsets)
+    )
     return made
 
 
@@ -110,20 +143,44 @@ def beside() -> onnx.ModelProto:
 
 def learned(name: str) -> onnx.ModelProto:
     """One of the nodes of ai.onnx.ml that are tried."""
-    return next(tried.model() for family in FAMILIES.values() for tried in family() if tried.name == name)
+    return next(
+        tried.model() for family in FAMILIES.values() for tried in family() if tried.name == name
+    )
 
 
 OWN: tuple[Callable[[], onnx.ModelProto], ...] = (
-    classifier, dynamic, quantised, recurrent, scanned, shaped, functional, beside, lambda: branches(DATA), lambda: branches(KNOWN),
-    lambda: doubled(100, 500.0), lambda: doubled(3, 500.0), lambda: doubled(None, 500.0),
-    *(lambda name=name: learned(name) for name in ("classifier LOGISTIC [[0]]", "regressor mixed missing", "sets float32 1 0", "svc proba RBF 3 NONE", "classifier NONE 3")),
-)  # fmt: skip
+    classifier,
+    dynamic,
+    quantised,
+    recurrent,
+    scanned,
+    shaped,
+    functional,
+    beside,
+    lambda: branches(DATA),
+    lambda: branches(KNOWN),
+    lambda: doubled(100, 500.0),
+    lambda: doubled(3, 500.0),
+    lambda: doubled(None, 500.0),
+    *(
+        lambda name=name: learned(name)
+        for name in (
+            "classifier LOGISTIC [[0]]",
+            "regressor mixed missing",
+            "sets float32 1 0",
+            "svc proba RBF 3 NONE",
+            "classifier NONE 3",
+        )
+    ),
+)
 
 
 @cache
 def originals() -> tuple[bytes, ...]:
     """Half of what is drawn is made here, half of it is cases of the onnx package."""
-    return tuple(sorted(data for case in kept() if len(data := case.model.SerializeToString()) < LARGEST))
+    return tuple(
+        sorted(data for case in kept() if len(data := case.model.SerializeToString()) < LARGEST)
+    )
 
 
 def messages(message: Message) -> Iterator[Message]:
@@ -146,18 +203,43 @@ def changed(rng: random.Random, field: Any, value: Any, pool: list[str]) -> Any:
         return not value
     if isinstance(value, int):
         number = rng.choice([*NUMBERS, value + 1, value - 1, value * 2])
-        return max(min(number, (1 << 31) - 1), -(1 << 31)) if field.type == Field.TYPE_INT32 else number if abs(number) < 1 << 63 else -1
+        return (
+            max(min(number, (1 << 31) - 1), -(1 << 31))
+            if field.type == Field.TYPE_INT32
+            else number
+            if abs(number) < 1 << 63
+            else -1
+        )
     if isinstance(value, float):
         return rng.choice([0.0, -1.0, float("nan"), float("inf"), 1e30, value * 2])
     if isinstance(value, str):
-        return rng.choice([rng.choice(pool), rng.choice(pool), "", f"{value}x", value[:-1], value[::-1], "../x", "__proto__", "a b"])
+        return rng.choice(
+            [
+                rng.choice(pool),
+                rng.choice(pool),
+                "",
+                f"{value}x",
+                value[:-1],
+                value[::-1],
+                "../x",
+                "__proto__",
+                "a b",
+            ]
+        )
     return rng.choice([b"", value[:-1], value + b"\0", value[::-1], b"\xff" + value[1:]])
 
 
 def mutate_field(rng: random.Random, made: onnx.ModelProto) -> str:
     """Change, remove, double, move or clear one field."""
     places = fields(made)
-    pool = sorted({value for part, field in places for value in [getattr(part, field.name)] if isinstance(value, str)}) or ["x"]
+    pool = sorted(
+        {
+            value
+            for part, field in places
+            for value in [getattr(part, field.name)]
+            if isinstance(value, str)
+        }
+    ) or ["x"]
     message, field = rng.choice(places)
     value, name = getattr(message, field.name), f"{message.DESCRIPTOR.name}.{field.name}"
     if rng.random() < 0.1:
@@ -167,7 +249,9 @@ def mutate_field(rng: random.Random, made: onnx.ModelProto) -> str:
         number = rng.randrange(len(value))
         match rng.choice(["double", "remove", "swap", "change", "change"]):
             case "double":
-                value.append(value[number]) if field.type != Field.TYPE_MESSAGE else value.add().CopyFrom(value[number])
+                value.append(
+                    value[number]
+                ) if field.type != Field.TYPE_MESSAGE else value.add().CopyFrom(value[number])
                 return f"doubled {name}[{number}]"
             case "remove":
                 del value[number]
@@ -175,7 +259,12 @@ def mutate_field(rng: random.Random, made: onnx.ModelProto) -> str:
             case "swap":
                 items = list(value)
                 rng.shuffle(items)
-                copies = [type(item).FromString(item.SerializeToString()) if isinstance(item, Message) else item for item in items]
+                copies = [
+                    type(item).FromString(item.SerializeToString())
+                    if isinstance(item, Message)
+                    else item
+                    for item in items
+                ]
                 message.ClearField(field.name)
                 getattr(message, field.name).extend(copies)
                 return f"shuffled {name}"
@@ -202,11 +291,25 @@ def mutate_attribute(rng: random.Random, made: onnx.ModelProto) -> str:
     match rng.choice(kinds):
         case "operator":
             chosen.op_type = rng.choice(
-                ["Relu", "Add", "Reshape", "Identity", "Softmax", "Cast", "Where", "Loop", "Conv", chosen.op_type + "x"]
+                [
+                    "Relu",
+                    "Add",
+                    "Reshape",
+                    "Identity",
+                    "Softmax",
+                    "Cast",
+                    "Where",
+                    "Loop",
+                    "Conv",
+                    chosen.op_type + "x",
+                ]
             )
         case "add":
             chosen.attribute.append(
-                helper.make_attribute(rng.choice(["alpha", "axis", "to", "perm", "keepdims"]), rng.choice([1, 0.5, [0, 1], "x"]))
+                helper.make_attribute(
+                    rng.choice(["alpha", "axis", "to", "perm", "keepdims"]),
+                    rng.choice([1, 0.5, [0, 1], "x"]),
+                )
             )
         case "rename":
             rng.choice(chosen.attribute).name += "x"
@@ -214,7 +317,11 @@ def mutate_attribute(rng: random.Random, made: onnx.ModelProto) -> str:
             chosen.attribute.add().CopyFrom(rng.choice(chosen.attribute))
         case "retype":
             item = rng.choice(chosen.attribute)
-            item.CopyFrom(helper.make_attribute(item.name, rng.choice([1, -3, 0.5, [0, 1], [0.5], "x", ["a"]])))
+            item.CopyFrom(
+                helper.make_attribute(
+                    item.name, rng.choice([1, -3, 0.5, [0, 1], [0.5], "x", ["a"]])
+                )
+            )
     return f"another attribute or operator: {chosen.op_type}"
 
 
@@ -228,7 +335,9 @@ def make(seed: int, folder: Path) -> str:
     else:
         made = onnx.ModelProto.FromString(data)
         for _ in range(rng.choice([1, 1, 1, 2, 3])):
-            done.append(rng.choice([mutate_field, mutate_field, mutate_field, mutate_attribute])(rng, made))
+            done.append(
+                rng.choice([mutate_field, mutate_field, mutate_field, mutate_attribute])(rng, made)
+            )
         data = made.SerializeToString()
     (folder / "net.onnx").write_bytes(data)
     (folder / "data.bin").write_bytes(bytes(4096))
@@ -249,8 +358,10 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 def judge(folder: Path) -> str | None:
-    """What the onnx package's checker has against the file; nodes may stand in any order, and what is computed need not be
-    described."""
+    """What the onnx package's checker has against the file; nodes may stand in any order, and what
+    is
+    computed need not be described.
+    """
     try:
         made = onnx.load(folder / "net.onnx")
         sort_nodes(made.graph, set(), "")

@@ -1,4 +1,6 @@
-"""Mutated graphs of TensorFlow, as SavedModels, frozen graphs and JSON: each is built or refused, and nothing ends in a traceback."""
+"""Mutated graphs of TensorFlow, as SavedModels, frozen graphs and JSON: each is built or refused,
+and nothing ends in a traceback.
+"""
 
 import json
 import random
@@ -47,15 +49,46 @@ def mutate(rng: random.Random, graph: Any) -> str:
     nodes = rng.choice([body for body in bodies if body])
     node, other = rng.choice(nodes), rng.choice(nodes)
     match rng.choice(
-        ["operator", "input", "input", "inputs", "remove", "double", "attribute", "attribute", "attribute", "constant", "constant"]
+        [
+            "operator",
+            "input",
+            "input",
+            "inputs",
+            "remove",
+            "double",
+            "attribute",
+            "attribute",
+            "attribute",
+            "constant",
+            "constant",
+        ]
     ):
         case "operator":
             node.op = rng.choice(
-                [other.op, "Enter", "Merge", "Switch", "Exit", "While", "RestoreV2", "Const", "TensorListReserve", f"{node.op}x"]
+                [
+                    other.op,
+                    "Enter",
+                    "Merge",
+                    "Switch",
+                    "Exit",
+                    "While",
+                    "RestoreV2",
+                    "Const",
+                    "TensorListReserve",
+                    f"{node.op}x",
+                ]
             )
         case "input" if node.input:
             node.input[rng.randrange(len(node.input))] = rng.choice(
-                [other.name, f"{other.name}:1", f"{other.name}:y:0", f"^{other.name}", node.name, "nobody", ""]
+                [
+                    other.name,
+                    f"{other.name}:1",
+                    f"{other.name}:y:0",
+                    f"^{other.name}",
+                    node.name,
+                    "nobody",
+                    "",
+                ]
             )
         case "inputs":
             more = rng.random() < 0.5
@@ -87,9 +120,13 @@ def mutate_value(rng: random.Random, value: Any) -> None:
             setattr(
                 value,
                 name,
-                {"i": number, "f": float(number % 99), "b": not value.b, "s": bytes([number % 256]) * 3, "type": rng.choice([1, 3, 7, 20])}[
-                    name
-                ],
+                {
+                    "i": number,
+                    "f": float(number % 99),
+                    "b": not value.b,
+                    "s": bytes([number % 256]) * 3,
+                    "type": rng.choice([1, 3, 7, 20]),
+                }[name],
             )
     for item in value.list.i:
         value.list.i.append(rng.choice([item, 0, -1, 99]))
@@ -118,7 +155,13 @@ def make(seed: int, folder: Path) -> str:
         done = [mutate(rng, graph) for _ in range(rng.choice([1, 1, 2, 3]))]
         changed = whole.SerializeToString()
         if kind == "frozen" and rng.random() < 0.2:
-            changed = json.dumps({"format": "graph-model", "modelTopology": MessageToDict(graph), "weightsManifest": []}).encode()
+            changed = json.dumps(
+                {
+                    "format": "graph-model",
+                    "modelTopology": MessageToDict(graph),
+                    "weightsManifest": [],
+                }
+            ).encode()
             changed = mutate_bytes(rng, changed) if rng.random() < 0.5 else changed
     (folder / "net.pb").write_bytes(changed)
     return ", ".join(done)

@@ -4,11 +4,32 @@ import time
 
 import pytest
 
-from tests.fuzz import caffe_files, chainer_files, files, keras_files, onnx_files, tensorflow_files, tflite_files, torch_files, weight_files
+from tests.fuzz import (
+    caffe_files,
+    chainer_files,
+    files,
+    keras_files,
+    onnx_files,
+    tensorflow_files,
+    tflite_files,
+    torch_files,
+    weight_files,
+)
 from webkiln.errors import InternalError, SourceError
 
 
-@pytest.mark.parametrize("form", [onnx_files, keras_files, tensorflow_files, tflite_files, caffe_files, chainer_files, weight_files])
+@pytest.mark.parametrize(
+    "form",
+    [
+        onnx_files,
+        keras_files,
+        tensorflow_files,
+        tflite_files,
+        caffe_files,
+        chainer_files,
+        weight_files,
+    ],
+)
 def test_mutated_files(form):
     form.originals()
     found = list(files.outcomes(form.FORMAT, range(25 if form is tflite_files else 10)))
@@ -63,5 +84,7 @@ def test_outcomes(attempt, wrong, kind, monkeypatch):
         phase("converting")
         attempt(folder, phase)
 
-    form = files.Format(lambda seed, folder: "nothing", told if kind != "refused" else attempt, lambda folder: wrong)
+    form = files.Format(
+        lambda seed, folder: "nothing", told if kind != "refused" else attempt, lambda folder: wrong
+    )
     assert files.outcome(form, 0).kind == kind

@@ -20,23 +20,44 @@ EXAMPLES = [found for seed in range(7000, 7040) if (found := example(seed)) is n
 @pytest.mark.sample("wasm", "js")
 def test_random_graphs_of_all_families(backend):
     assert len(EXAMPLES) > 30
-    assert not [(found.seed, wrong, print_graph(found.graph)) for found, wrong in disagreements(EXAMPLES, backend)]
+    assert not [
+        (found.seed, wrong, print_graph(found.graph))
+        for found, wrong in disagreements(EXAMPLES, backend)
+    ]
 
 
 CORNERS = [example_of(cross.graph(seed, [at]), seed) for seed, at in enumerate(cross.corners())]
 
 
-@pytest.mark.parametrize("backend", [pytest.param(name, marks=[pytest.mark.long] * name.startswith("webg")) for name in TARGETS])
+@pytest.mark.parametrize(
+    "backend",
+    [pytest.param(name, marks=[pytest.mark.long] * name.startswith("webg")) for name in TARGETS],
+)
 @pytest.mark.sample("js")
 def test_layers_in_all_layouts_strides_and_sizes(backend):
     """Every shader of them compiles, and every element is right."""
     assert sum(bool(found.graph.nodes) for found in CORNERS) > len(CORNERS) - 5
-    assert not [(found.seed, wrong, print_graph(found.graph)) for found, wrong in disagreements(CORNERS, backend)]
+    assert not [
+        (found.seed, wrong, print_graph(found.graph))
+        for found, wrong in disagreements(CORNERS, backend)
+    ]
 
 
 def test_the_graphs_have_what_they_should():
     operators = {node.op for found in EXAMPLES for node in found.graph.nodes}
-    assert operators >= {"Sort", "NonZero", "If", "Gather", "Conv", "MatMul", "Where", "Unique", "Concat", "Cast", "CumSum"}
+    assert operators >= {
+        "Sort",
+        "NonZero",
+        "If",
+        "Gather",
+        "Conv",
+        "MatMul",
+        "Where",
+        "Unique",
+        "Concat",
+        "Cast",
+        "CumSum",
+    }
     shapes = [found.graph.type(name).shape for found in EXAMPLES for name in found.graph.inputs]
     assert any(0 in shape for shape in shapes)
     assert any("T" in map(str, shape) for shape in shapes)
@@ -58,7 +79,11 @@ def test_a_wrong_result_is_found_and_cut_down(monkeypatch):
     assert not disagreements([right], "js")
     ((found, lines),) = disagreements([replace(wrong, expected=right.expected)], "js")
     assert "expected" in lines[0]
-    monkeypatch.setattr(fuzz, "disagreements", lambda examples, backend: [n for n in examples[0].graph.nodes if n.op == "Abs"])
+    monkeypatch.setattr(
+        fuzz,
+        "disagreements",
+        lambda examples, backend: [n for n in examples[0].graph.nodes if n.op == "Abs"],
+    )
     assert [node.op for node in cut(found, "js").graph.nodes] == ["Tanh", "Abs"]
 
 

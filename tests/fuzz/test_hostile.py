@@ -1,4 +1,6 @@
-"""Small files that ask for much: each is refused or built within 20 s of a processor and 2 GB, which `files.outcome` enforces."""
+"""Small files that ask for much: each is refused or built within 20 s of a processor and 2 GB,
+which `files.outcome` enforces.
+"""
 
 import pytest
 
@@ -6,14 +8,29 @@ from tests.fuzz import files
 
 SLOW = {
     "onnx": {
-        "loop_of_a_number", "loop_of_nothing", "loop_without_end", "nested_loops", "nested_loops_of_data", "scan_of_a_constant", "many_results",
-        "determinant", "ranged", "doubled_sizes", "doubled_weights", "deep_branches",
+        "loop_of_a_number",
+        "loop_of_nothing",
+        "loop_without_end",
+        "nested_loops",
+        "nested_loops_of_data",
+        "scan_of_a_constant",
+        "many_results",
+        "determinant",
+        "ranged",
+        "doubled_sizes",
+        "doubled_weights",
+        "deep_branches",
     },
-    "tensorflow": {"endless"}, "tflite": {"functions_of_functions"}, "keras": {"models_of_models"}, "torch": set(),
-}  # fmt: skip
+    "tensorflow": {"endless"},
+    "tflite": {"functions_of_functions"},
+    "keras": {"models_of_models"},
+    "torch": set(),
+}
 """Those that take longer than a second; `pytest -m long` and `make fuzz-files` try them."""
 ALL = [
-    pytest.param(name, source, marks=[pytest.mark.long] if source in slow else [], id=f"{name}-{source}")
+    pytest.param(
+        name, source, marks=[pytest.mark.long] if source in slow else [], id=f"{name}-{source}"
+    )
     for name, slow in SLOW.items()
     for source in files.hostile(name)
 ]
@@ -27,7 +44,9 @@ SAID = {
     "loop_of_a_slot": "loop (Loop): evaluating the constants of this model takes more than",
     "large": "constantofshape (Broadcast): evaluating the constants of this model takes more than",
     "many_expanded": "(Broadcast): evaluating the constants of this model takes more than",
-    "nested_loops_of_data": "mul (Mul): the model becomes more than 32,812 nodes once its loops are unrolled",
+    "nested_loops_of_data": (
+        "mul (Mul): the model becomes more than 32,812 nodes once its loops are unrolled"
+    ),
     "functions_of_functions": "nodes once its functions are inlined",
     "many_repeated": "the model's weights take more than",
     "Expanded": "net: w: the model's weights take more than",

@@ -17,7 +17,22 @@ from webkiln.frontends.tflite.metadata import output_labels
 
 CORPUS = Path(__file__).parents[1] / "frontends" / "tflite" / "corpus"
 LARGEST = 1 << 14
-WORDS = (0, 1, 2, 3, 4, 8, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFC)
+WORDS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    8,
+    0x7F,
+    0xFF,
+    0x7FFF,
+    0xFFFF,
+    0x7FFFFFFF,
+    0x80000000,
+    0xFFFFFFFF,
+    0xFFFFFFFC,
+)
 
 
 @cache
@@ -25,7 +40,9 @@ def originals() -> tuple[bytes, ...]:
     """The small files of the corpus: whole networks, and single operators."""
     own = [path.read_bytes() for path in sorted(CORPUS.glob("*.tflite"))]
     with zipfile.ZipFile(CORPUS / "singles.zip") as archive:
-        own += [archive.read(name) for name in sorted(archive.namelist()) if name.endswith(".tflite")]
+        own += [
+            archive.read(name) for name in sorted(archive.namelist()) if name.endswith(".tflite")
+        ]
     return tuple(data for data in own if len(data) < LARGEST)
 
 
@@ -34,7 +51,20 @@ def mutate_word(rng: random.Random, data: bytes) -> tuple[str, bytes]:
     found = bytearray(data)
     place = rng.randrange(0, len(found) - 4) & ~3
     before = struct.unpack_from("<I", found, place)[0]
-    after = rng.choice([*WORDS, before + 1, before - 1, before + 4, before - 4, before * 2, rng.randrange(len(found))]) & 0xFFFFFFFF
+    after = (
+        rng.choice(
+            [
+                *WORDS,
+                before + 1,
+                before - 1,
+                before + 4,
+                before - 4,
+                before * 2,
+                rng.randrange(len(found)),
+            ]
+        )
+        & 0xFFFFFFFF
+    )
     struct.pack_into("<I", found, place, after)
     return f"the word at {place} is {after}, was {before}", bytes(found)
 
@@ -54,7 +84,12 @@ def make(seed: int, folder: Path) -> str:
     what: list[str] = []
     for _ in range(rng.randint(1, 3)):
         mutation: Callable[[random.Random, bytes], tuple[str, bytes]] = rng.choice(
-            [mutate_word, mutate_word, mutate_pointer, lambda own, given: ("bytes", mutate_bytes(own, given))]
+            [
+                mutate_word,
+                mutate_word,
+                mutate_pointer,
+                lambda own, given: ("bytes", mutate_bytes(own, given)),
+            ]
         )
         said, data = mutation(rng, data) if len(data) > 8 else ("nothing", data)
         what.append(said)

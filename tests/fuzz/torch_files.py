@@ -1,4 +1,6 @@
-"""Mutated programs of torch.export and TorchScript files: what is accepted is read, and nothing ends in a traceback."""
+"""Mutated programs of torch.export and TorchScript files: what is accepted is read, and nothing
+ends in a traceback.
+"""
 
 import io
 import json
@@ -21,7 +23,13 @@ from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.program import read_program
-from webkiln.frontends.torch.source import TracedProgram, first_line, is_script, program_of, read_script
+from webkiln.frontends.torch.source import (
+    TracedProgram,
+    first_line,
+    is_script,
+    program_of,
+    read_script,
+)
 
 NAMES = ("linear", "lstm", "residual", "states", "sizes", "embeddings", "cond", "bilinear")
 NUMBERS = (0, 1, -1, 2, 7, 99, 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63), 0.5)
@@ -46,7 +54,13 @@ def places(data: Any) -> list[tuple[Any, Any]]:
     todo = [data]
     while todo:
         item = todo.pop()
-        keys = list(item) if isinstance(item, dict) else range(len(item)) if isinstance(item, list) else ()
+        keys = (
+            list(item)
+            if isinstance(item, dict)
+            else range(len(item))
+            if isinstance(item, list)
+            else ()
+        )
         found += [(item, key) for key in keys]
         todo += [item[key] for key in keys]
     return found
@@ -70,7 +84,15 @@ def mutate_json(rng: random.Random, data: bytes) -> tuple[bytes, str]:
                 owner[key] = rng.choice([*NUMBERS, value + 1])
             elif isinstance(value, str):
                 owner[key] = rng.choice(
-                    ["", f"{value}x", value[::-1], "__import__('os').abort()", "../x", "aten.mm.default", "torch.ops.aten.relu.default"]
+                    [
+                        "",
+                        f"{value}x",
+                        value[::-1],
+                        "__import__('os').abort()",
+                        "../x",
+                        "aten.mm.default",
+                        "torch.ops.aten.relu.default",
+                    ]
                 )
             else:
                 owner[key] = rng.choice([None, [], {}, 3, "x"])
@@ -105,7 +127,11 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     """What a build does up to the graph; the probe's part in this process."""
     phase("checking")
     with quiet():
-        found = scripted(folder, phase) if (folder / "net.pt").exists() else program_of(checked(folder / "net.pt2"), {}, trust_source=False)
+        found = (
+            scripted(folder, phase)
+            if (folder / "net.pt").exists()
+            else program_of(checked(folder / "net.pt2"), {}, trust_source=False)
+        )
         phase("loading")
         spec, blobs = read_program(found.program, "net", found.inputs)
     phase("converting")
@@ -127,13 +153,18 @@ def scripted(folder: Path, phase: Callable[[str], None]) -> TracedProgram:
         except Exception as error:  # noqa: BLE001 - torch refuses files in as many ways as its probe does
             raise SourceError(first_line(error)) from None
     phase("loading")
-    return program_of(path, {"": json.loads((folder / "shape.json").read_text())}, trust_source=True)
+    return program_of(
+        path, {"": json.loads((folder / "shape.json").read_text())}, trust_source=True
+    )
 
 
 def judge(folder: Path) -> str | None:
     """Nothing that the file names was made."""
     return (
-        None if {path.name for path in folder.iterdir()} <= {"net.pt2", "net.pt", "shape.json", "said", "code"} else "something was written"
+        None
+        if {path.name for path in folder.iterdir()}
+        <= {"net.pt2", "net.pt", "shape.json", "said", "code"}
+        else "something was written"
     )
 
 

@@ -1,4 +1,6 @@
-"""Mutated TorchScript files, of the installed torch and of older ones: their code, pickles, arrays and bytes."""
+"""Mutated TorchScript files, of the installed torch and of older ones: their code, pickles, arrays
+and bytes.
+"""
 
 import io
 import json
@@ -17,14 +19,60 @@ from tests.fuzz.files import mutate_bytes
 from webkiln.frontends.torch.framework import quiet
 
 OLD = Path(__file__).parents[1] / "frontends" / "torch" / "old"
-OWN = {scripts.Recurring: (2, 3, 6, 5), scripts.Growing: (2, 3), scripts.Collecting: (2, 4), scripts.Remembering: (2, 4)}
+OWN = {
+    scripts.Recurring: (2, 3, 6, 5),
+    scripts.Growing: (2, 3),
+    scripts.Collecting: (2, 4),
+    scripts.Remembering: (2, 4),
+}
 WORD = re.compile(r"[A-Za-z_][\w.]*|-?\d[\d.e+-]*")
 LINE = re.compile(r"(?<=\n)[^\n]*\n")
 WORDS = (
-    "0", "-1", "1", "2", "7", "65537", "1099511627776", "9223372036854775807", "1e400", "True", "None", "x", "self", "_0", "torch.add", "torch.relu", "torch.mul", "torch.zeros", "torch.floor_divide",
-    "torch.size", "torch.append", "torch.numel", "ops.prim.data", "ops.aten.nothing", "ops.inductor.x", "torch.from_file", "torch.save", "torch.load", "torch.resize_", "torch.as_strided", "torch.set_",
-    "torch.add_", "torch.nonzero", "torch.item", "int", "float", "str", "List[int]", "Tensor", "Optional[Tensor]", "__torch__.Net", "annotate", "unchecked_cast", "uninitialized",
-)  # fmt: skip
+    "0",
+    "-1",
+    "1",
+    "2",
+    "7",
+    "65537",
+    "1099511627776",
+    "9223372036854775807",
+    "1e400",
+    "True",
+    "None",
+    "x",
+    "self",
+    "_0",
+    "torch.add",
+    "torch.relu",
+    "torch.mul",
+    "torch.zeros",
+    "torch.floor_divide",
+    "torch.size",
+    "torch.append",
+    "torch.numel",
+    "ops.prim.data",
+    "ops.aten.nothing",
+    "ops.inductor.x",
+    "torch.from_file",
+    "torch.save",
+    "torch.load",
+    "torch.resize_",
+    "torch.as_strided",
+    "torch.set_",
+    "torch.add_",
+    "torch.nonzero",
+    "torch.item",
+    "int",
+    "float",
+    "str",
+    "List[int]",
+    "Tensor",
+    "Optional[Tensor]",
+    "__torch__.Net",
+    "annotate",
+    "unchecked_cast",
+    "uninitialized",
+)
 RUNNING = b"\x80\x02cpathlib\nPath\nX\x07\x00\x00\x00written\x85R}q\x00."
 """A pickle that would make an object of Python."""
 TOUCHING = b"\x80\x02cos\nsystem\nX\x0d\x00\x00\x00touch written\x85R."
@@ -43,7 +91,11 @@ def originals() -> tuple[tuple[bytes, tuple[int, ...]], ...]:
         found.append((file.getvalue(), shape))
     for path in sorted(OLD.glob("*/*.pt")):
         with np.load(path.with_suffix(".npz")) as arrays:
-            found += [(path.read_bytes(), arrays[name].shape) for name in arrays.files if name.startswith("in/")]
+            found += [
+                (path.read_bytes(), arrays[name].shape)
+                for name in arrays.files
+                if name.startswith("in/")
+            ]
     return tuple(found)
 
 
@@ -51,7 +103,9 @@ def mutate_code(rng: random.Random, data: bytes) -> bytes:
     """Change a word, drop a line, write one twice, or exchange two."""
     text = data.decode()
     words, lines = list(WORD.finditer(text)), list(LINE.finditer(text))
-    first, second = sorted(rng.choices(lines, k=2), key=lambda found: found.start()) if lines else (None, None)
+    first, second = (
+        sorted(rng.choices(lines, k=2), key=lambda found: found.start()) if lines else (None, None)
+    )
     match rng.choice(["word", "word", "another", "another", "drop", "twice", "exchange"]):
         case "word":
             place, new = rng.choice(words), rng.choice(WORDS)
@@ -64,7 +118,13 @@ def mutate_code(rng: random.Random, data: bytes) -> bytes:
         case "twice" if first:
             text = text[: first.end()] + first.group() + text[first.end() :]
         case "exchange" if first and second and first is not second:
-            text = text[: first.start()] + second.group() + text[first.end() : second.start()] + first.group() + text[second.end() :]
+            text = (
+                text[: first.start()]
+                + second.group()
+                + text[first.end() : second.start()]
+                + first.group()
+                + text[second.end() :]
+            )
     return text.encode()
 
 
@@ -76,7 +136,10 @@ def mutate_some(rng: random.Random, data: bytes) -> bytes:
     return mutate_bytes(rng, data or b"\n")
 
 
-MUTATIONS: Mapping[str, Callable[[random.Random, bytes], bytes]] = {".py": mutate_code, ".pkl": mutate_pickle}
+MUTATIONS: Mapping[str, Callable[[random.Random, bytes], bytes]] = {
+    ".py": mutate_code,
+    ".pkl": mutate_pickle,
+}
 """By how a member's name ends."""
 
 

@@ -1,4 +1,6 @@
-"""Mutated files of weights, safetensors and GGUF: what is accepted is read, and nothing ends in a traceback."""
+"""Mutated files of weights, safetensors and GGUF: what is accepted is read, and nothing ends in a
+traceback.
+"""
 
 import random
 import struct
@@ -20,15 +22,26 @@ WORDS = (b"-1", b"1e9", b"99999999999999999999", b"null", b"[]", b"{}", b'"w"', 
 @cache
 def originals() -> tuple[bytes, ...]:
     values = {f"w{n}": np.arange(4 + n, dtype=np.float32) for n in range(3)}
-    entries = {"a": ("F32", [2, 2], [0, 16]), "b": ("BF16", [3], [16, 22]), "c": ("F8_E4M3", [2], [22, 24])}
-    return GGUF.read_bytes(), gguf(values), gguf(values, version=2, alignment=64), safetensors(entries, bytes(range(24)))
+    entries = {
+        "a": ("F32", [2, 2], [0, 16]),
+        "b": ("BF16", [3], [16, 22]),
+        "c": ("F8_E4M3", [2], [22, 24]),
+    }
+    return (
+        GGUF.read_bytes(),
+        gguf(values),
+        gguf(values, version=2, alignment=64),
+        safetensors(entries, bytes(range(24))),
+    )
 
 
 def mutate_number(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     """Another number of four or eight bytes among the first of the file."""
     size = rng.choice((4, 8))
     at, value = rng.randrange(min(len(data) - size, 400)), rng.choice(NUMBERS) % (1 << 8 * size)
-    return data[:at] + struct.pack("<I" if size == 4 else "<Q", value) + data[at + size :], f"{value} at {at}"
+    return data[:at] + struct.pack("<I" if size == 4 else "<Q", value) + data[
+        at + size :
+    ], f"{value} at {at}"
 
 
 def mutate_some(rng: random.Random, data: bytes) -> tuple[bytes, str]:
@@ -42,13 +55,17 @@ def mutate_word(rng: random.Random, data: bytes) -> tuple[bytes, str]:
         return mutate_some(rng, data)
     at, word = rng.choice(digits), rng.choice(WORDS)
     changed = data[:at] + word + data[at + 1 :]
-    return (int.from_bytes(data[:8], "little") + len(word) - 1).to_bytes(8, "little") + changed[8:], f"{word!r} at {at}"
+    return (int.from_bytes(data[:8], "little") + len(word) - 1).to_bytes(8, "little") + changed[
+        8:
+    ], f"{word!r} at {at}"
 
 
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     number = rng.randrange(len(originals()))
-    data, what = rng.choice((mutate_some, mutate_number, mutate_number, mutate_word))(rng, originals()[number])
+    data, what = rng.choice((mutate_some, mutate_number, mutate_number, mutate_word))(
+        rng, originals()[number]
+    )
     (folder / "net.weights").write_bytes(data)
     return f"{number}: {what}"
 

@@ -1,4 +1,6 @@
-"""Sizes: arithmetic on names agrees with arithmetic on numbers, equal sizes are equal, the text form reads back."""
+"""Sizes: arithmetic on names agrees with arithmetic on numbers, equal sizes are equal, the text
+form reads back.
+"""
 
 import operator
 import pickle
@@ -17,11 +19,18 @@ from webkiln.ir.solve import solve
 T, S = dim.placeholder("T"), dim.placeholder("S")
 VALUES = st.fixed_dictionaries({"T": st.integers(1, 50), "S": st.integers(1, 50)})
 LEAVES = st.sampled_from([T, S]) | st.integers(-9, 9)
-OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": dim.floordiv, "max": lambda a, b: dim.greatest([a, b])}
+OPERATIONS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": dim.floordiv,
+    "max": lambda a, b: dim.greatest([a, b]),
+}
 TREES = st.recursive(
     LEAVES,
     lambda inner: (
-        st.tuples(st.sampled_from(["+", "-", "*", "max"]), inner, inner) | st.tuples(st.just("//"), inner, st.sampled_from([2, 3, 4, T]))
+        st.tuples(st.sampled_from(["+", "-", "*", "max"]), inner, inner)
+        | st.tuples(st.just("//"), inner, st.sampled_from([2, 3, 4, T]))
     ),
     max_leaves=8,
 )
@@ -137,7 +146,9 @@ def test_demands_are_met_refused_or_collected() -> None:
 
 
 @given(TREES, TREES, VALUES)
-def test_what_reaches_reaches_at_every_value(first: Any, second: Any, values: dict[str, int]) -> None:
+def test_what_reaches_reaches_at_every_value(
+    first: Any, second: Any, values: dict[str, int]
+) -> None:
     a, b = build(first), build(second)
     assert not dim.reaches(a, b) or dim.at(a, values) >= dim.at(b, values)
     assert dim.at(dim.least(a, b), values) == min(dim.at(a, values), dim.at(b, values))

@@ -1,4 +1,6 @@
-"""Rewriting gives what restarting from the first node after each edit gives, and looks at each node a few times only."""
+"""Rewriting gives what restarting from the first node after each edit gives, and looks at each node
+a few times only.
+"""
 
 from importlib import import_module
 
@@ -11,11 +13,18 @@ from webkiln.ir.text import parse
 from webkiln.passes import absorb_padding, fold_batchnorm, fold_constants, remove_identities
 from webkiln.passes.pipeline import PASSES
 
-RULES = (fold_constants.fold, remove_identities.simplify, absorb_padding.absorb, fold_batchnorm.fold)
+RULES = (
+    fold_constants.fold,
+    remove_identities.simplify,
+    absorb_padding.absorb,
+    fold_batchnorm.fold,
+)
 
 
 def restarted(graph, rule):
-    """One edit at a time, each found by asking about every node of the graph that the edits before it gave."""
+    """One edit at a time, each found by asking about every node of the graph that the edits before
+    it gave.
+    """
     while True:
         view = GraphView(graph)
         edits = ((index, node, rule(view, node)) for index, node in enumerate(graph.nodes))
@@ -25,7 +34,10 @@ def restarted(graph, rule):
         index, _, edit = found
         changed = graph.edit(
             nodes=(*graph.nodes[:index], *edit.nodes, *graph.nodes[index + 1 :]),
-            variables={**graph.variables, **{variable.name: variable for variable in edit.variables}},
+            variables={
+                **graph.variables,
+                **{variable.name: variable for variable in edit.variables},
+            },
             constants={**graph.constants, **edit.constants},
         )
         graph = rewrite.redirect(changed, edit.redirect)
@@ -45,7 +57,18 @@ def test_one_walk_gives_what_restarting_gives(graph):
 def test_the_work_grows_with_the_graph_and_not_with_its_square():
     count = 500
     lines = [f"v{n + 1}: float32[2] = Identity(v{n})" for n in range(count)]
-    graph = parse("\n".join(["graph g", "input v0: float32[2]", *lines, f"y: float32[2] = Relu(v{count})", "output out = y", ""]))
+    graph = parse(
+        "\n".join(
+            [
+                "graph g",
+                "input v0: float32[2]",
+                *lines,
+                f"y: float32[2] = Relu(v{count})",
+                "output out = y",
+                "",
+            ]
+        )
+    )
     asked = []
 
     def rule(view, node):

@@ -40,11 +40,16 @@ def test_states_constants_and_orders():
 
 def test_sizes_inside_sizes():
     graph = parse("graph g\ninput x: float32[max(T, floordiv(S, 2) + 1),3]\noutput y = x\n")
-    assert print_graph(graph) == "graph g\ninput x: float32[max(T, floordiv(S, 2) + 1),3]\noutput y = x\n"
+    assert (
+        print_graph(graph)
+        == "graph g\ninput x: float32[max(T, floordiv(S, 2) + 1),3]\noutput y = x\n"
+    )
     assert parse(print_graph(graph)) == graph
 
 
-@pytest.mark.parametrize("line", ["input x float32[2]", "y: float32[2] = Relu x", "const c: float32 = [1]"])
+@pytest.mark.parametrize(
+    "line", ["input x float32[2]", "y: float32[2] = Relu x", "const c: float32 = [1]"]
+)
 def test_a_line_that_cannot_be_read_is_quoted(line):
     with pytest.raises(InternalError, match=r"text form"):
         parse(f"graph g\n{line}\n")
@@ -65,5 +70,11 @@ def test_a_graph_of_another_schema_is_refused():
 
 
 def test_weights_take_no_part_in_equality():
-    graph = Graph("g", (Node("Relu", ("x",), ("y",)),), {"x": Variable("x", Type("float32", ()))}, ("x",), {"y": "y"})
+    graph = Graph(
+        "g",
+        (Node("Relu", ("x",), ("y",)),),
+        {"x": Variable("x", Type("float32", ()))},
+        ("x",),
+        {"y": "y"},
+    )
     assert graph.edit(weights={"w": 1}) == graph

@@ -23,14 +23,24 @@ def without(mapping, name):
 BROKEN = {
     "reads total before it is defined": GRAPH.edit(states=()),
     "is not in the table": GRAPH.edit(variables=without(GRAPH.variables, "limits")),
-    "defined by nothing": GRAPH.edit(variables={**GRAPH.variables, "extra": Variable("extra", Type("float32", ()))}),
+    "defined by nothing": GRAPH.edit(
+        variables={**GRAPH.variables, "extra": Variable("extra", Type("float32", ()))}
+    ),
     "which nothing defines": GRAPH.edit(outputs={"y": "nobody"}),
-    "defined by ReduceSum and by Add": GRAPH.edit(nodes=(GRAPH.nodes[0], replace(GRAPH.nodes[1], outputs=("sum",)))),
-    "the operator gives": GRAPH.edit(variables={**GRAPH.variables, "sum": Variable("sum", Type("float32", (3,)))}),
+    "defined by ReduceSum and by Add": GRAPH.edit(
+        nodes=(GRAPH.nodes[0], replace(GRAPH.nodes[1], outputs=("sum",)))
+    ),
+    "the operator gives": GRAPH.edit(
+        variables={**GRAPH.variables, "sum": Variable("sum", Type("float32", (3,)))}
+    ),
     "has 1 values": GRAPH.edit(constants={**GRAPH.constants, "limits": Constant((1.0,))}),
     "depends on an input": GRAPH.edit(states=(State("total", "x", "total", "next"),)),
-    "state total has types": GRAPH.edit(variables={**GRAPH.variables, "start": Variable("start", Type("float32", (1,)))}),
-    "order N,C has 2 axes": GRAPH.edit(variables={**GRAPH.variables, "start": Variable("start", Type("float32", ()), OrderNC)}),
+    "state total has types": GRAPH.edit(
+        variables={**GRAPH.variables, "start": Variable("start", Type("float32", (1,)))}
+    ),
+    "order N,C has 2 axes": GRAPH.edit(
+        variables={**GRAPH.variables, "start": Variable("start", Type("float32", ()), OrderNC)}
+    ),
 }
 
 
@@ -61,13 +71,18 @@ def test_too_many_operands_name_the_layer(name):
     assert low <= len(types) <= high
     if high < 1 << 16:
         with pytest.raises(ShapeError, match=rf"my_layer \({name}\): takes {low} to {high}"):
-            infer(Node(name, (), ("y",), dict(case.attrs), "my_layer"), (types or [Type("float32", ())]) * (high + 1))
+            infer(
+                Node(name, (), ("y",), dict(case.attrs), "my_layer"),
+                (types or [Type("float32", ())]) * (high + 1),
+            )
 
 
 def test_shape_errors_say_what_would_fit():
     conv = next(iter(OPERATORS["Conv"].cases()))
     x, w = Type("float32", (1, 8, 8, 64)), Type("float32", (3, 3, 32, 8))
-    with pytest.raises(ShapeError, match=r"conv1 \(Conv\): .*x has 64 channels.*groups=2 would fit"):
+    with pytest.raises(
+        ShapeError, match=r"conv1 \(Conv\): .*x has 64 channels.*groups=2 would fit"
+    ):
         infer(Node("Conv", ("x", "w"), ("y",), dict(conv.attrs), "conv1"), [x, w])
     with pytest.raises(ShapeError, match="the sizes of axis 1 differ: 3 and 4"):
         broadcast([(2, 3), (2, 4)])

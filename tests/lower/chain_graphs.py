@@ -82,17 +82,28 @@ OPEN = {"B": 2, "T": 83, "S": 71}
 
 
 def parsed(text):
-    return parse("graph g\n" + "\n".join(line.strip() for line in dedent(text).splitlines() if line.strip()))
+    return parse(
+        "graph g\n" + "\n".join(line.strip() for line in dedent(text).splitlines() if line.strip())
+    )
 
 
 def given(made, seed=0, sizes=OPEN):
     rng = np.random.default_rng(seed)
-    shape = {name: [sizes.get(str(size), size) for size in made.type(name).shape] for name in (*made.inputs, *sorted(made.slots))}
-    return {name: rng.standard_normal(extents).astype(np.float32) for name, extents in shape.items()}
+    shape = {
+        name: [sizes.get(str(size), size) for size in made.type(name).shape]
+        for name in (*made.inputs, *sorted(made.slots))
+    }
+    return {
+        name: rng.standard_normal(extents).astype(np.float32) for name, extents in shape.items()
+    }
 
 
 def job(made, values):
-    return Job(made, {name: values[name] for name in made.inputs}, {name: values[name] for name in made.slots})
+    return Job(
+        made,
+        {name: values[name] for name in made.inputs},
+        {name: values[name] for name in made.slots},
+    )
 
 
 def check_no_bit_changes(jobs, backend, targets, folder, monkeypatch):

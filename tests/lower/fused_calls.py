@@ -14,7 +14,10 @@ TOLERANCE = 1e-4
 
 def values_of(made, seed):
     rng = np.random.default_rng(seed)
-    return {name: (rng.standard_normal(made.type(name).shape) * 1.3).astype(np.float32) for name in (*made.inputs, *sorted(made.slots))}
+    return {
+        name: (rng.standard_normal(made.type(name).shape) * 1.3).astype(np.float32)
+        for name in (*made.inputs, *sorted(made.slots))
+    }
 
 
 def run_calls(made, values, target=None):
@@ -22,7 +25,10 @@ def run_calls(made, values, target=None):
     memory = fixed_values(made, values) | {name: values[name] for name in made.inputs}
     lowered = lower(made, target=target)
     _run_steps(lowered.steps, memory, {})
-    return {output: memory[lowered.roots[name]].reshape(made.type(name).shape) for output, name in made.outputs.items()}
+    return {
+        output: memory[lowered.roots[name]].reshape(made.type(name).shape)
+        for output, name in made.outputs.items()
+    }
 
 
 def _run_steps(steps, memory, counters):
@@ -33,9 +39,17 @@ def _run_steps(steps, memory, counters):
             continue
         for view in step.outputs:
             memory.setdefault(view.name, np.zeros(view.type.size, view.type.dtype))
-        inputs, outputs = ([memory[view.name].reshape(view.shape) for view in views] for views in (step.inputs, step.outputs))
+        inputs, outputs = (
+            [memory[view.name].reshape(view.shape) for view in views]
+            for views in (step.inputs, step.outputs)
+        )
         with np.errstate(all="ignore"):
-            interpret(step.nest, inputs, {name: dim.at(value, counters) for name, value in step.args.items()}, outputs)
+            interpret(
+                step.nest,
+                inputs,
+                {name: dim.at(value, counters) for name, value in step.args.items()},
+                outputs,
+            )
 
 
 def wrong(got, reference):

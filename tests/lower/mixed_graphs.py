@@ -1,4 +1,6 @@
-"""Random graphs of every family: index operators, casts, comparisons, reductions, products and convolutions, with values that are read again and again."""
+"""Random graphs of every family: index operators, casts, comparisons, reductions, products and
+convolutions, with values that are read again and again.
+"""
 
 import random
 
@@ -27,10 +29,23 @@ class Random(random.Random):
 
     def like(self, name, rank=None):
         """A value of the same dtype (and rank)."""
-        return self.choice([v for v in self.values if self.dtype(v) == self.dtype(name) and rank in (None, len(self.b.shape(v)))])
+        return self.choice(
+            [
+                v
+                for v in self.values
+                if self.dtype(v) == self.dtype(name) and rank in (None, len(self.b.shape(v)))
+            ]
+        )
 
     def floats(self, least_rank=0):
-        return self.choice([v for v in self.values if self.dtype(v) == "float32" and len(self.b.shape(v)) >= least_rank] or self.values[:1])
+        return self.choice(
+            [
+                v
+                for v in self.values
+                if self.dtype(v) == "float32" and len(self.b.shape(v)) >= least_rank
+            ]
+            or self.values[:1]
+        )
 
 
 def unary(r, x, shape):
@@ -38,7 +53,9 @@ def unary(r, x, shape):
 
 
 def binary(r, x, shape):
-    return r.b.op(r.choice(["Add", "Sub", "Mul", "Max", "Min", "Less", "GreaterEqual"]), x, r.floats())
+    return r.b.op(
+        r.choice(["Add", "Sub", "Mul", "Max", "Min", "Less", "GreaterEqual"]), x, r.floats()
+    )
 
 
 def scaled(r, x, shape):
@@ -54,7 +71,9 @@ def transpose(r, x, shape):
 
 
 def concat(r, x, shape):
-    return r.b.op("Concat", *r.sample([x, r.like(x, len(shape)), x], 3), axis=r.randrange(len(shape)))
+    return r.b.op(
+        "Concat", *r.sample([x, r.like(x, len(shape)), x], 3), axis=r.randrange(len(shape))
+    )
 
 
 def slices(r, x, shape):
@@ -72,7 +91,13 @@ def slices(r, x, shape):
 def reshape(r, x, shape):
     size = int(np.prod(shape))
     part = r.choice([q for q in range(1, size + 1) if size % q == 0])
-    return r.b.op("Reshape", x, shape=r.choice([(size,), (part, size // part), (1, part, size // part), (size // part, part, 1)]))
+    return r.b.op(
+        "Reshape",
+        x,
+        shape=r.choice(
+            [(size,), (part, size // part), (1, part, size // part), (size // part, part, 1)]
+        ),
+    )
 
 
 def pad(r, x, shape):
@@ -81,7 +106,11 @@ def pad(r, x, shape):
 
 
 def broadcast(r, x, shape):
-    return r.b.op("Broadcast", x, shape=(r.choice([1, 3]), *(r.choice([size, 4]) if size == 1 else size for size in shape)))
+    return r.b.op(
+        "Broadcast",
+        x,
+        shape=(r.choice([1, 3]), *(r.choice([size, 4]) if size == 1 else size for size in shape)),
+    )
 
 
 def gather(r, x, shape):
@@ -93,7 +122,12 @@ def gather(r, x, shape):
 
 def reduction(r, x, shape):
     axes = tuple(sorted(r.sample(range(len(shape)), r.randint(1, len(shape)))))
-    return r.b.op(r.choice(["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"]), x, axes=axes, keepdims=r.random() < 0.5)
+    return r.b.op(
+        r.choice(["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"]),
+        x,
+        axes=axes,
+        keepdims=r.random() < 0.5,
+    )
 
 
 def softmax(r, x, shape):
@@ -105,7 +139,9 @@ def trained_product(r, x, shape):
 
 
 def product(r, x, shape):
-    return r.b.op("MatMul", x, r.floats(2), transpose_a=r.random() < 0.3, transpose_b=r.random() < 0.5)
+    return r.b.op(
+        "MatMul", x, r.floats(2), transpose_a=r.random() < 0.3, transpose_b=r.random() < 0.5
+    )
 
 
 def norm(r, x, shape):
@@ -120,13 +156,29 @@ def conv(r, x, shape):
     bias = [r.b.slot(features)] if r.random() < 0.5 else []
     kernel = r.b.slot(2, 2, shape[3 if last else 1], features)
     return r.b.op(
-        "Conv", x, kernel, *bias, x_dims=(0, 3, 1, 2) if last else (0, 1, 2, 3), w_dims=(3, 2, 0, 1), out_dims=r.choice([(0, 3, 1, 2), (0, 1, 2, 3)]),
-        strides=(1, r.choice([1, 2])), dilation=(1, 1), pad_low=(1, r.choice([0, 1])), pad_high=(0, 1), groups=1,
-    )  # fmt: skip
+        "Conv",
+        x,
+        kernel,
+        *bias,
+        x_dims=(0, 3, 1, 2) if last else (0, 1, 2, 3),
+        w_dims=(3, 2, 0, 1),
+        out_dims=r.choice([(0, 3, 1, 2), (0, 1, 2, 3)]),
+        strides=(1, r.choice([1, 2])),
+        dilation=(1, 1),
+        pad_low=(1, r.choice([0, 1])),
+        pad_high=(0, 1),
+        groups=1,
+    )
 
 
 def pool(r, x, shape):
-    window = {"window": (2, 2), "strides": (1, 2), "dilation": (1, 1), "pad_low": (0, 1), "pad_high": (1, 0)}
+    window = {
+        "window": (2, 2),
+        "strides": (1, 2),
+        "dilation": (1, 1),
+        "pad_low": (0, 1),
+        "pad_high": (1, 0),
+    }
     return r.b.op(r.choice(["MaxPool", "AvgPool"]), x, axes=r.choice([(1, 2), (2, 3)]), **window)
 
 
@@ -142,7 +194,9 @@ FLOAT_ONLY = {
 def graph(seed):
     """A graph of 3 to 12 steps; steps that fit no shape are left out."""
     r = Random(seed)
-    inputs = [r.b.declare(f"x{n}", Type("float32", r.choice(SHAPES))) for n in range(r.choice([1, 2]))]
+    inputs = [
+        r.b.declare(f"x{n}", Type("float32", r.choice(SHAPES))) for n in range(r.choice([1, 2]))
+    ]
     r.values = list(inputs)
     for _ in range(r.randint(3, 12)):
         x = r.choice(r.values[-4:] if r.random() < 0.7 else r.values)
@@ -157,7 +211,11 @@ def graph(seed):
         ]
         before = len(r.b.nodes)
         try:
-            y = r.choice(steps)(r, x, shape) if r.dtype(x) == "float32" or r.random() < 0.5 else r.b.op("Cast", x, dtype="float32")
+            y = (
+                r.choice(steps)(r, x, shape)
+                if r.dtype(x) == "float32" or r.random() < 0.5
+                else r.b.op("Cast", x, dtype="float32")
+            )
         except ShapeError:
             continue
         if 0 < np.prod(r.b.shape(y)) <= LARGEST:
@@ -165,5 +223,17 @@ def graph(seed):
         else:
             del r.b.nodes[before:]
             del r.b.variables[y]
-    outputs = {"out": r.values[-1]} | {f"also{n}": r.choice(r.values) for n in range(r.choice([0, 0, 1, 2]))}
-    return remove_unused(Graph("g", tuple(r.b.nodes), r.b.variables, tuple(inputs), outputs, frozenset(r.b.slots), r.b.constants))
+    outputs = {"out": r.values[-1]} | {
+        f"also{n}": r.choice(r.values) for n in range(r.choice([0, 0, 1, 2]))
+    }
+    return remove_unused(
+        Graph(
+            "g",
+            tuple(r.b.nodes),
+            r.b.variables,
+            tuple(inputs),
+            outputs,
+            frozenset(r.b.slots),
+            r.b.constants,
+        )
+    )

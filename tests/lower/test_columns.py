@@ -1,4 +1,6 @@
-"""Second factors are stored with the sum and then columns innermost: which are, which are not, and that the numbers stay."""
+"""Second factors are stored with the sum and then columns innermost: which are, which are not, and
+that the numbers stay.
+"""
 
 import pytest
 
@@ -108,8 +110,16 @@ STAYS = {
 def stored(made, monkeypatch):
     """The shapes in which Variables are stored, where they are others than the graph's."""
     monkeypatch.setattr(lowering, "tidy", lambda call: call)
-    views = {view.name: view.shape for call in lowering.lower(made, target=TARGETS["js"]).calls for view in call.outputs}
-    return {name: shape for name, shape in views.items() if name in made.variables and shape != made.type(name).shape}
+    views = {
+        view.name: view.shape
+        for call in lowering.lower(made, target=TARGETS["js"]).calls
+        for view in call.outputs
+    }
+    return {
+        name: shape
+        for name, shape in views.items()
+        if name in made.variables and shape != made.type(name).shape
+    }
 
 
 @pytest.mark.parametrize("name", TAKEN)

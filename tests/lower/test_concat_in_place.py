@@ -78,26 +78,43 @@ b: float32[2,2] = Exp(a)
 c: float32[2,4] = Concat(t, b) {"axis":1}
 output c = c
 """
-GRAPHS = {"skip": SKIP, "dense": DENSE, "twice": TWICE, "shown": SHOWN, "reshaped": RESHAPED, "turned": TURNED}
+GRAPHS = {
+    "skip": SKIP,
+    "dense": DENSE,
+    "twice": TWICE,
+    "shown": SHOWN,
+    "reshaped": RESHAPED,
+    "turned": TURNED,
+}
 
 
 def graph(name):
     lines = GRAPHS[name].splitlines()
-    return parse("\n".join(sorted(lines, key=lambda line: not line.startswith(("graph", "input", "slot")))))
+    return parse(
+        "\n".join(sorted(lines, key=lambda line: not line.startswith(("graph", "input", "slot"))))
+    )
 
 
 def copies(made, target=None):
     """Calls that only move elements."""
     calls = lower(made, target=target).calls
-    return sum(not call.nest.accumulators and call.nest.outputs[0].value.op == "load" for call in calls)
+    return sum(
+        not call.nest.accumulators and call.nest.outputs[0].value.op == "load" for call in calls
+    )
 
 
-@pytest.mark.parametrize(("name", "count"), [("skip", 0), ("dense", 0), ("twice", 2), ("shown", 1), ("reshaped", 2), ("turned", 1)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("skip", 0), ("dense", 0), ("twice", 2), ("shown", 1), ("reshaped", 2), ("turned", 1)],
+)
 def test_copies_that_stay(name, count):
     assert copies(graph(name)) == count
 
 
-@pytest.mark.parametrize(("name", "count"), [("skip", 1), ("dense", 3), ("twice", 3), ("shown", 1), ("reshaped", 2), ("turned", 1)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("skip", 1), ("dense", 3), ("twice", 3), ("shown", 1), ("reshaped", 2), ("turned", 1)],
+)
 def test_copies_that_stay_where_a_draw_cannot_read_what_it_writes(name, count):
     assert copies(graph(name), TARGETS["webgl"]) == count
     for call in lower(graph(name), target=TARGETS["webgl"]).calls:
@@ -118,7 +135,11 @@ def test_backends_agree(backend, tmp_path):
     made = [graph(name) for name in GRAPHS]
     values = [values_for(item) for item in made]
     jobs = [
-        Job(item, {name: given[name] for name in item.inputs}, {name: given[name] for name in item.slots})
+        Job(
+            item,
+            {name: given[name] for name in item.inputs},
+            {name: given[name] for name in item.slots},
+        )
         for item, given in zip(made, values, strict=True)
     ]
     for item, given, outputs in zip(made, values, run(jobs, backend, tmp_path), strict=True):

@@ -1,4 +1,6 @@
-"""Quotients of a softmax leave the sums of products that read them: where they do, where they stay, and that the numbers stay."""
+"""Quotients of a softmax leave the sums of products that read them: where they do, where they stay,
+and that the numbers stay.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,9 @@ PLAIN = """
 """
 TAKEN = {
     "a product of rows": PLAIN,
-    "a matrix": PLAIN.replace("2,", "").replace('"axis":2', '"axis":1').replace('{"axis":}', '{"axis":1}'),
+    "a matrix": PLAIN.replace("2,", "")
+    .replace('"axis":2', '"axis":1')
+    .replace('{"axis":}', '{"axis":1}'),
     "columns": """
         input a: float32[2,7,5]
         input v: float32[2,7,4]
@@ -53,16 +57,18 @@ TAKEN = {
         y: float32[1,1,5,4] = MatMul(p, v)
         output out = y
     """,
-    "several readers": PLAIN + """
+    "several readers": PLAIN
+    + """
         input w: float32[2,7,3]
         z: float32[2,5,3] = MatMul(p, w)
         output other = z
     """,
-    "scores that others read": PLAIN + """
+    "scores that others read": PLAIN
+    + """
         b: float32[2,5,7] = Tanh(a)
         output other = b
     """,
-}  # fmt: skip
+}
 STAYS = {
     "an output": PLAIN + "output weights = p\n",
     "another reader": PLAIN + """
@@ -110,10 +116,15 @@ STAYS = {
 def divided_products(made):
     """The products behind whose sums something is divided."""
     found = [call for call in lower(made, target=TARGETS["js"]).calls if call.nest.is_contraction]
-    return sum(any(expr.op == "div" for expr in walk(out.value for out in call.nest.outputs)) for call in found), len(found)
+    return sum(
+        any(expr.op == "div" for expr in walk(out.value for out in call.nest.outputs))
+        for call in found
+    ), len(found)
 
 
-@pytest.mark.parametrize("name", [*TAKEN, *(name for name, text in BLOCKED.items() if "Softmax" in text)])
+@pytest.mark.parametrize(
+    "name", [*TAKEN, *(name for name, text in BLOCKED.items() if "Softmax" in text)]
+)
 def test_products_are_divided(name):
     made = parsed((TAKEN | BLOCKED)[name])
     (softmax,) = (node.outputs[0] for node in made.nodes if node.op == "Softmax")
@@ -135,7 +146,9 @@ def test_quotients_stay(name):
 def test_the_numbers_stay(name):
     made = parsed((TAKEN | STAYS)[name])
     for seed, scale in enumerate((1, 30, 1000)):
-        values = {key: value * scale if key in "ab" else value for key, value in given(made, seed).items()}
+        values = {
+            key: value * scale if key in "ab" else value for key, value in given(made, seed).items()
+        }
         with np.errstate(over="ignore", invalid="ignore"):
             expected = evaluate_graph(made, values)
         if all(np.isfinite(value).all() for value in expected.values()):
@@ -147,6 +160,9 @@ def test_rows_without_a_finite_element_are_no_numbers():
     made = parsed(TAKEN["a scale and a mask"])
     values = given(made)
     values["m"][0, 0, 2] = -np.inf
-    got, expected = run_calls(made, values, TARGETS["js"])["out"], evaluate_graph(made, values)["out"]
+    got, expected = (
+        run_calls(made, values, TARGETS["js"])["out"],
+        evaluate_graph(made, values)["out"],
+    )
     assert np.array_equal(np.isnan(got), np.isnan(expected))
     assert np.isnan(expected).any()

@@ -1,4 +1,6 @@
-"""Fused and tidied calls compute what the graph says: in numpy on many graphs, through the printers on some."""
+"""Fused and tidied calls compute what the graph says: in numpy on many graphs, through the printers
+on some.
+"""
 
 import numpy as np
 import pytest
@@ -27,7 +29,11 @@ def test_fused_calls_keep_the_numbers(start):
 
 @pytest.mark.parametrize(
     ("backend", "count"),
-    representative([("wasm", 40), ("webgl", 15), ("js", 40), ("webgpu", 40), ("webgl", 40)], ("wasm", 40), ("webgl", 15)),
+    representative(
+        [("wasm", 40), ("webgl", 15), ("js", 40), ("webgpu", 40), ("webgl", 40)],
+        ("wasm", 40),
+        ("webgl", 15),
+    ),
 )
 def test_printed_calls_keep_the_numbers(backend, count, tmp_path):
     seeds = range(1000, 1000 + count)
@@ -35,14 +41,18 @@ def test_printed_calls_keep_the_numbers(backend, count, tmp_path):
     jobs = []
     for seed, made in zip(seeds, graphs, strict=True):
         values = values_of(made, seed)
-        jobs.append(Job(made, {name: values[name] for name in made.inputs}, fixed_values(made, values)))
+        jobs.append(
+            Job(made, {name: values[name] for name in made.inputs}, fixed_values(made, values))
+        )
     for seed, made, outputs in zip(seeds, graphs, run(jobs, backend, tmp_path), strict=True):
         found = wrong(outputs, evaluate_graph(made, values_of(made, seed)))
         assert not found, f"seed {seed}: {found}\n{print_graph(made)}"
 
 
 def test_a_merged_axis_has_a_size_of_its_own():
-    """The size of an axis may also be what an index multiplies by, as where a reshape joined two axes."""
+    """The size of an axis may also be what an index multiplies by, as where a reshape joined two
+    axes.
+    """
     made = parse(
         """graph g
 input x: uint8[2,1,19]
@@ -62,5 +72,7 @@ def test_what_is_not_a_number_is_wrong():
     ones, holes = np.ones(3, np.float32), np.full(3, np.nan, np.float32)
     assert wrong({"y": holes}, {"y": ones}) == {"y": np.inf}
     assert wrong({"y": ones}, {"y": holes}) == {"y": np.inf}
-    assert wrong({"y": ones * np.float32(1.01)}, {"y": ones}) == {"y": pytest.approx(0.01, rel=1e-3)}
+    assert wrong({"y": ones * np.float32(1.01)}, {"y": ones}) == {
+        "y": pytest.approx(0.01, rel=1e-3)
+    }
     assert not wrong({"y": ones * np.float32(1.00001)}, {"y": ones})

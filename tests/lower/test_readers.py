@@ -1,4 +1,6 @@
-"""A value that others read is stored, and what computes it is done once: fusion takes only what nobody else sees."""
+"""A value that others read is stored, and what computes it is done once: fusion takes only what
+nobody else sees.
+"""
 
 import pytest
 
@@ -6,8 +8,15 @@ from webkiln.ir.text import parse
 from webkiln.lower.lower import lower
 
 HEADS = {
-    "a product": ["input x: float32[6,4]", "slot w: float32[4,8]", "c: float32[6,8] = MatMul(x, w)"],
-    "a sum": ["input x: float32[6,8,3]", 'c: float32[6,8] = ReduceSum(x) {"axes":[2],"keepdims":false}'],
+    "a product": [
+        "input x: float32[6,4]",
+        "slot w: float32[4,8]",
+        "c: float32[6,8] = MatMul(x, w)",
+    ],
+    "a sum": [
+        "input x: float32[6,8,3]",
+        'c: float32[6,8] = ReduceSum(x) {"axes":[2],"keepdims":false}',
+    ],
     "a map": ["input x: float32[6,8]", "c: float32[6,8] = Tanh(x)"],
 }
 READERS = {
@@ -19,8 +28,11 @@ READERS = {
 }
 BEHIND = {
     "a map": ["y: float32[6,8] = Relu(c)"],
-    "another dtype": ["h: float16[6,8] = Cast(c) {\"dtype\":\"float16\"}", "y: float32[6,8] = Cast(h) {\"dtype\":\"float32\"}"],
-}  # fmt: skip
+    "another dtype": [
+        'h: float16[6,8] = Cast(c) {"dtype":"float16"}',
+        'y: float32[6,8] = Cast(h) {"dtype":"float32"}',
+    ],
+}
 
 
 @pytest.mark.parametrize("reader", READERS)

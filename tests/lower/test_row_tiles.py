@@ -1,4 +1,6 @@
-"""Depthwise convolutions and the products around them by strips of rows: which are taken, which are not, and that no bit changes."""
+"""Depthwise convolutions and the products around them by strips of rows: which are taken, which are
+not, and that no bit changes.
+"""
 
 import random
 from dataclasses import replace
@@ -21,7 +23,9 @@ from webkiln.nest.build import Repeat
 from webkiln.program import program
 
 LAYOUTS = {"last": ((0, 3, 1, 2), (3, 2, 0, 1)), "first": ((0, 1, 2, 3), (0, 1, 2, 3))}
-"""Where images have batch, channels, rows and columns, and filters features, channels, rows and columns."""
+"""Where images have batch, channels, rows and columns, and filters features, channels, rows and
+columns.
+"""
 LIMIT = 6 << 10
 
 
@@ -31,27 +35,46 @@ class Net(Builder):
     def __init__(self, rows, columns, channels, layout="last", batch=1):
         super().__init__()
         self.images, self.filters = LAYOUTS[layout]
-        sizes = [dim.placeholder(size) if isinstance(size, str) else size for size in (batch, channels, rows, columns)]
-        self.image = self.x = self.declare("image", Type("float32", tuple(sizes[self.images.index(d)] for d in range(4))))
+        sizes = [
+            dim.placeholder(size) if isinstance(size, str) else size
+            for size in (batch, channels, rows, columns)
+        ]
+        self.image = self.x = self.declare(
+            "image", Type("float32", tuple(sizes[self.images.index(d)] for d in range(4)))
+        )
         self.outputs = []
 
     @property
     def channels(self):
         return self.shape(self.x)[self.images[1]]
 
-    def conv(self, features, kernel=(1, 1), *, groups=1, stride=1, low=0, high=0, dilation=1, act="Relu"):
+    def conv(
+        self, features, kernel=(1, 1), *, groups=1, stride=1, low=0, high=0, dilation=1, act="Relu"
+    ):
         sizes = features, self.channels // groups, *kernel
         w = self.slot(*(sizes[self.filters.index(d)] for d in range(4)))
         low, high = (((size, size) if isinstance(size, int) else size) for size in (low, high))
         made = self.op(
-            "Conv", self.x, w, self.slot(features), x_dims=self.images, w_dims=self.filters, out_dims=self.images,
-            strides=(stride, stride), dilation=(dilation, 1), pad_low=low, pad_high=high, groups=groups,
-        )  # fmt: skip
+            "Conv",
+            self.x,
+            w,
+            self.slot(features),
+            x_dims=self.images,
+            w_dims=self.filters,
+            out_dims=self.images,
+            strides=(stride, stride),
+            dilation=(dilation, 1),
+            pad_low=low,
+            pad_high=high,
+            groups=groups,
+        )
         self.x = self.op(act, made) if act else made
         return self
 
     def depthwise(self, kernel=(3, 3), **attrs):
-        return self.conv(self.channels, kernel, groups=self.channels, **({"low": 1, "high": 1} | attrs))
+        return self.conv(
+            self.channels, kernel, groups=self.channels, **({"low": 1, "high": 1} | attrs)
+        )
 
     def inverted(self, wide, features, **attrs):
         """What MobileNetV2 is made of."""
@@ -68,7 +91,15 @@ class Net(Builder):
     @property
     def graph(self):
         outputs = {f"out{n}": name for n, name in enumerate([*self.outputs, self.x])}
-        return Graph("net", tuple(self.nodes), self.variables, (self.image,), outputs, frozenset(self.slots), self.constants)
+        return Graph(
+            "net",
+            tuple(self.nodes),
+            self.variables,
+            (self.image,),
+            outputs,
+            frozenset(self.slots),
+            self.constants,
+        )
 
 
 def net(*args, **kwargs):
@@ -76,7 +107,9 @@ def net(*args, **kwargs):
 
 
 def in_a_part(axis, *, first):
-    """The result and a copy of the image, one after the other along an axis, which a convolution reads."""
+    """The result and a copy of the image, one after the other along an axis, which a convolution
+    reads.
+    """
     made = net(28, 16, 8, batch=2 if axis == 0 else 1)
     other = made.op("Exp", made.image)
     made.outputs.append(made.op("Neg", other))
@@ -95,7 +128,9 @@ STRIPS = {
     "a window of three": net(28, 14, 8).inverted(48, 8),
     "a stride": net(28, 14, 8).inverted(48, 12, stride=2, low=0, high=1),
     "a stride, of rows that are odd": net(31, 13, 8).inverted(48, 12, stride=2),
-    "a stride beyond the window": net(36, 12, 8).inverted(48, 8, stride=3, kernel=(2, 2), low=0, high=0),
+    "a stride beyond the window": net(36, 12, 8).inverted(
+        48, 8, stride=3, kernel=(2, 2), low=0, high=0
+    ),
     "a window of five": net(40, 10, 8).inverted(40, 8, kernel=(5, 5), low=2, high=2),
     "no padding": net(30, 14, 8).inverted(40, 8, low=0, high=0),
     "a padding of a window": net(30, 12, 8).inverted(40, 8, low=(3, 1), high=(4, 1)),
@@ -110,14 +145,26 @@ STRIPS = {
     "a residual of a prime number of rows": with_residual(29),
     "depthwise first": net(30, 14, 24).depthwise().conv(8),
     "depthwise last": net(30, 14, 8).conv(48).depthwise(stride=3),
-    "one after the other": net(60, 6, 24).depthwise().conv(32).depthwise().conv(32).depthwise(stride=2).conv(8),
-    "padding that adds rows": net(26, 12, 8).inverted(40, 8, kernel=(1, 3), low=(0, 1), high=(4, 1)),
-    "more columns than rows": net(24, 60, 8).inverted(48, 8, kernel=(3, 5), low=(1, 2), high=(1, 2)),
+    "one after the other": net(60, 6, 24)
+    .depthwise()
+    .conv(32)
+    .depthwise()
+    .conv(32)
+    .depthwise(stride=2)
+    .conv(8),
+    "padding that adds rows": net(26, 12, 8).inverted(
+        40, 8, kernel=(1, 3), low=(0, 1), high=(4, 1)
+    ),
+    "more columns than rows": net(24, 60, 8).inverted(
+        48, 8, kernel=(3, 5), low=(1, 2), high=(1, 2)
+    ),
     "more columns than rows, channels first": net(24, 60, 8, "first").inverted(48, 8),
     "columns that are padded": net(12, 256, 8, "first").inverted(24, 4).conv(12),
     "some of the calls": net(40, 8, 8).inverted(48, 200).depthwise((7, 7), low=3, high=3).conv(300),
     **{
-        f"{'first' if first else 'last'} in a concatenation along {axis}": in_a_part(axis, first=first)
+        f"{'first' if first else 'last'} in a concatenation along {axis}": in_a_part(
+            axis, first=first
+        )
         for axis in (0, 1, 2, 3)
         for first in (True, False)
     },
@@ -125,22 +172,40 @@ STRIPS = {
 }
 OPEN = {
     "open rows": net("H", 12, 8).inverted(48, 8),
-    "open rows and columns": net("H", "W", 8).inverted(48, 8, stride=2, low=0, high=1).inverted(48, 8, kernel=(5, 5), low=2, high=2),
+    "open rows and columns": net("H", "W", 8)
+    .inverted(48, 8, stride=2, low=0, high=1)
+    .inverted(48, 8, kernel=(5, 5), low=2, high=2),
     "open columns": net(41, "W", 8).inverted(48, 8),
     "open images": net(9, 7, 8, batch="N").inverted(48, 8).inverted(48, 8, stride=2),
     "images of open size": net("H", "W", 8, "first", batch="N").inverted(40, 8),
-    "depthwise in between": net("H", 12, 24).depthwise().conv(32).depthwise().conv(32).depthwise(stride=2).conv(8),
+    "depthwise in between": net("H", 12, 24)
+    .depthwise()
+    .conv(32)
+    .depthwise()
+    .conv(32)
+    .depthwise(stride=2)
+    .conv(8),
 }
-SIZES = [{"H": 83, "W": 11, "N": 3}, {"H": 3, "W": 2, "N": 1}, {"H": 33, "W": 2, "N": 7}, {"H": 64, "W": 36, "N": 2}]
+SIZES = [
+    {"H": 83, "W": 11, "N": 3},
+    {"H": 3, "W": 2, "N": 1},
+    {"H": 33, "W": 2, "N": 7},
+    {"H": 64, "W": 36, "N": 2},
+]
 WHOLE = {
-    "a convolution": net(28, 14, 16).conv(16, (3, 3), low=1, high=1).conv(16, (3, 3), low=1, high=1).conv(8),
+    "a convolution": net(28, 14, 16)
+    .conv(16, (3, 3), low=1, high=1)
+    .conv(16, (3, 3), low=1, high=1)
+    .conv(8),
     "groups of channels": net(28, 14, 8).conv(48).conv(48, (3, 3), groups=6, low=1, high=1).conv(8),
     "products alone": net(28, 14, 8).conv(48).conv(8),
     "what others read": net(28, 14, 8).conv(48).output().depthwise().output().conv(8, act=None),
     "what is small": net(6, 6, 8).inverted(16, 8),
     "windows of all rows": net(8, 8, 8).conv(64).depthwise((7, 7), low=3, high=3),
     "weights beyond what lies between": net(12, 2, 96).inverted(96, 96),
-    "convolutions of open size": net("H", 14, 16).conv(16, (3, 3), low=1, high=1).conv(16, (3, 3), low=1, high=1),
+    "convolutions of open size": net("H", 14, 16)
+    .conv(16, (3, 3), low=1, high=1)
+    .conv(16, (3, 3), low=1, high=1),
 }
 
 
@@ -149,21 +214,37 @@ def limited(backend, limit=LIMIT):
 
 
 def repeats(made, limit=LIMIT):
-    return [step for step in lower(made.graph, target=limited("js", limit)).steps if isinstance(step, Repeat)]
+    return [
+        step
+        for step in lower(made.graph, target=limited("js", limit)).steps
+        if isinstance(step, Repeat)
+    ]
 
 
-@pytest.mark.parametrize(("backend", "every"), representative([("js", 4), ("js", 1), ("wasm", 1)], ("js", 4)))
+@pytest.mark.parametrize(
+    ("backend", "every"), representative([("js", 4), ("js", 1), ("wasm", 1)], ("js", 4))
+)
 def test_strips_change_no_bit(backend, every, tmp_path, monkeypatch):
     graphs = {name: (made.graph, SIZES[0]) for name, made in (STRIPS | WHOLE).items()}
-    graphs |= {f"{name}, {sizes}": (made.graph, sizes) for name, made in OPEN.items() for sizes in SIZES}
-    jobs = {name: job(graph, given(graph, sizes=sizes)) for name, (graph, sizes) in list(graphs.items())[::every]}
-    check_no_bit_changes(jobs, backend, [limited(backend, limit) for limit in (0, LIMIT)], tmp_path, monkeypatch)
+    graphs |= {
+        f"{name}, {sizes}": (made.graph, sizes) for name, made in OPEN.items() for sizes in SIZES
+    }
+    jobs = {
+        name: job(graph, given(graph, sizes=sizes))
+        for name, (graph, sizes) in list(graphs.items())[::every]
+    }
+    check_no_bit_changes(
+        jobs, backend, [limited(backend, limit) for limit in (0, LIMIT)], tmp_path, monkeypatch
+    )
 
 
 @pytest.mark.parametrize("name", STRIPS)
 def test_what_lies_between_is_never_whole(name):
     made = STRIPS[name]
-    whole = {call.outputs[0].name: call.outputs[0].type.size for call in lower(made.graph, target=limited("js", 0)).calls}
+    whole = {
+        call.outputs[0].name: call.outputs[0].type.size
+        for call in lower(made.graph, target=limited("js", 0)).calls
+    }
     between = [call.outputs[0] for step in repeats(made) for call in step.steps[:-1]]
     assert between
     assert 2 * sum(view.type.size for view in between) <= sum(whole[view.name] for view in between)
@@ -173,17 +254,25 @@ def test_what_lies_between_is_never_whole(name):
 def test_what_lies_between_grows_with_the_other_sizes_alone(name):
     """Of twice as many rows, or images, no more lies between."""
     made = OPEN[name]
-    (size, *_) = (size for size in ("N", "H", "W") if size in dim.names(made.graph.type("image").shape))
+    (size, *_) = (
+        size for size in ("N", "H", "W") if size in dim.names(made.graph.type("image").shape)
+    )
     between = [view for step in repeats(made) for call in step.steps[:-1] for view in call.outputs]
     assert between
     for view in between:
-        long, longer = (dim.at(view.type.size, {"N": 1, "H": 256, "W": 256} | {size: length}) for length in (512, 1024))
+        long, longer = (
+            dim.at(view.type.size, {"N": 1, "H": 256, "W": 256} | {size: length})
+            for length in (512, 1024)
+        )
         assert longer < 1.1 * long
 
 
 @pytest.mark.parametrize("name", STRIPS)
 def test_little_is_computed_again(name):
-    once, cut = (flops(program(STRIPS[name].graph, limited("js", limit), "float32")["main"]) for limit in (0, LIMIT))
+    once, cut = (
+        flops(program(STRIPS[name].graph, limited("js", limit), "float32")["main"])
+        for limit in (0, LIMIT)
+    )
     assert cut <= 1.13 * once
 
 
@@ -251,5 +340,7 @@ def test_random_blocks(start):
         values = values_of(made.graph, seed)
         plain, cut = (run_calls(made.graph, values, limited("js", limit)) for limit in (0, 256))
         taken += len(repeats(made, 256))
-        assert all(np.array_equal(plain[key], cut[key]) for key in plain), f"seed {seed}\n{print_graph(made.graph)}"
+        assert all(np.array_equal(plain[key], cut[key]) for key in plain), (
+            f"seed {seed}\n{print_graph(made.graph)}"
+        )
     assert taken > 5

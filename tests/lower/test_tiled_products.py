@@ -1,4 +1,6 @@
-"""Products of which later products read what becomes of them, by blocks: which are taken, which are not, and that no bit changes."""
+"""Products of which later products read what becomes of them, by blocks: which are taken, which are
+not, and that no bit changes.
+"""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -19,7 +21,9 @@ from webkiln.nest.build import Repeat, calls
 from webkiln.program import program
 
 WHOLE = {
-    "what others read": BLOCKED["two products of the same"].replace("output other = z", "output other = z\noutput weights = p"),
+    "what others read": BLOCKED["two products of the same"].replace(
+        "output other = z", "output other = z\noutput weights = p"
+    ),
     "a sum over all rows": """
         input q: float32[2,60,16]
         input k: float32[2,70,16]
@@ -46,7 +50,7 @@ WHOLE = {
         p: float32[2,60,70] = Softmax(a) {"axis":2}
         output out = p
     """,
-}  # fmt: skip
+}
 LIMIT, OPEN_LIMIT = 16 << 10, 128 << 10
 """Bytes; open sizes are taken to be large."""
 
@@ -58,8 +62,18 @@ def limited(limit, backend="js"):
 @pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))
 @pytest.mark.sample("js")
 def test_blocks_change_no_bit(backend, tmp_path, monkeypatch):
-    jobs = {name: job(made, given(made)) for name, text in (BLOCKED | WHOLE).items() for made in [parsed(text)]}
-    check_no_bit_changes(jobs, backend, [limited(limit, backend) for limit in (0, LIMIT, OPEN_LIMIT)], tmp_path, monkeypatch)
+    jobs = {
+        name: job(made, given(made))
+        for name, text in (BLOCKED | WHOLE).items()
+        for made in [parsed(text)]
+    }
+    check_no_bit_changes(
+        jobs,
+        backend,
+        [limited(limit, backend) for limit in (0, LIMIT, OPEN_LIMIT)],
+        tmp_path,
+        monkeypatch,
+    )
 
 
 @pytest.mark.parametrize("name", BLOCKED)
@@ -68,11 +82,16 @@ def test_what_lies_between_fits(name):
     is_open = any(is_symbolic(size) for input_ in made.inputs for size in made.type(input_).shape)
     lowered = lower(made, target=limited(OPEN_LIMIT if is_open else LIMIT))
     inside = [call for step in lowered.steps if isinstance(step, Repeat) for call in calls([step])]
-    results = {call.outputs[0].name for call in inside} & {lowered.roots[name] for name in made.outputs.values()}
+    results = {call.outputs[0].name for call in inside} & {
+        lowered.roots[name] for name in made.outputs.values()
+    }
     assert sum(call.nest.is_contraction for call in inside) >= 2
     between = {view for call in inside for view in call.outputs if view.name not in results}
     assert between
-    sizes = [dim.at(view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_open else {}) * 4 for view in between]
+    sizes = [
+        dim.at(view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_open else {}) * 4
+        for view in between
+    ]
     assert max(sizes) <= (OPEN_LIMIT if is_open else LIMIT)
 
 
@@ -91,7 +110,9 @@ def check_blocks(heads, size, limit, length):
     assert count * each <= 1.2 * length + 6
 
 
-@pytest.mark.parametrize("length", [1, 5, 24, 64, 127, 128, 130, 252, 256, 300, 512, 1000, 2048, 5000])
+@pytest.mark.parametrize(
+    "length", [1, 5, 24, 64, 127, 128, 130, 252, 256, 300, 512, 1000, 2048, 5000]
+)
 def test_blocks_of_open_sizes_are_even(length):
     check_blocks(4, "T", 1 << 20, length)
 
@@ -104,7 +125,9 @@ def test_blocks_of_known_sizes_are_even(rows, length):
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_stays_whole(name):
-    assert not any(isinstance(step, Repeat) for step in lower(parsed(WHOLE[name]), target=limited(LIMIT)).steps)
+    assert not any(
+        isinstance(step, Repeat) for step in lower(parsed(WHOLE[name]), target=limited(LIMIT)).steps
+    )
 
 
 def test_memory_grows_with_the_length_alone():

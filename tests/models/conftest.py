@@ -35,11 +35,16 @@ class Model:
         return copy
 
     def verify(self, encoding: str, browser: str) -> list[dict[str, object]]:
-        """The results on every backend that a host runs; those of the others say why they have none."""
+        """The results on every backend that a host runs; those of the others say why they have
+        none.
+        """
         from webkiln import canonical
 
         choice = Selection(backends(browser), encoding)
-        results = [canonical.read(self.file(action, "result.json")) for action in self.actions.verify(choice, browser)]
+        results = [
+            canonical.read(self.file(action, "result.json"))
+            for action in self.actions.verify(choice, browser)
+        ]
         ran = [result for result in results if "not_run" not in result]
         assert {(result["backend"], result["variant"] or None) for result in ran} == legs(browser)
         return ran

@@ -15,5 +15,16 @@ console.log(JSON.stringify(await values(load, process.argv[2])));
 
 def runs_and_reset(bundle: Path, backend: str) -> np.ndarray:
     """What the first output is of two ones in two runs, and in one more after a reset."""
-    command = ["node", "--input-type=module", "-e", PROGRAM, (bundle / "index.js").as_uri(), backend]
-    return np.array(json.loads(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout))
+    command = [
+        "node",
+        "--input-type=module",
+        "-e",
+        PROGRAM,
+        (bundle / "index.js").as_uri(),
+        backend,
+    ]
+    return np.array(
+        json.loads(
+            subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+        )
+    )

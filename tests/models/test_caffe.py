@@ -1,4 +1,6 @@
-"""Nets of Caffe from a recipe, and from the command line, to bundles that are verified against OpenCV."""
+"""Nets of Caffe from a recipe, and from the command line, to bundles that are verified against
+OpenCV.
+"""
 
 import shutil
 from pathlib import Path
@@ -48,10 +50,14 @@ def test_bundles_agree_with_opencv(built, browser):
 
 def test_layers_are_compared_with_those_of_opencv(tmp_path, capsys):
     bundle, source = str(tmp_path / "bundle"), str(CORPUS / "v1.prototxt")
-    assert main(["build", source, "-o", bundle, "--backend", "js", "--input-shape", "N,3,12,11"]) == 0
+    assert (
+        main(["build", source, "-o", bundle, "--backend", "js", "--input-shape", "N,3,12,11"]) == 0
+    )
     assert main(["diff", bundle, "--source", source]) == 0
     printed = capsys.readouterr().out
-    assert all(f"  {layer} [" in printed for layer in ("conv1", "relu1", "norm1", "pool1", "fc", "prob"))
+    assert all(
+        f"  {layer} [" in printed for layer in ("conv1", "relu1", "norm1", "pool1", "fc", "prob")
+    )
 
 
 def test_what_opencv_does_not_have_is_named(tmp_path):
@@ -62,7 +68,10 @@ def test_what_opencv_does_not_have_is_named(tmp_path):
         assert (made.bundle() / "index.js").is_file()
         with pytest.raises(
             SourceError,
-            match=r"there is no reference to verify with, the bundle is built all the same: a \(ArgMax\): OpenCV does not have it",
+            match=(
+                r"there is no reference to verify with, the bundle is built all the same: a"
+                r" \(ArgMax\): OpenCV does not have it"
+            ),
         ):
             made.verify("float32", "node")
 
@@ -74,14 +83,27 @@ def test_inspect_lists_layers(capsys):
 
 
 def test_a_plugin_converts_layers_of_a_fork(tmp_path: Path, capsys):
-    text = 'layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 } } }\n'
-    text += 'layer { name: "twice" type: "Multiply" bottom: "data" top: "y" multiply_param { by: 2 } }\n'
+    text = (
+        'layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 } } }\n'
+    )
+    text += (
+        'layer { name: "twice" type: "Multiply" bottom: "data" top: "y" multiply_param { by: 2'
+        " } }\n"
+    )
     (tmp_path / "net.prototxt").write_text(text)
     (tmp_path / "plugin.py").write_text(
-        "from webkiln.frontends.caffe.converter import CaffeConverter\n\n\n"
-        "@CaffeConverter.register_handler('Multiply')\ndef multiply(call):\n    return call.tensor(0) * call.attr('multiply_param.by')\n"
+        "from webkiln.frontends.caffe.converter import"
+        " CaffeConverter\n\n\n@CaffeConverter.register_handler('Multiply')\ndef multiply(call):\n  "
+        "  return call.tensor(0) * call.attr('multiply_param.by')\n"
     )
-    command = ["build", str(tmp_path / "net.prototxt"), "-o", str(tmp_path / "bundle"), "--backend", "js"]
+    command = [
+        "build",
+        str(tmp_path / "net.prototxt"),
+        "-o",
+        str(tmp_path / "bundle"),
+        "--backend",
+        "js",
+    ]
     assert main(command) == 2
     assert "twice (Multiply): no handler" in capsys.readouterr().err
     assert main([*command, "--plugin", str(tmp_path / "plugin.py")]) == 0

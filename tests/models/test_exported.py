@@ -41,8 +41,8 @@ def exported(format_name: str, folder: Path, function: str = "export") -> Recipe
         made.write_bytes(FILES[format_name].read_bytes())
     (folder / "make.py").write_text(SCRIPT)
     (folder / "recipe.toml").write_text(
-        f'source = {{ script = "make.py", function = "{function}" }}\nparameters = {{ name = "made" }}\n'
-        f'source_format = "{format_name}"\nbackends = ["js"]\n'
+        f'source = {{ script = "make.py", function = "{function}" }}\nparameters = {{ name = "made"'
+        f' }}\nsource_format = "{format_name}"\nbackends = ["js"]\n'
     )
     return read_recipe(folder / "recipe.toml")
 
@@ -55,5 +55,8 @@ def test_a_script_may_write_any_format(format_name: str, tmp_path: Path) -> None
 
 
 def test_a_script_that_writes_nothing(tmp_path: Path) -> None:
-    with Engine(tmp_path / ".webkiln") as engine, pytest.raises(SourceError, match=r"make.py: nothing wrote nothing to the path"):
+    with (
+        Engine(tmp_path / ".webkiln") as engine,
+        pytest.raises(SourceError, match=r"make.py: nothing wrote nothing to the path"),
+    ):
         Model(engine, exported("onnx", tmp_path, "nothing"), tmp_path).bundle()

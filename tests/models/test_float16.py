@@ -26,7 +26,13 @@ def image():
     y = layers.concatenate([layers.Conv2D(16, 3, padding="same")(y), wide, narrow])
     y = layers.MaxPooling2D(2)(y) + layers.AveragePooling2D(2)(y)
     y = layers.UpSampling2D(2)(layers.Conv2D(20, (1, 5), padding="same")(y))
-    return keras.Model(x, [layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling2D()(y)), layers.Conv2DTranspose(4, 2)(y)])
+    return keras.Model(
+        x,
+        [
+            layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling2D()(y)),
+            layers.Conv2DTranspose(4, 2)(y),
+        ],
+    )
 
 
 def text():
@@ -34,8 +40,12 @@ def text():
     x = keras.Input((20,), dtype="int32")
     y = layers.Embedding(50, 32)(x)
     for _ in range(2):
-        y = layers.LayerNormalization()(y + layers.MultiHeadAttention(4, 8)(y, y, use_causal_mask=True))
-        y = layers.LayerNormalization()(y + layers.Dense(32)(layers.Dense(64, activation="gelu")(y)))
+        y = layers.LayerNormalization()(
+            y + layers.MultiHeadAttention(4, 8)(y, y, use_causal_mask=True)
+        )
+        y = layers.LayerNormalization()(
+            y + layers.Dense(32)(layers.Dense(64, activation="gelu")(y))
+        )
     return keras.Model(x, layers.Dense(50)(y))
 
 
@@ -75,17 +85,28 @@ def test_halves_between_layers_are_near_what_keras_computes(make, browser, tmp_p
     with Engine(tmp_path / ".webkiln") as engine:
         model = Model(engine, recipe, tmp_path)
         results = model.verify("float32", browser)
-        halved = [canonical.read(model.file(model.actions.lower(name, Selection(BACKENDS)), "program.json")) for name in FLOAT16_BACKENDS]
+        halved = [
+            canonical.read(
+                model.file(model.actions.lower(name, Selection(BACKENDS)), "program.json")
+            )
+            for name in FLOAT16_BACKENDS
+        ]
     assert all("float16" in json.dumps(made) for made in halved)
     assert results
     for result in results:
         worst = max(row["relative"] for row in result["outputs"])
-        assert worst <= (5e-3 if result["backend"] in FLOAT16_BACKENDS else 1e-4), (result["backend"], worst)
+        assert worst <= (5e-3 if result["backend"] in FLOAT16_BACKENDS else 1e-4), (
+            result["backend"],
+            worst,
+        )
 
 
 @pytest.mark.parametrize(
     ("browser", "encoding"),
-    representative(product(PAGES, ["float16", "int8", "eightbit"]), *zip(PAGES, ["int8", "float16", "eightbit"], strict=True)),
+    representative(
+        product(PAGES, ["float16", "int8", "eightbit"]),
+        *zip(PAGES, ["int8", "float16", "eightbit"], strict=True),
+    ),
 )
 @pytest.mark.long
 def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_path):
@@ -97,17 +118,30 @@ def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_pa
 
 @pytest.mark.parametrize(
     ("browser", "products", "encoding"),
-    [("firefox", "float16", "float32"), ("firefox", "float16", "int8"), ("chromium", "float32", "float32")],
+    [
+        ("firefox", "float16", "float32"),
+        ("firefox", "float16", "int8"),
+        ("chromium", "float32", "float32"),
+    ],
 )
 @pytest.mark.sample("chromium-float32-float32")
 def test_verification_tells_in_what_a_device_multiplies(browser, products, encoding, tmp_path):
     """Mesa's lavapipe has `shader-f16`, SwiftShader has not."""
-    recipe = made(tmp_path, wide, backends=["webgpu", "webgl"], encodings=[encoding], precision="float16-arithmetic")
+    recipe = made(
+        tmp_path,
+        wide,
+        backends=["webgpu", "webgl"],
+        encodings=[encoding],
+        precision="float16-arithmetic",
+    )
     with Engine(tmp_path / ".webkiln") as engine:
         model = Model(engine, recipe, tmp_path)
         manifest = canonical.read(model.bundle(encoding) / "manifest.json")
         actions = model.actions.verify(Selection(("webgpu", "webgl"), encoding), browser)
-        results = {result["backend"]: result for result in (canonical.read(model.file(action, "result.json")) for action in actions)}
+        results = {
+            result["backend"]: result
+            for result in (canonical.read(model.file(action, "result.json")) for action in actions)
+        }
     assert {name: entry["precision"] for name, entry in manifest["backends"].items()} == {
         "webgpu": "float16-arithmetic",
         "webgl": "float16",
@@ -118,7 +152,9 @@ def test_verification_tells_in_what_a_device_multiplies(browser, products, encod
 
 def test_the_manifest_says_which_backends_hold_halves(tmp_path):
     with Engine(tmp_path / ".webkiln") as engine:
-        manifest = canonical.read(Model(engine, made(tmp_path, sequence), tmp_path).bundle() / "manifest.json")
+        manifest = canonical.read(
+            Model(engine, made(tmp_path, sequence), tmp_path).bundle() / "manifest.json"
+        )
     assert {name: entry.get("precision") for name, entry in manifest["backends"].items()} == {
         "webgpu": "float16", "wasm": None, "webgl": "float16", "js": None,
     }  # fmt: skip

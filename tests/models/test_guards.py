@@ -1,5 +1,7 @@
-"""Sizes that a model needs equal: down and up again over open heights and widths, against Keras and onnxruntime at several sizes; what is
-solved, what is checked when sizes are set, and what a wrong size is told."""
+"""Sizes that a model needs equal: down and up again over open heights and widths, against Keras and
+onnxruntime at several sizes; what is solved, what is checked when sizes are set, and what a wrong
+size is told.
+"""
 
 import json
 
@@ -55,7 +57,11 @@ def pyramid(x):
     found = []
     for level in reversed(levels):
         side = layers.Conv2D(4, 1)(level)
-        found.append(side if not found else layers.Add()([side, layers.UpSampling2D(2, interpolation="nearest")(found[-1])]))
+        found.append(
+            side
+            if not found
+            else layers.Add()([side, layers.UpSampling2D(2, interpolation="nearest")(found[-1])])
+        )
     return layers.Concatenate(axis=1)([layers.Reshape((-1, 4))(level) for level in found[1:]])
 
 
@@ -79,18 +85,28 @@ def padded(x):
 
 
 def by_three(x):
-    return layers.Multiply()([x, layers.UpSampling2D(3, interpolation="bilinear")(layers.MaxPooling2D(3)(x))])
+    return layers.Multiply()(
+        [x, layers.UpSampling2D(3, interpolation="bilinear")(layers.MaxPooling2D(3)(x))]
+    )
 
 
 def lowest_alone(x):
-    """The remainder is only lost between a quarter and an eighth, so that 4 to a whole eighth may be over."""
+    """The remainder is only lost between a quarter and an eighth, so that 4 to a whole eighth may
+    be over.
+    """
     y = layers.MaxPooling2D(4)(x)
     return layers.Add()([y, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(y))])
 
 
 MODELS = {
-    # the model, what heights and widths must be, sizes that fit, and one that does not with what is said of it
-    "a sum": (lambda x: layers.Add(name="sum")([x, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(x))]), 2, 0, [(2, 4), (6, 2)]),
+    # the model, what heights and widths must be, sizes that fit, and one that does not with what is
+    # said of it
+    "a sum": (
+        lambda x: layers.Add(name="sum")([x, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(x))]),
+        2,
+        0,
+        [(2, 4), (6, 2)],
+    ),
     "four levels": (unet, 16, 0, [(16, 32), (48, 16)]),
     "five levels": (lambda x: unet(x, 5), 32, 0, [(32, 64)]),
     "strided": (strided, 4, 0, [(4, 12), (20, 8)]),
@@ -110,7 +126,9 @@ def converted(build):
 
 
 def image(height, width):
-    return np.random.default_rng(height * width).normal(size=(1, height, width, 3)).astype(np.float32)
+    return (
+        np.random.default_rng(height * width).normal(size=(1, height, width, 3)).astype(np.float32)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +140,10 @@ def made():
 def test_sizes_become_multiples(made, name):
     _, multiple, offset, sizes = MODELS[name]
     model, graph = made[name]
-    assert [(item.name, item.modulus, item.offset) for item in graph.divisibility] == [("H", multiple, offset), ("W", multiple, offset)]
+    assert [(item.name, item.modulus, item.offset) for item in graph.divisibility] == [
+        ("H", multiple, offset),
+        ("W", multiple, offset),
+    ]
     assert graph.guards == ()
     assert parse(print_graph(graph)) == graph
     assert from_json(json.loads(json.dumps(to_json(graph)))) == graph
@@ -136,7 +157,10 @@ def test_sizes_become_multiples(made, name):
 def test_backends_agree_with_keras(made, backend, tmp_path):
     tasks = [(name, size) for name, (*_, sizes) in MODELS.items() for size in sizes]
     graphs = {name: optimised(graph) for name, (_, graph) in made.items()}
-    jobs = [Job(graphs[name], {"x": image(*size)}, fixed_values(graphs[name], made[name][1].weights)) for name, size in tasks]
+    jobs = [
+        Job(graphs[name], {"x": image(*size)}, fixed_values(graphs[name], made[name][1].weights))
+        for name, size in tasks
+    ]
     for (name, size), outputs in zip(tasks, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()
         assert relative_error(got, np.asarray(made[name][0](image(*size)))) < 1e-4, (name, size)
@@ -147,26 +171,56 @@ def test_a_wrong_size_is_told_what_it_must_be(made, tmp_path):
         generate_descriptor(backend, made["padded"][1]).save(tmp_path / "bundle")
         (result,) = host.run_bundle(tmp_path / "bundle", backend, [{"x": image(3, 7)}])
         assert result.outputs[next(iter(result.outputs))].shape == (1, 4, 8, 3)
-        with pytest.raises(ToolError, match=r"WrongSize: W is 8; layer 'add\w*' needs it to be 1 more than a multiple of 2"):
+        with pytest.raises(
+            ToolError,
+            match=r"WrongSize: W is 8; layer 'add\w*' needs it to be 1 more than a multiple of 2",
+        ):
             host.run_bundle(tmp_path / "bundle", backend, [{"x": image(3, 8)}])
     manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_text())
     assert manifest["inputs"][0]["shape"] == [1, "H", "W", 3]
     assert manifest["outputs"][0]["shape"] == [1, "H + 1", "W + 1", 3]
-    assert (manifest["placeholders"], manifest["sizes"]["H"]) == (["H", "W"], "1 more than a multiple of 2")
-    assert "/** 1 more than a multiple of 2. */ H?: number" in (tmp_path / "bundle" / "index.d.ts").read_text()
+    assert (manifest["placeholders"], manifest["sizes"]["H"]) == (
+        ["H", "W"],
+        "1 more than a multiple of 2",
+    )
+    assert (
+        "/** 1 more than a multiple of 2. */ H?: number"
+        in (tmp_path / "bundle" / "index.d.ts").read_text()
+    )
 
 
 CHECKED = {
-    "a pyramid": (pyramid, (31, 48), (20, 32), r"H is 20; layer 'add\w*' needs it to be a multiple of 16, or 15 more"),
-    "a remainder below": (lowest_alone, (9, 27), (15, 8), r"needs the sizes .* to be equal; they are 3 and 2 for H = 15, W = 8"),
-    "height and width": (lambda x: layers.Add(name="sum")([x, layers.Permute((2, 1, 3))(x)]), (5, 5), (5, 6),
-                         r"layer 'sum' needs the sizes H and W to be equal; they are 5 and 6 for H = 5, W = 6"),
-    "a row of weights": (lambda x: layers.Dense(2, name="row")(layers.Reshape((36,))(x)), (3, 4), (3, 5), r"they are 45 and 36 for H = 3, W = 5"),
-}  # fmt: skip
+    "a pyramid": (
+        pyramid,
+        (31, 48),
+        (20, 32),
+        r"H is 20; layer 'add\w*' needs it to be a multiple of 16, or 15 more",
+    ),
+    "a remainder below": (
+        lowest_alone,
+        (9, 27),
+        (15, 8),
+        r"needs the sizes .* to be equal; they are 3 and 2 for H = 15, W = 8",
+    ),
+    "height and width": (
+        lambda x: layers.Add(name="sum")([x, layers.Permute((2, 1, 3))(x)]),
+        (5, 5),
+        (5, 6),
+        r"layer 'sum' needs the sizes H and W to be equal; they are 5 and 6 for H = 5, W = 6",
+    ),
+    "a row of weights": (
+        lambda x: layers.Dense(2, name="row")(layers.Reshape((36,))(x)),
+        (3, 4),
+        (3, 5),
+        r"they are 45 and 36 for H = 3, W = 5",
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "backend"), [(name, "js") for name in CHECKED] + [("a pyramid", backend) for backend in ("wasm", "webgpu", "webgl")]
+    ("name", "backend"),
+    [(name, "js") for name in CHECKED]
+    + [("a pyramid", backend) for backend in ("wasm", "webgpu", "webgl")],
 )
 @pytest.mark.sample(*(f"{name}-js" for name in CHECKED), "a pyramid-webgl")
 def test_what_cannot_be_solved_is_checked_when_sizes_are_set(name, backend, tmp_path):
@@ -187,7 +241,10 @@ def test_what_cannot_be_solved_is_checked_when_sizes_are_set(name, backend, tmp_
 def test_a_contradiction_is_an_error_that_names_the_sizes_and_the_inputs():
     x = keras.Input((None, None, 3), name="x")
     model = keras.Model(x, layers.Add(name="sum")([x, layers.ZeroPadding2D(1)(x)]))
-    with pytest.raises(SizeError, match=r"^sum \(Add\): the sizes of axis 1 differ: H and H \+ 2 \(H is axis 1 of x\)$"):
+    with pytest.raises(
+        SizeError,
+        match=r"^sum \(Add\): the sizes of axis 1 differ: H and H \+ 2 \(H is axis 1 of x\)$",
+    ):
         KerasConverter(input_shapes={"x": (1, "H", "W", 3)}).convert(model)
 
 
@@ -195,15 +252,26 @@ def exported():
     """What exporters write for a network that joins doubled features: Resize by scales, and Concat."""
     nodes, x = [], "image"
     for n in range(3):
-        nodes.append(helper.make_node("Conv", [x, f"w{n}"], [f"c{n}"], strides=[2, 2], pads=[1, 1, 1, 1]))
+        nodes.append(
+            helper.make_node("Conv", [x, f"w{n}"], [f"c{n}"], strides=[2, 2], pads=[1, 1, 1, 1])
+        )
         nodes.append(helper.make_node("Relu", [f"c{n}"], [x := f"f{n}"]))
-    nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    nearest = {
+        "mode": "nearest",
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+    }
     for n in (2, 1):
         nodes.append(helper.make_node("Resize", [x, "", "scales"], [f"up{n}"], **nearest))
         nodes.append(helper.make_node("Concat", [f"up{n}", f"f{n - 1}"], [x := f"j{n}"], axis=1))
     scales = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")
     weights = [weight(f"w{n}", 4, channels, 3, 3) for n, channels in enumerate((3, 4, 4))]
-    return onnx_model(nodes, [floats("image", 1, 3, "height", "width")], [floats(x, 1, 12, None, None)], [scales, *weights])
+    return onnx_model(
+        nodes,
+        [floats("image", 1, 3, "height", "width")],
+        [floats(x, 1, 12, None, None)],
+        [scales, *weights],
+    )
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgl"])
@@ -219,6 +287,17 @@ def test_files_of_exporters(backend, tmp_path):
     for height, width in ((8, 16), (24, 32), (7, 15)):
         x = np.random.default_rng(height).normal(size=(1, 3, height, width)).astype(np.float32)
         (result,) = host.run_bundle(tmp_path / "bundle", backend, [{"image": x}], host=engine)
-        assert relative_error(next(iter(result.outputs.values())), session.run(None, {"image": x})[0]) < 1e-4
-    with pytest.raises(ToolError, match=r"WrongSize: height is 9; layer '\w+' needs it to be a multiple of 8, or 7 more"):
-        host.run_bundle(tmp_path / "bundle", backend, [{"image": np.zeros((1, 3, 9, 16), np.float32)}], host=engine)
+        assert (
+            relative_error(next(iter(result.outputs.values())), session.run(None, {"image": x})[0])
+            < 1e-4
+        )
+    with pytest.raises(
+        ToolError,
+        match=r"WrongSize: height is 9; layer '\w+' needs it to be a multiple of 8, or 7 more",
+    ):
+        host.run_bundle(
+            tmp_path / "bundle",
+            backend,
+            [{"image": np.zeros((1, 3, 9, 16), np.float32)}],
+            host=engine,
+        )

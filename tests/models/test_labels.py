@@ -1,4 +1,6 @@
-"""Labels that a recipe has downloaded: fetched as sources are, kept in the cache, and refused by name where they cannot be had."""
+"""Labels that a recipe has downloaded: fetched as sources are, kept in the cache, and refused by
+name where they cannot be had.
+"""
 
 import functools
 import http.server
@@ -23,10 +25,20 @@ NAMES = ["cat", "dog", "größe"]
 FILES = {
     "list": json.dumps(NAMES),
     "table": json.dumps({"2": "größe", "0": "cat", "1": "dog"}),
-    "table of Keras": json.dumps({str(number): [f"n0{number}", name] for number, name in enumerate(NAMES)}),
+    "table of Keras": json.dumps(
+        {str(number): [f"n0{number}", name] for number, name in enumerate(NAMES)}
+    ),
     "text": "\n".join([*NAMES, ""]),
 }
-NETWORKS = ["densenet121", "efficientnetb0", "inceptionv3", "mobilenetv2", "resnet50", "vgg16", "xception"]
+NETWORKS = [
+    "densenet121",
+    "efficientnetb0",
+    "inceptionv3",
+    "mobilenetv2",
+    "resnet50",
+    "vgg16",
+    "xception",
+]
 
 
 @contextmanager
@@ -43,12 +55,17 @@ def built(tmp_path, monkeypatch):
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
     (tmp_path / "net").mkdir()
-    onnx.save(model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", 1, 3)], [floats("y", 1, 3)]), tmp_path / "net" / "net.onnx")
+    onnx.save(
+        model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", 1, 3)], [floats("y", 1, 3)]),
+        tmp_path / "net" / "net.onnx",
+    )
 
     def make(url, sha256):
         table = {"source": "net.onnx", "backends": ["js"], "labels": {"url": url, "sha256": sha256}}
         with Engine(tmp_path / ".webkiln") as engine:
-            return Model(engine, parse_recipe("net", table, tmp_path / "net" / "recipe.toml"), tmp_path).bundle()
+            return Model(
+                engine, parse_recipe("net", table, tmp_path / "net" / "recipe.toml"), tmp_path
+            ).bundle()
 
     return make
 
@@ -59,9 +76,18 @@ def test_labels_are_downloaded_once(built, tmp_path):
         digest = canonical.file_digest(tmp_path / "labels")
         bundle = built(f"{url}/labels", digest)
         assert read_manifest(bundle)["outputs"][0]["labels"] == NAMES
-        with pytest.raises(SourceError, match=rf"/labels: the sha256 is {digest}, the recipe says 0+; the file changed"):
+        with pytest.raises(
+            SourceError,
+            match=rf"/labels: the sha256 is {digest}, the recipe says 0+; the file changed",
+        ):
             built(f"{url}/labels", "0" * 64)
-        with pytest.raises(SourceError, match=r"/other: cannot be downloaded: .*; without a network, write the labels into the recipe"):
+        with pytest.raises(
+            SourceError,
+            match=(
+                r"/other: cannot be downloaded: .*; without a network, write the labels into the"
+                r" recipe"
+            ),
+        ):
             built(f"{url}/other", digest)
     (tmp_path / "labels").unlink()
     assert read_manifest(built(f"{url}/labels", digest))["outputs"][0]["labels"] == NAMES
@@ -84,7 +110,11 @@ def test_what_is_no_file_of_labels(text, tmp_path):
 def test_trained_networks_have_the_labels_of_imagenet(name):
     recipe = read_recipe(MODELS / name / "recipe.toml")
     assert isinstance(recipe.labels, LabelsFile)
-    assert recipe.labels_file == recipe.labels.file == UrlSource(recipe.labels.file.url, recipe.labels.file.sha256)
+    assert (
+        recipe.labels_file
+        == recipe.labels.file
+        == UrlSource(recipe.labels.file.url, recipe.labels.file.sha256)
+    )
     assert recipe.labels.file.url.endswith("/imagenet_class_index.json")
     assert with_parameters(recipe, {"weights": "random"}).labels_file is None
 
@@ -92,12 +122,23 @@ def test_trained_networks_have_the_labels_of_imagenet(name):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ({"url": "https://example.org/l", "sha256": "12"}, "labels.sha256 is '12', expected 64 lower-case hexadecimal digits"),
+        (
+            {"url": "https://example.org/l", "sha256": "12"},
+            "labels.sha256 is '12', expected 64 lower-case hexadecimal digits",
+        ),
         ({"url": "https://example.org/l"}, "labels is .*, expected a list of strings, or a table"),
-        ({"url": "https://example.org/l", "sha256": "0" * 64, "whem": {}}, "labels is .*, expected a list of strings, or a table"),
-        ({"url": "https://example.org/l", "sha256": "0" * 64, "when": {"a": []}}, "labels is .*, expected a list of strings, or a table"),
+        (
+            {"url": "https://example.org/l", "sha256": "0" * 64, "whem": {}},
+            "labels is .*, expected a list of strings, or a table",
+        ),
+        (
+            {"url": "https://example.org/l", "sha256": "0" * 64, "when": {"a": []}},
+            "labels is .*, expected a list of strings, or a table",
+        ),
     ],
 )
 def test_labels_that_are_declared_wrongly(labels, message, tmp_path):
     with pytest.raises(RecipeError, match=message):
-        parse_recipe("net", {"source": "net.keras", "labels": labels}, tmp_path / "net" / "recipe.toml")
+        parse_recipe(
+            "net", {"source": "net.keras", "labels": labels}, tmp_path / "net" / "recipe.toml"
+        )

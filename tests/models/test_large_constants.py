@@ -1,4 +1,6 @@
-"""Constants of more elements than a graph lists: folded values of ONNX, and tables of handlers and of traced layers."""
+"""Constants of more elements than a graph lists: folded values of ONNX, and tables of handlers and
+of traced layers.
+"""
 
 import json
 
@@ -42,8 +44,16 @@ def folded():
         helper.make_node("Gather", ["x", "r"], ["picked"], axis=1),
         helper.make_node("Add", ["picked", "x"], ["y"]),
     ]
-    numbers = [helper.make_tensor(name, TensorProto.INT64, [], [value]) for name, value in (("zero", 0), ("end", 600), ("one", 1))]
-    return model(nodes, [floats("x", 3, 600)], [floats("product", 3, 2), floats("y", 3, 600)], [*numbers, literal("first", [0])])
+    numbers = [
+        helper.make_tensor(name, TensorProto.INT64, [], [value])
+        for name, value in (("zero", 0), ("end", 600), ("one", 1))
+    ]
+    return model(
+        nodes,
+        [floats("x", 3, 600)],
+        [floats("product", 3, 2), floats("y", 3, 600)],
+        [*numbers, literal("first", [0])],
+    )
 
 
 def checked(graph):
@@ -57,7 +67,9 @@ def written_and_read(graph):
     data = canonical.loads(canonical.dumps(to_json(graph)))
     again = from_json(data)
     assert again == graph
-    assert all(again.constants[name].data == constant.data for name, constant in graph.constants.items())
+    assert all(
+        again.constants[name].data == constant.data for name, constant in graph.constants.items()
+    )
     assert parse(print_graph(graph)) == graph
     return again.edit(weights=graph.weights)
 
@@ -68,7 +80,9 @@ def test_folded_values(backend, tmp_path):
     spec, blobs = describe_model(made, "net")
     graph = optimised(written_and_read(OnnxConverter().convert(spec, blobs)))
     fixed = fixed_values(graph, graph.weights)
-    assert any(value.size > INLINE_ELEMENTS for value in fixed.values()), "values that are evaluated and stored"
+    assert any(value.size > INLINE_ELEMENTS for value in fixed.values()), (
+        "values that are evaluated and stored"
+    )
     x = np.random.default_rng(1).normal(size=(3, 600)).astype(np.float32)
     expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
     (outputs,) = run([Job(graph, {"x": x}, fixed)], backend, tmp_path)
@@ -109,7 +123,10 @@ def test_tables_of_layers(make, tmp_path):
     graph = optimised(checked(converter.convert(made)))
     assert len(graph.constants) <= 2
     x = np.random.default_rng(2).normal(size=(1, 40)).astype(np.float32)
-    assert relative_error(next(iter(run_graph(graph, {"x": x})[0].values())), np.asarray(made(x))) < 1e-5
+    assert (
+        relative_error(next(iter(run_graph(graph, {"x": x})[0].values())), np.asarray(made(x)))
+        < 1e-5
+    )
     for backend in BACKENDS:
         (outputs,) = run([Job(graph, {"x": x})], backend, tmp_path / backend)
         assert relative_error(next(iter(outputs.values())), np.asarray(made(x))) < 1e-5
@@ -118,7 +135,9 @@ def test_tables_of_layers(make, tmp_path):
 def test_equal_tables_are_stored_once(tmp_path):
     made, converter = traced()
     graph = optimised(converter.convert(made))
-    assert [piece.bytes for piece in pieces(stored(graph), "float32") if piece.bytes > 4096] == [TABLE.nbytes]
+    assert [piece.bytes for piece in pieces(stored(graph), "float32") if piece.bytes > 4096] == [
+        TABLE.nbytes
+    ]
     generate_descriptor("js", graph).save(tmp_path / "bundle")
     manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_text())
     assert sum(shard["bytes"] for shard in manifest["shards"]) < 1.1 * TABLE.nbytes

@@ -1,4 +1,6 @@
-"""A model that a Python function returns: an autoencoder that samples, from modules of one's own to verified bundles."""
+"""A model that a Python function returns: an autoencoder that samples, from modules of one's own to
+verified bundles.
+"""
 
 from pathlib import Path
 
@@ -87,7 +89,11 @@ def nets(tmp_path):
 
     def model(recipe: str) -> Model:
         (folder / "recipe.toml").write_text(recipe)
-        return Model(Engine(tmp_path / ".webkiln", cache=tmp_path / "cache"), read_recipe(folder / "recipe.toml"), tmp_path)
+        return Model(
+            Engine(tmp_path / ".webkiln", cache=tmp_path / "cache"),
+            read_recipe(folder / "recipe.toml"),
+            tmp_path,
+        )
 
     return model
 
@@ -110,7 +116,10 @@ def test_from_modules_to_verified_bundles(nets, host):
             "distribution": {"name": "normal", "mean": 0.0, "stddev": 1.0},
         },
     ]
-    assert "/** float32 [2, 2], N,C; random numbers, normal with mean 0.0, stddev 1.0 */" in (bundle / "index.d.ts").read_text()
+    assert (
+        "/** float32 [2, 2], N,C; random numbers, normal with mean 0.0, stddev 1.0 */"
+        in (bundle / "index.d.ts").read_text()
+    )
 
 
 @pytest.mark.long
@@ -139,10 +148,17 @@ def test_keys_follow_the_modules_that_are_imported(nets, tmp_path):
         (
             "nets.models:unbuilt",
             SourceError,
-            "nets.models:unbuilt: the weights of the model that it returned are not made; call the model once",
+            (
+                "nets.models:unbuilt: the weights of the model that it returned are not made; call"
+                " the model once"
+            ),
         ),
         ("nets.light:make", SourceError, "nets.light:make: returned int, expected a keras.Model"),
-        ("nets.light:absent", RecipeError, "nets.light:absent: the module has no function 'absent'"),
+        (
+            "nets.light:absent",
+            RecipeError,
+            "nets.light:absent: the module has no function 'absent'",
+        ),
         ("nets.models:whim", SourceError, "its function makes another model each time"),
     ],
     ids=["unbuilt", "int", "absent", "whim"],
@@ -156,9 +172,14 @@ def test_functions_that_do_not_fit(nets, source, error, message):
 
 def test_parameters_and_modules_that_do_not_fit(nets):
     model = nets('source = "nets.light:make"\n[parameters]\nheight = 6\n')
-    with model.engine, pytest.raises(RecipeError, match=r"nets.light:make\(width=5\) does not take .* 'height'"):
+    with (
+        model.engine,
+        pytest.raises(RecipeError, match=r"nets.light:make\(width=5\) does not take .* 'height'"),
+    ):
         model.engine.run(model.actions.fetch())
-    with pytest.raises(RecipeError, match=r"there is no module absent\.nets in .*made, .* or on Python's path"):
+    with pytest.raises(
+        RecipeError, match=r"there is no module absent\.nets in .*made, .* or on Python's path"
+    ):
         nets('source = "absent.nets:make"\n')
 
 
@@ -168,6 +189,11 @@ def test_the_command_line_takes_a_function(nets, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     nets('source = "nets.models:make"\n')
-    assert main(["build", "nets.models:make", "--parameter", "width=3", "--backend", "js", "-o", "out"]) == 0
+    assert (
+        main(
+            ["build", "nets.models:make", "--parameter", "width=3", "--backend", "js", "-o", "out"]
+        )
+        == 0
+    )
     manifest = read_manifest(Path("out"))
     assert (manifest["name"], manifest["inputs"][0]["shape"]) == ("make", [1, 3])

@@ -1,4 +1,6 @@
-"""digits and bias_layer on every backend, variant and engine, in every encoding, against Keras; and small enough."""
+"""digits and bias_layer on every backend, variant and engine, in every encoding, against Keras; and
+small enough.
+"""
 
 import brotli
 import numpy as np
@@ -11,12 +13,16 @@ BOUNDS = {"float32": 1e-4, "float16": 2e-3}
 
 
 IN_NODE = ("wasm", "js")
-"""The backends that need no GPU, and so no browser; the kernels that decode weights are tried on all four elsewhere."""
+"""The backends that need no GPU, and so no browser; the kernels that decode weights are tried on
+all four elsewhere.
+"""
 
 
 @pytest.mark.parametrize("browser", HOSTS)
 @pytest.mark.parametrize(
-    ("model", "encoding"), [("digits", "float32"), ("digits", "float16"), ("bias_layer", "float32")], indirect=["model"]
+    ("model", "encoding"),
+    [("digits", "float32"), ("digits", "float16"), ("bias_layer", "float32")],
+    indirect=["model"],
 )
 @pytest.mark.sample("digits-float32-firefox", "digits-float16-chromium")
 def test_outputs_are_those_of_keras(model, encoding, browser):
@@ -33,12 +39,17 @@ def test_int8_chooses_the_same_digits_in_a_quarter_of_the_bytes(model):
     bundle, exact = model.bundle("int8"), model.bundle()
     with np.load(model.recipe.source.path.with_name("test.npz")) as data:
         images = data["images"]
-    predicted = keras.saving.load_model(model.recipe.source.path).predict(images, verbose=0).argmax(axis=1)
+    predicted = (
+        keras.saving.load_model(model.recipe.source.path).predict(images, verbose=0).argmax(axis=1)
+    )
     for backend in IN_NODE:
         results = run_bundle(bundle, backend, [{"image": image[None]} for image in images])
         chosen = np.array([result.outputs["scores"].argmax() for result in results])
         assert np.mean(chosen == predicted) >= 0.99
-    sizes = [sum(shard["bytes"] for shard in read_manifest(folder)["shards"]) for folder in (bundle, exact)]
+    sizes = [
+        sum(shard["bytes"] for shard in read_manifest(folder)["shards"])
+        for folder in (bundle, exact)
+    ]
     assert sizes[0] <= 0.27 * sizes[1]
 
 
@@ -48,13 +59,17 @@ def test_eightbit_is_close_and_small(model):
     with np.load(model.recipe.source.path.with_name("test.npz")) as data:
         image = {"image": data["images"][:1]}
     for backend in IN_NODE:
-        got, reference = (run_bundle(folder, backend, [image])[0].outputs["scores"] for folder in (bundle, exact))
+        got, reference = (
+            run_bundle(folder, backend, [image])[0].outputs["scores"] for folder in (bundle, exact)
+        )
         assert np.max(np.abs(got - reference)) < 0.1
         assert got.argmax() == reference.argmax()
 
 
 ON_DEMAND = {"profile", "webdnn"}
-"""Modules that only a page that asks for them fetches: `load({ profile: true })`, and WebDNN's interface."""
+"""Modules that only a page that asks for them fetches: `load({ profile: true })`, and WebDNN's
+interface.
+"""
 
 
 @pytest.mark.parametrize("model", ["digits"], indirect=True)
@@ -67,4 +82,6 @@ def test_code_of_a_load_is_at_most_thirty_kilobytes(model, encoding):
         assets = [*shared, bundle / backend["module"]]
         variants = [[bundle / variant["file"]] for variant in backend.get("variants", [])] or [[]]
         for extra in variants:
-            assert sum(len(brotli.compress(path.read_bytes())) for path in [*assets, *extra]) <= 30_000, name
+            assert (
+                sum(len(brotli.compress(path.read_bytes())) for path in [*assets, *extra]) <= 30_000
+            ), name

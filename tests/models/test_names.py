@@ -1,4 +1,6 @@
-"""Names of inputs, outputs, layers and weights as files have them, however odd: in the IR, on every backend, in types and references."""
+"""Names of inputs, outputs, layers and weights as files have them, however odd: in the IR, on every
+backend, in types and references.
+"""
 
 import inspect
 import itertools
@@ -28,9 +30,38 @@ from webkiln.recipe import BACKENDS, USUAL_BACKENDS, read_recipe
 
 ALIKE = ["o b", "o_b", "o:b", "o b ", "O b", "o%20b", "o.2", "o.npy", "o", "o!.npy"]
 ODD = [
-    *ALIKE, "f(x)", "a)", "(", "q\"uo'te", "back\\slash", "größe", "模型", "1st", "class", "await", "__proto__", "constructor", "toString",
-    "length", "then", "a,b", "x=y", "{b}", '""', "%", "new\nline", "tab\t", "${x}", "`", "\u2028", "file", "a;b", "@l", "a = B(c)", "-> x",
-]  # fmt: skip
+    *ALIKE,
+    "f(x)",
+    "a)",
+    "(",
+    "q\"uo'te",
+    "back\\slash",
+    "größe",
+    "模型",
+    "1st",
+    "class",
+    "await",
+    "__proto__",
+    "constructor",
+    "toString",
+    "length",
+    "then",
+    "a,b",
+    "x=y",
+    "{b}",
+    '""',
+    "%",
+    "new\nline",
+    "tab\t",
+    "${x}",
+    "`",
+    "\u2028",
+    "file",
+    "a;b",
+    "@l",
+    "a = B(c)",
+    "-> x",
+]
 IN_MEMORY = ["", "nul\0", "\0"]
 """What a Keras model may be called, but no file of Keras can hold."""
 SLASHES = ["sl/ash", "/", "../../up", "</script>", "*/", "nul\0", "\0"]
@@ -39,10 +70,17 @@ ATTRIBUTES = [name for name in (*ODD, *SLASHES, "") if name != "__proto__"]
 
 
 def of_names(names):
-    """A product with a weight of its own for each name, which is that of the input, the node and, with a mark, of weight and output."""
+    """A product with a weight of its own for each name, which is that of the input, the node and,
+    with a mark, of weight and output.
+    """
     nodes = [helper.make_node("MatMul", [name, f"{name}\t?"], [f"{name}!"], name) for name in names]
     weights = [weight(f"{name}\t?", 3, 4, seed=number) for number, name in enumerate(names)]
-    return model(nodes, [floats(name, 2, 3) for name in names], [floats(f"{name}!", 2, 4) for name in names], weights)
+    return model(
+        nodes,
+        [floats(name, 2, 3) for name in names],
+        [floats(f"{name}!", 2, 4) for name in names],
+        weights,
+    )
 
 
 def swapped(names):
@@ -61,7 +99,9 @@ def of_layers(names):
 
 @keras.saving.register_keras_serializable()
 class Sums(keras.layers.Layer):
-    """x [N,C] -> x + sum over k of (k + 1) * state k, where state k is (k + 1) times the sum of all elements so far; an attribute for each name."""
+    """x [N,C] -> x + sum over k of (k + 1) * state k, where state k is (k + 1) times the sum of all
+    elements so far; an attribute for each name.
+    """
 
     def __init__(self, names, **options):
         super().__init__(**options)
@@ -87,7 +127,9 @@ class Sums(keras.layers.Layer):
 
 
 def of_states(states, layers):
-    """Layers that keep one state each, and one that keeps many; x [1,2] goes through all of them, times their number."""
+    """Layers that keep one state each, and one that keeps many; x [1,2] goes through all of them,
+    times their number.
+    """
     x = keras.Input((2,), name="x")
     kept = [Sums(["s"], name=name)(x * number) for number, name in enumerate(layers, 1)]
     return keras.Model(x, keras.layers.Add()([*kept, Sums(states, name="many")(x)]))
@@ -99,7 +141,9 @@ def built(tmp_path):
 
         def make(file, **keys):
             table = {"source": file, "backends": BACKENDS, **keys}
-            (tmp_path / "recipe.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()))
+            (tmp_path / "recipe.toml").write_text(
+                "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+            )
             return Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
 
         yield make
@@ -115,27 +159,43 @@ def test_onnx(make, built, tmp_path):
     made = make([*ODD, *SLASHES])
     onnx.save(made, tmp_path / "net.onnx")
     again = built("net.onnx")
-    assert all(row["passed"] for result in again.verify("float32", "chromium") for row in result["outputs"])
-    expected = tuple([item.name for item in items] for items in (made.graph.input, made.graph.output))
+    assert all(
+        row["passed"] for result in again.verify("float32", "chromium") for row in result["outputs"]
+    )
+    expected = tuple(
+        [item.name for item in items] for items in (made.graph.input, made.graph.output)
+    )
     assert names_of(again.bundle()) == expected
     types = (again.bundle() / "index.d.ts").read_text()
-    assert [json.loads(found) for found in re.findall(r'^  ("(?:[^"\\]|\\.)*"): \w', types, re.MULTILINE)] == [*expected[0], *expected[1]]
+    assert [
+        json.loads(found)
+        for found in re.findall(r'^  ("(?:[^"\\]|\\.)*"): \w', types, re.MULTILINE)
+    ] == [*expected[0], *expected[1]]
 
 
 def test_keras(built, tmp_path):
     made = of_layers(ODD)
     made.save(tmp_path / "net.keras")
     again = built("net.keras")
-    assert all(row["passed"] for result in again.verify("float32", "node") for row in result["outputs"])
+    assert all(
+        row["passed"] for result in again.verify("float32", "node") for row in result["outputs"]
+    )
     assert names_of(again.bundle()) == (ODD, [f"{name}!" for name in ODD])
     made.save(tmp_path / "net.h5")
     converters = [KerasConverter(2) for _ in range(3)]
-    graphs = [one.convert(item) for one, item in zip(converters, (made, tmp_path / "net.keras", tmp_path / "net.h5"), strict=True)]
+    graphs = [
+        one.convert(item)
+        for one, item in zip(
+            converters, (made, tmp_path / "net.keras", tmp_path / "net.h5"), strict=True
+        )
+    ]
     for graph, one in zip(graphs, converters, strict=True):
         assert parse(print_graph(graph)) == graph == graphs[0]
         assert set(one.digests) == graph.slots
         for name, value in graph.weights.items():
-            np.testing.assert_array_equal(value, made.get_layer(name.rpartition("/")[0]).weights[name.endswith("bias")])
+            np.testing.assert_array_equal(
+                value, made.get_layer(name.rpartition("/")[0]).weights[name.endswith("bias")]
+            )
 
 
 def test_names_that_no_file_holds(tmp_path):
@@ -144,10 +204,14 @@ def test_names_that_no_file_holds(tmp_path):
     assert graph.inputs == (*IN_MEMORY,)
     for backend in ("wasm", "js"):
         generate_descriptor(backend, graph).save(tmp_path)
-        values = {name: np.full((2, 3), number, np.float32) for number, name in enumerate(IN_MEMORY)}
+        values = {
+            name: np.full((2, 3), number, np.float32) for number, name in enumerate(IN_MEMORY)
+        }
         (result,) = run_bundle(tmp_path, backend, [values])
         for name in IN_MEMORY:
-            product = values[name] @ graph.weights[f"{name}!/kernel"] + graph.weights[f"{name}!/bias"]
+            product = (
+                values[name] @ graph.weights[f"{name}!/kernel"] + graph.weights[f"{name}!/bias"]
+            )
             np.testing.assert_allclose(result.outputs[f"{name}!"], product, rtol=1e-5)
 
 
@@ -155,7 +219,10 @@ def expect_states(bundle, states, layers, backends=USUAL_BACKENDS):
     """That the bundle of `of_states` has them all by name, keeps them, and resets them."""
     names = [*(f"many/{name}" for name in states), *(f"{name}/s" for name in layers)]
     assert sorted(read_manifest(bundle)["states"]) == sorted(names)
-    ones, squares = sum(range(1, len(layers) + 1)), sum(number * number for number in range(1, len(states) + 1))
+    ones, squares = (
+        sum(range(1, len(layers) + 1)),
+        sum(number * number for number in range(1, len(states) + 1)),
+    )
     expected = [1 + ones + 2 * turn * (ones + squares) for turn in (1, 2, 1) for _ in range(2)]
     for backend in backends:
         assert runs_and_reset(bundle, backend).ravel().tolist() == expected
@@ -176,10 +243,14 @@ def test_states(backends, tmp_path):
 def test_states_of_a_file(built, tmp_path):
     of_states(ATTRIBUTES, ODD).save(tmp_path / "net.keras")
     (tmp_path / "layers.py").write_text(f"import keras\n\n\n{inspect.getsource(Sums)}", "utf-8")
-    expect_states(built("net.keras", backends=USUAL_BACKENDS, plugins=["layers.py"]).bundle(), ATTRIBUTES, ODD)
+    expect_states(
+        built("net.keras", backends=USUAL_BACKENDS, plugins=["layers.py"]).bundle(), ATTRIBUTES, ODD
+    )
 
 
-@pytest.mark.parametrize("name", ["\0", "a\0b", "%00", "%2500", "%252500", "%25\0", "%\0", "a.npy", "", "%"])
+@pytest.mark.parametrize(
+    "name", ["\0", "a\0b", "%00", "%2500", "%252500", "%25\0", "%\0", "a.npy", "", "%"]
+)
 def test_arrays_of_any_name_are_kept_in_files(name, tmp_path):
     npz.write(tmp_path / "x.npz", {name: np.ones(1), "x": np.zeros(1)})
     assert list(npz.read(tmp_path / "x.npz")) == [name, "x"]
@@ -187,7 +258,10 @@ def test_arrays_of_any_name_are_kept_in_files(name, tmp_path):
 
 @pytest.mark.parametrize(
     ("make", "said"),
-    [(of_names, "Field 'name' of 'value_info' is required to be non-empty"), (swapped, "an output has no name; give it one")],
+    [
+        (of_names, "Field 'name' of 'value_info' is required to be non-empty"),
+        (swapped, "an output has no name; give it one"),
+    ],
 )
 def test_an_empty_name_in_an_onnx_file_is_refused(make, said):
     with pytest.raises(SourceError, match=said):
@@ -198,12 +272,17 @@ def test_in_and_out_of_a_worker(built, tmp_path):
     onnx.save(of_names(ODD), tmp_path / "net.onnx")
     bundle = built("net.onnx").bundle()
     values = {name: np.full((2, 3), number, np.float32) for number, name in enumerate(ODD)}
-    weights = {item.name: onnx.numpy_helper.to_array(item) for item in onnx.load(tmp_path / "net.onnx").graph.initializer}
+    weights = {
+        item.name: onnx.numpy_helper.to_array(item)
+        for item in onnx.load(tmp_path / "net.onnx").graph.initializer
+    }
     for backend, worker in itertools.product(("wasm", "js"), (True, False)):
         (result,) = run_bundle(bundle, backend, [values], worker=worker)
         assert sorted(result.outputs) == sorted(f"{name}!" for name in ODD)
         for name in ODD:
-            np.testing.assert_allclose(result.outputs[f"{name}!"], values[name] @ weights[f"{name}\t?"], rtol=1e-5)
+            np.testing.assert_allclose(
+                result.outputs[f"{name}!"], values[name] @ weights[f"{name}\t?"], rtol=1e-5
+            )
 
 
 def test_text_form_of_any_name():
@@ -214,14 +293,17 @@ def test_text_form_of_any_name():
 
 def test_weights_and_nodes_that_lose_their_counters_stay_apart():
     names = ["a", "a", "a.2", "a__1", "a__2.2"]
-    nodes = [helper.make_node("Add", ["x" if not n else f"v{n - 1}", f"w{n}"], [f"v{n}"], name) for n, name in enumerate(names)]
+    nodes = [
+        helper.make_node("Add", ["x" if not n else f"v{n - 1}", f"w{n}"], [f"v{n}"], name)
+        for n, name in enumerate(names)
+    ]
     weights = [weight(f"w{n}", 3, seed=n) for n in range(len(names))]
     unused = [weight("k__1", 2), weight("k__2", 4), weight("a/B", 5)]
     graph = converted(model(nodes, [floats("x", 3)], [floats("v4", 3)], [*weights, *unused]))
     assert len({node.layer for node in graph.nodes}) == 5
-    assert sorted(value.tolist() for value in graph.weights.values() if value.shape == (3,)) == sorted(
-        onnx.numpy_helper.to_array(item).tolist() for item in weights
-    )
+    assert sorted(
+        value.tolist() for value in graph.weights.values() if value.shape == (3,)
+    ) == sorted(onnx.numpy_helper.to_array(item).tolist() for item in weights)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +311,11 @@ def test_weights_and_nodes_that_lose_their_counters_stay_apart():
     [("batch size", "batch_size"), ("1", "d1"), ("class", "dclass"), ("i0", "di0"), ("u3", "du3"), ("__proto__", "d__proto__"), ("größe", "gr__e")],
 )  # fmt: skip
 def test_sizes_are_called_what_every_language_can_say(size, called):
-    spec, _ = describe_model(model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", size)], [floats("y", size)]), "net.onnx")
+    spec, _ = describe_model(
+        model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", size)], [floats("y", size)]),
+        "net.onnx",
+    )
     assert [str(item) for item in input_shapes(spec, {}, {})["x"]] == [called]
-    assert input_shapes(spec, {size: 4}, {})["x"] == input_shapes(spec, {called: 4}, {})["x"] == (4,)
+    assert (
+        input_shapes(spec, {size: 4}, {})["x"] == input_shapes(spec, {called: 4}, {})["x"] == (4,)
+    )

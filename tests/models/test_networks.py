@@ -1,4 +1,6 @@
-"""The published networks: one of keras.applications at a reduced size, and the U-Net made narrower, on every backend, variant and engine."""
+"""The published networks: one of keras.applications at a reduced size, and the U-Net made narrower,
+on every backend, variant and engine.
+"""
 
 import json
 
@@ -19,7 +21,9 @@ def build(tmp_path, monkeypatch):
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     recipe = read_recipe(MODELS / "mobilenetv2" / "recipe.toml")
     with Engine(tmp_path / ".webkiln") as engine:
-        yield lambda **parameters: Model(engine, with_parameters(recipe, {"size": 96, "alpha": 0.35, **parameters}), tmp_path)
+        yield lambda **parameters: Model(
+            engine, with_parameters(recipe, {"size": 96, "alpha": 0.35, **parameters}), tmp_path
+        )
 
 
 @pytest.mark.parametrize("browser", HOSTS)
@@ -33,13 +37,21 @@ def test_a_small_mobilenet_computes_what_keras_does(build, browser):
 @pytest.mark.sample("node")
 def test_an_lstm_computes_what_keras_does(host, tmp_path):
     keras.utils.set_random_seed(3)
-    layers = [keras.layers.LSTM(24, return_sequences=True), keras.layers.LSTM(16), keras.layers.Dense(5, activation="softmax")]
+    layers = [
+        keras.layers.LSTM(24, return_sequences=True),
+        keras.layers.LSTM(16),
+        keras.layers.Dense(5, activation="softmax"),
+    ]
     folder = tmp_path / "lstm"
     folder.mkdir()
     keras.Sequential([keras.Input((40, 12)), *layers]).save(folder / "lstm.keras")
-    (folder / "recipe.toml").write_text(f'source = "lstm.keras"\nbackends = {json.dumps(BACKENDS)}\n')
+    (folder / "recipe.toml").write_text(
+        f'source = "lstm.keras"\nbackends = {json.dumps(BACKENDS)}\n'
+    )
     with Engine(tmp_path / ".webkiln") as engine:
-        results = Model(engine, read_recipe(folder / "recipe.toml"), tmp_path).verify("float32", host)
+        results = Model(engine, read_recipe(folder / "recipe.toml"), tmp_path).verify(
+            "float32", host
+        )
     assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
 
 
@@ -58,7 +70,10 @@ def test_a_narrow_unet_draws_what_keras_does(browser, tmp_path):
         (
             {},
             SourceError,
-            r"MobileNetV2: its weights cannot be downloaded \(.*\); others are made up by --parameter weights=random of webkiln build, or weights=random of make and doit",
+            (
+                r"MobileNetV2: its weights cannot be downloaded \(.*\); others are made up by"
+                r" --parameter weights=random of webkiln build, or weights=random of make and doit"
+            ),
         ),
         ({"weights": "good"}, RecipeError, "weights is 'good'; valid: pretrained, random"),
         ({"width": 2}, RecipeError, r"applications\.py: MobileNetV2 takes no 'width'"),

@@ -34,13 +34,23 @@ def built(request, tmp_path):
         yield Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
 
 
-BESIDE = {"save_as_external_data": True, "location": "data/weights.bin", "size_threshold": 0, "convert_attribute": False}
+BESIDE = {
+    "save_as_external_data": True,
+    "location": "data/weights.bin",
+    "size_threshold": 0,
+    "convert_attribute": False,
+}
 LONG = BESIDE | {"location": f"data/{'w' * 200}.bin"}
 
 
 @pytest.mark.parametrize(
     "built",
-    [(classifier, "[dims]\nbatch = 2\n", {}), (classifier, "", BESIDE), (classifier, "", LONG), (dynamic, '[dims]\nx_1 = "T"\n', {})],
+    [
+        (classifier, "[dims]\nbatch = 2\n", {}),
+        (classifier, "", BESIDE),
+        (classifier, "", LONG),
+        (dynamic, '[dims]\nx_1 = "T"\n', {}),
+    ],
     indirect=True,
     ids=["batch of 2", "external data", "long name", "open sizes"],
 )
@@ -52,9 +62,18 @@ def test_bundles_agree_with_onnxruntime(built):
 
 
 def same_output_twice():
-    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Identity", ["y"], ["z"]), helper.make_node("Identity", ["k"], ["l"])]
+    nodes = [
+        helper.make_node("Relu", ["x"], ["y"]),
+        helper.make_node("Identity", ["y"], ["z"]),
+        helper.make_node("Identity", ["k"], ["l"]),
+    ]
     shapes = {"x": 6, "y": 6, "z": 6, "k": 3, "l": 3}
-    return model(nodes, [floats("x", 6)], [floats(name, size) for name, size in shapes.items()], [weight("k", 3)])
+    return model(
+        nodes,
+        [floats("x", 6)],
+        [floats(name, size) for name, size in shapes.items()],
+        [weight("k", 3)],
+    )
 
 
 ALL_BACKENDS = f"backends = {json.dumps(BACKENDS)}\n"
@@ -88,10 +107,24 @@ def pairs():
 def test_inputs_that_are_too_large_spoil_nothing(built):
     bundle = built.bundle()
     for browser, backend in PAGE_LEGS:
-        request = {"script": "/models/large_inputs.mjs", "bundle": "/bundle/index.js", "backend": backend}
-        (answer,) = pages.run_page("large inputs", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120, browser)
+        request = {
+            "script": "/models/large_inputs.mjs",
+            "bundle": "/bundle/index.js",
+            "backend": backend,
+        }
+        (answer,) = pages.run_page(
+            "large inputs",
+            {"/models/": Path(__file__).parent, "/bundle/": bundle},
+            request,
+            [b""],
+            120,
+            browser,
+        )
         found = json.loads(frame.decode(answer).outputs["found"].tobytes())
-        assert found == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], (browser, backend)
+        assert found == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], (
+            browser,
+            backend,
+        )
 
 
 @pytest.mark.parametrize("built", [(dynamic, "", {})], indirect=True)
@@ -103,17 +136,36 @@ def test_sizes_are_named_as_in_the_file_or_by_place(built):
 def test_layers_are_compared_with_those_of_onnxruntime(tmp_path, capsys):
     onnx.save(classifier(), tmp_path / "net.onnx")
     bundle = str(tmp_path / "bundle")
-    assert main(["build", str(tmp_path / "net.onnx"), "-o", bundle, "--backend", "js", "--dim", "batch=2"]) == 0
+    assert (
+        main(
+            [
+                "build",
+                str(tmp_path / "net.onnx"),
+                "-o",
+                bundle,
+                "--backend",
+                "js",
+                "--dim",
+                "batch=2",
+            ]
+        )
+        == 0
+    )
     assert main(["diff", bundle, "--source", str(tmp_path / "net.onnx")]) == 0
     printed = capsys.readouterr().out
     assert all(f"  {layer} [" in printed for layer in ("conv", "pool", "dense"))
 
 
-@pytest.mark.parametrize("built", [(classifier, 'backends = ["js"]\n[dims]\nbatch = 2\n', BESIDE)], indirect=True)
+@pytest.mark.parametrize(
+    "built", [(classifier, 'backends = ["js"]\n[dims]\nbatch = 2\n', BESIDE)], indirect=True
+)
 def test_edited_external_data_is_built_anew(built):
     def files():
         with Engine(built.folder / "again") as engine:
-            return {path.name: path.read_bytes() for path in Model(engine, built.recipe, built.folder).bundle().iterdir()}
+            return {
+                path.name: path.read_bytes()
+                for path in Model(engine, built.recipe, built.folder).bundle().iterdir()
+            }
 
     first = files()
     data = built.folder / "net" / "data" / "weights.bin"
@@ -130,10 +182,17 @@ def newest(*nodes):
     return helper.make_model(graph)
 
 
-@pytest.mark.parametrize("built", [(lambda: newest(helper.make_node("Softmax", ["x"], ["y"])), 'backends = ["js"]\n', {})], indirect=True)
+@pytest.mark.parametrize(
+    "built",
+    [(lambda: newest(helper.make_node("Softmax", ["x"], ["y"])), 'backends = ["js"]\n', {})],
+    indirect=True,
+)
 def test_files_that_onnxruntime_is_too_old_for_are_verified(built):
     made = onnx.load(built.folder / "net" / "net.onnx")
-    assert (made.ir_version, made.opset_import[0].version) == (onnx.IR_VERSION, onnx.defs.onnx_opset_version())
+    assert (made.ir_version, made.opset_import[0].version) == (
+        onnx.IR_VERSION,
+        onnx.defs.onnx_opset_version(),
+    )
     (result,) = [item for item in built.verify("float32", "node") if item["backend"] == "js"]
     assert all(row["passed"] for row in result["outputs"])
 
@@ -149,8 +208,16 @@ def test_operators_that_onnxruntime_is_too_old_for_are_named(tmp_path):
         return "session"
 
     with pytest.raises(
-        SourceError, match="onnxruntime knows opsets up to 12, and Softmax changed in 13 or later; export the model with opset 12"
+        SourceError,
+        match=(
+            "onnxruntime knows opsets up to 12, and Softmax changed in 13 or later; export the"
+            " model with opset 12"
+        ),
     ):
         reference._load(start, made, "net.onnx")
-    made.graph.node[0].op_type = next(item.name for item in onnx.defs.get_all_schemas() if not item.domain and item.since_version < 12)
+    made.graph.node[0].op_type = next(
+        item.name
+        for item in onnx.defs.get_all_schemas()
+        if not item.domain and item.since_version < 12
+    )
     assert reference._load(start, made, "net.onnx") == "session"

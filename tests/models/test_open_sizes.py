@@ -1,4 +1,6 @@
-"""A size that is left open until the model runs: inferred from inputs, set by name, refused where it does not fit, in Node and Chromium."""
+"""A size that is left open until the model runs: inferred from inputs, set by name, refused where
+it does not fit, in Node and Chromium.
+"""
 
 import json
 import subprocess
@@ -73,18 +75,37 @@ def test_placeholders_follow_from_inputs_or_are_set(bundle, backend):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     got = json.loads(done.stdout)
     assert got["shapes"] == [{"each": [1, steps, 3], "last": [1, 5]} for steps in (3, 40, 1)]
-    assert got["codes"] == ["WrongLength", "WrongLength", "WrongLength", "UnknownPlaceholder", "WrongSize"]
-    assert (got["unset"], got["wrong"], got["lengths"]) == ("MissingPlaceholder", "UnknownPlaceholder", [20, 15])
+    assert got["codes"] == [
+        "WrongLength",
+        "WrongLength",
+        "WrongLength",
+        "UnknownPlaceholder",
+        "WrongSize",
+    ]
+    assert (got["unset"], got["wrong"], got["lengths"]) == (
+        "MissingPlaceholder",
+        "UnknownPlaceholder",
+        [20, 15],
+    )
     assert got["webdnn"] == got["expected"]
 
 
-@pytest.mark.parametrize(("engine", "backend"), [*(("node", backend) for backend in USUAL_BACKENDS), *PAGE_LEGS])
+@pytest.mark.parametrize(
+    ("engine", "backend"), [*(("node", backend) for backend in USUAL_BACKENDS), *PAGE_LEGS]
+)
 @pytest.mark.sample("chromium-webgpu", "firefox-webgl")
 def test_one_bundle_serves_all_lengths(bundle, model, backend, engine):
-    sets = [{"x": np.random.default_rng(steps).normal(size=(1, steps, 4)).astype(np.float32)} for steps in (100, 1, 300, 17)]
-    for given, result in zip(sets, host.run_bundle(bundle, backend, sets, host=engine), strict=True):
+    sets = [
+        {"x": np.random.default_rng(steps).normal(size=(1, steps, 4)).astype(np.float32)}
+        for steps in (100, 1, 300, 17)
+    ]
+    for given, result in zip(
+        sets, host.run_bundle(bundle, backend, sets, host=engine), strict=True
+    ):
         expected = dict(zip(("each", "last"), map(np.asarray, model(given["x"])), strict=True))
-        assert {name: value.shape for name, value in result.outputs.items()} == {name: value.shape for name, value in expected.items()}
+        assert {name: value.shape for name, value in result.outputs.items()} == {
+            name: value.shape for name, value in expected.items()
+        }
         for name, value in expected.items():
             assert relative_error(result.outputs[name], value) < 2e-4
 
@@ -92,6 +113,10 @@ def test_one_bundle_serves_all_lengths(bundle, model, backend, engine):
 def test_a_size_that_is_too_small_for_a_layer_is_named(tmp_path):
     x = keras.Input((None, 2), name="x")
     model = keras.Model(x, layers.Conv1D(3, 5, name="wide")(x))
-    generate_descriptor("js", KerasConverter(input_shapes={"x": (1, "T", 2)}).convert(model)).save(tmp_path / "bundle")
-    with pytest.raises(ToolError, match=r"WrongSize: layer 'wide' has the size T - 5, which is -2 for T = 3"):
+    generate_descriptor("js", KerasConverter(input_shapes={"x": (1, "T", 2)}).convert(model)).save(
+        tmp_path / "bundle"
+    )
+    with pytest.raises(
+        ToolError, match=r"WrongSize: layer 'wide' has the size T - 5, which is -2 for T = 3"
+    ):
         host.run_bundle(tmp_path / "bundle", "js", [{"x": np.zeros((1, 3, 2), np.float32)}])

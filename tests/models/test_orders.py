@@ -1,4 +1,6 @@
-"""Orders are annotations: without them every program is the same, but for the orders that the manifest shows."""
+"""Orders are annotations: without them every program is the same, but for the orders that the
+manifest shows.
+"""
 
 from dataclasses import replace
 from importlib import import_module
@@ -30,7 +32,11 @@ def without_orders(value):
 def test_removing_all_orders_changes_no_launch(backend):
     graph = KerasConverter(batch_size=2).convert(DIGITS)
     assert any(variable.order is not None for variable in graph.variables.values())
-    bare = graph.edit(variables={name: replace(variable, order=None) for name, variable in graph.variables.items()})
+    bare = graph.edit(
+        variables={
+            name: replace(variable, order=None) for name, variable in graph.variables.items()
+        }
+    )
     made, same = (program(optimised(item), TARGETS[backend], "float32") for item in (graph, bare))
     assert made != same
     assert without_orders(made) == without_orders(same)

@@ -1,4 +1,6 @@
-"""References that were recorded elsewhere: bundles are verified against them, and no framework runs."""
+"""References that were recorded elsewhere: bundles are verified against them, and no framework
+runs.
+"""
 
 import io
 import json
@@ -23,7 +25,9 @@ BLOCKED = ("keras", "tensorflow", "onnxruntime", "ai_edge_litert", "torch", "cv2
 
 @pytest.fixture
 def made(tmp_path):
-    """Makes a model of a source file and a recipe of further lines, in a process that has no framework for references."""
+    """Makes a model of a source file and a recipe of further lines, in a process that has no
+    framework for references.
+    """
     with Engine(tmp_path / ".webkiln") as engine:
 
         def make(source: Path, *lines: str, **arrays: np.ndarray) -> Model:
@@ -32,7 +36,9 @@ def made(tmp_path):
             shutil.copy(source, folder)
             if arrays:
                 np.savez(folder / "expected.npz", **arrays)
-            (folder / "recipe.toml").write_text("\n".join([f'source = "{source.name}"', 'backends = ["js"]', *lines]))
+            (folder / "recipe.toml").write_text(
+                "\n".join([f'source = "{source.name}"', 'backends = ["js"]', *lines])
+            )
             return Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
 
         yield make
@@ -54,17 +60,23 @@ def choice(model: Model):
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
-    """Nothing is cached before the test: where a verification is, its reference is not even asked for. To be requested before `made`."""
+    """Nothing is cached before the test: where a verification is, its reference is not even asked
+    for. To be requested before `made`.
+    """
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
 def without_frameworks(own_cache, tmp_path, monkeypatch):
-    """Every import of a framework that computes references fails, in the processes of stages too, and none of their outputs is cached."""
+    """Every import of a framework that computes references fails, in the processes of stages too,
+    and none of their outputs is cached.
+    """
     folder = tmp_path / "blocked"
     for name in BLOCKED:
         (folder / name).mkdir(parents=True)
-        (folder / name / "__init__.py").write_text(f"raise ModuleNotFoundError('no {name}', name='{name}')\n")
+        (folder / name / "__init__.py").write_text(
+            f"raise ModuleNotFoundError('no {name}', name='{name}')\n"
+        )
     monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
@@ -87,8 +99,13 @@ def onnx_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
         helper.make_tensor_value_info("best", 7, ["N"]),
         helper.make_tensor_value_info("more", 1, ["N", 4]),
     ]
-    nodes = [helper.make_node("ArgMax", ["rows"], ["best"], axis=1, keepdims=0), helper.make_node("Neg", ["rows"], ["more"])]
-    onnx.save(helper.make_model(helper.make_graph(nodes, "net", ends[:1], ends[1:])), folder / "net.onnx")
+    nodes = [
+        helper.make_node("ArgMax", ["rows"], ["best"], axis=1, keepdims=0),
+        helper.make_node("Neg", ["rows"], ["more"]),
+    ]
+    onnx.save(
+        helper.make_model(helper.make_graph(nodes, "net", ends[:1], ends[1:])), folder / "net.onnx"
+    )
     rows = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
     return folder / "net.onnx", {"rows": rows, "best": rows.argmax(1), "more": -rows}
 
@@ -96,7 +113,9 @@ def onnx_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
 def tflite_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
     with np.load(CORPORA / "tflite" / "corpus" / "branches.int8.npz") as archive:
         return CORPORA / "tflite" / "corpus" / "branches.int8.tflite", {
-            f"{ {'in': 'inputs', 'out': 'outputs'}[name.partition('/')[0]] }/{name.partition('/')[2]}": archive[name]
+            f"{ {'in': 'inputs', 'out': 'outputs'}[name.partition('/')[0]] }/{name.partition('/')[2]}": archive[
+                name
+            ]
             for name in archive.files
         }
 
@@ -106,7 +125,9 @@ MODELS = {"keras": keras_model, "onnx": onnx_model, "tflite": tflite_model}
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.sample("onnx", "tflite")
-def test_recorded_outputs_are_verified_without_the_framework(kind, without_frameworks, made, tmp_path):
+def test_recorded_outputs_are_verified_without_the_framework(
+    kind, without_frameworks, made, tmp_path
+):
     source, arrays = MODELS[kind](tmp_path)
     result = verified(made(source, RECORDED, **arrays))
     assert result["reference"] == "expected.npz"
@@ -121,16 +142,28 @@ def test_a_wrong_number_fails(kind, made, tmp_path):
     wrong = arrays[name].copy()
     wrong.flat[0] += 1
     with pytest.raises(
-        VerificationError, match=r"outputs differ from those recorded in expected\.npz(.|\n)*the reference has no layers|keeps no layers"
+        VerificationError,
+        match=(
+            r"outputs differ from those recorded in expected\.npz(.|\n)*the reference has no"
+            r" layers|keeps no layers"
+        ),
     ):
         verified(made(source, RECORDED, **{**arrays, name: wrong}))
 
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.sample("onnx")
-def test_without_the_framework_the_error_says_how_to_record(kind, without_frameworks, made, tmp_path):
+def test_without_the_framework_the_error_says_how_to_record(
+    kind, without_frameworks, made, tmp_path
+):
     source, _ = MODELS[kind](tmp_path)
-    with pytest.raises(ToolError, match=r'pip install .*; or record the reference where the framework runs: reference = "expected\.npz"'):
+    with pytest.raises(
+        ToolError,
+        match=(
+            r"pip install .*; or record the reference where the framework runs: reference ="
+            r' "expected\.npz"'
+        ),
+    ):
         verified(made(source))
 
 
@@ -140,7 +173,10 @@ def test_several_cases_of_several_sizes(made, tmp_path):
     cases = {
         f"{case}/{role}/{name}": value
         for case, count in (("short", 2), ("long", 5))
-        for role, found in (("inputs", {"rows": rows[:count]}), ("outputs", {"best": rows[:count].argmax(1), "more": -rows[:count]}))
+        for role, found in (
+            ("inputs", {"rows": rows[:count]}),
+            ("outputs", {"best": rows[:count].argmax(1), "more": -rows[:count]}),
+        )
         for name, value in found.items()
     }
     result = verified(made(source, RECORDED, **cases))
@@ -158,19 +194,29 @@ def test_states_begin_anew_in_each_case(made, tmp_path):
         given = np.random.default_rng(len(cases)).normal(size=(1, 3, 2)).astype(np.float32)
         model.layers[-1].reset_states()
         cases |= {f"{case}/inputs/x": given, f"{case}/outputs/y": np.asarray(model(given))}
-    assert all(row["passed"] for row in verified(made(tmp_path / "net.keras", RECORDED, **cases))["outputs"])
+    assert all(
+        row["passed"]
+        for row in verified(made(tmp_path / "net.keras", RECORDED, **cases))["outputs"]
+    )
 
 
 def test_texts_are_recorded_as_strings(made, tmp_path):
     import keras
 
     x = keras.Input((1,), dtype="string", name="words")
-    y = keras.layers.TextVectorization(vocabulary=["the", "cat"], output_sequence_length=4, name="v")(x)
+    y = keras.layers.TextVectorization(
+        vocabulary=["the", "cat"], output_sequence_length=4, name="v"
+    )(x)
     model = keras.Model(x, keras.layers.Embedding(6, 2, name="y")(y))
     model.save(tmp_path / "net.keras")
     given = np.array([["The cat sat"]])
     expected = np.asarray(model(keras.ops.convert_to_tensor(given)))
-    assert all(row["passed"] for row in verified(made(tmp_path / "net.keras", RECORDED, words=given, y=expected))["outputs"])
+    assert all(
+        row["passed"]
+        for row in verified(made(tmp_path / "net.keras", RECORDED, words=given, y=expected))[
+            "outputs"
+        ]
+    )
 
 
 def changed(arrays: dict[str, np.ndarray], **changes: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -179,17 +225,35 @@ def changed(arrays: dict[str, np.ndarray], **changes: np.ndarray | None) -> dict
 
 ONES = np.ones((5, 4), np.float32)
 WRONG = {
-    "unknown": ({"rosw": ONES, "rows": None}, ["rosw: the model has no such input or output; did you mean rows?; inputs are rows; outputs are best, more", "input rows is missing"]),
+    "unknown": (
+        {"rosw": ONES, "rows": None},
+        [
+            (
+                "rosw: the model has no such input or output; did you mean rows?; inputs are rows;"
+                " outputs are best, more"
+            ),
+            "input rows is missing",
+        ],
+    ),
     "missing": ({"best": None, "more": None}, ["output best is missing", "output more is missing"]),
-    "dtype": ({"rows": ONES.astype(np.float64)}, ["rows: is float64, expected float32; save it with .astype('float32')"]),
+    "dtype": (
+        {"rows": ONES.astype(np.float64)},
+        ["rows: is float64, expected float32; save it with .astype('float32')"],
+    ),
     "whole": ({"best": np.ones(5, np.float32)}, ["best: is float32, expected int64"]),
-    "shape": ({"rows": ONES[:, :3], "more": ONES[:4]}, ["rows: is [5, 3], expected [N, 4]", "more: is [4, 4], expected [N, 4] with N = 5"]),
+    "shape": (
+        {"rows": ONES[:, :3], "more": ONES[:4]},
+        ["rows: is [5, 3], expected [N, 4]", "more: is [4, 4], expected [N, 4] with N = 5"],
+    ),
     "rank": ({"rows": ONES[0]}, ["rows: is [4], expected [N, 4]"]),
     "empty": ({"rows": np.ones((0, 4), np.float32)}, ["rows: is [0, 4], expected [N, 4]"]),
     "twice": ({"inputs/rows": ONES}, ["input rows is there twice"]),
     "nan": ({"more": ONES * np.nan}, ["more: holds 20 NaN"]),
-    "infinite": ({"rows": np.full_like(ONES, np.inf)}, ["rows: holds 20 numbers that are not finite"]),
-}  # fmt: skip
+    "infinite": (
+        {"rows": np.full_like(ONES, np.inf)},
+        ["rows: holds 20 numbers that are not finite"],
+    ),
+}
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -214,15 +278,28 @@ def hostile(kind: str, arrays: dict[str, np.ndarray], path: Path) -> None:
         case "empty":
             np.savez(path)
         case _:
-            header = {"lying": "(9223372036854775807, 4)", "deep": "(" * 4000, "negative": "(-5, 4)"}[kind]
+            header = {
+                "lying": "(9223372036854775807, 4)",
+                "deep": "(" * 4000,
+                "negative": "(-5, 4)",
+            }[kind]
             text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {header}, }}".encode()
-            member = io.BytesIO(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(80))
+            member = io.BytesIO(
+                b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(80)
+            )
             with zipfile.ZipFile(path, "w") as archive:
                 archive.writestr("rows.npy", member.getvalue())
 
 
-HOSTILE = {"truncated": "is no .npz file", "pickle": "extra is a pickle of Python objects, which is never loaded", "no zip": "is no .npz file", "empty": "it holds no arrays",
-           "lying": "rows is float32[9223372036854775807, 4] of", "deep": "is no .npz file", "negative": "rows is float32[-5, 4]"}  # fmt: skip
+HOSTILE = {
+    "truncated": "is no .npz file",
+    "pickle": "extra is a pickle of Python objects, which is never loaded",
+    "no zip": "is no .npz file",
+    "empty": "it holds no arrays",
+    "lying": "rows is float32[9223372036854775807, 4] of",
+    "deep": "is no .npz file",
+    "negative": "rows is float32[-5, 4]",
+}
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -261,8 +338,14 @@ def test_a_report_says_that_the_reference_was_recorded(made, tmp_path):
     source, arrays = onnx_model(tmp_path)
     model = made(source, RECORDED, **arrays)
     report = model.actions.report(choice(model), ["node"])
-    assert "as it was recorded in expected.npz; layers are not compared" in model.file(report, "report.html").read_text()
-    assert {item["reference"] for item in json.loads(model.file(report, "verification.json").read_text())["results"]} == {"expected.npz"}
+    assert (
+        "as it was recorded in expected.npz; layers are not compared"
+        in model.file(report, "report.html").read_text()
+    )
+    assert {
+        item["reference"]
+        for item in json.loads(model.file(report, "verification.json").read_text())["results"]
+    } == {"expected.npz"}
 
 
 @pytest.mark.parametrize("kind", MODELS)

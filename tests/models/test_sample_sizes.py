@@ -21,8 +21,16 @@ from webkiln.recipe import read_recipe
 def up_and_down(factor):
     scales = numpy_helper.from_array(np.array([1, 1, factor, factor], np.float32), "scales")
     nodes = [
-        helper.make_node("MaxPool", ["x"], ["small"], kernel_shape=[factor, factor], strides=[factor, factor]),
-        helper.make_node("Resize", ["small", "", "scales"], ["large"], mode="nearest", coordinate_transformation_mode="asymmetric"),
+        helper.make_node(
+            "MaxPool", ["x"], ["small"], kernel_shape=[factor, factor], strides=[factor, factor]
+        ),
+        helper.make_node(
+            "Resize",
+            ["small", "", "scales"],
+            ["large"],
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
+        ),
         helper.make_node("Add", ["x", "large"], ["y"], "sum"),
     ]
     return model(nodes, [floats("x", 1, 1, "H", "W")], [floats("y", 1, 1, "H", "W")], [scales])
@@ -33,27 +41,37 @@ def half():
     pooled = helper.make_node("MaxPool", ["x"], ["pooled"], kernel_shape=[2, 1], strides=[2, 1])
     turned = helper.make_node("Transpose", ["pooled"], ["turned"], perm=[0, 1, 3, 2])
     added = helper.make_node("Add", ["pooled", "turned"], ["y"], "sum")
-    return model([pooled, turned, added], [floats("x", 1, 1, "H", "W")], [floats("y", 1, 1, None, None)])
+    return model(
+        [pooled, turned, added], [floats("x", 1, 1, "H", "W")], [floats("y", 1, 1, None, None)]
+    )
 
 
 def joined():
     """a [1,A,3] and b [1,B,3], of which c [1,C,3] is as long as both."""
     both = helper.make_node("Concat", ["a", "b"], ["both"], axis=1)
     added = helper.make_node("Add", ["both", "c"], ["y"], "sum")
-    return model([both, added], [floats("a", 1, "A", 3), floats("b", 1, "B", 3), floats("c", 1, "C", 3)], [floats("y", 1, None, 3)])
+    return model(
+        [both, added],
+        [floats("a", 1, "A", 3), floats("b", 1, "B", 3), floats("c", 1, "C", 3)],
+        [floats("y", 1, None, 3)],
+    )
 
 
 def wide_window():
     """A convolution without padding of a kernel of 33."""
     node = helper.make_node("Conv", ["x", "k"], ["y"], "conv")
-    return model([node], [floats("x", 1, 1, "T")], [floats("y", 1, 1, None)], [weight("k", 1, 1, 33)])
+    return model(
+        [node], [floats("x", 1, 1, "T")], [floats("y", 1, 1, None)], [weight("k", 1, 1, 33)]
+    )
 
 
 def never():
     """A length that is 200 times another."""
     tiled = helper.make_node("Concat", ["x"] * 200, ["tiled"], axis=1)
     return model(
-        [tiled, helper.make_node("Add", ["tiled", "z"], ["y"], "sum")], [floats("x", 1, "A"), floats("z", 1, "B")], [floats("y", 1, None)]
+        [tiled, helper.make_node("Add", ["tiled", "z"], ["y"], "sum")],
+        [floats("x", 1, "A"), floats("z", 1, "B")],
+        [floats("y", 1, None)],
     )
 
 
@@ -62,12 +80,25 @@ def built(tmp_path):
     with Engine(tmp_path / ".webkiln") as engine:
 
         def make(source, **table):
-            source.save(tmp_path / "net.keras") if isinstance(source, keras.Model) else onnx.save(source, tmp_path / "net.onnx")
-            keys = {"source": "net.keras" if isinstance(source, keras.Model) else "net.onnx", "backends": ["js"]}
+            (
+                source.save(tmp_path / "net.keras")
+                if isinstance(source, keras.Model)
+                else onnx.save(source, tmp_path / "net.onnx")
+            )
+            keys = {
+                "source": "net.keras" if isinstance(source, keras.Model) else "net.onnx",
+                "backends": ["js"],
+            }
             shapes = table.pop("input_shapes", {})
             lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
-            lines += [f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in rows.items()) for name, rows in table.items()]
-            lines += ["[input_shapes]", *(f"{name} = {json.dumps(shape)}" for name, shape in shapes.items())]
+            lines += [
+                f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in rows.items())
+                for name, rows in table.items()
+            ]
+            lines += [
+                "[input_shapes]",
+                *(f"{name} = {json.dumps(shape)}" for name, shape in shapes.items()),
+            ]
             (tmp_path / "recipe.toml").write_text("\n".join(lines))
             return Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
 
@@ -76,7 +107,11 @@ def built(tmp_path):
 
 def shapes_of(made):
     arrays = npz.read(made.file(made.actions.reference(), "reference.npz"))
-    return {name.removeprefix("natural0/in/"): value.shape for name, value in arrays.items() if name.startswith("natural0/in/")}
+    return {
+        name.removeprefix("natural0/in/"): value.shape
+        for name, value in arrays.items()
+        if name.startswith("natural0/in/")
+    }
 
 
 @pytest.mark.parametrize(
@@ -98,7 +133,9 @@ def test_sizes_fit_what_an_onnx_file_needs(make, shapes, built):
         assert found["a"][1] + found["b"][1] == found["c"][1]
     else:
         assert found == shapes
-    assert all(row["passed"] for result in made.verify("float32", "node") for row in result["outputs"])
+    assert all(
+        row["passed"] for result in made.verify("float32", "node") for row in result["outputs"]
+    )
 
 
 @pytest.mark.long
@@ -107,11 +144,14 @@ def test_sizes_fit_what_a_keras_model_needs(built):
     y = layers.Add()([x, layers.UpSampling2D(32)(layers.MaxPooling2D(32)(x))])
     made = built(keras.Model(x, y), input_shapes={"x": [1, "H", "W", 3]})
     assert shapes_of(made) == {"x": (1, 32, 32, 3)}
-    assert all(row["passed"] for result in made.verify("float32", "node") for row in result["outputs"])
+    assert all(
+        row["passed"] for result in made.verify("float32", "node") for row in result["outputs"]
+    )
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "shape"), [(lambda: up_and_down(32), {"H": 96}, (1, 1, 96, 32)), (half, {"W": 5}, (1, 1, 11, 5))]
+    ("make", "given", "shape"),
+    [(lambda: up_and_down(32), {"H": 96}, (1, 1, 96, 32)), (half, {"W": 5}, (1, 1, 11, 5))],
 )
 def test_what_is_given_is_kept(make, given, shape, built):
     assert shapes_of(built(make(), sample_sizes=given)) == {"x": shape}
@@ -135,4 +175,7 @@ def test_what_does_not_fit_is_told(make, given, message, built):
 
 
 def test_sizes_that_no_search_finds_can_be_given(built):
-    assert shapes_of(built(never(), sample_sizes={"A": 1, "B": 200})) == {"x": (1, 1), "z": (1, 200)}
+    assert shapes_of(built(never(), sample_sizes={"A": 1, "B": 200})) == {
+        "x": (1, 1),
+        "z": (1, 200),
+    }

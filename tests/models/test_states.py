@@ -1,4 +1,6 @@
-"""States on every backend: a sum that goes on (2, then 4, and 2 again after reset), and two states that take each other's value."""
+"""States on every backend: a sum that goes on (2, then 4, and 2 again after reset), and two states
+that take each other's value.
+"""
 
 from pathlib import Path
 
@@ -26,7 +28,9 @@ class ComputeSum(keras.layers.Layer):
 
 
 class Swap(keras.layers.Layer):
-    """x [N,C] -> 2 * odd + 3 * even + x, where `odd` and `even` (1 and 0 at first) change places in every run."""
+    """x [N,C] -> 2 * odd + 3 * even + x, where `odd` and `even` (1 and 0 at first) change places in
+    every run.
+    """
 
     def build(self, _):
         self.odd = self.add_weight(name="odd", shape=(), initializer="ones", trainable=False)
@@ -64,5 +68,7 @@ def test_a_state_is_kept_between_runs_and_reset(bundle, backend):
 def test_a_state_is_kept_in_a_browser(bundle, browser, backend):
     folder, expected = bundle
     request = {"script": "/models/states.mjs", "bundle": "/bundle/index.js", "backend": backend}
-    (answer,) = pages.run_page(str(folder), {"/models/": SCRIPT.parent, "/bundle/": folder}, request, [b""], 60, browser)
+    (answer,) = pages.run_page(
+        str(folder), {"/models/": SCRIPT.parent, "/bundle/": folder}, request, [b""], 60, browser
+    )
     assert frame.decode(answer).outputs["values"].reshape(np.shape(expected)).tolist() == expected

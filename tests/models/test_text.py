@@ -1,4 +1,6 @@
-"""The networks that write text: what they keep as states, step by step against the network as it is trained, in Node and on the demo page."""
+"""The networks that write text: what they keep as states, step by step against the network as it is
+trained, in Node and on the demo page.
+"""
 
 import json
 import subprocess
@@ -31,9 +33,13 @@ def bundle(model):
 
 
 def trained(name):
-    """The network as it is trained, with the weights of the bundle: the logits of what follows each character."""
+    """The network as it is trained, with the weights of the bundle: the logits of what follows each
+    character.
+    """
     whole, stateful = text_generation.NETWORKS[name](stateful=False), text_generation.trained(name)
-    for variable, value in zip(whole.trainable_variables, stateful.trainable_variables, strict=True):
+    for variable, value in zip(
+        whole.trainable_variables, stateful.trainable_variables, strict=True
+    ):
         variable.assign(value)
     return whole
 
@@ -41,7 +47,9 @@ def trained(name):
 def run(bundle, backend, runs):
     request = json.dumps({"prompt": PROMPT, "length": LENGTH, "runs": runs})
     command = ["node", str(SCRIPT), (bundle / "index.js").as_uri(), backend, request]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
+    return json.loads(
+        subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    )
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js"])
@@ -54,12 +62,16 @@ def test_a_bundle_goes_on_as_the_trained_network_would(model, bundle, backend):
         written = np.append(written, logits.argmax().astype(np.int32))
     runs = np.split(np.tile(written, 2)[: sum(RUNS)], np.cumsum(RUNS)[:-1])
     found = run(bundle, backend, [part.tolist() for part in runs])
-    assert PROMPT + found["text"] == "".join(text_generation.CHARACTERS[number] for number in written)
+    assert PROMPT + found["text"] == "".join(
+        text_generation.CHARACTERS[number] for number in written
+    )
     read = np.concatenate(runs)
     expected = np.exp(np.asarray(whole(read[None], training=False), np.float64))[0]
     for end, scores in zip(np.cumsum(RUNS), found["scores"], strict=True):
         if end <= text_generation.MEMORY or model.recipe.name == "text_lstm":
-            np.testing.assert_allclose(scores, expected[end - 1] / expected[end - 1].sum(), atol=2e-5)
+            np.testing.assert_allclose(
+                scores, expected[end - 1] / expected[end - 1].sum(), atol=2e-5
+            )
 
 
 def test_the_page_streams_text(model, bundle):
@@ -71,10 +83,17 @@ def test_the_page_streams_text(model, bundle):
     with Server(folders) as server:
         browser = browsers.session("chromium")
         browser.get(server.url + "/models/text_decoder/demo/")
-        WebDriverWait(browser, 20).until(lambda page: page.execute_script("return document.body.dataset.ready"))
-        browser.execute_script("document.getElementById('length').value = 50; document.getElementById('temperature').value = 0")
+        WebDriverWait(browser, 20).until(
+            lambda page: page.execute_script("return document.body.dataset.ready")
+        )
+        browser.execute_script(
+            "document.getElementById('length').value = 50;"
+            " document.getElementById('temperature').value = 0"
+        )
         browser.find_element("id", "write").click()
-        WebDriverWait(browser, 30).until(lambda page: page.execute_script("return document.body.dataset.written"))
+        WebDriverWait(browser, 30).until(
+            lambda page: page.execute_script("return document.body.dataset.written")
+        )
         text = browser.find_element("id", "made").get_property("textContent")
         browser.get("about:blank")
     assert text == run(bundle, "wasm", [[1]])["text"][:50]

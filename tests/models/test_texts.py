@@ -14,22 +14,37 @@ from webkiln.build.engine import Engine
 from webkiln.cli import main
 from webkiln.recipe import read_recipe
 
-REVIEWS = ["a great film, great actors", "a dull film with dull actors", "the plot is dull", "what a film!", "great"]
+REVIEWS = [
+    "a great film, great actors",
+    "a dull film with dull actors",
+    "the plot is dull",
+    "what a film!",
+    "great",
+]
 LONG, TEXT = np.array([["a GREAT film, with a naïve plot; dull? no!"]]), np.array([["great dull"]])
 
 
 def reviews():
     """Two layers read one text; categories are looked up and hashed beside them."""
-    text, tags = keras.Input((1,), dtype="string", name="text"), keras.Input((3,), dtype="string", name="tags")
+    text, tags = (
+        keras.Input((1,), dtype="string", name="text"),
+        keras.Input((3,), dtype="string", name="tags"),
+    )
     words = L.TextVectorization(name="words")
     pairs = L.TextVectorization(output_mode="tf_idf", ngrams=2, name="pairs")
     words.adapt(REVIEWS)
     pairs.adapt(REVIEWS)
-    known = L.StringLookup(vocabulary=["film", "play"], num_oov_indices=3, output_mode="multi_hot", name="known")
+    known = L.StringLookup(
+        vocabulary=["film", "play"], num_oov_indices=3, output_mode="multi_hot", name="known"
+    )
     rows = words(text)
-    row = L.GlobalAveragePooling1D(name="mean")(L.Embedding(20, 6, mask_zero=True, name="embed")(rows))
+    row = L.GlobalAveragePooling1D(name="mean")(
+        L.Embedding(20, 6, mask_zero=True, name="embed")(rows)
+    )
     hashed = L.Hashing(5, output_mode="count", name="hashed")(tags)
-    both = L.Concatenate(name="both")([row, L.Reshape((pairs.vocabulary_size(),), name="flat")(pairs(text)), known(tags), hashed])
+    both = L.Concatenate(name="both")(
+        [row, L.Reshape((pairs.vocabulary_size(),), name="flat")(pairs(text)), known(tags), hashed]
+    )
     made = keras.Model([text, tags], [L.Dense(2, name="score")(both), rows], name="reviews")
     for place, variable in enumerate(made.weights):
         variable.assign(np.random.default_rng(place).normal(0, 0.5, variable.shape))
@@ -41,7 +56,9 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reviews")
     made = reviews()
     made.save(folder / "reviews.keras")
-    (folder / "recipe.toml").write_text('source = "reviews.keras"\nbackends = ["webgpu", "wasm", "webgl", "js"]\n')
+    (folder / "recipe.toml").write_text(
+        'source = "reviews.keras"\nbackends = ["webgpu", "wasm", "webgl", "js"]\n'
+    )
     return made, folder
 
 
@@ -58,19 +75,37 @@ def test_texts_are_verified(saved, browser, tmp_path):
 
 
 def expected(made, text, tags):
-    return [keras.ops.convert_to_numpy(value) for value in made([tf.constant(text), tf.constant(tags)])]
+    return [
+        keras.ops.convert_to_numpy(value) for value in made([tf.constant(text), tf.constant(tags)])
+    ]
 
 
 @pytest.mark.parametrize(
     ("options", "worker"),
-    [([], False), (["--hashed"], True), (["--format", "single"], True), (["--format", "npm", "--package", "reviews@1.0.0"], False)],
+    [
+        ([], False),
+        (["--hashed"], True),
+        (["--format", "single"], True),
+        (["--format", "npm", "--package", "reviews@1.0.0"], False),
+    ],
 )
 def test_every_form_takes_texts(saved, options, worker, tmp_path):
     made, folder = saved
     bundle = tmp_path / "bundle"
-    assert main(["build", str(folder / "reviews.keras"), "--backend", "js", *options, "-o", str(bundle)]) == 0
+    assert (
+        main(
+            ["build", str(folder / "reviews.keras"), "--backend", "js", *options, "-o", str(bundle)]
+        )
+        == 0
+    )
     tags = np.array([["film", "opera", "play"]])
-    results = run_bundle(bundle, "js", [{"text": text, "tags": tags} for text in (LONG, TEXT)], host="node", worker=worker)
+    results = run_bundle(
+        bundle,
+        "js",
+        [{"text": text, "tags": tags} for text in (LONG, TEXT)],
+        host="node",
+        worker=worker,
+    )
     for text, result in zip((LONG, TEXT), results, strict=True):
         score, words = expected(made, text, tags)
         np.testing.assert_allclose(result.outputs["score"], score, rtol=1e-5, atol=1e-6)
@@ -91,14 +126,28 @@ def test_only_such_bundles_carry_the_code(saved, tmp_path):
     keras.Model(n, L.Dense(1)(n), name="none").save(tmp_path / "none.keras")
     sizes = {}
     for name, path in (("reviews", folder), ("plain", tmp_path), ("none", tmp_path)):
-        assert main(["build", str(path / f"{name}.keras"), "--backend", "js", "-o", str(tmp_path / name)]) == 0
+        assert (
+            main(
+                [
+                    "build",
+                    str(path / f"{name}.keras"),
+                    "--backend",
+                    "js",
+                    "-o",
+                    str(tmp_path / name),
+                ]
+            )
+            == 0
+        )
         runtime = (tmp_path / name / "runtime.js").read_text()
         sizes[name] = ("function loadTexts(" in runtime, "function fingerprint(" in runtime)
     assert sizes == {"reviews": (True, True), "plain": (True, False), "none": (False, False)}
     vocabularies = sorted(path.name for path in (tmp_path / "reviews").glob("vocabulary-*.bin"))
     assert len(vocabularies) == 3
     listed = {
-        tensor["text"]["vocabulary"]["file"] for tensor in read_manifest(tmp_path / "reviews")["inputs"] if "vocabulary" in tensor["text"]
+        tensor["text"]["vocabulary"]["file"]
+        for tensor in read_manifest(tmp_path / "reviews")["inputs"]
+        if "vocabulary" in tensor["text"]
     }
     assert listed == set(vocabularies)
 
@@ -109,18 +158,57 @@ def test_the_commands_take_texts(saved, tmp_path, capsys):
     assert main(["build", source, "--backend", "js", "-o", bundle]) == 0
     tags = np.array([["film", "opera", "play"]])
     np.savez(tmp_path / "x.npz", text=LONG, tags=tags)
-    assert main(["run", bundle, "--inputs", str(tmp_path / "x.npz"), "--outputs", str(tmp_path / "y.npz")]) == 0
-    np.testing.assert_allclose(np.load(tmp_path / "y.npz")["score"], expected(made, LONG, tags)[0], rtol=1e-5, atol=1e-6)
+    assert (
+        main(
+            [
+                "run",
+                bundle,
+                "--inputs",
+                str(tmp_path / "x.npz"),
+                "--outputs",
+                str(tmp_path / "y.npz"),
+            ]
+        )
+        == 0
+    )
+    np.testing.assert_allclose(
+        np.load(tmp_path / "y.npz")["score"], expected(made, LONG, tags)[0], rtol=1e-5, atol=1e-6
+    )
     assert main(["diff", bundle, "--source", source]) == 0
     np.savez(tmp_path / "x.npz", text=np.zeros((1, 1)), tags=tags)
     capsys.readouterr()
-    assert main(["run", bundle, "--inputs", str(tmp_path / "x.npz"), "--outputs", str(tmp_path / "y.npz")]) == 2
+    assert (
+        main(
+            [
+                "run",
+                bundle,
+                "--inputs",
+                str(tmp_path / "x.npz"),
+                "--outputs",
+                str(tmp_path / "y.npz"),
+            ]
+        )
+        == 2
+    )
     assert "input text: expected strings, got float64" in capsys.readouterr().err
 
 
 def test_behind_the_texts_a_model_can_be_cut(saved, tmp_path):
     _, folder = saved
     cut = ["--from-layer", "words", "--to-layer", "mean", "--input-shape", "words=1,4"]
-    assert main(["build", str(folder / "reviews.keras"), "--backend", "js", *cut, "-o", str(tmp_path / "part")]) == 0
+    assert (
+        main(
+            [
+                "build",
+                str(folder / "reviews.keras"),
+                "--backend",
+                "js",
+                *cut,
+                "-o",
+                str(tmp_path / "part"),
+            ]
+        )
+        == 0
+    )
     (tensor,) = read_manifest(tmp_path / "part")["inputs"]
     assert (tensor["name"], tensor["dtype"], tensor["shape"]) == ("words", "int64", [1, 4])

@@ -23,13 +23,17 @@ def built(request, tmp_path):
     folder = tmp_path / "net"
     folder.mkdir()
     (folder / "net.tflite").write_bytes((CORPUS / f"{request.param}.tflite").read_bytes())
-    (folder / "recipe.toml").write_text(f'source = "net.tflite"\nbackends = {json.dumps(BACKENDS)}\n')
+    (folder / "recipe.toml").write_text(
+        f'source = "net.tflite"\nbackends = {json.dumps(BACKENDS)}\n'
+    )
     with Engine(tmp_path / ".webkiln") as engine:
         yield Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
 
 
 @pytest.mark.parametrize(
-    "built", ["branches.int8", "residual.int16x8", "dense.dynamic", "conv_same.float16", "open_batch.float"], indirect=True
+    "built",
+    ["branches.int8", "residual.int16x8", "dense.dynamic", "conv_same.float16", "open_batch.float"],
+    indirect=True,
 )
 @pytest.mark.sample("open_batch.float")
 def test_bundles_agree_with_the_interpreter(built):
@@ -47,5 +51,19 @@ def test_a_build_on_the_command_line(tmp_path, capsys):
     assert manifest["outputs"][0]["labels"] == ["cat", "dog", "owl", "elk"]
     (found,) = run_bundle(out, "js", [{"x0": np.ones((2, 6), np.float32)}])
     assert found.outputs["y0"].shape == (2, 4)
-    assert main(["build", str(tmp_path / "net.tflite"), "-o", str(out), "--backend", "js", "--signature", "other"]) == 2
+    assert (
+        main(
+            [
+                "build",
+                str(tmp_path / "net.tflite"),
+                "-o",
+                str(out),
+                "--backend",
+                "js",
+                "--signature",
+                "other",
+            ]
+        )
+        == 2
+    )
     assert "there is no signature or graph 'other'; there are: main" in capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""The compositions of transcendental functions: how far they are from float64, in units in the last place of the result, and that docs/speed.md says so."""
+"""The compositions of transcendental functions: how far they are from float64, in units in the last
+place of the result, and that docs/speed.md says so.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,14 +18,24 @@ from webkiln.ops.elementwise import sigmoid
 PAGE = Path(__file__).parents[2] / "docs" / "speed.md"
 X = local("x", FLOAT)
 RANGES: dict[str, tuple[float, float, float]] = {
-    "exp": (-87, 88.7, 2), "expm1": (-87, 88.7, 3), "log": (1e-37, 3e38, 2), "log1p": (-0.9999, 3e38, 4), "tanh": (-1e3, 1e3, 6), "erf": (-1e3, 1e3, 8),
-    "logistic": (-87, 1e3, 3), "sin": (-3.0, 3.0, 2), "cos": (-1.5, 1.5, 2),
-}  # fmt: skip
+    "exp": (-87, 88.7, 2),
+    "expm1": (-87, 88.7, 3),
+    "log": (1e-37, 3e38, 2),
+    "log1p": (-0.9999, 3e38, 4),
+    "tanh": (-1e3, 1e3, 6),
+    "erf": (-1e3, 1e3, 8),
+    "logistic": (-87, 1e3, 3),
+    "sin": (-3.0, 3.0, 2),
+    "cos": (-1.5, 1.5, 2),
+}
 """Function -> where it is sampled, and the most units in the last place of the result."""
 
 
 WRITTEN = {**COMPOSITIONS, "logistic": lambda x: by_logistic(const(1.0), x)}
-MEANT: dict[str, Callable[[Array], Array]] = {**SEMANTICS, "logistic": lambda x: 1 / (1 + np.exp(-x))}
+MEANT: dict[str, Callable[[Array], Array]] = {
+    **SEMANTICS,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+}
 
 
 def composed(name: str, x: Array) -> Array:
@@ -38,7 +50,9 @@ def composed(name: str, x: Array) -> Array:
 def samples(low: float, high: float) -> Array:
     """Evenly and by magnitude, both signs."""
     sizes = np.geomspace(1e-30, max(abs(low), abs(high)), 200_000)
-    x = np.concatenate([np.linspace(max(low, -100), min(high, 100), 200_000), sizes, -sizes]).astype(np.float32)
+    x = np.concatenate(
+        [np.linspace(max(low, -100), min(high, 100), 200_000), sizes, -sizes]
+    ).astype(np.float32)
     return x[(x >= low) & (x <= high)]
 
 
@@ -48,7 +62,12 @@ def units(name: str) -> float:
     exact = MEANT[name]
     reference = exact(x.astype(np.float64))
     got = composed(name, x).astype(np.float64)
-    return float(np.max(np.abs(got - reference) / np.spacing(np.abs(reference).astype(np.float32)).astype(np.float64)))
+    return float(
+        np.max(
+            np.abs(got - reference)
+            / np.spacing(np.abs(reference).astype(np.float32)).astype(np.float64)
+        )
+    )
 
 
 @pytest.mark.parametrize("name", RANGES)

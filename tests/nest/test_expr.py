@@ -9,7 +9,20 @@ from webkiln.lower.lower import lower
 from webkiln.nest import nest as nests
 from webkiln.nest.affine import step
 from webkiln.nest.build import Lowering, View
-from webkiln.nest.expr import BOOL, FLOAT, INT, apply, arg, axis, cast, const, load, rebuild, select, walk
+from webkiln.nest.expr import (
+    BOOL,
+    FLOAT,
+    INT,
+    apply,
+    arg,
+    axis,
+    cast,
+    const,
+    load,
+    rebuild,
+    select,
+    walk,
+)
 from webkiln.ops.table import OPERATORS
 
 

@@ -42,11 +42,18 @@ def test_the_readme_of_names():
 def test_slots_keep_apart_from_all_other_names():
     b = GraphBuilder("g", RULES)
     x = b.input("w", "float32", (2,))
-    slots = [b.slot(name, np.full(2, value, "float32")) for name, value in (("w", 1), ("w.2", 2), ("w", 1), ("w ", 3))]
+    slots = [
+        b.slot(name, np.full(2, value, "float32"))
+        for name, value in (("w", 1), ("w.2", 2), ("w", 1), ("w ", 3))
+    ]
     assert [slot.name for slot in slots] == ["w.2", "w.2.2", "w.2", "w "]
     graph = finish(b, y=x + slots[0] + slots[1] + slots[3])
     assert b.by_variable({"w": 1, "w.2": 2}) == {"w.2": 1, "w.2.2": 2}
-    assert {name: value[0] for name, value in graph.weights.items()} == {"w.2": 1, "w.2.2": 2, "w ": 3}
+    assert {name: value[0] for name, value in graph.weights.items()} == {
+        "w.2": 1,
+        "w.2.2": 2,
+        "w ": 3,
+    }
 
 
 def test_scalars_on_both_sides():
@@ -73,20 +80,32 @@ def test_axes_align_by_name():
 
 def test_anonymous_axes_broadcast_like_numpy():
     b = GraphBuilder("g", RULES)
-    graph = finish(b, y=b.input("x", "float32", (3, 3), OrderNC) + b.input("z", "float32", (3,), anonymous(1)))
+    graph = finish(
+        b, y=b.input("x", "float32", (3, 3), OrderNC) + b.input("z", "float32", (3,), anonymous(1))
+    )
     assert [node.op for node in graph.nodes] == ["Add"]
 
 
 SIZES = dict(zip(AXES[:5], (2, 3, 4, 5, 6), strict=True))
 
 
-@given(left=st.permutations(AXES[:5]), right=st.permutations(AXES[:5]), counts=st.tuples(st.integers(0, 5), st.integers(0, 5)))
+@given(
+    left=st.permutations(AXES[:5]),
+    right=st.permutations(AXES[:5]),
+    counts=st.tuples(st.integers(0, 5), st.integers(0, 5)),
+)
 def test_alignment_equals_einsum(left, right, counts):
     left, right = Order(tuple(left[: counts[0]])), Order(tuple(right[: counts[1]]))
     generator = np.random.default_rng(0)
     b = GraphBuilder("g", RULES)
-    arrays = [generator.normal(size=[SIZES[axis] for axis in order.axes]).astype("float32") for order in (left, right)]
-    x, y = (b.input(name, "float32", array.shape, order) for name, array, order in zip("xy", arrays, (left, right), strict=True))
+    arrays = [
+        generator.normal(size=[SIZES[axis] for axis in order.axes]).astype("float32")
+        for order in (left, right)
+    ]
+    x, y = (
+        b.input(name, "float32", array.shape, order)
+        for name, array, order in zip("xy", arrays, (left, right), strict=True)
+    )
     product = x * y
     letters = {axis: "abcde"[index] for index, axis in enumerate(SIZES)}
     spell = lambda order: "".join(letters[axis] for axis in order.axes)  # noqa: E731

@@ -1,4 +1,6 @@
-"""The fixed part on demand: the same values as all at once, none computed twice, none kept for longer than another needs it."""
+"""The fixed part on demand: the same values as all at once, none computed twice, none kept for
+longer than another needs it.
+"""
 
 from collections import Counter
 
@@ -24,7 +26,10 @@ z: float32[2,6] = MatMul(y, square)
 w: float32[2,6] = Add(z, b)
 output w = w
 """)
-WEIGHTS = {name: np.random.default_rng(3).normal(size=GRAPH.type(name).shape).astype(np.float32) for name in sorted(GRAPH.slots)}
+WEIGHTS = {
+    name: np.random.default_rng(3).normal(size=GRAPH.type(name).shape).astype(np.float32)
+    for name in sorted(GRAPH.slots)
+}
 
 
 def test_values_on_demand_are_those_of_all_at_once(monkeypatch):

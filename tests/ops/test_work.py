@@ -1,4 +1,6 @@
-"""What operators say of their cost is what their loops say, within a factor of four; budgets run out."""
+"""What operators say of their cost is what their loops say, within a factor of four; budgets run
+out.
+"""
 
 from math import prod
 
@@ -11,7 +13,16 @@ from webkiln.ir.graph import Node
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering, NestCall, Repeat, Step, View
 from webkiln.ops import budget
-from webkiln.ops.budget import CALL, MEMORY_BYTES, NODES, Budget, count_nodes, elements, hold, limited
+from webkiln.ops.budget import (
+    CALL,
+    MEMORY_BYTES,
+    NODES,
+    Budget,
+    count_nodes,
+    elements,
+    hold,
+    limited,
+)
 from webkiln.ops.table import OPERATORS, complete, evaluate, find, infer
 
 CONTROL = {"If", "Loop", "Scan"}
@@ -34,11 +45,15 @@ def points(steps: list[Step]) -> int:
 @pytest.mark.parametrize("name", sorted(OPERATORS.keys() - CONTROL))
 def test_work_is_what_the_loops_say(name: str) -> None:
     for case in find(name).cases():
-        node = Node(name, tuple(f"x{n}" for n, _ in enumerate(case.inputs)), ("y",), dict(case.attrs))
+        node = Node(
+            name, tuple(f"x{n}" for n, _ in enumerate(case.inputs)), ("y",), dict(case.attrs)
+        )
         given = [Type(str(array.dtype), array.shape) for array in case.inputs]
         types = infer(node, given)
         low = Lowering(
-            [View(f"x{n}", type_) for n, type_ in enumerate(given)], [View(f"y{n}", type_) for n, type_ in enumerate(types)], "layer"
+            [View(f"x{n}", type_) for n, type_ in enumerate(given)],
+            [View(f"y{n}", type_) for n, type_ in enumerate(types)],
+            "layer",
         )
         find(name).lower(low, complete(node))
         said = find(name).work(complete(node), given, types)
@@ -61,7 +76,10 @@ def test_a_budget_runs_out_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.ones(1000, np.float32)
     with limited():
         evaluate(RELU, [x])
-        with pytest.raises(SourceError, match=r"^layer \(Relu\): evaluating the constants .* takes more than 11,192 operations"):
+        with pytest.raises(
+            SourceError,
+            match=r"^layer \(Relu\): evaluating the constants .* takes more than 11,192 operations",
+        ):
             evaluate(RELU, [x])
 
 
@@ -73,7 +91,10 @@ def test_stored_weights_enlarge_a_budget() -> None:
 
 def test_a_budget_runs_out_of_memory_before_anything_is_allocated() -> None:
     broadcast = Node("Broadcast", ("x",), ("y",), {"shape": (1 << 26,)}, "layer")
-    with limited(), pytest.raises(SourceError, match=f"takes more than {MEMORY_BYTES:,} bytes of memory"):
+    with (
+        limited(),
+        pytest.raises(SourceError, match=f"takes more than {MEMORY_BYTES:,} bytes of memory"),
+    ):
         evaluate(broadcast, [np.ones(1, np.float32)])
     with limited():
         hold(MEMORY_BYTES - 100)
@@ -88,7 +109,12 @@ def test_there_is_no_budget_unless_one_is_set() -> None:
     count_nodes("layer", "Relu", 1 << 60)
     with limited():
         count_nodes("layer", "Relu", 1 << 60)
-    with limited(spec_nodes=1), pytest.raises(SourceError, match=f"more than {NODES + 4:,} nodes once its loops are unrolled"):
+    with (
+        limited(spec_nodes=1),
+        pytest.raises(
+            SourceError, match=f"more than {NODES + 4:,} nodes once its loops are unrolled"
+        ),
+    ):
         count_nodes("layer", "Relu", NODES + 5)
 
 

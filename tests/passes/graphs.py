@@ -1,4 +1,6 @@
-"""Random graphs with the shapes of real ones: convolution, normalisation, padding, pooling, branches, shared slots, neutral scalars."""
+"""Random graphs with the shapes of real ones: convolution, normalisation, padding, pooling,
+branches, shared slots, neutral scalars.
+"""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -78,7 +80,16 @@ def pool(b, draw, x):
     if min(b.shape(x)[1:3]) < 2:
         return x
     op = draw(st.sampled_from(["MaxPool", "AvgPool"]))
-    return b.op(op, x, axes=(1, 2), window=(2, 2), strides=(1, 2), dilation=(1, 1), pad_low=(0, draw(st.integers(0, 1))), pad_high=(0, 0))
+    return b.op(
+        op,
+        x,
+        axes=(1, 2),
+        window=(2, 2),
+        strides=(1, 2),
+        dilation=(1, 1),
+        pad_low=(0, draw(st.integers(0, 1))),
+        pad_high=(0, 0),
+    )
 
 
 def unary(b, draw, x):
@@ -87,7 +98,14 @@ def unary(b, draw, x):
 
 def scalar(b, draw, x):
     op = draw(st.sampled_from(["Add", "Sub", "Mul", "Div"]))
-    inputs = [x, b.scalar(draw(st.sampled_from([0.0, 1.0, 2.0])) if op != "Div" else draw(st.sampled_from([1.0, 2.0])))]
+    inputs = [
+        x,
+        b.scalar(
+            draw(st.sampled_from([0.0, 1.0, 2.0]))
+            if op != "Div"
+            else draw(st.sampled_from([1.0, 2.0]))
+        ),
+    ]
     return b.op(op, *(reversed(inputs) if op != "Div" and draw(st.booleans()) else inputs))
 
 
@@ -96,7 +114,11 @@ def transposed(b, draw, x):
 
 
 def branch(b, draw, x):
-    return b.op(draw(st.sampled_from(["Add", "Max"])), b.op("Relu", x), b.op(draw(st.sampled_from(["Relu", "Neg"])), x))
+    return b.op(
+        draw(st.sampled_from(["Add", "Max"])),
+        b.op("Relu", x),
+        b.op(draw(st.sampled_from(["Relu", "Neg"])), x),
+    )
 
 
 def joined(b, draw, x):
@@ -114,7 +136,16 @@ STEPS = [conv, conv, pad, norm, pool, unary, scalar, transposed, branch, joined,
 def graphs(draw, steps=6):
     b = Builder()
     x = b.declare(
-        "x", Type("float32", (draw(st.integers(1, 2)), draw(st.integers(2, 6)), draw(st.integers(2, 6)), draw(st.sampled_from([1, 3, 5]))))
+        "x",
+        Type(
+            "float32",
+            (
+                draw(st.integers(1, 2)),
+                draw(st.integers(2, 6)),
+                draw(st.integers(2, 6)),
+                draw(st.sampled_from([1, 3, 5])),
+            ),
+        ),
     )
     values = [x]
     for _ in range(draw(st.integers(1, steps))):

@@ -1,5 +1,7 @@
-"""Random graphs of products and what stands around them: operands that are transposed, biases and normalisations along any axis, casts, whole
-numbers. Sizes are small and often equal, so that an axis taken for another one fits all the same."""
+"""Random graphs of products and what stands around them: operands that are transposed, biases and
+normalisations along any axis, casts, whole numbers. Sizes are small and often equal, so that an
+axis taken for another one fits all the same.
+"""
 
 from hypothesis import strategies as st
 
@@ -14,7 +16,9 @@ LARGEST = 600
 
 
 class Draw(Random):
-    """`exact`: values that no rewriting of products or normalisations changes in the last bit, so that a cast of them is the same afterwards."""
+    """`exact`: values that no rewriting of products or normalisations changes in the last bit, so
+    that a cast of them is the same afterwards.
+    """
 
     def __init__(self, seed):
         super().__init__(seed)
@@ -22,13 +26,21 @@ class Draw(Random):
 
     def shaped(self, shape):
         """A value or a weight of a shape."""
-        known = [name for name in self.values if self.b.shape(name) == shape and self.dtype(name) == "float32"]
+        known = [
+            name
+            for name in self.values
+            if self.b.shape(name) == shape and self.dtype(name) == "float32"
+        ]
         return self.choice(known) if known and self.random() < 0.5 else self.b.slot(*shape)
 
     def turned(self, x):
         """`x`, or the same with its axes in another order."""
         rank = len(self.b.shape(x))
-        return self.b.op("Transpose", x, perm=tuple(self.sample(range(rank), rank))) if self.random() < 0.6 else x
+        return (
+            self.b.op("Transpose", x, perm=tuple(self.sample(range(rank), rank)))
+            if self.random() < 0.6
+            else x
+        )
 
 
 def product(r, x, shape):
@@ -57,7 +69,9 @@ def norm(r, x, shape):
 
 
 def normed_product(r, x, shape):
-    """A product, perhaps with a bias, and a normalisation over any axis right behind it; now and then others read what is between."""
+    """A product, perhaps with a bias, and a normalisation over any axis right behind it; now and
+    then others read what is between.
+    """
     y = product(r, x, shape)
     if r.random() < 0.3:
         r.values.append(y)
@@ -71,9 +85,16 @@ def normed_product(r, x, shape):
 def bias(r, x, shape):
     """A vector along any axis, a scalar, or a tensor, trained or not, on either side."""
     axis = r.randrange(len(shape))
-    shapes = [(shape[-1],), tuple(size if dim == axis else 1 for dim, size in enumerate(shape)), (1,), shape]
+    shapes = [
+        (shape[-1],),
+        tuple(size if dim == axis else 1 for dim, size in enumerate(shape)),
+        (1,),
+        shape,
+    ]
     operands = [x, r.shaped(r.choice(shapes))]
-    return r.b.op(r.choice(["Add", "Add", "Mul", "Sub"]), *(operands if r.random() < 0.7 else operands[::-1]))
+    return r.b.op(
+        r.choice(["Add", "Add", "Mul", "Sub"]), *(operands if r.random() < 0.7 else operands[::-1])
+    )
 
 
 def transpose(r, x, shape):
@@ -103,8 +124,17 @@ def reshape(r, x, shape):
 def neutral(r, x, shape):
     """By a scalar that may change nothing."""
     op = r.choice(["Add", "Sub", "Mul", "Div", "Pow"])
-    operands = [x, r.b.scalar(r.choice([0.0, 1.0, 1.0, 2.0]) if op not in ("Div", "Pow") else r.choice([1.0, 1.0, 2.0]))]
-    return r.b.op(op, *(operands[::-1] if op in ("Add", "Sub", "Mul") and r.random() < 0.4 else operands))
+    operands = [
+        x,
+        r.b.scalar(
+            r.choice([0.0, 1.0, 1.0, 2.0])
+            if op not in ("Div", "Pow")
+            else r.choice([1.0, 1.0, 2.0])
+        ),
+    ]
+    return r.b.op(
+        op, *(operands[::-1] if op in ("Add", "Sub", "Mul") and r.random() < 0.4 else operands)
+    )
 
 
 def unary(r, x, shape):
@@ -129,14 +159,25 @@ def pad(r, x, shape):
 
 
 def concat(r, x, shape):
-    return r.b.op("Concat", x, *r.choice([[], [x], [r.b.op("Transpose", x, perm=tuple(range(len(shape))))]]), axis=r.randrange(len(shape)))
+    return r.b.op(
+        "Concat",
+        x,
+        *r.choice([[], [x], [r.b.op("Transpose", x, perm=tuple(range(len(shape))))]]),
+        axis=r.randrange(len(shape)),
+    )
 
 
 def slices(r, x, shape):
     starts = tuple(r.randrange(size) for size in shape)
     sizes = tuple(r.randint(1, size - start) for size, start in zip(shape, starts, strict=True))
     whole = r.random() < 0.3
-    return r.b.op("Slice", x, starts=(0,) * len(shape) if whole else starts, sizes=shape if whole else sizes, steps=(1,) * len(shape))
+    return r.b.op(
+        "Slice",
+        x,
+        starts=(0,) * len(shape) if whole else starts,
+        sizes=shape if whole else sizes,
+        steps=(1,) * len(shape),
+    )
 
 
 EXACT = [transpose, undone, reshape, unary, pad, concat, slices]
@@ -149,13 +190,22 @@ def graph(seed):
     r = Draw(seed)
     for n in range(r.choice([1, 1, 2])):
         shape = tuple(r.choice(SIZES) for _ in range(r.choice([2, 2, 3, 4])))
-        r.values.append(r.b.declare(f"x{n}", Type(r.choice(["float32", "float32", "float32", "int32"]) if n else "float32", shape)))
+        r.values.append(
+            r.b.declare(
+                f"x{n}",
+                Type(
+                    r.choice(["float32", "float32", "float32", "int32"]) if n else "float32", shape
+                ),
+            )
+        )
     inputs = tuple(r.values)
     r.exact |= {*inputs}
     for _ in range(r.randint(2, 8)):
         x = r.choice(r.values[-3:])
         table = [*EXACT, cast, *(FLOATS * 2 if r.dtype(x) == "float32" else [])]
-        step = r.choice([one for one in table if not (r.dtype(x) == "bool" and one in (unary, undone))])
+        step = r.choice(
+            [one for one in table if not (r.dtype(x) == "bool" and one in (unary, undone))]
+        )
         count, known, held = len(r.b.nodes), set(r.b.variables), len(r.values)
         try:
             y = step(r, x, r.b.shape(x))
@@ -172,8 +222,20 @@ def graph(seed):
         r.values.append(y)
         if x in r.exact and step in (*EXACT, cast):
             r.exact.add(y)
-    outputs = {"out": r.values[-1]} | {f"also{n}": r.choice(r.values) for n in range(r.choice([0, 0, 1, 2]))}
-    return remove_unused(Graph("g", tuple(r.b.nodes), r.b.variables, inputs, outputs, frozenset(r.b.slots), r.b.constants))
+    outputs = {"out": r.values[-1]} | {
+        f"also{n}": r.choice(r.values) for n in range(r.choice([0, 0, 1, 2]))
+    }
+    return remove_unused(
+        Graph(
+            "g",
+            tuple(r.b.nodes),
+            r.b.variables,
+            inputs,
+            outputs,
+            frozenset(r.b.slots),
+            r.b.constants,
+        )
+    )
 
 
 graphs = st.integers(0, 2**40).map(graph)

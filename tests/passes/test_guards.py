@@ -29,7 +29,10 @@ def operators(graph):
 def values_of(graph, seed=3):
     rng = np.random.default_rng(seed)
     names = (*graph.inputs, *sorted(graph.slots))
-    return {name: rng.uniform(0.3, 1.5, graph.type(name).shape).astype(graph.type(name).dtype) for name in names}
+    return {
+        name: rng.uniform(0.3, 1.5, graph.type(name).shape).astype(graph.type(name).dtype)
+        for name in names
+    }
 
 
 def agree(changed, graph):
@@ -44,7 +47,9 @@ def agree(changed, graph):
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 @pytest.mark.parametrize("name", PASSES)
 def test_every_pass_does_the_same_for_other_floats(name, dtype):
-    before, after = import_module(f"webkiln.passes.{name}").__doc__.split("before:\n")[1].split("\n\nafter:\n")
+    before, after = (
+        import_module(f"webkiln.passes.{name}").__doc__.split("before:\n")[1].split("\n\nafter:\n")
+    )
     graph = parse(dedent(before.replace("float32", dtype)).strip() + "\n")
     changed = run(name, graph)
     assert print_graph(changed) == dedent(after.replace("float32", dtype)).strip() + "\n"
@@ -126,7 +131,9 @@ def test_a_bias_of_more_than_one_axis_is_none():
     agree(folded, graph)
 
 
-@pytest.mark.parametrize(("low", "fits"), [("[0,1,0]", True), ("[1,0,0]", False), ("[0,0,1]", False)])
+@pytest.mark.parametrize(
+    ("low", "fits"), [("[0,1,0]", True), ("[1,0,0]", False), ("[0,0,1]", False)]
+)
 @pytest.mark.parametrize("value", ["0.0", "1.0"])
 def test_which_padding_a_convolution_takes(low, fits, value):
     batch, _, channel = map(int, low.strip("[]").split(","))
@@ -430,7 +437,9 @@ def test_what_is_merged_may_be_an_output_or_the_next_value_of_a_state():
 @pytest.mark.parametrize("perm", [perm for perm in permutations(range(3)) if perm != (0, 1, 2)])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_product_reads_what_stays_contiguous(side, perm):
-    """Its summed axis stays innermost before the transpose, or on the right that of its columns; else it is moved as before."""
+    """Its summed axis stays innermost before the transpose, or on the right that of its columns;
+    else it is moved as before.
+    """
     given = (2, 5, 4)
     shape = [given[perm.index(dim)] for dim in range(3)]
     graph = graph_of(f"""
@@ -443,7 +452,9 @@ def test_a_product_reads_what_stays_contiguous(side, perm):
     """)
     changed = run("absorb_transposes", graph)
     absorbed = perm.index(2) in ((2,) if side == "left" else (1, 2))
-    assert [node.op for node in changed.nodes] == (["Einsum"] if absorbed else ["Transpose", "MatMul"])
+    assert [node.op for node in changed.nodes] == (
+        ["Einsum"] if absorbed else ["Transpose", "MatMul"]
+    )
     agree(changed, graph)
 
 

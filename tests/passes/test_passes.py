@@ -1,4 +1,6 @@
-"""Each pass turns the graph `before` of its docstring into `after`, and no pass changes what any graph computes."""
+"""Each pass turns the graph `before` of its docstring into `after`, and no pass changes what any
+graph computes.
+"""
 
 from importlib import import_module
 from textwrap import dedent
@@ -18,7 +20,10 @@ from webkiln.passes.pipeline import PASSES
 @pytest.mark.parametrize("name", PASSES)
 def test_example_of_the_docstring(name):
     text = import_module(f"webkiln.passes.{name}").__doc__
-    before, after = (dedent(part.split("\n\nafter:")[0]).strip() + "\n" for part in (text.split("before:\n")[1], text.split("after:\n")[1]))
+    before, after = (
+        dedent(part.split("\n\nafter:")[0]).strip() + "\n"
+        for part in (text.split("before:\n")[1], text.split("after:\n")[1])
+    )
     graph = parse(before)
     verify(graph, infer)
     assert print_graph(run(name, graph)) == after
@@ -39,12 +44,17 @@ def test_every_pass_keeps_the_numbers(graph):
         graph = run(name, graph)
         for output, value in evaluate_graph(graph, inputs).items():
             np.testing.assert_allclose(
-                value, reference[output], rtol=1e-4, atol=1e-5, err_msg=f"{name} changes {output}\n{print_graph(graph)}"
+                value,
+                reference[output],
+                rtol=1e-4,
+                atol=1e-5,
+                err_msg=f"{name} changes {output}\n{print_graph(graph)}",
             )
 
 
 CASES = {
-    "matmul with a bias": """
+    "matmul with a bias": (
+        """
         graph g
         input x: float32[2,3]
         slot w: float32[3,4]
@@ -54,15 +64,19 @@ CASES = {
         a: float32[2,4] = Add(m, b) @dense
         y: float32[2,4] = BatchNorm(a, p, b, p, p) {"axis":1,"epsilon":0.01} @bn
         output out = y
-    """,
-    "alone": """
+    """
+    ),
+    "alone": (
+        """
         graph g
         input x: float32[2,3,4]
         slot p: float32[3]
         y: float32[2,3,4] = BatchNorm(x, p, p, p, p) {"axis":1,"epsilon":0.01} @bn
         output out = y
-    """,
-    "channels first convolution": """
+    """
+    ),
+    "channels first convolution": (
+        """
         graph g
         input x: float32[1,2,5]
         slot w: float32[4,2,3]
@@ -71,8 +85,9 @@ CASES = {
         c: float32[1,4,3] = Conv(x, w, b) {"dilation":[1],"groups":1,"out_dims":[0,1,2],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[0,1,2],"x_dims":[0,1,2]} @conv
         y: float32[1,4,3] = BatchNorm(c, p, b, p, p) {"axis":1,"epsilon":0.01} @bn
         output out = y
-    """,
-}  # fmt: skip
+    """
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -83,12 +98,18 @@ def test_batchnorm_leaves_the_graph_and_the_numbers_stay(name):
     assert "BatchNorm" not in {node.op for node in folded.nodes}
     runtime = {node.op for node in folded.nodes} - {node.op for node in folded.fixed_part()}
     assert "Rsqrt" not in runtime
-    np.testing.assert_allclose(evaluate_graph(folded, inputs)["out"], evaluate_graph(graph, inputs)["out"], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        evaluate_graph(folded, inputs)["out"],
+        evaluate_graph(graph, inputs)["out"],
+        rtol=1e-4,
+        atol=1e-5,
+    )
 
 
 def test_one_over_x_and_one_to_the_x_are_not_x():
     graph = parse(
-        "graph g\ninput x: float32[2]\nconst one: float32[] = [1.0]\na: float32[2] = Div(one, x)\nb: float32[2] = Pow(one, x)\noutput a = a\noutput b = b\n"
+        "graph g\ninput x: float32[2]\nconst one: float32[] = [1.0]\na: float32[2] = Div(one,"
+        " x)\nb: float32[2] = Pow(one, x)\noutput a = a\noutput b = b\n"
     )
     assert run("remove_identities", graph) == graph
 
@@ -108,7 +129,10 @@ def test_what_finds_a_size_stays_as_long_as_the_size_is_needed():
     )
     kept = run("remove_unused", graph)
     assert [node.op for node in kept.nodes] == ["Unique", "Broadcast", "Neg"]
-    np.testing.assert_array_equal(evaluate_graph(kept, {"x": np.array([4, 1, 4, 4, 0, 1], "int32")})["out"], np.full((3, 2), -1.5))
+    np.testing.assert_array_equal(
+        evaluate_graph(kept, {"x": np.array([4, 1, 4, 4, 0, 1], "int32")})["out"],
+        np.full((3, 2), -1.5),
+    )
 
 
 def test_transposes_that_undo_each_other_meet():
@@ -132,7 +156,12 @@ def test_transposes_that_undo_each_other_meet():
     moved = run("remove_identities", run("sink_transposes", graph))
     fixed = moved.fixed_part()
     assert "Transpose" not in {node.op for node in moved.nodes if node not in fixed}
-    np.testing.assert_allclose(evaluate_graph(moved, inputs)["out"], evaluate_graph(graph, inputs)["out"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        evaluate_graph(moved, inputs)["out"],
+        evaluate_graph(graph, inputs)["out"],
+        rtol=1e-5,
+        atol=1e-6,
+    )
 
 
 def test_a_transpose_is_not_moved_past_what_cannot_follow():

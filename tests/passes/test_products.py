@@ -1,4 +1,6 @@
-"""No pass changes what products, casts and normalisations over any axis compute, alone or after the others."""
+"""No pass changes what products, casts and normalisations over any axis compute, alone or after the
+others.
+"""
 
 from collections import Counter
 
@@ -26,10 +28,16 @@ def agree(name, changed, graph, inputs, reference):
             if wanted.dtype.kind == "f":
                 scale = np.max(np.abs(wanted), initial=1.0, where=np.isfinite(wanted))
                 np.testing.assert_allclose(
-                    value, wanted, rtol=1e-4, atol=1e-5 * scale, err_msg=f"{name} changes {output}\n{print_graph(graph)}"
+                    value,
+                    wanted,
+                    rtol=1e-4,
+                    atol=1e-5 * scale,
+                    err_msg=f"{name} changes {output}\n{print_graph(graph)}",
                 )
             else:
-                np.testing.assert_array_equal(value, wanted, err_msg=f"{name} changes {output}\n{print_graph(graph)}")
+                np.testing.assert_array_equal(
+                    value, wanted, err_msg=f"{name} changes {output}\n{print_graph(graph)}"
+                )
 
 
 @settings(max_examples=250, deadline=None)
@@ -48,11 +56,28 @@ def test_every_pass_keeps_the_numbers(graph):
 def test_the_graphs_have_what_they_should():
     drawn = [graph(seed) for seed in range(400)]
     operators = Counter(node.op for made in drawn for node in made.nodes)
-    assert min(operators[op] for op in ("MatMul", "BatchNorm", "Cast", "Transpose", "Add", "Softmax", "Concat", "Pad")) > 30
+    assert (
+        min(
+            operators[op]
+            for op in (
+                "MatMul",
+                "BatchNorm",
+                "Cast",
+                "Transpose",
+                "Add",
+                "Softmax",
+                "Concat",
+                "Pad",
+            )
+        )
+        > 30
+    )
     dtypes = {made.type(name).dtype for made in drawn for name in made.variables}
     assert dtypes >= {"float32", "float16", "float64", "int32", "int8", "uint8", "bool"}
     norms = [(made, node) for made in drawn for node in made.nodes if node.op == "BatchNorm"]
-    inner = [made for made, node in norms if node.attrs["axis"] < made.type(node.inputs[0]).rank - 1]
+    inner = [
+        made for made, node in norms if node.attrs["axis"] < made.type(node.inputs[0]).rank - 1
+    ]
     assert min(len(inner), len(norms) - len(inner)) > 30
 
 
@@ -70,12 +95,21 @@ def test_a_product_normalised_on_another_axis_than_its_columns_is_not_folded_int
         output out = y
         """
     )
-    inputs = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "w": np.arange(6, dtype=np.float32).reshape(3, 2)}
+    inputs = {
+        "x": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "w": np.arange(6, dtype=np.float32).reshape(3, 2),
+    }
     inputs |= {"p": np.array([2, -1], np.float32), "q": np.array([0.5, 3], np.float32)}
     folded = run("fold_batchnorm", made)
     assert next(node for node in folded.nodes if node.op == "MatMul").inputs == ("x", "w")
-    centred = (inputs["x"] @ inputs["w"] - inputs["q"][:, None]) / np.sqrt(inputs["q"][:, None] + 0.01)
-    np.testing.assert_allclose(evaluate_graph(folded, inputs)["out"], centred * inputs["p"][:, None] + inputs["p"][:, None], rtol=1e-5)
+    centred = (inputs["x"] @ inputs["w"] - inputs["q"][:, None]) / np.sqrt(
+        inputs["q"][:, None] + 0.01
+    )
+    np.testing.assert_allclose(
+        evaluate_graph(folded, inputs)["out"],
+        centred * inputs["p"][:, None] + inputs["p"][:, None],
+        rtol=1e-5,
+    )
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -96,12 +130,21 @@ def test_a_normalisation_over_each_axis_of_a_product(axis, flip):
         """
     )
     rng = np.random.default_rng(axis)
-    inputs = {name: rng.uniform(0.2, 2, made.type(name).shape).astype(np.float32) for name in ("x", "w", "b", "p", "v")}
+    inputs = {
+        name: rng.uniform(0.2, 2, made.type(name).shape).astype(np.float32)
+        for name in ("x", "w", "b", "p", "v")
+    }
     x, w, b, p, v = (inputs[name].astype(np.float64) for name in ("x", "w", "b", "p", "v"))
     spread = [1, 1, 1]
     spread[axis] = 3
-    wanted = (x @ (w.T if flip == "true" else w) + b - p.reshape(spread)) / np.sqrt(v.reshape(spread) + 0.01) * p.reshape(spread)
+    wanted = (
+        (x @ (w.T if flip == "true" else w) + b - p.reshape(spread))
+        / np.sqrt(v.reshape(spread) + 0.01)
+        * p.reshape(spread)
+    )
     folded = run("fold_batchnorm", made)
     assert "BatchNorm" not in {node.op for node in folded.nodes}
     assert sum(node.op == "MatMul" for node in folded.nodes) == 1
-    np.testing.assert_allclose(evaluate_graph(folded, inputs)["out"], wanted + b.reshape(spread), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        evaluate_graph(folded, inputs)["out"], wanted + b.reshape(spread), rtol=1e-4, atol=1e-5
+    )

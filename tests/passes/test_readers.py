@@ -1,4 +1,6 @@
-"""What others read stays, and nothing is computed twice because they read it: another node, an output, the next value of a state."""
+"""What others read stays, and nothing is computed twice because they read it: another node, an
+output, the next value of a state.
+"""
 
 from collections import Counter
 from textwrap import dedent
@@ -14,14 +16,22 @@ from webkiln.backends.compare import relative_error
 from webkiln.ir.text import parse
 from webkiln.passes.pipeline import PASSES
 
-COSTLY = {"MatMul": "product", "Einsum": "product", "Conv": "Conv", "MaxPool": "pool", "AvgPool": "pool"}
+COSTLY = {
+    "MatMul": "product",
+    "Einsum": "product",
+    "Conv": "Conv",
+    "MaxPool": "pool",
+    "AvgPool": "pool",
+}
 """Operators that take long, and what they count as."""
 
 
 def costly(graph):
     """How much of what takes long is left for the browser."""
     fixed = {node.name for node in graph.fixed_part()}
-    return Counter(COSTLY[node.op] for node in graph.nodes if node.op in COSTLY and node.name not in fixed)
+    return Counter(
+        COSTLY[node.op] for node in graph.nodes if node.op in COSTLY and node.name not in fixed
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -43,63 +53,93 @@ def test_no_pass_repeats_a_convolution(graph):
 
 
 HEADS = {
-    "convolution": """
+    "convolution": (
+        """
         input x: float32[1,4,2]
         slot w: float32[3,2,5]
         slot p: float32[5]
         c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
         y: float32[1,2,5] = BatchNorm(c, p, p, p, p) {"axis":2,"epsilon":0.01}
-    """,
-    "product": """
+    """
+    ),
+    "product": (
+        """
         input x: float32[1,2,4]
         slot w: float32[4,5]
         slot p: float32[5]
         c: float32[1,2,5] = MatMul(x, w)
         y: float32[1,2,5] = BatchNorm(c, p, p, p, p) {"axis":2,"epsilon":0.01}
-    """,
-    "product before its bias": """
+    """
+    ),
+    "product before its bias": (
+        """
         input x: float32[1,2,4]
         slot w: float32[4,5]
         slot p: float32[5]
         c: float32[1,2,5] = MatMul(x, w)
         b: float32[1,2,5] = Add(c, p)
         y: float32[1,2,5] = BatchNorm(b, p, p, p, p) {"axis":2,"epsilon":0.01}
-    """,
-    "product with a bias": """
+    """
+    ),
+    "product with a bias": (
+        """
         input x: float32[1,2,4]
         slot w: float32[4,5]
         slot p: float32[5]
         m: float32[1,2,5] = MatMul(x, w)
         c: float32[1,2,5] = Add(m, p)
         y: float32[1,2,5] = BatchNorm(c, p, p, p, p) {"axis":2,"epsilon":0.01}
-    """,
-    "transpose": """
+    """
+    ),
+    "transpose": (
+        """
         input x: float32[1,5,4]
         input k: float32[1,2,4]
         c: float32[1,4,5] = Transpose(x) {"perm":[0,2,1]}
         y: float32[1,2,5] = MatMul(k, c)
-    """,
-}  # fmt: skip
+    """
+    ),
+}
 FOLDED = dict.fromkeys(HEADS, "fold_batchnorm") | {"transpose": "absorb_transposes"}
 """Which pass would take `c` away."""
 READERS = {
     "nobody": [],
     "node": ["other: {type} = Neg(c)", "output also = other"],
     "output": ["output also = c"],
-    "state": ["slot first: {type}", "state s first c -> held: {type}", "other: {type} = Neg(held)", "output also = other"],
+    "state": [
+        "slot first: {type}",
+        "state s first c -> held: {type}",
+        "other: {type} = Neg(held)",
+        "output also = other",
+    ],
 }
 
 
 def read_by(head, reader):
     """The graph, in which `reader` reads `c` besides the node behind it."""
     lines = dedent(HEADS[head]).strip().splitlines()
-    (kind,) = (line.partition(" = ")[0].removeprefix("c: ") for line in lines if line.startswith("c: "))
-    return parse("\n".join(["graph g", *lines, "output out = y", *(line.format(type=kind) for line in READERS[reader]), ""]))
+    (kind,) = (
+        line.partition(" = ")[0].removeprefix("c: ") for line in lines if line.startswith("c: ")
+    )
+    return parse(
+        "\n".join(
+            [
+                "graph g",
+                *lines,
+                "output out = y",
+                *(line.format(type=kind) for line in READERS[reader]),
+                "",
+            ]
+        )
+    )
 
 
 def values_of(graph):
     rng = np.random.default_rng(4)
-    return {name: rng.uniform(0.3, 1.5, graph.type(name).shape).astype(np.float32) for name in (*graph.inputs, *sorted(graph.slots))}
+    return {
+        name: rng.uniform(0.3, 1.5, graph.type(name).shape).astype(np.float32)
+        for name in (*graph.inputs, *sorted(graph.slots))
+    }
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -108,7 +148,9 @@ def test_what_has_another_reader_stays_as_it_is(head, reader):
     graph = read_by(head, reader)
     changed = run(FOLDED[head], graph)
     kept = [node for node in changed.nodes if node.outputs == ("c",)]
-    assert kept == ([] if reader == "nobody" else [node for node in graph.nodes if node.outputs == ("c",)])
+    assert kept == (
+        [] if reader == "nobody" else [node for node in graph.nodes if node.outputs == ("c",)]
+    )
     assert costly(changed) == costly(graph)
     if head == "transpose" and reader != "nobody":
         assert changed == graph, "it is transposed anyway"

@@ -1,4 +1,6 @@
-"""Which Variables lie in memory as float16 where a backend holds halves, and what then reads and writes them."""
+"""Which Variables lie in memory as float16 where a backend holds halves, and what then reads and
+writes them.
+"""
 
 from dataclasses import replace
 from textwrap import dedent
@@ -88,8 +90,12 @@ LAYER = """
 @pytest.mark.parametrize(("winograd", "precision"), [(True, "float16"), (False, ARITHMETIC)])
 def test_products_of_fast_convolutions_stay_in_float32(winograd, precision):
     """Their inverse transform would enlarge the errors of float16."""
-    made = program(graph(LAYER), replace(TARGETS["webgpu"], precision=ARITHMETIC, winograd=winograd), "float32")
-    blocked = [data["schedule"] for data in made["kernels"].values() if data["schedule"].get("depth")]
+    made = program(
+        graph(LAYER), replace(TARGETS["webgpu"], precision=ARITHMETIC, winograd=winograd), "float32"
+    )
+    blocked = [
+        data["schedule"] for data in made["kernels"].values() if data["schedule"].get("depth")
+    ]
     assert {schedule.get("float16", False) for schedule in blocked} == {precision == ARITHMETIC}
     assert made["precision"] == precision
 
@@ -119,7 +125,10 @@ def test_weights_and_what_lies_between_take_half_the_memory():
         y: float32[1,4] = MatMul(m, v)
         output y = y
     """
-    sizes = [program(graph(wide), made, "float32")["loaded"] for made in (target("webgpu"), TARGETS["webgpu"])]
+    sizes = [
+        program(graph(wide), made, "float32")["loaded"]
+        for made in (target("webgpu"), TARGETS["webgpu"])
+    ]
     staging = 64 * 4096 * 4
     assert sizes[0] - staging < 0.55 * (sizes[1] - staging)
 
@@ -127,5 +136,8 @@ def test_weights_and_what_lies_between_take_half_the_memory():
 def test_kernels_read_halves_and_round_within_their_range():
     made = program(graph(CHAIN.format(columns=16)), target("webgpu"), "float32")
     stores = [from_json(data).nest.outputs[0] for data in made["kernels"].values()]
-    assert {store.operand.dtype for store in stores} == {"float32", "float16"}, "the output is float32"
+    assert {store.operand.dtype for store in stores} == {
+        "float32",
+        "float16",
+    }, "the output is float32"
     assert all((store.value.op == "min") == (store.operand.dtype == "float16") for store in stores)

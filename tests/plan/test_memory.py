@@ -35,8 +35,17 @@ def test_live_buffers_are_disjoint_and_aligned(items, sample):
     for a in items:
         assert start[a.name] + size[a.name] <= dim.at(total, values)
         for b in items:
-            if a.name < b.name and a.first <= b.last and b.first <= a.last and size[a.name] and size[b.name]:
-                assert start[a.name] + size[a.name] <= start[b.name] or start[b.name] + size[b.name] <= start[a.name]
+            if (
+                a.name < b.name
+                and a.first <= b.last
+                and b.first <= a.last
+                and size[a.name]
+                and size[b.name]
+            ):
+                assert (
+                    start[a.name] + size[a.name] <= start[b.name]
+                    or start[b.name] + size[b.name] <= start[a.name]
+                )
 
 
 def test_memory_of_dead_buffers_is_used_again():
@@ -52,12 +61,19 @@ def test_offsets_stay_short_where_sizes_cannot_be_compared():
     offsets, total = place(buffers, 64)
     assert all(len(str(size)) < 100 for size in (*offsets.values(), total))
     for values in ({"S": 9, "T": 80}, {"S": 50, "T": 50}):
-        needed = max(sum(dim.at(item.bytes, values) for item in buffers if item.first <= n <= item.last) for n in range(18))
+        needed = max(
+            sum(dim.at(item.bytes, values) for item in buffers if item.first <= n <= item.last)
+            for n in range(18)
+        )
         assert dim.at(total, values) < 1.5 * needed
 
 
 def copy(source, target):
-    return Copy(View(source, Type("float32", (25,))), View(target, Type("float32", (25,))), f"{source}->{target}")
+    return Copy(
+        View(source, Type("float32", (25,))),
+        View(target, Type("float32", (25,))),
+        f"{source}->{target}",
+    )
 
 
 def places(**offsets):
@@ -79,7 +95,10 @@ def test_the_checker_names_the_pair():
 
 def test_what_a_repeat_shares_with_its_surroundings_lives_as_long_as_it():
     """`kept` is read in the second turn, after `own` was written in the first."""
-    steps = [copy("in", "kept"), Repeat("i0", 3, (copy("kept", "seen"), copy("seen", "own"), copy("own", "out")))]
+    steps = [
+        copy("in", "kept"),
+        Repeat("i0", 3, (copy("kept", "seen"), copy("seen", "own"), copy("own", "out"))),
+    ]
     sizes = dict.fromkeys(["kept", "seen", "own"], 100)
     found = {item.name: (item.first, item.last) for item in live_ranges(steps, sizes, set())}
     assert found == {"kept": (0, 3), "seen": (1, 2), "own": (2, 3)}

@@ -1,4 +1,6 @@
-"""Under which names measurements of kernels are kept: one for all that takes the same time, another for what does not."""
+"""Under which names measurements of kernels are kept: one for all that takes the same time, another
+for what does not.
+"""
 
 from itertools import combinations
 
@@ -10,11 +12,22 @@ PLAIN = ("float32[6,4]", "float32[4,8]", "float32[6,8]", "MatMul({x}, {w})")
 
 
 def key(
-    x: str, w: str, y: str, call: str, *more: str, kind: str = "contraction", constants: tuple[str, ...] = ("w",), names: str = "xwm"
+    x: str,
+    w: str,
+    y: str,
+    call: str,
+    *more: str,
+    kind: str = "contraction",
+    constants: tuple[str, ...] = ("w",),
+    names: str = "xwm",
 ) -> str:
     """The name of the first kernel of a graph that computes `call` and then perhaps more."""
     first, second, result = names
-    lines = [f"input {first}: {x}", f"slot {second}: {w}", f"{result}: {y} = {call.format(x=first, w=second)}"]
+    lines = [
+        f"input {first}: {x}",
+        f"slot {second}: {w}",
+        f"{result}: {y} = {call.format(x=first, w=second)}",
+    ]
     lines += [*more, f"output out = {'y' if more else result}"]
     return key_of(kind, lower(parse("\n".join(["graph g", *lines, ""]))).calls[0], constants)
 
@@ -25,9 +38,11 @@ DIFFERENT = {
     "columns": key("float32[6,4]", "float32[4,9]", "float32[6,9]", "MatMul({x}, {w})"),
     "rows": key("float32[7,4]", "float32[4,8]", "float32[7,8]", "MatMul({x}, {w})"),
     "sum": key("float32[6,5]", "float32[5,8]", "float32[6,8]", "MatMul({x}, {w})"),
-    "layout": key("float32[6,4]", "float32[8,4]", "float32[6,8]", 'MatMul({x}, {w}) {{"transpose_b":true}}'),
+    "layout": key(
+        "float32[6,4]", "float32[8,4]", "float32[6,8]", 'MatMul({x}, {w}) {{"transpose_b":true}}'
+    ),
     "weights that are computed": key(*PLAIN, constants=()),
-}  # fmt: skip
+}
 
 
 def test_what_takes_another_time_has_another_name() -> None:

@@ -1,4 +1,6 @@
-"""Places of what passes through memory while weights arrive: nothing that is still read is written over, in whatever order it arrives."""
+"""Places of what passes through memory while weights arrive: nothing that is still read is written
+over, in whatever order it arrives.
+"""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,10 +17,16 @@ SIZES = st.integers(1, 600)
     st.randoms(use_true_random=False),
 )
 def test_filters_are_whole_until_they_are_read(kept, filters, order):
-    """`kept`: sizes of weights that stay; `filters`: of a filter, and of what is computed of it, once or for two readers."""
+    """`kept`: sizes of weights that stay; `filters`: of a filter, and of what is computed of it,
+    once or for two readers.
+    """
     arena = Arena(64)
     weights = {f"w{number}": size for number, size in enumerate(kept)}
-    computed = [(f"t{number}.{reader}", f"f{number}", size) for number, (_, made) in enumerate(filters) for reader, size in enumerate(made)]
+    computed = [
+        (f"t{number}.{reader}", f"f{number}", size)
+        for number, (_, made) in enumerate(filters)
+        for reader, size in enumerate(made)
+    ]
     order.shuffle(computed)
     for name, size in (*weights.items(), *((name, size) for name, _, size in computed)):
         arena.reserve(name, Buffer("float32", size))
@@ -28,7 +36,8 @@ def test_filters_are_whole_until_they_are_read(kept, filters, order):
     arena.stage(
         100,
         sorted(
-            (Passing(name, Buffer("float32", size), last[name]) for name, size in sources.items()), key=lambda item: names.index(item.last)
+            (Passing(name, Buffer("float32", size), last[name]) for name, size in sources.items()),
+            key=lambda item: names.index(item.last),
         ),
     )
     memory: dict[int, str] = {}
@@ -59,5 +68,8 @@ def test_filters_lie_where_later_ones_are_computed():
     arena = Arena(64)
     for number in range(10):
         arena.reserve(f"t{number}", Buffer("float32", 16 * 1024))
-    arena.stage(1 << 16, [Passing(f"f{number}", Buffer("float32", 9 * 1024), f"t{number}") for number in range(10)])
+    arena.stage(
+        1 << 16,
+        [Passing(f"f{number}", Buffer("float32", 9 * 1024), f"t{number}") for number in range(10)],
+    )
     assert arena.staging["offset"] == (10 * 16 + 9) * 4096, "the last alone needs memory of its own"

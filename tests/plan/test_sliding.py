@@ -1,4 +1,6 @@
-"""Windows that slide along a row: which contractions have them, and depthwise convolutions of every size against the operator's reference."""
+"""Windows that slide along a row: which contractions have them, and depthwise convolutions of every
+size against the operator's reference.
+"""
 
 import json
 from itertools import product
@@ -20,7 +22,13 @@ from webkiln.program import plan
 def depthwise(width, *, kernel=3, stride=1, dilation=1, pads=(1, 1), features=8):
     span = (kernel - 1) * dilation + 1
     out = (width + sum(pads) - span) // stride + 1 if isinstance(width, int) else width
-    given = {"strides": (1, stride), "dilation": (1, dilation), "groups": features, "pad_low": (0, pads[0]), "pad_high": (0, pads[1])}
+    given = {
+        "strides": (1, stride),
+        "dilation": (1, dilation),
+        "groups": features,
+        "pad_low": (0, pads[0]),
+        "pad_high": (0, pads[1]),
+    }
     attrs = json.dumps(PLAIN_2D | NHWC | given)
     return parse(f"""graph g
 input x: float32[1,5,{width},{features}]
@@ -55,7 +63,9 @@ def test_how_windows_slide(graph, count, slide):
     assert (found.count, found.slide) == (count, slide)
 
 
-@pytest.mark.parametrize("graph", [depthwise(13), depthwise(56, stride=3), depthwise(57, kernel=9, pads=(4, 4))])
+@pytest.mark.parametrize(
+    "graph", [depthwise(13), depthwise(56, stride=3), depthwise(57, kernel=9, pads=(4, 4))]
+)
 def test_what_does_not_slide(graph):
     assert schedule(graph).slide is None
 
@@ -67,21 +77,39 @@ def test_other_backends_do_not_slide(backend):
 
 def images():
     rng = np.random.default_rng(0)
-    for width, kernel, stride, dilation, pads in product((7, 12, 30), (2, 3, 5, 7), (1, 2), (1, 2), ((0, 0), (1, 1), (0, 2))):
+    for width, kernel, stride, dilation, pads in product(
+        (7, 12, 30), (2, 3, 5, 7), (1, 2), (1, 2), ((0, 0), (1, 1), (0, 2))
+    ):
         for features in (4, 20) if width > 7 else (3, 8):
             if width + sum(pads) < (kernel - 1) * dilation + 1:
                 continue
-            attrs = PLAIN_2D | NHWC | {"groups": features, "strides": (1, stride), "dilation": (1, dilation)}
+            attrs = (
+                PLAIN_2D
+                | NHWC
+                | {
+                    "groups": features,
+                    "strides": (1, stride),
+                    "dilation": (1, dilation),
+                }
+            )
             attrs |= {"pad_low": (1, pads[0]), "pad_high": (1, pads[1])}
-            x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 4, width, features), (2, kernel, 1, features)))
-            name = f"{width} of {features} by {kernel}, stride {stride}, dilation {dilation}, pads {pads}"
+            x, w = (
+                rng.standard_normal(shape).astype(np.float32)
+                for shape in ((2, 4, width, features), (2, kernel, 1, features))
+            )
+            name = (
+                f"{width} of {features} by {kernel}, stride {stride}, dilation {dilation}, pads"
+                f" {pads}"
+            )
             yield Case((x, w, rng.standard_normal(features).astype(np.float32)), attrs, 1e-5, name)
 
 
 @pytest.mark.parametrize(("variant", "every"), A_PART_OF_A_VARIANT)
 def test_rows_of_every_size(variant, every, tmp_path):
     cases = list(images())[::every]
-    results = run([node_job("Conv", case, trained=True) for case in cases], "wasm", tmp_path, variant)
+    results = run(
+        [node_job("Conv", case, trained=True) for case in cases], "wasm", tmp_path, variant
+    )
     for case, outputs in zip(cases, results, strict=True):
         for name, value in expected("Conv", case).items():
             assert relative_error(outputs[name], value) <= case.tolerance, case.name

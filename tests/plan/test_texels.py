@@ -1,4 +1,6 @@
-"""Which Variables lie four elements to a texel, which in quarters, and what is computed together then."""
+"""Which Variables lie four elements to a texel, which in quarters, and what is computed together
+then.
+"""
 
 from textwrap import dedent
 
@@ -30,7 +32,13 @@ def test_a_product_of_whole_rows_computes_four_by_four():
     assert made.texels == {"x", "w", "y"}
     assert made.quarters == {"y": 2 * 20}
     (schedule,) = [choice.schedule for choice in made.choices]
-    assert (schedule.vector, schedule.lanes, schedule.tile, schedule.count, schedule.unroll) == ("a1", 4, "a0", 4, "r0")
+    assert (schedule.vector, schedule.lanes, schedule.tile, schedule.count, schedule.unroll) == (
+        "a1",
+        4,
+        "a0",
+        4,
+        "r0",
+    )
     assert (schedule.texels, schedule.vectors, schedule.quarters) == ((0, 1, 2), (0, 1), (2,))
 
 
@@ -43,17 +51,26 @@ SQUARE = """
 """
 
 
-@pytest.mark.parametrize(("rows", "quarter"), [(1, None), (2, None), (3, 1), (4, 1), (5, 2), (49, 13), ("N", None), ("4*N", "N")])
+@pytest.mark.parametrize(
+    ("rows", "quarter"),
+    [(1, None), (2, None), (3, 1), (4, 1), (5, 2), (49, 13), ("N", None), ("4*N", "N")],
+)
 def test_rows_that_are_no_multiple_of_four_end_beyond_the_output(rows, quarter):
     made = planned(SQUARE.format(rows=rows))
     if quarter is None:
         assert not made.quarters
         return
-    quarters = {name: dim.shown(size) if dim.is_symbolic(size) else size for name, size in made.quarters.items()}
+    quarters = {
+        name: dim.shown(size) if dim.is_symbolic(size) else size
+        for name, size in made.quarters.items()
+    }
     assert quarters == dict.fromkeys(("a", "y"), "12*N" if quarter == "N" else 12 * quarter)
     first, second = (choice.schedule for choice in made.choices)
     assert (first.quarters, first.level) == ((2,), ()), "what is given lies as it came"
-    assert (second.quarters, second.level) == ((0, 2), (0,)), "each row of a lies in the layer of that of y"
+    assert (second.quarters, second.level) == (
+        (0, 2),
+        (0,),
+    ), "each row of a lies in the layer of that of y"
 
 
 def test_quarters_of_other_rows_are_not_level():
@@ -73,7 +90,12 @@ def test_rows_that_are_no_whole_texels_are_computed_one_by_one():
     made = planned(ROWS.format(columns=10))
     assert made.texels == {"x"}
     (schedule,) = [choice.schedule for choice in made.choices]
-    assert (schedule.vector, schedule.lanes, schedule.tile, schedule.unroll) == (None, 1, None, "r0")
+    assert (schedule.vector, schedule.lanes, schedule.tile, schedule.unroll) == (
+        None,
+        1,
+        None,
+        "r0",
+    )
     assert made.choices[0].why == "a fragment computes one element, 4 turns of r0 at once"
 
 
@@ -106,7 +128,9 @@ def test_integers_and_odd_sizes_lie_one_by_one():
         input t: float32[5]
         output n = n
         output s = s
-    """.replace("        input t: float32[5]\n", "").replace("input x", "input t: float32[5]\n        input x")
+    """.replace("        input t: float32[5]\n", "").replace(
+            "input x", "input t: float32[5]\n        input x"
+        )
     )
     assert made.texels == {"x"}
 
@@ -126,5 +150,7 @@ def test_states_lie_as_what_they_are_copied_to_and_from():
 def test_a_call_that_cannot_store_whole_texels_is_told():
     made = planned(ROWS.format(columns=10))
     (call,) = made.lowered.calls
-    with pytest.raises(InternalError, match="lies four elements to a texel, which the call does not store whole"):
+    with pytest.raises(
+        InternalError, match="lies four elements to a texel, which the call does not store whole"
+    ):
         draw(call, {"y"})

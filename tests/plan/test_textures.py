@@ -1,4 +1,6 @@
-"""Buffers of textures: nothing that lives at the same time shares one, and those of one kind are used in turn."""
+"""Buffers of textures: nothing that lives at the same time shares one, and those of one kind are
+used in turn.
+"""
 
 import numpy as np
 import pytest
@@ -22,9 +24,14 @@ KINDS = [Buffer("float32", 4), Buffer("int32", 4), Buffer("float32", 4 * T), Buf
 
 @st.composite
 def ranges(draw):
-    kinds = {f"v{number}": draw(st.sampled_from(KINDS)) for number in range(draw(st.integers(0, 12)))}
+    kinds = {
+        f"v{number}": draw(st.sampled_from(KINDS)) for number in range(draw(st.integers(0, 12)))
+    }
     firsts = {name: draw(st.integers(0, 10)) for name in kinds}
-    return [Range(name, kind.bytes, firsts[name], firsts[name] + draw(st.integers(0, 6))) for name, kind in kinds.items()], kinds
+    return [
+        Range(name, kind.bytes, firsts[name], firsts[name] + draw(st.integers(0, 6)))
+        for name, kind in kinds.items()
+    ], kinds
 
 
 @settings(deadline=None)

@@ -1,4 +1,6 @@
-"""Candidates for convolutions and contractions: every one computes the same, a file chooses among them, and what the cost model and measurements say of them."""
+"""Candidates for convolutions and contractions: every one computes the same, a file chooses among
+them, and what the cost model and measurements say of them.
+"""
 
 from textwrap import dedent
 from typing import Any
@@ -22,7 +24,8 @@ from webkiln.program import program
 CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
 DEPTHWISE = CONV.replace('"groups":1', '"groups":32')
 GRAPHS = {
-    "convolution": f"""
+    "convolution": (
+        f"""
         input x: float32[1,19,18,16]
         slot w: float32[3,3,16,64]
         slot b: float32[64]
@@ -30,49 +33,64 @@ GRAPHS = {
         s: float32[1,19,18,64] = Add(c, b)
         y: float32[1,19,18,64] = Relu(s)
         output out = y
-    """,
-    "depthwise": f"""
+    """
+    ),
+    "depthwise": (
+        f"""
         input x: float32[1,11,9,32]
         slot w: float32[3,3,1,32]
         y: float32[1,11,9,32] = Conv(x, w) {DEPTHWISE}
         output out = y
-    """,
-    "vector by matrix": """
+    """
+    ),
+    "vector by matrix": (
+        """
         input x: float32[1,50]
         slot w: float32[50,192]
         y: float32[1,192] = MatMul(x, w)
         output out = y
-    """,
-    "rows": """
+    """
+    ),
+    "rows": (
+        """
         input x: float32[21,40]
         input w: float32[13,40]
         y: float32[21,13] = MatMul(x, w) {"transpose_b":true}
         output out = y
-    """,
-    "product": """
+    """
+    ),
+    "product": (
+        """
         input x: float32[1,131,144]
         slot w: float32[144,133]
         y: float32[1,131,133] = MatMul(x, w)
         output out = y
-    """,
-    "few rows by long columns": """
+    """
+    ),
+    "few rows by long columns": (
+        """
         input x: float32[8,1024]
         slot w: float32[1024,64]
         y: float32[8,64] = MatMul(x, w)
         output out = y
-    """,
-    "constants by rows": """
+    """
+    ),
+    "constants by rows": (
+        """
         input x: float32[160,144]
         slot w: float32[136,144]
         y: float32[160,136] = MatMul(x, w) {"transpose_b":true}
         output out = y
-    """,
-    "few long rows": """
+    """
+    ),
+    "few long rows": (
+        """
         input x: float32[3,600]
         input w: float32[5,600]
         y: float32[3,5] = MatMul(x, w) {"transpose_b":true}
         output out = y
-    """,
+    """
+    ),
 }
 
 
@@ -90,22 +108,42 @@ def kernels_of(made: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("backend", "variant", "every"),
-    representative([("js", "", 3), ("js", "", 1), ("wasm", "relaxed", 1), ("wasm", "simd", 1), ("webgpu", "", 1)], ("js", "", 3)),
+    representative(
+        [
+            ("js", "", 3),
+            ("js", "", 1),
+            ("wasm", "relaxed", 1),
+            ("wasm", "simd", 1),
+            ("webgpu", "", 1),
+        ],
+        ("js", "", 3),
+    ),
 )
 def test_every_candidate_computes_the_same(backend, variant, every, tmp_path):
     rng = np.random.default_rng(0)
     names, jobs = list(GRAPHS)[::every], []
     for name in names:
         made = graph(name)
-        values = {key: rng.standard_normal(made.type(key).shape).astype(np.float32) for key in (*made.inputs, *sorted(made.slots))}
-        jobs.append(Job(made, {key: values[key] for key in made.inputs}, {key: values[key] for key in sorted(made.slots)}))
+        values = {
+            key: rng.standard_normal(made.type(key).shape).astype(np.float32)
+            for key in (*made.inputs, *sorted(made.slots))
+        }
+        jobs.append(
+            Job(
+                made,
+                {key: values[key] for key in made.inputs},
+                {key: values[key] for key in sorted(made.slots)},
+            )
+        )
     tried: dict[str, set[str]] = {}
     for number, trial in enumerate(trials(TARGETS[backend])):
         tuning = Tuning(trial=trial)
         results = run(jobs, backend, tmp_path / str(number), variant or "simd", tuning=tuning)
         for job, outputs in zip(jobs, results, strict=True):
             wanted, _ = run_graph(job.graph, job.inputs, job.weights)
-            assert all(relative_error(outputs[key], value) <= 1e-5 for key, value in wanted.items()), (trial, job.graph.nodes[0].op)
+            assert all(
+                relative_error(outputs[key], value) <= 1e-5 for key, value in wanted.items()
+            ), (trial, job.graph.nodes[0].op)
         for job in jobs:
             for item in decided(program(job.graph, TARGETS[backend], "float32", tuning=tuning)):
                 tried.setdefault(item["key"], set()).add(item["chosen"])
@@ -119,7 +157,11 @@ def test_every_candidate_computes_the_same(backend, variant, every, tmp_path):
 @pytest.mark.parametrize("backend", TARGETS)
 def test_lanes_are_powers_of_two(backend):
     """Panels are indexed by shifts."""
-    assert all(lanes & (lanes - 1) == 0 for shapes in TARGETS[backend].tried.values() for lanes, _ in shapes)
+    assert all(
+        lanes & (lanes - 1) == 0
+        for shapes in TARGETS[backend].tried.values()
+        for lanes, _ in shapes
+    )
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -127,21 +169,31 @@ def test_the_rules_choose_first(name):
     for item in decided(program(graph(name), TARGETS["wasm"], "float32")):
         assert item["chosen"] == item["candidates"][0][0]
         assert all(ms > 0 and measured is None for _, ms, measured in item["candidates"])
-    assert program(graph(name), TARGETS["wasm"], "float32") == program(graph(name), TARGETS["wasm"], "float32", tuning=read(FILE, "wasm"))
+    assert program(graph(name), TARGETS["wasm"], "float32") == program(
+        graph(name), TARGETS["wasm"], "float32", tuning=read(FILE, "wasm")
+    )
 
 
 FILE: dict[str, Any] = {"schema": SCHEMA, "backends": {"js": {"kernels": {}}}}
 
 
 def tuned(key: str, name: str, **ms: float) -> Tuning:
-    return read({"schema": SCHEMA, "backends": {"wasm": {"kernels": {key: {"chosen": name, "ms": {name: 0.5} | ms}}}}}, "wasm")
+    return read(
+        {
+            "schema": SCHEMA,
+            "backends": {"wasm": {"kernels": {key: {"chosen": name, "ms": {name: 0.5} | ms}}}},
+        },
+        "wasm",
+    )
 
 
 def test_a_file_chooses_a_convolution_and_its_tile():
     usual = program(graph("convolution"), TARGETS["wasm"], "float32")
     whole = decided(usual)[0]
     assert [name for name, *_ in whole["candidates"]] == ["winograd 4x4", "winograd 2x2", "direct"]
-    direct = program(graph("convolution"), TARGETS["wasm"], "float32", tuning=tuned(whole["key"], "direct"))
+    direct = program(
+        graph("convolution"), TARGETS["wasm"], "float32", tuning=tuned(whole["key"], "direct")
+    )
     assert len(kernels_of(direct)) == 1 < len(kernels_of(usual))
     way, tile = decided(direct)
     assert way["chosen"] == "direct"
@@ -155,14 +207,22 @@ def test_a_file_chooses_a_convolution_and_its_tile():
 
 def test_kernels_that_a_model_lacks_change_nothing():
     tuning = tuned("contraction 1x2 of 3 #000000000000", "6x8")
-    assert program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuning) == program(graph("depthwise"), TARGETS["wasm"], "float32")
+    assert program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuning) == program(
+        graph("depthwise"), TARGETS["wasm"], "float32"
+    )
 
 
 def test_what_follows_a_reduction_is_no_part_of_its_name():
     bare = parse(
-        "graph g\n" + dedent(GRAPHS["convolution"]).replace("s: float32[1,19,18,64] = Add(c, b)", "").replace("Relu(s)", "Relu(c)")
+        "graph g\n"
+        + dedent(GRAPHS["convolution"])
+        .replace("s: float32[1,19,18,64] = Add(c, b)", "")
+        .replace("Relu(s)", "Relu(c)")
     )
-    keys, others = ({item["key"] for item in decided(program(made, TARGETS["wasm"], "float32"))} for made in (graph("convolution"), bare))
+    keys, others = (
+        {item["key"] for item in decided(program(made, TARGETS["wasm"], "float32"))}
+        for made in (graph("convolution"), bare)
+    )
     assert keys == others
     larger = parse("graph g\n" + dedent(GRAPHS["convolution"]).replace("19,18", "20,18"))
     assert keys != {item["key"] for item in decided(program(larger, TARGETS["wasm"], "float32"))}
@@ -187,13 +247,20 @@ def test_malformed_files_are_refused(data, message):
 
 def test_an_unknown_candidate_is_refused():
     item = decided(program(graph("depthwise"), TARGETS["wasm"], "float32"))[0]
-    with pytest.raises(RecipeError, match=r"has no candidate '9x9'; it has 2x16, .*: run webkiln tune again"):
+    with pytest.raises(
+        RecipeError, match=r"has no candidate '9x9'; it has 2x16, .*: run webkiln tune again"
+    ):
         program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuned(item["key"], "9x9"))
 
 
 def test_the_model_expects_what_was_measured_of_tiles():
-    """One core of a server processor: 8 x 1 reached 0.27 of the peak, 16 x 2 and 8 x 4 0.92, 8 x 6 all of it; 16 x 3 spills."""
-    large = parse("graph g\ninput x: float32[1536,256]\nslot w: float32[256,1536]\ny: float32[1536,1536] = MatMul(x, w)\noutput out = y\n")
+    """One core of a server processor: 8 x 1 reached 0.27 of the peak, 16 x 2 and 8 x 4 0.92, 8 x 6
+    all of it; 16 x 3 spills.
+    """
+    large = parse(
+        "graph g\ninput x: float32[1536,256]\nslot w: float32[256,1536]\ny: float32[1536,1536] ="
+        " MatMul(x, w)\noutput out = y\n"
+    )
     (item,) = decided(program(large, TARGETS["wasm"], "float32"))
     expected = {name: ms for name, ms, _ in item["candidates"]}
     assert min(expected, key=expected.__getitem__) == "6x8" == item["chosen"]
@@ -216,7 +283,11 @@ def test_times_of_launches_become_times_of_candidates():
         step("a", ("convolution c", "winograd 2x2"), ("contraction m", "4x8")),
         {"layer": "b"},
     ]
-    direct = [step("a", ("convolution c", "direct"), ("contraction d", "6x8")), step("e", ("convolution c", "direct")), {"layer": "b"}]
+    direct = [
+        step("a", ("convolution c", "direct"), ("contraction d", "6x8")),
+        step("e", ("convolution c", "direct")),
+        {"layer": "b"},
+    ]
     rounds = [
         [[1.0, 2.0, 9.0], [1.0, 1.5, 9.0], [4.0, 6.0, 9.0]],
         [[1.0, 2.2, 9.0], [1.0, 1.7, 9.0], [4.0, 6.0, 9.0]],

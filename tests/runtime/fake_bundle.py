@@ -1,4 +1,6 @@
-"""A hand-written model, built into bundles through the real stage: y = x * w + total, where total adds up all inputs so far.
+"""A hand-written model, built into bundles through the real stage: y = x * w + total, where total
+adds
+up all inputs so far.
 
 It traps when x[0] is above 1e9.
 """
@@ -103,7 +105,13 @@ def expected(x: np.ndarray, before: float = float(INITIAL_TOTAL)) -> np.ndarray:
 
 def program(backend: str, keep_layers: bool) -> dict[str, Any]:
     tensor = {"dtype": "float32", "shape": [1, 4], "order": "NC"}
-    layer = {"layer": "scale", "variable": "scale.out", "dtype": "float32", "shape": [1, 4], "offset": SCALED}
+    layer = {
+        "layer": "scale",
+        "variable": "scale.out",
+        "dtype": "float32",
+        "shape": [1, 4],
+        "offset": SCALED,
+    }
     return {
         "schema": "webkiln.program/5",
         "backend": backend,
@@ -116,7 +124,9 @@ def program(backend: str, keep_layers: bool) -> dict[str, Any]:
         "memory": MEMORY,
         "inputs": [{**tensor, "name": "x", "offset": X}],
         "outputs": [{**tensor, "name": "y", "offset": Y}],
-        "states": [{"name": "total", "offset": TOTAL, "initial": INITIAL, "next": NEXT, "bytes": 4}],
+        "states": [
+            {"name": "total", "offset": TOTAL, "initial": INITIAL, "next": NEXT, "bytes": 4}
+        ],
         "staging": {"offset": STAGING, "bytes": BULK_BYTES},
         "layers": [layer] if keep_layers else [],
         "init": [[0, 0, 16], [0, 16, BULK_BYTES], [1, 0, 4]],
@@ -128,14 +138,38 @@ def compile_wasm(work: Path, variant: str) -> Path:
     source, binary = work / "fake.c", work / f"{variant}.wasm"
     source.write_text(C)
     flags = ["-msimd128", *(["-mrelaxed-simd"] if variant == "relaxed" else [])]
-    command = ["clang-19", "--target=wasm32", "-nostdlib", "-O2", *flags, "-c", str(source), "-o", str(binary) + ".o"]
+    command = [
+        "clang-19",
+        "--target=wasm32",
+        "-nostdlib",
+        "-O2",
+        *flags,
+        "-c",
+        str(source),
+        "-o",
+        str(binary) + ".o",
+    ]
     subprocess.run(command, check=True)
-    link = ["wasm-ld-19", "--no-entry", "--strip-all", "--initial-memory=2097152", f"{binary}.o", "-o", str(binary)]
+    link = [
+        "wasm-ld-19",
+        "--no-entry",
+        "--strip-all",
+        "--initial-memory=2097152",
+        f"{binary}.o",
+        "-o",
+        str(binary),
+    ]
     subprocess.run(link, check=True)
     return binary
 
 
-def build(work: Path, *, keep_layers: bool = False, labels: Any = ("a", "b", "c", "d"), form: Form = FOLDER) -> Path:
+def build(
+    work: Path,
+    *,
+    keep_layers: bool = False,
+    labels: Any = ("a", "b", "c", "d"),
+    form: Form = FOLDER,
+) -> Path:
     """Build the bundle in `work/fake` and return its folder."""
     work.mkdir(parents=True, exist_ok=True)
     inputs: dict[str, Path] = {"shards/": work / "shards", "shards.json": work / "shards.json"}
@@ -147,9 +181,14 @@ def build(work: Path, *, keep_layers: bool = False, labels: Any = ("a", "b", "c"
         folder.mkdir(exist_ok=True)
         layout, rest = (
             canonical.dumps({key: description[key] for key in keys}).decode()
-            for keys in (("memory", "inputs", "outputs", "layers", "guards"), ("placeholders", "loaded", "states", "staging", "init"))
+            for keys in (
+                ("memory", "inputs", "outputs", "layers", "guards"),
+                ("placeholders", "loaded", "states", "staging", "init"),
+            )
         )
-        (folder / f"{backend}.js").write_text(f"export const program = {{ ...{rest}, layout: () => ({layout}) }};\n{code}")
+        (folder / f"{backend}.js").write_text(
+            f"export const program = {{ ...{rest}, layout: () => ({layout}) }};\n{code}"
+        )
     for variant in ("simd", "relaxed"):
         inputs[f"wasm.{variant}"] = compile_wasm(work, variant)
     bulk = np.random.default_rng(0).integers(0, 256, BULK_BYTES, np.uint8).tobytes()
@@ -160,7 +199,10 @@ def build(work: Path, *, keep_layers: bool = False, labels: Any = ("a", "b", "c"
         name = f"weights-{digest[:8]}.bin"
         (inputs["shards/"] / name).write_bytes(data)
         shards.append({"file": name, "bytes": len(data), "sha256": digest})
-    canonical.write(inputs["shards.json"], {"schema": "webkiln.shards/1", "encoding": "float32", "shards": shards})
+    canonical.write(
+        inputs["shards.json"],
+        {"schema": "webkiln.shards/1", "encoding": "float32", "shards": shards},
+    )
     bundle = work / "fake"
     params = {
         "name": "fake",

@@ -24,11 +24,15 @@ PATIENCE = 30
 
 @dataclass
 class Site:
-    """`/bundle/` is a bundle, `/tests/` this folder; `faults` maps a file name to what goes wrong with it, `scripts` to what does with its first requests.
+    """`/bundle/` is a bundle, `/tests/` this folder; `faults` maps a file name to what goes wrong
+    with
+    it, `scripts` to what does with its first requests.
 
-    A step of a script is a name, with a number for some: `drop:9`, `stall:9` and `gzip:9` end after 9 bytes of what was asked for, `status:503`, `busy:0`
-    (429 and its Retry-After), `whole` (passes over Range), `wrong` (bytes that may be kept for a year), `tag` (another ETag), `changed` (and other bytes),
-    `short:9` (all of a shorter file) and `right`. Files with a script have an ETag and are served by Range.
+    A step of a script is a name, with a number for some: `drop:9`, `stall:9` and `gzip:9` end after
+    9 bytes of what was asked for, `status:503`, `busy:0` (429 and its Retry-After), `whole` (passes
+    over Range), `wrong` (bytes that may be kept for a year), `tag` (another ETag), `changed` (and
+    other bytes), `short:9` (all of a shorter file) and `right`. Files with a script have an ETag
+    and are served by Range.
     """
 
     bundle: Path
@@ -74,7 +78,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve_file(self, path: str) -> None:
         _, prefix, name = path.split("/", 2) if path.count("/") > 1 else ("", "", "")
-        folder = {"bundle": self.server.site.bundle, "weights": self.server.site.bundle, "tests": HERE}.get(prefix)
+        folder = {
+            "bundle": self.server.site.bundle,
+            "weights": self.server.site.bundle,
+            "tests": HERE,
+        }.get(prefix)
         file = folder / name if folder else None
         fault = self.server.site.faults.get(name, "")
         if file is None or not file.is_file() or fault == "missing":
@@ -92,34 +100,67 @@ class Handler(BaseHTTPRequestHandler):
         if fault.startswith("type:"):
             return self.reply(fault.removeprefix("type:"), data)
         if fault in ("broken", "stalled"):
-            return self.reply(kind, data[: len(data) // 2], length=len(data), linger=5.0 if fault == "stalled" else 0)
+            return self.reply(
+                kind,
+                data[: len(data) // 2],
+                length=len(data),
+                linger=5.0 if fault == "stalled" else 0,
+            )
         return self.reply(kind, data)
 
     def perform_step(self, step: str, kind: str, data: bytes) -> None:
         name, _, argument = step.partition(":")
         if name in ("status", "busy"):
-            return self.send(int(argument) if name == "status" else 429, b"no", {"Retry-After": argument} if name == "busy" else {})
-        tag = f'"{hashlib.sha256(data).hexdigest()[:8]}{"-2" if name in ("tag", "changed") else ""}"'
+            return self.send(
+                int(argument) if name == "status" else 429,
+                b"no",
+                {"Retry-After": argument} if name == "busy" else {},
+            )
+        tag = (
+            f'"{hashlib.sha256(data).hexdigest()[:8]}{"-2" if name in ("tag", "changed") else ""}"'
+        )
         if name in ("wrong", "changed"):
             data = bytes(byte ^ 255 for byte in data)
-        keep = {"Cache-Control": "public, max-age=31536000, immutable"} if name == "wrong" else {"Cache-Control": "no-store"}
+        keep = (
+            {"Cache-Control": "public, max-age=31536000, immutable"}
+            if name == "wrong"
+            else {"Cache-Control": "no-store"}
+        )
         head = {"Content-Type": kind, "ETag": tag, **keep}
         if name == "short":
             return self.send(200, data[: int(argument)], head)
         if name == "gzip":
             data = gzip.compress(data)
-            return self.send(200, data, {**head, "Content-Encoding": "gzip"}, int(argument) if argument else None)
+            return self.send(
+                200, data, {**head, "Content-Encoding": "gzip"}, int(argument) if argument else None
+            )
         asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        start = int(asked[1]) if asked and name != "whole" and self.headers.get("If-Range", tag) == tag else 0
+        start = (
+            int(asked[1])
+            if asked and name != "whole" and self.headers.get("If-Range", tag) == tag
+            else 0
+        )
         if start:
             head["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
         end = int(argument) if name in ("drop", "stall") else None
         return self.send(206 if start else 200, data[start:], head, end, stalls=name == "stall")
 
-    def send(self, status: int, data: bytes, headers: Mapping[str, str], end: int | None = None, *, stalls: bool = False) -> None:
+    def send(
+        self,
+        status: int,
+        data: bytes,
+        headers: Mapping[str, str],
+        end: int | None = None,
+        *,
+        stalls: bool = False,
+    ) -> None:
         """Announce all of the data and send it up to `end`."""
         self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(data)), **self.server.site.headers}.items():
+        for name, value in {
+            **headers,
+            "Content-Length": str(len(data)),
+            **self.server.site.headers,
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data[:end])
@@ -128,7 +169,15 @@ class Handler(BaseHTTPRequestHandler):
             self.server.stopping.wait()
         self.close_connection = True
 
-    def reply(self, kind: str, data: bytes, *, status: int = 200, length: int | None = None, linger: float = 0) -> None:
+    def reply(
+        self,
+        kind: str,
+        data: bytes,
+        *,
+        status: int = 200,
+        length: int | None = None,
+        linger: float = 0,
+    ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data) if length is None else length))
@@ -149,7 +198,9 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serve(site: Site) -> Iterator[Site]:
     server = SiteServer(site)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
     thread.start()
     site.url = f"http://127.0.0.1:{server.server_address[1]}"
     try:
@@ -160,14 +211,19 @@ def serve(site: Site) -> Iterator[Site]:
         server.server_close()
 
 
-PAGE = '<!doctype html><link rel="icon" href="data:,"><title>scenario</title><script type="module" src="/tests/page.js"></script>'
+PAGE = (
+    '<!doctype html><link rel="icon" href="data:,"><title>scenario</title><script type="module"'
+    ' src="/tests/page.js"></script>'
+)
 
 
 def in_page(site: Site, scenario: str, argument: Any, browser: str = "chromium") -> Any:
     site.pages = {"/": PAGE, **site.pages}
     site.request = {"scenario": scenario, "argument": argument}
     with serve(site):
-        site.request["bundle"] = f"{site.url.replace('127.0.0.1', site.host) if site.host else ''}/bundle/index.js"
+        site.request["bundle"] = (
+            f"{site.url.replace('127.0.0.1', site.host) if site.host else ''}/bundle/index.js"
+        )
         browsers.console(browser)
         browsers.session(browser).get(site.url)
         answered = site.answered.wait(PATIENCE)
@@ -179,11 +235,22 @@ def in_page(site: Site, scenario: str, argument: Any, browser: str = "chromium")
 
 
 def in_node(bundle: Path, scenario: str, argument: Any, *flags: str) -> Any:
-    command = ["node", *flags, str(HERE / "node_scenario.js"), str(bundle), scenario, json.dumps(argument)]
+    command = [
+        "node",
+        *flags,
+        str(HERE / "node_scenario.js"),
+        str(bundle),
+        scenario,
+        json.dumps(argument),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])["result"]
 
 
 def perform(host: str, bundle: Path, scenario: str, argument: Any) -> Any:
-    return in_node(bundle, scenario, argument) if host == "node" else in_page(Site(bundle), scenario, argument, host)
+    return (
+        in_node(bundle, scenario, argument)
+        if host == "node"
+        else in_page(Site(bundle), scenario, argument, host)
+    )

@@ -1,4 +1,6 @@
-"""In which order the runtime decodes weights and transforms filters, whatever arrives first and is right: memory is planned for that."""
+"""In which order the runtime decodes weights and transforms filters, whatever arrives first and is
+right: memory is planned for that.
+"""
 
 import json
 import subprocess
@@ -10,7 +12,17 @@ import pytest
 SCRIPT = Path(__file__).with_name("filling.mjs")
 SHARDS = [(1, 1000), (2, 600), (3, 800), (4, 200)]
 """The byte that each consists of, and how often."""
-INIT = [[0, 0, 400], [0, 400, 600], [1, 0, 300], [1, 300, 300], [2, 0, 800], [3, 0, 200], [-1, 1, 2], [-1, 3, 1], [-1, 4, 2]]
+INIT = [
+    [0, 0, 400],
+    [0, 400, 600],
+    [1, 0, 300],
+    [1, 300, 300],
+    [2, 0, 800],
+    [3, 0, 200],
+    [-1, 1, 2],
+    [-1, 3, 1],
+    [-1, 4, 2],
+]
 """Ranges of shards, then what follows entries: 1 and 2, 3, and 4 and 5."""
 
 
@@ -18,20 +30,36 @@ Log = list[tuple[int, int | None, int]]
 
 
 def filled(
-    order: list[int], cached: dict[int, str], broken: tuple[int, ...] = (), wrong: tuple[int, ...] = (), strategy: str = "latest"
+    order: list[int],
+    cached: dict[int, str],
+    broken: tuple[int, ...] = (),
+    wrong: tuple[int, ...] = (),
+    strategy: str = "latest",
 ) -> tuple[Log, bool]:
-    """What the engine was told, and whether it was told of the first range before the rest of its shard came."""
+    """What the engine was told, and whether it was told of the first range before the rest of its
+    shard came.
+    """
     given: dict[str, Any] = {"init": INIT, "shards": SHARDS, "order": order, "cached": cached}
     given |= {"broken": broken, "wrong": wrong, "strategy": strategy}
-    done = subprocess.run(["node", str(SCRIPT), json.dumps(given)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["node", str(SCRIPT), json.dumps(given)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     told: list[list[Any]] = json.loads(done.stdout)
-    log: Log = [(entry, byte, length) for entry, byte, length in (row for row in told if row[0] != "rest")]
+    log: Log = [
+        (entry, byte, length) for entry, byte, length in (row for row in told if row[0] != "rest")
+    ]
     return log, [row[0] for row in told].index(0) < told.index(["rest", 0])
 
 
 def check(log: Log) -> None:
-    """What was decoded last is right, and each filter is transformed once, in its order, when its ranges are decoded for good."""
+    """What was decoded last is right, and each filter is transformed once, in its order, when its
+    ranges are decoded for good.
+    """
     numbers = [entry for entry, *_ in log]
     last = {entry: at for at, entry in enumerate(numbers)}
     assert set(last) == set(range(len(INIT)))
@@ -66,8 +94,12 @@ def test_filters_are_transformed_in_their_order(order: list[int]) -> None:
         (dict.fromkeys(range(4), "whole"), (0, 1, 2, 3), "networkFirst"),
     ],
 )
-def test_a_shard_that_comes_twice_is_decoded_from_the_whole_one(cached: dict[int, str], broken: tuple[int, ...], strategy: str) -> None:
-    """A cached file that breaks off is taken from the network, and a connection that does from the cache."""
+def test_a_shard_that_comes_twice_is_decoded_from_the_whole_one(
+    cached: dict[int, str], broken: tuple[int, ...], strategy: str
+) -> None:
+    """A cached file that breaks off is taken from the network, and a connection that does from the
+    cache.
+    """
     log, _ = filled([0, 1, 2, 3], cached, broken, strategy=strategy)
     check(log)
 
@@ -76,7 +108,9 @@ def test_a_shard_that_comes_twice_is_decoded_from_the_whole_one(cached: dict[int
 @pytest.mark.parametrize("wrong", [(0,), (1, 3), (0, 1, 2, 3)])
 @pytest.mark.sample(3)
 def test_wrong_bytes_are_decoded_again(wrong: tuple[int, ...], strategy: str) -> None:
-    """The HTTP cache holds wrong bytes, which are decoded as they arrive; the server has the right ones."""
+    """The HTTP cache holds wrong bytes, which are decoded as they arrive; the server has the right
+    ones.
+    """
     log, early = filled([2, 3, 0, 1], {}, wrong=wrong, strategy=strategy)
     check(log)
     assert early

@@ -11,7 +11,14 @@ RUNTIME = ROOT / "runtime"
 
 
 def test_node_tests() -> None:
-    done = subprocess.run(["node", "--test", "--test-concurrency=3"], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        ["node", "--test", "--test-concurrency=3"],
+        cwd=RUNTIME,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
 
 
@@ -22,12 +29,22 @@ def test_types(project: str) -> None:
     tsc = RUNTIME / "node_modules" / ".bin" / "tsc"
     if not tsc.exists():
         pytest.fail(
-            "TypeScript is missing: run `make setup`, or `npm ci` in runtime/ (npm comes with Node.js; on Debian it is the package npm)"
+            "TypeScript is missing: run `make setup`, or `npm ci` in runtime/ (npm comes with"
+            " Node.js; on Debian it is the package npm)"
         )
-    done = subprocess.run([str(tsc), "--project", project], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [str(tsc), "--project", project],
+        cwd=RUNTIME,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("folder", ["runtime", "examples"])
 def test_lock_file_names_no_host(folder: str) -> None:
-    assert "://" not in "".join(re.findall(r'"resolved": "[^"]*"', (ROOT / folder / "package-lock.json").read_text()))
+    assert "://" not in "".join(
+        re.findall(r'"resolved": "[^"]*"', (ROOT / folder / "package-lock.json").read_text())
+    )

@@ -13,7 +13,9 @@ from tests.runtime.loads import Y, places, shard
 from tests.runtime.tampering import Site, in_node, in_page, perform, serve
 from webkiln.codegen.bundles import PIECE_BYTES
 
-STRICT = "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
+STRICT = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
+)
 WASM_ONLY = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
 
 
@@ -46,10 +48,18 @@ def copied(bundle: Path, tmp_path: Path) -> Path:
 
 @every_host
 @places
-@pytest.mark.parametrize("damage_and_code", DAMAGES, ids=["truncated", "longer", "altered", "missing"])
+@pytest.mark.parametrize(
+    "damage_and_code", DAMAGES, ids=["truncated", "longer", "altered", "missing"]
+)
 @pytest.mark.parametrize("which", ["weights", "wasm"])
 @pytest.mark.sample(8)
-def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[[Path], None], str], which: str, copied: Path) -> None:
+def test_damaged_files(
+    host: str,
+    worker: bool,
+    damage_and_code: tuple[Callable[[Path], None], str],
+    which: str,
+    copied: Path,
+) -> None:
     damage, code = damage_and_code
     name = {"weights": shard(copied), "wasm": f"{BEST[host]}.wasm"}[which]
     damage(copied / name)
@@ -110,10 +120,15 @@ def rebuild(path: Path) -> None:
 
 @every_host
 @places
-@pytest.mark.parametrize(("damage", "code"), [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")])
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")],
+)
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.sample(6)
-def test_damaged_modules(host: str, worker: bool, damage: Callable[[Path], None], code: str, backend: str, copied: Path) -> None:
+def test_damaged_modules(
+    host: str, worker: bool, damage: Callable[[Path], None], code: str, backend: str, copied: Path
+) -> None:
     damage(copied / f"{backend}.js")
     got = perform(host, copied, "loadError", {"worker": worker, "backends": [backend]})
     assert (got["name"], got["code"]) == ("WebkilnError", code)
@@ -122,9 +137,14 @@ def test_damaged_modules(host: str, worker: bool, damage: Callable[[Path], None]
 
 @every_host
 @places
-@pytest.mark.parametrize(("damage", "code"), [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")])
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")],
+)
 @pytest.mark.sample(3)
-def test_damaged_profiles(host: str, worker: bool, damage: Callable[[Path], None], code: str, copied: Path) -> None:
+def test_damaged_profiles(
+    host: str, worker: bool, damage: Callable[[Path], None], code: str, copied: Path
+) -> None:
     damage(copied / "profile.js")
     got = perform(host, copied, "loadError", {"worker": worker, "profile": True})
     assert (got["name"], got["code"]) == ("WebkilnError", code)
@@ -183,7 +203,9 @@ def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
     ],
 )
 @pytest.mark.sample(10)
-def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str, bundle: Path) -> None:
+def test_wrong_options(
+    host: str, options: dict[str, Any], code: str, part: str, bundle: Path
+) -> None:
     got = perform(host, bundle, "loadError", options)
     assert got["code"] == code
     assert part in got["message"]
@@ -203,7 +225,9 @@ def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str,
     ],
 )
 @pytest.mark.sample(6)
-def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str], bundle: Path) -> None:
+def test_misbehaving_server(
+    host: str, worker: bool, case: tuple[str, str, str], bundle: Path
+) -> None:
     which, fault, code = case
     name = shard(bundle) if which == "weights" else f"{BEST[host]}.wasm"
     options: dict[str, Any] = {"worker": worker, "backends": ["wasm"]}
@@ -223,7 +247,10 @@ def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str],
 def test_misserved_module(browser: str, fault: str, bundle: Path) -> None:
     got = in_page(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]}, browser)
     # Of a script that breaks off, some engines run what arrived.
-    told = {"MissingFile": "js.js could not be imported", **({"Altered": "js.js is of another build"} if fault == "broken" else {})}
+    told = {
+        "MissingFile": "js.js could not be imported",
+        **({"Altered": "js.js is of another build"} if fault == "broken" else {}),
+    }
     assert got["code"] in told, got
     assert told[got["code"]] in got["message"]
 
@@ -232,7 +259,9 @@ def test_misserved_module(browser: str, fault: str, bundle: Path) -> None:
 @pytest.mark.parametrize("build", ["stale", "shorter"])
 @pytest.mark.sample(3)
 def test_stale_code_is_asked_for_again(host: str, build: str, bundle: Path) -> None:
-    """The server imitates an HTTP cache with an earlier build of the same size or smaller, which it serves unless the request revalidates."""
+    """The server imitates an HTTP cache with an earlier build of the same size or smaller, which it
+    serves unless the request revalidates.
+    """
     site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), build))
     if host != "node":
         got = in_page(site, "run", {"backends": ["wasm"]}, host)
@@ -251,7 +280,12 @@ def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) ->
         assert in_page(site, "abortStalled", {"worker": worker}, host) == "Aborted"
     else:
         with serve(site):
-            assert in_node(bundle, "abortStalled", {"worker": worker, "baseURL": site.url + "/bundle/"}) == "Aborted"
+            assert (
+                in_node(
+                    bundle, "abortStalled", {"worker": worker, "baseURL": site.url + "/bundle/"}
+                )
+                == "Aborted"
+            )
 
 
 @every_host
@@ -273,8 +307,12 @@ def test_missing_worker_script(host: str, copied: Path) -> None:
     assert "main thread" in got["warned"][0]
 
 
-@pytest.mark.parametrize(("damage", "code"), [(alter, "no error"), (truncate, "Truncated")], ids=["altered", "truncated"])
-def test_without_digests_the_length_is_checked(damage: Callable[[Path], None], code: str, copied: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "code"), [(alter, "no error"), (truncate, "Truncated")], ids=["altered", "truncated"]
+)
+def test_without_digests_the_length_is_checked(
+    damage: Callable[[Path], None], code: str, copied: Path
+) -> None:
     damage(copied / shard(copied))
     assert in_node(copied, "unhashed", {"backends": ["js"]})["code"] == code
 
@@ -283,10 +321,17 @@ def test_without_digests_the_length_is_checked(damage: Callable[[Path], None], c
 @places
 @pytest.mark.parametrize(
     ("policy", "backend", "code"),
-    [(STRICT, "js", None), (WASM_ONLY, "wasm", None), (WASM_ONLY, "js", None), (STRICT, "wasm", "CompileFailed")],
+    [
+        (STRICT, "js", None),
+        (WASM_ONLY, "wasm", None),
+        (WASM_ONLY, "js", None),
+        (STRICT, "wasm", "CompileFailed"),
+    ],
 )
 @pytest.mark.sample(4)
-def test_content_security_policy(browser: str, worker: bool, policy: str, backend: str, code: str | None, bundle: Path) -> None:
+def test_content_security_policy(
+    browser: str, worker: bool, policy: str, backend: str, code: str | None, bundle: Path
+) -> None:
     site = Site(bundle, headers={"Content-Security-Policy": policy})
     options = {"worker": worker, "backends": [backend]}
     if code is None:
@@ -302,32 +347,56 @@ def test_only_the_chosen_variant_is_downloaded(browser: str, bundle: Path) -> No
     site = Site(bundle)
     in_page(site, "run", {"backends": ["wasm"]}, browser)
     assert "/bundle/relaxed.wasm" in site.asked
-    assert not {"/bundle/simd.wasm", "/bundle/js.js", "/bundle/webdnn.js", "/bundle/profile.js"} & set(site.asked)
+    assert not {
+        "/bundle/simd.wasm",
+        "/bundle/js.js",
+        "/bundle/webdnn.js",
+        "/bundle/profile.js",
+    } & set(site.asked)
 
 
 @every_page
 @places
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.sample(3)
-def test_files_inside_urls_need_no_other_policy(browser: str, worker: bool, backend: str, bundle: Path) -> None:
+def test_files_inside_urls_need_no_other_policy(
+    browser: str, worker: bool, backend: str, bundle: Path
+) -> None:
     site = Site(bundle, headers={"Content-Security-Policy": WASM_ONLY})
     got = in_page(site, "inlined", {"worker": worker, "backends": [backend]}, browser)
     assert (got["y"], got["backend"]) == (Y, backend)
 
 
-ELSEWHERE = "default-src 'none'; script-src 'self' http://localhost:* 'wasm-unsafe-eval'; connect-src 'self' http://localhost:*"
+ELSEWHERE = (
+    "default-src 'none'; script-src 'self' http://localhost:* 'wasm-unsafe-eval'; connect-src"
+    " 'self' http://localhost:*"
+)
 
 
 @every_page
 @pytest.mark.parametrize(
     ("policy", "worker"),
-    [(None, True), (f"{ELSEWHERE}; worker-src blob: http://localhost:*", True), (f"{ELSEWHERE}; worker-src 'self'", False)],
+    [
+        (None, True),
+        (f"{ELSEWHERE}; worker-src blob: http://localhost:*", True),
+        (f"{ELSEWHERE}; worker-src 'self'", False),
+    ],
     ids=["no policy", "blob", "no blob"],
 )
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.sample(3)
-def test_a_bundle_of_another_origin(browser: str, policy: str | None, worker: bool, backend: str, bundle: Path) -> None:
-    headers = {"Access-Control-Allow-Origin": "*", **({"Content-Security-Policy": policy} if policy else {})}
-    got = in_page(Site(bundle, headers=headers, host="localhost"), "warnings", {"backends": [backend]}, browser)
+def test_a_bundle_of_another_origin(
+    browser: str, policy: str | None, worker: bool, backend: str, bundle: Path
+) -> None:
+    headers = {
+        "Access-Control-Allow-Origin": "*",
+        **({"Content-Security-Policy": policy} if policy else {}),
+    }
+    got = in_page(
+        Site(bundle, headers=headers, host="localhost"),
+        "warnings",
+        {"backends": [backend]},
+        browser,
+    )
     assert (got["y"], got["backend"], got["worker"]) == (Y, backend, worker)
     assert len(got["warned"]) == (0 if worker else 1)

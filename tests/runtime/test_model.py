@@ -1,4 +1,6 @@
-"""What a loaded model does, and how each misuse of it is answered, in every engine, with and without a Worker."""
+"""What a loaded model does, and how each misuse of it is answered, in every engine, with and
+without a Worker.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,9 @@ def test_runs(host: str, worker: bool, backend: str, bundle: Path) -> None:
 @every_host
 @pytest.mark.sample(2)
 def test_variant_can_be_chosen(host: str, bundle: Path) -> None:
-    assert perform(host, bundle, "run", {"backends": ["wasm"], "variant": "simd"})["variant"] == "simd"
+    assert (
+        perform(host, bundle, "run", {"backends": ["wasm"], "variant": "simd"})["variant"] == "simd"
+    )
 
 
 @every_host
@@ -88,14 +92,20 @@ def test_abort_of_a_queued_run(host: str, worker: bool, bundle: Path) -> None:
 @pytest.mark.sample(4)
 def test_trap(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "trap", {"worker": worker, "backends": backend})
-    assert got == {"runs": ["no error", "Trapped", "Trapped"], "after": "Trapped", "disposed": "Disposed"}
+    assert got == {
+        "runs": ["no error", "Trapped", "Trapped"],
+        "after": "Trapped",
+        "disposed": "Disposed",
+    }
 
 
 @every_host
 @places
 @backends
 @pytest.mark.sample(4)
-def test_concurrent_runs_keep_their_order(host: str, worker: bool, backend: str, bundle: Path) -> None:
+def test_concurrent_runs_keep_their_order(
+    host: str, worker: bool, backend: str, bundle: Path
+) -> None:
     got = perform(host, bundle, "order", {"worker": worker, "backends": backend})
     totals = [10.0 + 4 * sum(range(index)) + 8 * index for index in range(10)]
     assert got == {"sums": totals, "fresh": 10, "again": 10.0, "kept": 4, "timed": True}
@@ -117,10 +127,19 @@ def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle
 @backends
 @pytest.mark.sample(3)
 def test_profile(host: str, worker: bool, backend: str, bundle: Path) -> None:
-    first, second, threads = perform(host, bundle, "profile", {"worker": worker, "backends": backend, "profile": True})
-    assert (first["backend"], first["variant"]) == (backend, BEST[host] if backend == "wasm" else None)
+    first, second, threads = perform(
+        host, bundle, "profile", {"worker": worker, "backends": backend, "profile": True}
+    )
+    assert (first["backend"], first["variant"]) == (
+        backend,
+        BEST[host] if backend == "wasm" else None,
+    )
     assert (first["runs"], first["threads"]) == (3, threads)
-    assert (first["peakGflops"] > 0, first["resolutionMs"] >= 0, first["runMs"] >= 0) == (True, True, True)
+    assert (first["peakGflops"] > 0, first["resolutionMs"] >= 0, first["runMs"] >= 0) == (
+        True,
+        True,
+        True,
+    )
     assert first["clock"] == "performance.now()"
     (launch,), (entry,) = first["launches"], first["timeline"]
     assert launch.pop("ms") >= 0
@@ -134,7 +153,10 @@ def test_profile(host: str, worker: bool, backend: str, bundle: Path) -> None:
 @pytest.mark.sample(2)
 def test_a_model_without_a_profile(host: str, worker: bool, bundle: Path) -> None:
     got = perform(host, bundle, "profileError", {"worker": worker})
-    assert (got["code"], got["message"]) == ("WrongOption", "load the model with { profile: true } for that")
+    assert (got["code"], got["message"]) == (
+        "WrongOption",
+        "load the model with { profile: true } for that",
+    )
 
 
 @every_host

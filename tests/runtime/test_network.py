@@ -1,4 +1,6 @@
-"""Loads over a network that fails: what is repeated, resumed or refused, in every engine, from a server that misbehaves."""
+"""Loads over a network that fails: what is repeated, resumed or refused, in every engine, from a
+server that misbehaves.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -70,7 +72,9 @@ def test_code_arrives_nevertheless(host: str, fault: str, bundle: Path) -> None:
 @places
 @pytest.mark.sample(2)
 def test_wrong_bytes_in_the_http_cache(browser: str, worker: bool, bundle: Path) -> None:
-    """The browser has kept wrong weights and code, which it may for a year: it asks for each once more."""
+    """The browser has kept wrong weights and code, which it may for a year: it asks for each once
+    more.
+    """
     names = [shard(bundle, 0), shard(bundle, 1), named("wasm", browser, bundle)]
     site = Site(bundle, scripts={name: ["wrong"] for name in names})
     assert loaded(site, browser, "kept", {"files": names, "worker": worker})["y"] == Y
@@ -86,15 +90,22 @@ REFUSED = {
     "stalled": (["stall:1000"] * 4, "Stalled", "in 0.4 s"),
     "shorter": (["short:1000"] * 2, "Truncated", "got 1000"),
     "altered": (["wrong"] * 2, "Altered", "past the HTTP cache"),
-    "deployed meanwhile": (["drop:200000", "changed", "changed"], "Altered", "not those of the manifest"),
+    "deployed meanwhile": (
+        ["drop:200000", "changed", "changed"],
+        "Altered",
+        "not those of the manifest",
+    ),
 }
 SLOW = ("dropped", "failed", "stalled")
-"""What is tried four times: in the first browser and Node, in the others by `make formats` alone."""
+"""What is tried four times: in the first browser and Node, in the others by `make formats` alone.
+"""
 
 
 def refused_rows() -> list[Any]:
     return [
-        pytest.param(host, fault, marks=[pytest.mark.long] if host in PAGES[1:] and fault in SLOW else [])
+        pytest.param(
+            host, fault, marks=[pytest.mark.long] if host in PAGES[1:] and fault in SLOW else []
+        )
         for host in ("node", *PAGES)
         for fault in REFUSED
     ]
@@ -118,7 +129,11 @@ def test_errors_say_what_happened(host: str, fault: str, bundle: Path) -> None:
 @pytest.mark.sample(1)
 def test_a_stored_copy_stands_in_after_one_failure(browser: str, bundle: Path) -> None:
     name = shard(bundle)
-    each = [{"cacheStrategy": "networkFirst", "saveCache": True}, {"cacheStrategy": "networkFirst"}, {"cacheStrategy": "latest"}]
+    each = [
+        {"cacheStrategy": "networkFirst", "saveCache": True},
+        {"cacheStrategy": "networkFirst"},
+        {"cacheStrategy": "latest"},
+    ]
     site = Site(bundle, scripts={name: ["drop:200000", "right", "stall:1000", "right"]})
     assert loaded(site, browser, "inTurn", {"each": each}) == [Y, Y, Y]
     # WebKitGTK may make one request more than the page, seen in two runs of three.
@@ -139,9 +154,19 @@ def test_modules_are_imported_again_where_the_browser_does_so(browser: str, bund
     """Firefox remembers that an import failed for as long as the page or Worker lives."""
     steps = ["status:503", "status:503"]
     got = loaded(Site(bundle, scripts={"js.js": steps}), browser, "loadError", {"backends": ["js"]})
-    assert got["code"] == {"firefox": "MissingFile", "webkit": "MissingFile"}.get(browser, "no error"), got
+    assert got["code"] == {"firefox": "MissingFile", "webkit": "MissingFile"}.get(
+        browser, "no error"
+    ), got
     if browser == "webkit":
-        assert loaded(Site(bundle, scripts={"js.js": ["status:503"]}), browser, "run", {"backends": ["js"]})["y"] == Y
+        assert (
+            loaded(
+                Site(bundle, scripts={"js.js": ["status:503"]}),
+                browser,
+                "run",
+                {"backends": ["js"]},
+            )["y"]
+            == Y
+        )
 
 
 def test_a_module_that_the_server_refuses(bundle: Path) -> None:
@@ -155,7 +180,12 @@ def test_a_module_that_the_server_refuses(bundle: Path) -> None:
 @places
 @pytest.mark.sample(2)
 def test_a_module_that_stalls(browser: str, worker: bool, bundle: Path) -> None:
-    got = loaded(Site(bundle, scripts={"js.js": ["stall:0"]}), browser, "loadError", {"backends": ["js"], "worker": worker})
+    got = loaded(
+        Site(bundle, scripts={"js.js": ["stall:0"]}),
+        browser,
+        "loadError",
+        {"backends": ["js"], "worker": worker},
+    )
     assert got["code"] == "Stalled"
     assert "js.js: nothing has arrived for 0.4 s" in got["message"]
 
@@ -163,7 +193,9 @@ def test_a_module_that_stalls(browser: str, worker: bool, bundle: Path) -> None:
 @pytest.mark.long
 @every_page
 def test_a_worker_whose_script_stalls(browser: str, bundle: Path) -> None:
-    got = loaded(Site(bundle, scripts={"worker.js": ["stall:0"]}), browser, "warnings", {"backends": ["js"]})
+    got = loaded(
+        Site(bundle, scripts={"worker.js": ["stall:0"]}), browser, "warnings", {"backends": ["js"]}
+    )
     assert (got["y"], got["worker"]) == (Y, False)
     assert "did not start within 10 s" in got["warned"][0]
 

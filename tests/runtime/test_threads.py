@@ -1,4 +1,6 @@
-"""Threads that help with runs: the same bits however many there are, one pool for all models of a page, one thread where memory cannot be shared."""
+"""Threads that help with runs: the same bits however many there are, one pool for all models of a
+page, one thread where memory cannot be shared.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,9 @@ from webkiln.recipe import read_recipe
 
 
 def built(folder: Path, shape: tuple[int | None, ...], recipe: str = "") -> Path:
-    """A bundle of a network of all that processors share: convolutions of each kind, products, sums, a normalisation."""
+    """A bundle of a network of all that processors share: convolutions of each kind, products,
+    sums, a normalisation.
+    """
     keras.utils.set_random_seed(1)
     x = y = keras.Input(shape, name="x")
     y = keras.layers.Conv2D(48, 3, padding="same", activation="relu")(y)
@@ -26,7 +30,9 @@ def built(folder: Path, shape: tuple[int | None, ...], recipe: str = "") -> Path
     y = keras.layers.Dense(10, activation="softmax")(keras.layers.GlobalAveragePooling2D()(y))
     folder.mkdir(exist_ok=True)
     keras.Model(x, y).save(folder / "net.keras")
-    (folder / "recipe.toml").write_text(f'source = "net.keras"\nbackends = ["wasm", "js"]\n{recipe}')
+    (folder / "recipe.toml").write_text(
+        f'source = "net.keras"\nbackends = ["wasm", "js"]\n{recipe}'
+    )
     with Engine(folder / ".webkiln") as engine:
         return Model(engine, read_recipe(folder / "recipe.toml"), folder).bundle()
 
@@ -38,22 +44,43 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("threads") / "opened", (None, None, 32), 'input_shapes = {x = [1, "H", "W", 32]}\n')
+    return built(
+        tmp_path_factory.mktemp("threads") / "opened",
+        (None, None, 32),
+        'input_shapes = {x = [1, "H", "W", 32]}\n',
+    )
 
 
 def perform(host: str, bundle: Path, scenario: str, argument: Any) -> Any:
-    return in_node(bundle, scenario, argument) if host == "node" else in_page(Site(bundle, headers=ISOLATED), scenario, argument, host)
+    return (
+        in_node(bundle, scenario, argument)
+        if host == "node"
+        else in_page(Site(bundle, headers=ISOLATED), scenario, argument, host)
+    )
 
 
-@pytest.mark.parametrize(("host", "variant"), [(host, variant) for host in HOSTS for variant in sorted({"simd", BEST[host]})])
+@pytest.mark.parametrize(
+    ("host", "variant"),
+    [(host, variant) for host in HOSTS for variant in sorted({"simd", BEST[host]})],
+)
 @pytest.mark.sample(2)
 def test_results_have_equal_bits(host: str, variant: str, net: Path) -> None:
-    got = perform(host, net, "threads", {"counts": [1, 2, 3, 5], "rounds": 8, "backends": "wasm", "variant": variant})
+    got = perform(
+        host,
+        net,
+        "threads",
+        {"counts": [1, 2, 3, 5], "rounds": 8, "backends": "wasm", "variant": variant},
+    )
     assert got == {"threads": [1, 2, 3, 5], "results": 1, "pool": 4, "lines": [], "left": 0}
 
 
 def test_flags_of_v8_hold_for_workers(net: Path) -> None:
-    got = in_node(net, "threads", {"counts": [2], "rounds": 1, "backends": "wasm", "worker": True}, "--max-old-space-size=2048")
+    got = in_node(
+        net,
+        "threads",
+        {"counts": [2], "rounds": 1, "backends": "wasm", "worker": True},
+        "--max-old-space-size=2048",
+    )
     assert got == {"threads": [2], "results": 1, "pool": 1, "lines": [], "left": 0}
 
 
@@ -75,13 +102,19 @@ def test_an_aborted_load_leaves_no_worker(browser: str, net: Path) -> None:
 @every_host
 @pytest.mark.sample(2)
 def test_memory_grows_under_threads(host: str, opened: Path) -> None:
-    assert perform(host, opened, "threadsGrown", {"threads": 2, "backends": "wasm"}) == [True, True, True]
+    assert perform(host, opened, "threadsGrown", {"threads": 2, "backends": "wasm"}) == [
+        True,
+        True,
+        True,
+    ]
 
 
 @every_page
 @pytest.mark.sample(1)
 def test_pages_that_are_not_isolated_have_one_thread(browser: str, net: Path) -> None:
-    got = in_page(Site(net), "threads", {"counts": ["auto"], "rounds": 1, "backends": "wasm"}, browser)
+    got = in_page(
+        Site(net), "threads", {"counts": ["auto"], "rounds": 1, "backends": "wasm"}, browser
+    )
     (line,) = got.pop("lines")
     assert got == {"threads": [1], "results": 1, "pool": 0, "left": 0}
     assert "Cross-Origin-Opener-Policy: same-origin" in line
@@ -92,7 +125,9 @@ def test_pages_that_are_not_isolated_have_one_thread(browser: str, net: Path) ->
 @pytest.mark.sample(2)
 def test_a_model_outside_a_worker(host: str, net: Path) -> None:
     """A page must not wait; Node may."""
-    got = perform(host, net, "threads", {"counts": [2, 1], "rounds": 3, "backends": "wasm", "worker": False})
+    got = perform(
+        host, net, "threads", {"counts": [2, 1], "rounds": 3, "backends": "wasm", "worker": False}
+    )
     assert got["threads"] == ([2, 1] if host == "node" else [1, 1])
     assert (got["results"], got["left"]) == (1, 0)
 

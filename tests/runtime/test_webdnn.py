@@ -30,15 +30,35 @@ def shards(bundle: Path) -> list[str]:
     ],
 )
 def test_load_and_run(order: Any, backend: str, bundle: Path) -> None:
-    got = in_page(Site(bundle), "webdnn", {"directory": "/bundle/", "options": {"backendOrder": order}})
-    assert (got["first"], got["second"], got["same"], got["backend"]) == (FIRST, SECOND, True, backend)
-    assert (got["type"], got["name"], got["length"], got["shape"], got["order"]) == ("SymbolicFloat32Array", "x", 4, [1, 4], "NC")
+    got = in_page(
+        Site(bundle), "webdnn", {"directory": "/bundle/", "options": {"backendOrder": order}}
+    )
+    assert (got["first"], got["second"], got["same"], got["backend"]) == (
+        FIRST,
+        SECOND,
+        True,
+        backend,
+    )
+    assert (got["type"], got["name"], got["length"], got["shape"], got["order"]) == (
+        "SymbolicFloat32Array",
+        "x",
+        4,
+        [1, 4],
+        "NC",
+    )
     assert (got["count"], got["progress"], got["global"]) == (1, 1, True)
     assert (got["placeholder"], got["none"]) == ("UnknownPlaceholder", "no error")
 
 
 def test_in_node(bundle: Path) -> None:
-    got = in_node(bundle, "webdnn", {"directory": bundle.as_uri() + "/", "options": {"backendOrder": ["webassembly", "fallback"]}})
+    got = in_node(
+        bundle,
+        "webdnn",
+        {
+            "directory": bundle.as_uri() + "/",
+            "options": {"backendOrder": ["webassembly", "fallback"]},
+        },
+    )
     assert (got["first"], got["second"], got["backend"]) == (FIRST, SECOND, "webassembly")
 
 
@@ -49,10 +69,19 @@ def test_default_order(bundle: Path) -> None:
 def test_weight_directory(bundle: Path, tmp_path: Path) -> None:
     code = Path(shutil.copytree(bundle, tmp_path / "code", ignore=shutil.ignore_patterns("*.bin")))
     site = Site(bundle)
-    got = in_page(site, "webdnn", {"directory": "/bundle/", "options": {"weightDirectory": "/weights", "cacheStrategy": "networkOnly"}})
+    got = in_page(
+        site,
+        "webdnn",
+        {
+            "directory": "/bundle/",
+            "options": {"weightDirectory": "/weights", "cacheStrategy": "networkOnly"},
+        },
+    )
     assert got["first"] == FIRST
     assert {f"/weights/{name}" for name in shards(bundle)} <= set(site.asked)
-    assert {f"/weights/{name}" for name in shards(bundle)} | {"/bundle/index.js"} <= set(got["urls"])
+    assert {f"/weights/{name}" for name in shards(bundle)} | {"/bundle/index.js"} <= set(
+        got["urls"]
+    )
     assert in_page(Site(code), "webdnnError", {"directory": "/bundle/"}) == "MissingFile"
 
 
@@ -73,8 +102,10 @@ def page(bundle: Path) -> Iterator[tuple[Site, Any]]:
 def evaluate(body: str) -> Any:
     script = (
         "const done = arguments[arguments.length - 1];"
-        "(async () => { const { default: WebDNN } = await import('/bundle/webdnn.js');" + body + "})()"
-        ".then(value => done({ value }), error => done({ code: error.code ?? null, message: String(error) }));"
+        "(async () => { const { default: WebDNN } = await import('/bundle/webdnn.js');"
+        + body
+        + "})().then(value => done({ value }), error => done({ code: error.code ?? null, message:"
+        " String(error) }));"
     )
     answer = browsers.session("chromium").execute_async_script(script)
     return answer["value"] if "value" in answer else answer.get("code") or answer
@@ -116,14 +147,18 @@ def test_cache_strategies(page: tuple[Site, Any], bundle: Path) -> None:
 
 def test_cache_holds_this_build_only(page: tuple[Site, Any], bundle: Path) -> None:
     _, run = page
-    run("const cache = await caches.open('webkiln:fake'); await cache.put('/bundle/weights-0.bin', new Response('old'));")
+    run(
+        "const cache = await caches.open('webkiln:fake'); await cache.put('/bundle/weights-0.bin',"
+        " new Response('old'));"
+    )
     run(f"{LOAD} return await load();")
     stored = f"/bundle/{shards(bundle)[0]}"
     # A load does not wait for what it stores and forgets.
     kept = run(
-        "let kept = []; const cache = await caches.open('webkiln:fake'); const until = performance.now() + 10_000; do {"
-        "kept = (await cache.keys()).map(request => new URL(request.url).pathname);"
-        f"}} while ((kept.includes('/bundle/weights-0.bin') || !kept.includes('{stored}')) && performance.now() < until); return kept;"
+        "let kept = []; const cache = await caches.open('webkiln:fake'); const until ="
+        " performance.now() + 10_000; do {kept = (await cache.keys()).map(request => new"
+        " URL(request.url).pathname);} while ((kept.includes('/bundle/weights-0.bin') ||"
+        f" !kept.includes('{stored}')) && performance.now() < until); return kept;"
     )
     assert stored in kept
     assert "/bundle/weights-0.bin" not in kept
@@ -137,8 +172,10 @@ def test_cached_files_of_another_length_are_not_used(page: tuple[Site, Any], bun
     assert run(f"{LOAD} return await load();") == 1
     assert weight not in site.asked
     cut = (
-        "const cache = await caches.open('webkiln:fake'); const { url } = (await cache.keys()).find(({ url }) => url.endsWith('%s'));"
-        "const found = await cache.match(url); await cache.put(url, new Response((await found.blob()).slice(1), { headers: found.headers }));"
+        "const cache = await caches.open('webkiln:fake'); const { url } = (await"
+        " cache.keys()).find(({ url }) => url.endsWith('%s'));const found = await cache.match(url);"
+        " await cache.put(url, new Response((await found.blob()).slice(1), { headers: found.headers"
+        " }));"
     )
     run(cut % weight)
     assert run(f"{LOAD} return await load();") == 1
@@ -150,8 +187,14 @@ def test_availability_and_configuration(page: tuple[Site, Any]) -> None:
     got = run("return WebDNN.getBackendAvailability();")
     assert got["status"]["webassembly"] is True
     assert got["status"]["fallback"] is True
-    assert [name for name in got["defaultOrder"] if name in ("webassembly", "fallback")] == ["webassembly", "fallback"]
-    assert run("WebDNN.setConfiguration('DEBUG', 1); return [WebDNN.getConfiguration('DEBUG'), WebDNN.getConfiguration('x', 2)];") == [1, 2]
+    assert [name for name in got["defaultOrder"] if name in ("webassembly", "fallback")] == [
+        "webassembly",
+        "fallback",
+    ]
+    assert run(
+        "WebDNN.setConfiguration('DEBUG', 1); return [WebDNN.getConfiguration('DEBUG'),"
+        " WebDNN.getConfiguration('x', 2)];"
+    ) == [1, 2]
 
 
 def test_argmax(page: tuple[Site, Any]) -> None:
@@ -176,46 +219,85 @@ const array = async (source, options) => Array.from(await WebDNN.Image.getImageA
         ("{}", [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]),
         ("{ color: Color.BGR }", [30, 20, 10, 60, 50, 40, 90, 80, 70, 120, 110, 100]),
         ("{ order: Order.CHW }", [10, 40, 70, 100, 20, 50, 80, 110, 30, 60, 90, 120]),
-        ("{ order: Order.CHW, color: Color.BGR }", [30, 60, 90, 120, 20, 50, 80, 110, 10, 40, 70, 100]),
-        ("{ color: Color.RGBA }", [10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255, 100, 110, 120, 255]),
-        ("{ color: 'BGRA', order: 'CHW' }", [30, 60, 90, 120, 20, 50, 80, 110, 10, 40, 70, 100, 255, 255, 255, 255]),
+        (
+            "{ order: Order.CHW, color: Color.BGR }",
+            [30, 60, 90, 120, 20, 50, 80, 110, 10, 40, 70, 100],
+        ),
+        (
+            "{ color: Color.RGBA }",
+            [10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255, 100, 110, 120, 255],
+        ),
+        (
+            "{ color: 'BGRA', order: 'CHW' }",
+            [30, 60, 90, 120, 20, 50, 80, 110, 10, 40, 70, 100, 255, 255, 255, 255],
+        ),
         ("{ bias: [10, 20, 30], scale: [10, 10, 10] }", [0, 0, 0, 3, 3, 3, 6, 6, 6, 9, 9, 9]),
-        ("{ bias: [30, 20, 10], scale: [1, 1, 2], color: Color.BGR }", [0, 0, 0, 30, 30, 15, 60, 60, 30, 90, 90, 45]),
+        (
+            "{ bias: [30, 20, 10], scale: [1, 1, 2], color: Color.BGR }",
+            [0, 0, 0, 30, 30, 15, 60, 60, 30, 90, 90, 45],
+        ),
         ("{ bias: 10, scale: 10 }", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
         ("{ srcX: 1, srcY: 1, srcW: 1, srcH: 1 }", [100, 110, 120]),
-        ("{ srcX: 1, srcW: 1, srcH: 1, dstX: 1, dstY: 0, dstW: 1, dstH: 1 }", [0, 0, 0, 40, 50, 60]),
+        (
+            "{ srcX: 1, srcW: 1, srcH: 1, dstX: 1, dstY: 0, dstW: 1, dstH: 1 }",
+            [0, 0, 0, 40, 50, 60],
+        ),
         ("{ srcW: 1, srcH: 1, dstW: 2, dstH: 2 }", [10, 20, 30] * 4),
         ("{ type: Int32Array, scale: 100 }", [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]),
     ],
 )
 @pytest.mark.parametrize("source", ["canvas", "pixels"])
 @pytest.mark.sample(8)
-def test_image_arrays(page: tuple[Site, Any], source: str, options: str, expected: list[float]) -> None:
+def test_image_arrays(
+    page: tuple[Site, Any], source: str, options: str, expected: list[float]
+) -> None:
     _, run = page
     assert run(f"{PIXELS} return await array({source}, {options});") == pytest.approx(expected)
 
 
 def test_grey_is_luma(page: tuple[Site, Any]) -> None:
     _, run = page
-    luma = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in ((10, 20, 30), (40, 50, 60), (70, 80, 90), (100, 110, 120))]
-    assert run(f"{PIXELS} return await array(canvas, {{ color: Color.GREY }});") == pytest.approx(luma, rel=1e-6)
+    luma = [
+        0.2126 * r + 0.7152 * g + 0.0722 * b
+        for r, g, b in ((10, 20, 30), (40, 50, 60), (70, 80, 90), (100, 110, 120))
+    ]
+    assert run(f"{PIXELS} return await array(canvas, {{ color: Color.GREY }});") == pytest.approx(
+        luma, rel=1e-6
+    )
 
 
 def test_image_sources(page: tuple[Site, Any]) -> None:
     _, run = page
     whole = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]
     assert run(f"{PIXELS} return await array(canvas.toDataURL(), {{}});") == whole
-    assert run(f"{PIXELS} return await array(await WebDNN.Image.loadImageByUrl(canvas.toDataURL()), {{}});") == whole
+    assert (
+        run(
+            f"{PIXELS} return await array(await WebDNN.Image.loadImageByUrl(canvas.toDataURL()),"
+            " {});"
+        )
+        == whole
+    )
     assert run(f"{PIXELS} return await array(await createImageBitmap(pixels), {{}});") == whole
-    assert run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromImageData(pixels));") == whole
-    assert run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromCanvas(canvas));") == whole
-    assert run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromDrawable(canvas));") == whole
+    assert (
+        run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromImageData(pixels));")
+        == whole
+    )
+    assert (
+        run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromCanvas(canvas));") == whole
+    )
+    assert (
+        run(f"{PIXELS} return Array.from(WebDNN.Image.getImageArrayFromDrawable(canvas));") == whole
+    )
     file = (
-        "const blob = await new Promise(resolve => canvas.toBlob(resolve)); const input = document.createElement('input');"
-        "input.type = 'file'; const list = new DataTransfer(); list.items.add(new File([blob], 'a.png')); input.files = list.files;"
+        "const blob = await new Promise(resolve => canvas.toBlob(resolve)); const input ="
+        " document.createElement('input');input.type = 'file'; const list = new DataTransfer();"
+        " list.items.add(new File([blob], 'a.png')); input.files = list.files;"
     )
     assert run(f"{PIXELS} {file} return await array(input, {{}});") == whole
-    assert run("return await WebDNN.Image.getImageArray(document.createElement('input'));") == "MissingFile"
+    assert (
+        run("return await WebDNN.Image.getImageArray(document.createElement('input'));")
+        == "MissingFile"
+    )
     assert run("return await WebDNN.Image.getImageArray('/bundle/nothing.png');") == "MissingFile"
     assert run("return await WebDNN.Image.getImageArray(7);") == "WrongDtype"
     assert run(f"{PIXELS} return await array(canvas, {{ color: 'CMYK' }});") == "WrongOption"
@@ -230,18 +312,53 @@ const shown = () => Array.from(target.getContext('2d').getImageData(0, 0, 2, 2).
 def test_images_are_drawn(page: tuple[Site, Any]) -> None:
     _, run = page
     whole = [10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255, 100, 110, 120, 255]
-    for options in ("{}", "{ color: Color.BGR, order: Order.CHW }", "{ color: 'RGBA' }", "{ bias: [5, 6, 7], scale: [2, 2, 2] }"):
-        body = f"const o = {options}; WebDNN.Image.setImageArrayToCanvas(await array(canvas, o), 2, 2, target, o); return shown();"
+    for options in (
+        "{}",
+        "{ color: Color.BGR, order: Order.CHW }",
+        "{ color: 'RGBA' }",
+        "{ bias: [5, 6, 7], scale: [2, 2, 2] }",
+    ):
+        body = (
+            f"const o = {options}; WebDNN.Image.setImageArrayToCanvas(await array(canvas, o), 2, 2,"
+            " target, o); return shown();"
+        )
         assert run(PIXELS + SHOW + body) == whole
-    nested = "WebDNN.Image.setImageArrayToCanvas([[0, 1], [0.5, 1]], 2, 2, target, { color: 'GREY', scale: [200] }); return shown();"
-    assert run(PIXELS + SHOW + nested) == [0, 0, 0, 255, 200, 200, 200, 255, 100, 100, 100, 255, 200, 200, 200, 255]
-    crop = "WebDNN.Image.setImageArrayToCanvas(await array(canvas), 2, 2, target, { srcX: 1, srcY: 1, srcW: 1, srcH: 1 }); return shown();"
+    nested = (
+        "WebDNN.Image.setImageArrayToCanvas([[0, 1], [0.5, 1]], 2, 2, target, { color: 'GREY',"
+        " scale: [200] }); return shown();"
+    )
+    assert run(PIXELS + SHOW + nested) == [
+        0,
+        0,
+        0,
+        255,
+        200,
+        200,
+        200,
+        255,
+        100,
+        100,
+        100,
+        255,
+        200,
+        200,
+        200,
+        255,
+    ]
+    crop = (
+        "WebDNN.Image.setImageArrayToCanvas(await array(canvas), 2, 2, target, { srcX: 1, srcY: 1,"
+        " srcW: 1, srcH: 1 }); return shown();"
+    )
     assert run(PIXELS + SHOW + crop) == [100, 110, 120, 255] * 4
     place = (
-        "WebDNN.Image.setImageArrayToCanvas(await array(canvas), 2, 2, target, { srcW: 1, srcH: 1, dstX: 1, dstY: 1, dstW: 1, dstH: 1 });"
+        "WebDNN.Image.setImageArrayToCanvas(await array(canvas), 2, 2, target, { srcW: 1, srcH: 1,"
+        " dstX: 1, dstY: 1, dstW: 1, dstH: 1 });"
     )
     assert run(PIXELS + SHOW + place + "return shown();") == [0] * 12 + [10, 20, 30, 255]
-    assert run(PIXELS + SHOW + "WebDNN.Image.setImageArrayToCanvas([1], 2, 2, target);") == "WrongLength"
+    assert (
+        run(PIXELS + SHOW + "WebDNN.Image.setImageArrayToCanvas([1], 2, 2, target);")
+        == "WrongLength"
+    )
 
 
 TUTORIAL = """<!doctype html><link rel="icon" href="data:,"><title>tutorial</title>

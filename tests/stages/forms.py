@@ -2,7 +2,12 @@
 
 from webkiln.recipe import Form
 
-PACKAGE = {"name": "@me/fake", "version": "1.2.3", "license": "MIT", "description": "y = x * w + total"}
+PACKAGE = {
+    "name": "@me/fake",
+    "version": "1.2.3",
+    "license": "MIT",
+    "description": "y = x * w + total",
+}
 FORMS = {
     "folder": Form(),
     "hashed": Form(hashed=True),

@@ -1,4 +1,6 @@
-"""The bundle stage: the same bytes everywhere, small, typed, and refusing what does not fit together."""
+"""The bundle stage: the same bytes everywhere, small, typed, and refusing what does not fit
+together.
+"""
 
 import hashlib
 import json
@@ -34,21 +36,32 @@ def test_manifest_lists_every_file(bundle: Path) -> None:
     files = canonical.read(bundle / "manifest.json")["files"]
     assert set(files) == {path.name for path in bundle.iterdir()} - {"manifest.json"}
     for name, entry in files.items():
-        assert entry == {"bytes": (bundle / name).stat().st_size, "sha256": canonical.file_digest(bundle / name)}
+        assert entry == {
+            "bytes": (bundle / name).stat().st_size,
+            "sha256": canonical.file_digest(bundle / name),
+        }
 
 
 def test_manifest_seals_what_is_loaded(bundle: Path) -> None:
     manifest = canonical.read(bundle / "manifest.json")
     for item in (*manifest["shards"], *manifest["backends"]["wasm"]["variants"]):
         data = (bundle / item["file"]).read_bytes()
-        pieces = [hashlib.sha256(data[start : start + (256 << 10)]).digest() for start in range(0, len(data), 256 << 10)]
-        assert (item["bytes"], item["digest"]) == (len(data), hashlib.sha256(b"".join(pieces)).hexdigest())
+        pieces = [
+            hashlib.sha256(data[start : start + (256 << 10)]).digest()
+            for start in range(0, len(data), 256 << 10)
+        ]
+        assert (item["bytes"], item["digest"]) == (
+            len(data),
+            hashlib.sha256(b"".join(pieces)).hexdigest(),
+        )
     assert max(item["bytes"] for item in manifest["shards"]) > 256 << 10
 
 
 def test_publishing_knows_its_files_by_name(bundle: Path) -> None:
     backends = canonical.read(bundle / "manifest.json")["backends"]
-    assert {path.name for path in bundle.iterdir() if not BY_BYTES.fullmatch(path.name)} == set(bundle_files("fake", backends))
+    assert {path.name for path in bundle.iterdir() if not BY_BYTES.fullmatch(path.name)} == set(
+        bundle_files("fake", backends)
+    )
     assert all(may_be_published(path.name) for path in bundle.iterdir())
 
 
@@ -59,7 +72,9 @@ def test_runtime_is_small(bundle: Path) -> None:
 
 def test_no_code_from_text(bundle: Path) -> None:
     for path in bundle.glob("*.js"):
-        assert not re.search(r"\beval\(|new Function|/\*\*|^\s*//", path.read_text(), re.MULTILINE), path.name
+        assert not re.search(
+            r"\beval\(|new Function|/\*\*|^\s*//", path.read_text(), re.MULTILINE
+        ), path.name
 
 
 def test_package_and_labels(bundle: Path) -> None:
@@ -129,7 +144,16 @@ def test_types_of_dtypes_and_images(libraries: str, tmp_path: Path) -> None:
     tensor = {"shape": [1, 2, 2, 3], "order": "NHWC"}
     tensors = [{**tensor, "name": dtype, "dtype": dtype} for dtype in declarations.ARRAYS]
     manifest = canonical.read(bundle / "manifest.json")
-    images = {"uint8": {"size": None, "fit": "crop", "color": "RGB", "mean": 0.0, "scale": 1.0, "layout": "HWC"}}
+    images = {
+        "uint8": {
+            "size": None,
+            "fit": "crop",
+            "color": "RGB",
+            "mean": 0.0,
+            "scale": 1.0,
+            "layout": "HWC",
+        }
+    }
     described = {**manifest, "inputs": stage.with_images(tensors, images), "outputs": tensors}
     (bundle / "index.d.ts").write_text(declarations.index_types(described))
     user = """
@@ -143,7 +167,9 @@ await (await load()).run({ ...others, ...given, uint8: 'image.png' });
 """
     user += "await (await load()).run({ ...others, ...given, uint8: new ImageData(2, 2) });\n"
     if "esnext" in libraries:
-        user += "await (await load()).run({ ...others, ...given, float16: new Float16Array(12) });\n"
+        user += (
+            "await (await load()).run({ ...others, ...given, float16: new Float16Array(12) });\n"
+        )
     compile_types(tmp_path, bundle, user, "--lib", libraries)
 
 
@@ -165,13 +191,25 @@ def compile_types(folder: Path, bundle: Path, text: str, *more: str) -> None:
         "--skipLibCheck",
         "false",
     ]
-    done = subprocess.run([str(TSC), *options, *more, str(user)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [str(TSC), *options, *more, str(user)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
 
 
 def test_flatten_keeps_strings_and_expressions() -> None:
-    text = "/** a */\nconst a = '// no /* comment */';  // gone\nconst b = `${a} // kept`;\n/* gone */ const c = a.replace(/\\/*$/, '/');\n"
-    kept = "const a = '// no /* comment */';\nconst b = `${a} // kept`;\nconst c = a.replace(/\\/*$/, '/');\n"
+    text = (
+        "/** a */\nconst a = '// no /* comment */';  // gone\nconst b = `${a} // kept`;\n/* gone */"
+        " const c = a.replace(/\\/*$/, '/');\n"
+    )
+    kept = (
+        "const a = '// no /* comment */';\nconst b = `${a} // kept`;\nconst c = a.replace(/\\/*$/,"
+        " '/');\n"
+    )
     assert compact(strip_comments(text)) == kept
 
 
@@ -184,10 +222,28 @@ def test_names_in_two_modules_are_refused(tmp_path: Path) -> None:
 
 def test_runs_by_hand(tmp_path: Path) -> None:
     fake_bundle.build(tmp_path)
-    inputs = {f"program.{b}.json": f"program.{b}.json" for b in ("js", "wasm")} | {f"code.{b}/": f"code.{b}" for b in ("js", "wasm")}
-    inputs |= {"wasm.simd": "simd.wasm", "wasm.relaxed": "relaxed.wasm", "shards/": "shards", "shards.json": "shards.json"}
-    params = {"name": "fake", "backends": ["js"], "variants": [], "encoding": "float32", "labels": None, "form": asdict(Form())}
-    spec = {"inputs": {k: str(tmp_path / v) for k, v in inputs.items()}, "outputs": {"bundle/": str(tmp_path / "out")}, "params": params}
+    inputs = {f"program.{b}.json": f"program.{b}.json" for b in ("js", "wasm")} | {
+        f"code.{b}/": f"code.{b}" for b in ("js", "wasm")
+    }
+    inputs |= {
+        "wasm.simd": "simd.wasm",
+        "wasm.relaxed": "relaxed.wasm",
+        "shards/": "shards",
+        "shards.json": "shards.json",
+    }
+    params = {
+        "name": "fake",
+        "backends": ["js"],
+        "variants": [],
+        "encoding": "float32",
+        "labels": None,
+        "form": asdict(Form()),
+    }
+    spec = {
+        "inputs": {k: str(tmp_path / v) for k, v in inputs.items()},
+        "outputs": {"bundle/": str(tmp_path / "out")},
+        "params": params,
+    }
     canonical.write(tmp_path / "spec.json", spec)
     import sys
 
@@ -203,14 +259,25 @@ IMAGE = {"size": None, "fit": "stretch", "color": "RGB", "mean": 0.0, "scale": 1
     ("tensor", "image", "part"),
     [
         ({"name": "y"}, {}, "inputs: there is no input x; the inputs are y"),
-        ({"shape": [1, 3, 4, 5]}, {}, "inputs.x: an image of color RGB and layout HWC fits [1, H, W, 3], and the input is [1, 3, 4, 5]"),
+        (
+            {"shape": [1, 3, 4, 5]},
+            {},
+            (
+                "inputs.x: an image of color RGB and layout HWC fits [1, H, W, 3], and the input is"
+                " [1, 3, 4, 5]"
+            ),
+        ),
         ({"shape": [1, 4, 5, 3]}, {"layout": "CHW"}, "fits [1, 3, H, W]"),
         ({"shape": [1, 4, 5, 3]}, {"color": "GREY"}, "fits [1, H, W, 1]"),
         ({"shape": [2, 4, 5, 3]}, {}, "fits [1, H, W, 3], and the input is [2, 4, 5, 3]"),
         ({"shape": [4, 5]}, {}, "fits [1, H, W, 3], and the input is [4, 5]"),
         ({}, {"size": [5, 4]}, "inputs.x: size is [5, 4], and the input is [1, 4, 5, 3]"),
         ({"dtype": "float16"}, {}, "the input is float16, expected one of float32, uint8, int32"),
-        ({"dtype": "uint8"}, {"scale": 255.0}, "the input is uint8, which holds pixels as they are: without mean, scale and GREY"),
+        (
+            {"dtype": "uint8"},
+            {"scale": 255.0},
+            "the input is uint8, which holds pixels as they are: without mean, scale and GREY",
+        ),
     ],
 )
 def test_images_that_do_not_fit(tensor: dict[str, Any], image: dict[str, Any], part: str) -> None:
@@ -222,7 +289,9 @@ def test_images_that_do_not_fit(tensor: dict[str, Any], image: dict[str, Any], p
 def test_an_image_has_the_size_of_its_input() -> None:
     def size(shape: list[int | str], layout: str, asked: list[int] | None = None) -> Any:
         described = {"name": "x", "dtype": "float32", "shape": shape}
-        return stage.with_images([described], {"x": {**IMAGE, "layout": layout, "size": asked}})[0]["image"]["size"]
+        return stage.with_images([described], {"x": {**IMAGE, "layout": layout, "size": asked}})[0][
+            "image"
+        ]["size"]
 
     assert size([1, 4, 5, 3], "HWC") == [4, 5]
     assert size(["N", 3, 4, 5], "CHW") == [4, 5]

@@ -1,4 +1,6 @@
-"""How a bundle may be written: for a server, for caches that keep files for ever, for npm, and as one file."""
+"""How a bundle may be written: for a server, for caches that keep files for ever, for npm, and as
+one file.
+"""
 
 import json
 import re
@@ -23,7 +25,10 @@ forms = pytest.mark.parametrize("form", FORMS)
 
 @pytest.fixture(scope="session")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {name: fake_bundle.build(tmp_path_factory.mktemp(name), form=form) for name, form in FORMS.items()}
+    return {
+        name: fake_bundle.build(tmp_path_factory.mktemp(name), form=form)
+        for name, form in FORMS.items()
+    }
 
 
 @forms
@@ -31,7 +36,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 @pytest.mark.sample(20)
-def test_each_form_runs(form: str, host: str, backend: str, worker: bool, bundles: dict[str, Path]) -> None:
+def test_each_form_runs(
+    form: str, host: str, backend: str, worker: bool, bundles: dict[str, Path]
+) -> None:
     got = perform(host, bundles[form], "warnings", {"backends": [backend], "worker": worker})
     assert (got["y"], got["backend"], got["worker"], got["warned"]) == (Y, backend, worker, [])
 
@@ -39,7 +46,9 @@ def test_each_form_runs(form: str, host: str, backend: str, worker: bool, bundle
 @forms
 def test_publishing_knows_the_files_of_each_form(form: str, bundles: dict[str, Path]) -> None:
     names = {path.name for path in bundles[form].iterdir()}
-    assert {name for name in names if not BY_BYTES.fullmatch(name)} == set(bundle_files("fake", ("wasm", "js"), FORMS[form]))
+    assert {name for name in names if not BY_BYTES.fullmatch(name)} == set(
+        bundle_files("fake", ("wasm", "js"), FORMS[form])
+    )
     assert all(may_be_published(name, "fake") for name in names)
     assert not may_be_published("other.js", "fake")
 
@@ -48,7 +57,9 @@ def test_publishing_knows_the_files_of_each_form(form: str, bundles: dict[str, P
 def test_hashed_names_follow_the_bytes(form: str, bundles: dict[str, Path]) -> None:
     folder = bundles[form]
     referred = [path for path in folder.iterdir() if BY_BYTES.fullmatch(path.name)]
-    assert len(referred) == 9, "two shards, two variants, two backends, the runtime, the Worker and what profiles"
+    assert len(referred) == 9, (
+        "two shards, two variants, two backends, the runtime, the Worker and what profiles"
+    )
     for path in referred:
         assert path.stem.rpartition("-")[2] == canonical.file_digest(path)[:8]
     for module in folder.glob("*.js"):
@@ -56,7 +67,9 @@ def test_hashed_names_follow_the_bytes(form: str, bundles: dict[str, Path]) -> N
             assert (folder / name).is_file(), f"{module.name} refers to {name}"
 
 
-def test_a_change_of_weights_renames_their_file_alone(bundles: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_weights_renames_their_file_alone(
+    bundles: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = {path.name for path in bundles["hashed"].iterdir()}
     monkeypatch.setattr(fake_bundle, "WEIGHT", fake_bundle.WEIGHT * 2)
     after = {path.name for path in fake_bundle.build(tmp_path, form=FORMS["hashed"]).iterdir()}
@@ -68,7 +81,9 @@ def test_npm_takes_the_package(form: str, bundles: dict[str, Path], tmp_path: Pa
     folder = shutil.copytree(bundles[form], tmp_path / "package")
 
     def npm(*words: str) -> str:
-        done = subprocess.run(["npm", *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            ["npm", *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -81,14 +96,19 @@ def test_npm_takes_the_package(form: str, bundles: dict[str, Path], tmp_path: Pa
     assert "import { load } from '@me/fake';" in (folder / "README.md").read_text()
 
 
-def test_a_package_is_imported_by_its_name_in_node(bundles: dict[str, Path], tmp_path: Path) -> None:
+def test_a_package_is_imported_by_its_name_in_node(
+    bundles: dict[str, Path], tmp_path: Path
+) -> None:
     place = tmp_path / "node_modules" / "@me" / "fake"
     shutil.copytree(bundles["npm"], place)
     (tmp_path / "main.mjs").write_text(
-        "import { load } from '@me/fake';\nconst model = await load();\n"
-        "console.log(JSON.stringify([model.worker, [...(await model.run([1, 2, 3, 4])).y]]));\nmodel.dispose();\n"
+        "import { load } from '@me/fake';\nconst model = await"
+        " load();\nconsole.log(JSON.stringify([model.worker, [...(await model.run([1, 2, 3,"
+        " 4])).y]]));\nmodel.dispose();\n"
     )
-    done = subprocess.run(["node", "main.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        ["node", "main.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
     assert json.loads(done.stdout) == [True, Y]
 
 
@@ -105,7 +125,9 @@ webkiln.fake.load({backends: ['%s']}).then(async model => {
 def test_a_single_file_is_a_script(browser: str, backend: str, bundles: dict[str, Path]) -> None:
     site = Site(bundles["single"], pages={"/": SCRIPT_PAGE % backend})
     assert in_page(site, "none", None, browser) == {"y": Y, "worker": True, "top": "d"}
-    assert [path for path in site.asked if path.startswith("/bundle/")] == ["/bundle/fake.js"], "nothing else is fetched"
+    assert [path for path in site.asked if path.startswith("/bundle/")] == ["/bundle/fake.js"], (
+        "nothing else is fetched"
+    )
 
 
 FILE_PAGE = """<!doctype html><title>loading</title><script src="fake.js"></script><script>
@@ -115,7 +137,9 @@ webkiln.fake.load().then(async model => [model.backend, model.worker, [...(await
 
 
 @every_page
-def test_a_single_file_runs_from_a_disk(browser: str, bundles: dict[str, Path], tmp_path: Path) -> None:
+def test_a_single_file_runs_from_a_disk(
+    browser: str, bundles: dict[str, Path], tmp_path: Path
+) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
     from webkiln.backends import browsers
@@ -135,9 +159,13 @@ RECIPES = {
     'format = "zip"': "unknown format 'zip'; valid: folder, npm, single",
     'format = "npm"': "an npm package needs a name and a version",
     'format = "single"\nhashed = true': "nothing in it can be hashed",
-    '[package]\nname = "My Model"': "package.name is 'My Model', which npm does not take; expected such as @me/model",
+    '[package]\nname = "My Model"': (
+        "package.name is 'My Model', which npm does not take; expected such as @me/model"
+    ),
     '[package]\nversion = "1.2"': "package.version is '1.2', which npm does not take",
-    '[package]\nauthor = "me"': "unknown key in package 'author'; valid: name, version, license, description",
+    '[package]\nauthor = "me"': (
+        "unknown key in package 'author'; valid: name, version, license, description"
+    ),
     'hashed = "yes"': "hashed is 'yes', expected true or false",
 }
 
@@ -152,14 +180,22 @@ def test_recipes_that_do_not_fit(lines: str, tmp_path: Path) -> None:
 
 def test_a_recipe_says_the_form(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text(
-        'source = "x.keras"\nformat = "npm"\nhashed = true\n[package]\nname = "@me/fake"\nversion = "1.2.3-rc.1"\n'
+        'source = "x.keras"\nformat = "npm"\nhashed = true\n[package]\nname = "@me/fake"\nversion ='
+        ' "1.2.3-rc.1"\n'
     )
-    assert read_recipe(tmp_path / "recipe.toml").form == Form("npm", hashed=True, package={"name": "@me/fake", "version": "1.2.3-rc.1"})
+    assert read_recipe(tmp_path / "recipe.toml").form == Form(
+        "npm", hashed=True, package={"name": "@me/fake", "version": "1.2.3-rc.1"}
+    )
 
 
 def test_a_single_file_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import webkiln.codegen.bundles
 
     monkeypatch.setattr(webkiln.codegen.bundles, "MAX_INLINED", 1000)
-    with pytest.raises(RecipeError, match=r"fake: its data have \d+ bytes, and a single file holds at most 1000; build a folder"):
+    with pytest.raises(
+        RecipeError,
+        match=(
+            r"fake: its data have \d+ bytes, and a single file holds at most 1000; build a folder"
+        ),
+    ):
         fake_bundle.build(tmp_path, form=FORMS["single"])

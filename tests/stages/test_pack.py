@@ -1,4 +1,6 @@
-"""The pack stage: shards of what runs, in the encoding that is asked for, with what the fixed part gives, and no blob that does not fit."""
+"""The pack stage: shards of what runs, in the encoding that is asked for, with what the fixed part
+gives, and no blob that does not fit.
+"""
 
 from pathlib import Path
 
@@ -28,9 +30,11 @@ output out = y
 output also = whole
 """
 VALUES = {
-    "w": np.linspace(-2, 1, 15, dtype=np.float32).reshape(3, 5), "scale": np.array([1, -2, 0.5, 30, 4], np.float32),
-    "b": np.array([1e6, -1, 2049, 3, 1e-9], np.float32), "whole": np.array([[1, -2, 3, 1 << 30, 0]], np.int32),
-}  # fmt: skip
+    "w": np.linspace(-2, 1, 15, dtype=np.float32).reshape(3, 5),
+    "scale": np.array([1, -2, 0.5, 30, 4], np.float32),
+    "b": np.array([1e6, -1, 2049, 3, 1e-9], np.float32),
+    "whole": np.array([[1, -2, 3, 1 << 30, 0]], np.int32),
+}
 
 
 def packed(folder: Path, encoding: str, **blobs: bytes) -> tuple[dict[str, object], bytes]:
@@ -39,11 +43,17 @@ def packed(folder: Path, encoding: str, **blobs: bytes) -> tuple[dict[str, objec
     slots = {}
     for name, value in VALUES.items():
         data = blobs.get(name, value.tobytes())
-        slots[name] = {"digest": canonical.digest(data), "dtype": str(value.dtype), "shape": list(value.shape)}
+        slots[name] = {
+            "digest": canonical.digest(data),
+            "dtype": str(value.dtype),
+            "shape": list(value.shape),
+        }
         (folder / "weights" / canonical.digest(data)).write_bytes(data)
     canonical.write(folder / "graph.json", to_json(parse(GRAPH)))
     canonical.write(folder / "weights.json", {"slots": slots, "stored_bytes": 10_000})
-    inputs = {name: folder / name.rstrip("/") for name in ("graph.json", "weights.json", "weights/")}
+    inputs = {
+        name: folder / name.rstrip("/") for name in ("graph.json", "weights.json", "weights/")
+    }
     outputs = {name: folder / name.rstrip("/") for name in ("shards.json", "shards/")}
     stage.run(inputs, outputs, {"encoding": encoding})
     (shard,) = (folder / "shards").iterdir()
@@ -56,10 +66,13 @@ def packed(folder: Path, encoding: str, **blobs: bytes) -> tuple[dict[str, objec
 
 
 @pytest.mark.parametrize(
-    ("encoding", "storage", "header"), [("float32", "f4", 0), ("float16", "f2", 0), ("int8", "i1", 20), ("eightbit", "u1", 4)]
+    ("encoding", "storage", "header"),
+    [("float32", "f4", 0), ("float16", "f2", 0), ("int8", "i1", 20), ("eightbit", "u1", 4)],
 )
 def test_what_a_shard_holds(encoding: str, storage: str, header: int, tmp_path: Path) -> None:
-    """The kernel as the fixed part makes it, in the encoding; the bias and whole numbers as they are."""
+    """The kernel as the fixed part makes it, in the encoding; the bias and whole numbers as they
+    are.
+    """
     _, data = packed(tmp_path, encoding)
     size = header + 15 * np.dtype(storage).itemsize
     start = -(-size // 4) * 4
@@ -70,7 +83,9 @@ def test_what_a_shard_holds(encoding: str, storage: str, header: int, tmp_path: 
     kernel = VALUES["w"] * VALUES["scale"]
     elements = np.frombuffer(data, storage, 15, header).reshape(3, 5)
     if encoding == "int8":
-        np.testing.assert_allclose(elements * np.frombuffer(data, np.float32, 5), decoded(kernel, "int8", 1), rtol=1e-6)
+        np.testing.assert_allclose(
+            elements * np.frombuffer(data, np.float32, 5), decoded(kernel, "int8", 1), rtol=1e-6
+        )
     elif encoding != "eightbit":
         np.testing.assert_array_equal(elements, kernel.astype(storage))
     else:

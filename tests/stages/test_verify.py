@@ -1,4 +1,6 @@
-"""verify accepts a right bundle, refuses wrong ones and says where they go wrong; report shows what verify found."""
+"""verify accepts a right bundle, refuses wrong ones and says where they go wrong; report shows what
+verify found.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,16 @@ from webkiln.errors import VerificationError
 
 verify = fake_bundle.stage("verify")
 report = fake_bundle.stage("report")
-SETS = {"natural0": [[0.5, -1.0, 2.0, 0.25]], "natural1": [[-0.75, 0.5, 1.0, 3.0]], "extreme": [[0.0, 1e6, -1e6, 3.0]]}
+SETS = {
+    "natural0": [[0.5, -1.0, 2.0, 0.25]],
+    "natural1": [[-0.75, 0.5, 1.0, 3.0]],
+    "extreme": [[0.0, 1e6, -1e6, 3.0]],
+}
 
 
-def write_reference(folder: Path, *, factor: float = 1.0, layer_factor: float = 1.0, noise: float = 0.0) -> dict[str, Path]:
+def write_reference(
+    folder: Path, *, factor: float = 1.0, layer_factor: float = 1.0, noise: float = 0.0
+) -> dict[str, Path]:
     reference, layers = {}, {}
     for name, values in SETS.items():
         x = np.array(values, np.float32)
@@ -33,7 +41,14 @@ def write_reference(folder: Path, *, factor: float = 1.0, layer_factor: float = 
 
 
 def run(bundle: Path, folder: Path, files: dict[str, Path], **changes: Any) -> dict[str, Any]:
-    params = {"backend": "wasm", "variant": "simd", "browser": "node", "tolerance": 1e-4, "layers": True, **changes}
+    params = {
+        "backend": "wasm",
+        "variant": "simd",
+        "browser": "node",
+        "tolerance": 1e-4,
+        "layers": True,
+        **changes,
+    }
     verify.run({"bundle/": bundle, **files}, {"result.json": folder / "result.json"}, params)
     result: dict[str, Any] = canonical.read(folder / "result.json")
     return result
@@ -41,11 +56,23 @@ def run(bundle: Path, folder: Path, files: dict[str, Path], **changes: Any) -> d
 
 @pytest.mark.parametrize("browser", HOSTS)
 @pytest.mark.parametrize("backend", ["js", "wasm"])
-def test_right_bundle_passes(browser: str, backend: str, bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_right_bundle_passes(
+    browser: str, backend: str, bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     variant = "relaxed" if backend == "wasm" else None
-    result = run(bundle, tmp_path, write_reference(tmp_path), backend=backend, browser=browser, variant=variant)
+    result = run(
+        bundle,
+        tmp_path,
+        write_reference(tmp_path),
+        backend=backend,
+        browser=browser,
+        variant=variant,
+    )
     assert [row["set"] for row in result["outputs"]] == list(SETS)
-    assert all(row["passed"] and row["relative"] < 1e-6 and row["cosine"] > 0.999999 for row in result["outputs"])
+    assert all(
+        row["passed"] and row["relative"] < 1e-6 and row["cosine"] > 0.999999
+        for row in result["outputs"]
+    )
     assert (result["backend"], result["browser"], result["variant"]) == (backend, browser, variant)
     assert result["browser_version"]
     assert "natural0/y: max abs" in capsys.readouterr().out
@@ -62,7 +89,10 @@ def test_first_diverging_layer_is_named(bundle: Path, tmp_path: Path) -> None:
     files = write_reference(tmp_path, factor=1.01, layer_factor=1.02)
     with pytest.raises(
         VerificationError,
-        match=r"the first layer that diverges is scale \[1, 4\] \(relative error 0\.0196.*worst at \[0, 1\]: got 2, expected 2\.04.*natural0",
+        match=(
+            r"the first layer that diverges is scale \[1, 4\] \(relative error 0\.0196.*worst at"
+            r" \[0, 1\]: got 2, expected 2\.04.*natural0"
+        ),
     ):
         run(bundle, tmp_path, files)
     with pytest.raises(VerificationError, match="no kept layer diverges"):
@@ -105,7 +135,9 @@ def test_altered_weight_is_caught(tmp_path: Path) -> None:
     ],
 )
 def test_compare(got: list[float], reference: list[float], relative: float | None) -> None:
-    assert compare(np.array(got), np.array(reference)).relative == (relative if relative is None else pytest.approx(relative))
+    assert compare(np.array(got), np.array(reference)).relative == (
+        relative if relative is None else pytest.approx(relative)
+    )
 
 
 NAN, INF = np.nan, np.inf
@@ -165,7 +197,10 @@ def reported(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / str(index)).mkdir()
         run(bundle, folder / str(index), files, backend=backend, variant=variant, browser=browser)
         inputs[f"result.{index}.json"] = folder / str(index) / "result.json"
-    outputs = {"report.html": folder / "report.html", "verification.json": folder / "verification.json"}
+    outputs = {
+        "report.html": folder / "report.html",
+        "verification.json": folder / "verification.json",
+    }
     report.run(inputs, outputs, {"name": "fake"})
     return folder
 
@@ -173,10 +208,14 @@ def reported(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_verification_json(reported: Path, bundle: Path) -> None:
     summary = canonical.read(reported / "verification.json")
     assert (summary["name"], summary["passed"], len(summary["results"])) == ("fake", True, 6)
-    assert [(result["browser"], result["not_run"]) for result in summary["results"] if "not_run" in result] == [
-        ("webkit", "webgpu: not offered by WebKitGTK")
-    ]
-    assert set(summary["sizes"]) == set(canonical.read(bundle / "manifest.json")["files"]) - {"profile.js"}
+    assert [
+        (result["browser"], result["not_run"])
+        for result in summary["results"]
+        if "not_run" in result
+    ] == [("webkit", "webgpu: not offered by WebKitGTK")]
+    assert set(summary["sizes"]) == set(canonical.read(bundle / "manifest.json")["files"]) - {
+        "profile.js"
+    }
     assert all(0 < size["brotli"] <= size["bytes"] + 8 for size in summary["sizes"].values())
 
 
@@ -191,7 +230,10 @@ def test_report_is_a_page_with_plots(reported: Path, scheme: str) -> None:
     pixels = looks.screenshot(scheme)
     assert looks.has_content(pixels)
     assert (pixels.mean() > 128) == (scheme == "light")
-    counts = browser.execute_script("return ['circle', 'rect:not(.track)', 'tr'].map(name => document.querySelectorAll(name).length);")
+    counts = browser.execute_script(
+        "return ['circle', 'rect:not(.track)', 'tr'].map(name =>"
+        " document.querySelectorAll(name).length);"
+    )
     assert counts[0] == 15
     assert counts[1] >= 5 + 2 * 10
     assert counts[2] >= 15 + 5 + 10
@@ -199,18 +241,36 @@ def test_report_is_a_page_with_plots(reported: Path, scheme: str) -> None:
     assert browser.execute_script(fits)
 
 
-def test_what_an_engine_does_not_run_is_said_and_verifies_nothing(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = run(bundle, tmp_path, write_reference(tmp_path), backend="webgpu", variant="", browser="webkit")
+def test_what_an_engine_does_not_run_is_said_and_verifies_nothing(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = run(
+        bundle, tmp_path, write_reference(tmp_path), backend="webgpu", variant="", browser="webkit"
+    )
     told = "webgpu: not offered by WebKitGTK"
     assert (result["not_run"], result["outputs"], result["variant"]) == (told, [], None)
     assert f"not verified in webkit: {told}" in capsys.readouterr().out
-    outputs = {"report.html": tmp_path / "report.html", "verification.json": tmp_path / "verification.json"}
-    report.run({"bundle/": bundle, "result.0.json": tmp_path / "result.json"}, outputs, {"name": "fake"})
+    outputs = {
+        "report.html": tmp_path / "report.html",
+        "verification.json": tmp_path / "verification.json",
+    }
+    report.run(
+        {"bundle/": bundle, "result.0.json": tmp_path / "result.json"}, outputs, {"name": "fake"}
+    )
     assert canonical.read(outputs["verification.json"])["passed"] is False
 
 
 def test_report_shows_a_failure() -> None:
-    row = {"set": "a", "output": "y", "max_abs": None, "relative": None, "cosine": None, "noise": 0.0, "bound": 1e-4, "passed": False}
+    row = {
+        "set": "a",
+        "output": "y",
+        "max_abs": None,
+        "relative": None,
+        "cosine": None,
+        "noise": 0.0,
+        "bound": 1e-4,
+        "passed": False,
+    }
     result = {
         "backend": "js",
         "variant": None,
@@ -228,7 +288,10 @@ def test_report_shows_a_failure() -> None:
 
 def test_report_states_the_errors_of_fast_convolutions() -> None:
     def launch(layer: str, chosen: str) -> dict[str, Any]:
-        return {"layer": layer, "decided": [{"key": f"convolution of {layer}", "chosen": chosen, "candidates": []}]}
+        return {
+            "layer": layer,
+            "decided": [{"key": f"convolution of {layer}", "chosen": chosen, "candidates": []}],
+        }
 
     launches = {
         "wasm": [
@@ -243,7 +306,12 @@ def test_report_states_the_errors_of_fast_convolutions() -> None:
     }
     rows = {"wasm": [1e-7, 3e-6], "js": [None, 1e-7]}
     results = [
-        {"backend": backend, "variant": None, "outputs": [{"relative": relative} for relative in found]} for backend, found in rows.items()
+        {
+            "backend": backend,
+            "variant": None,
+            "outputs": [{"relative": relative} for relative in found],
+        }
+        for backend, found in rows.items()
     ]
     fast = report.fast_convolutions(launches, results)
     assert fast == [

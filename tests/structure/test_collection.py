@@ -28,11 +28,15 @@ class Unread(pytest.Module):
 
 sys.exit(pytest.main(["--collect-only", "--noconftest", "-p", "no:cacheprovider", "-n0"], plugins=[Listing()]))
 """
-"""Prints the modules that pytest collects with this project's configuration, without importing them."""
+"""Prints the modules that pytest collects with this project's configuration, without importing
+them.
+"""
 
 
 def versioned(root: Path) -> set[Path]:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True
+    )
     paths = map(Path, listed.stdout.split("\0"))
     return {root / path for path in paths if path.match("test_*.py")}
 

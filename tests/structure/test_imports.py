@@ -36,12 +36,25 @@ LAYERS = (
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOGETHER = ({"errors", "canonical"}, {"cli", "commands"})
-FRAMEWORKS = {"ai_edge_litert", "cv2", "keras", "tensorflow", "torch", "onnx", "onnxruntime", "tf_keras"}
+FRAMEWORKS = {
+    "ai_edge_litert",
+    "cv2",
+    "keras",
+    "tensorflow",
+    "torch",
+    "onnx",
+    "onnxruntime",
+    "tf_keras",
+}
 FRAMEWORK_STAGES = {"fetch", "load", "reference"}
 """Those whose programs import frameworks."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_share" not in path.parts)
 STAGES = sorted((REPOSITORY / "stages").glob("*.py"))
-TESTS = sorted(path for path in (REPOSITORY / "tests").rglob("*.py") if not {"node_modules", "__pycache__"} & {*path.parts})
+TESTS = sorted(
+    path
+    for path in (REPOSITORY / "tests").rglob("*.py")
+    if not {"node_modules", "__pycache__"} & {*path.parts}
+)
 
 
 @cache
@@ -71,7 +84,9 @@ def name(path: Path) -> str:
 
 def test_imports_point_one_way() -> None:
     rooms = {path: room(path) for path in MODULES if path.name != "__init__.py"}
-    assert not set(rooms.values()) - LEVEL.keys(), "rooms that have no place in the order of imports"
+    assert not set(rooms.values()) - LEVEL.keys(), (
+        "rooms that have no place in the order of imports"
+    )
     upward = []
     for path, here in rooms.items():
         for module in imports(path):
@@ -85,15 +100,25 @@ def test_imports_point_one_way() -> None:
 
 def test_no_modules_of_frontends_import_each_other_in_a_circle() -> None:
     """Not for type checkers either."""
-    modules = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in MODULES if room(path) == "frontends"}
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
+        for path in MODULES
+        if room(path) == "frontends"
+    }
     try:
-        list(TopologicalSorter({module: set(imported(path)) & modules.keys() for module, path in modules.items()}).static_order())
+        list(
+            TopologicalSorter(
+                {module: set(imported(path)) & modules.keys() for module, path in modules.items()}
+            ).static_order()
+        )
     except CycleError as error:
         pytest.fail(" <- ".join(error.args[1]))
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The modules that a file imports: those that it names, and those that it takes out of packages."""
+    """The modules that a file imports: those that it names, and those that it takes out of
+    packages.
+    """
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -103,9 +128,13 @@ def imported(path: Path) -> Iterator[str]:
 def test_test_modules_are_imported_by_none() -> None:
     """What several of them need is in a module that pytest does not collect."""
     assert len(TESTS) > 100
-    parts = {path: {part for module in imported(path) for part in module.split(".")} for path in TESTS}
+    parts = {
+        path: {part for module in imported(path) for part in module.split(".")} for path in TESTS
+    }
     modules = {path.stem for path in TESTS if path.name.startswith("test_")}
-    assert {name(path): sorted(found) for path, parts in parts.items() if (found := parts & modules)} == {}
+    assert {
+        name(path): sorted(found) for path, parts in parts.items() if (found := parts & modules)
+    } == {}
 
 
 def test_package_files_are_empty() -> None:
@@ -116,22 +145,41 @@ def test_package_files_are_empty() -> None:
 
 def test_frameworks_are_imported_in_frontends_only() -> None:
     others = [path for path in MODULES if room(path) != "frontends"]
-    found = {name(path): FRAMEWORKS & {module.partition(".")[0] for module in imports(path)} for path in others + STAGES}
+    found = {
+        name(path): FRAMEWORKS & {module.partition(".")[0] for module in imports(path)}
+        for path in others + STAGES
+    }
     assert not {path: frameworks for path, frameworks in found.items() if frameworks}
 
 
 @pytest.mark.parametrize("path", STAGES, ids=name)
 def test_stages_are_programs_with_their_data_named(path: Path) -> None:
     tree = ast.parse(path.read_text())
-    names = [target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)]
-    functions = {node.name: [argument.arg for argument in node.args.args] for node in tree.body if isinstance(node, ast.FunctionDef)}
+    names = [
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    functions = {
+        node.name: [argument.arg for argument in node.args.args]
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    }
     assert "DATA" in names
     assert functions["run"] == ["inputs", "outputs", "params"]
-    assert any(isinstance(node, ast.If) for node in tree.body), "no __main__: the stage cannot be run by hand"
+    assert any(isinstance(node, ast.If) for node in tree.body), (
+        "no __main__: the stage cannot be run by hand"
+    )
 
 
 def test_what_imports_doit() -> None:
-    assert [name(path) for path in MODULES if "doit" in {module.partition(".")[0] for module in imports(path)}] == [
+    assert [
+        name(path)
+        for path in MODULES
+        if "doit" in {module.partition(".")[0] for module in imports(path)}
+    ] == [
         "pipeline/webkiln/build/doit_commands.py",
         "pipeline/webkiln/build/doit_run.py",
         "pipeline/webkiln/build/doit_task.py",
@@ -143,7 +191,9 @@ def test_what_imports_doit() -> None:
 def test_a_build_with_nothing_to_do_imports_nothing_heavy() -> None:
     names = ["webkiln.build.tasks", "webkiln.build.doit_run", "webkiln.build.database"]
     program = f"import sys; import {', '.join(names)}; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
     heavy = {"numpy", "rich", "jinja2", "sympy", "h5py", "platformdirs"}
     assert not heavy & {module.partition(".")[0] for module in loaded}
     assert not {"webkiln.build.engine", "webkiln.build.graph", "webkiln.recipe"} & {*loaded}
@@ -165,7 +215,16 @@ BUILD = {
     "frontends/core/tfjs_manifest",
     "frontends/core/tfjs_weights",
 }
-GRAPHS = {"ir", "ops/budget", "ops/builder", "ops/operator", "ops/pieces", "ops/fourier", "ops/overlap", "inputs"}
+GRAPHS = {
+    "ir",
+    "ops/budget",
+    "ops/builder",
+    "ops/operator",
+    "ops/pieces",
+    "ops/fourier",
+    "ops/overlap",
+    "inputs",
+}
 """What frontends write graphs with; it knows operators by name only."""
 PROBE = "frontends/core/probe"
 FORMAT_TABLE = {
@@ -185,12 +244,24 @@ FORMAT_TABLE = {
     "frontends/torch/format",
 }
 """What tells formats apart."""
-NODES, TENSORFLOW, TORCH, CHAINER = "frontends/nodes", "frontends/tensorflow", "frontends/torch", "frontends/chainer"
+NODES, TENSORFLOW, TORCH, CHAINER = (
+    "frontends/nodes",
+    "frontends/tensorflow",
+    "frontends/torch",
+    "frontends/chainer",
+)
 WIRE = {"frontends/protobuf/large_arrays", "frontends/protobuf/wire"}
 PROTOBUF = {"frontends/protobuf/messages", "frontends/core/tfjs_weights", *WIRE}
 REACH: dict[str, set[str]] = {
     "fetch": set(),
-    "fetch keras": {KERAS, "frontends/core/model_functions", "plugins", "ops/budget", "ops/operator", "ir"},
+    "fetch keras": {
+        KERAS,
+        "frontends/core/model_functions",
+        "plugins",
+        "ops/budget",
+        "ops/operator",
+        "ir",
+    },
     "fetch chainer": {
         CHAINER,
         f"{CHAINER}/functions",
@@ -206,19 +277,65 @@ REACH: dict[str, set[str]] = {
         *OPERATORS,
     },
     "fetch scripts": {"frontends/scripts/stage_fetch", "frontends/core/model_functions", "plugins"},
-    "fetch torch": {TORCH, NODES, PROBE, "frontends/core/model_functions", "plugins", *FORMAT_TABLE, *GRAPHS},
+    "fetch torch": {
+        TORCH,
+        NODES,
+        PROBE,
+        "frontends/core/model_functions",
+        "plugins",
+        *FORMAT_TABLE,
+        *GRAPHS,
+    },
     "load": {"ir", *FORMAT_TABLE},
     "load tensorflow": {TENSORFLOW, NODES, *FORMAT_TABLE, *PROTOBUF, *GRAPHS},
-    "convert tensorflow": {TENSORFLOW, f"{TENSORFLOW}/operators", NODES, f"{KERAS}", *HANDLERS, "frontends/core/conversion", *OPERATORS},
-    "reference tensorflow": {TENSORFLOW, NODES, "npz", "frontends/core/tfjs_manifest", *PROTOBUF, *GRAPHS},
-    "load keras": {KERAS, f"{KERAS}/versions", PROBE, *HANDLERS, "frontends/core/model_functions", "plugins", *FORMAT_TABLE, *GRAPHS},
-    "load caffe": {"frontends/caffe", NODES, "frontends/protobuf/messages", "frontends/protobuf/wire", *FORMAT_TABLE, *GRAPHS},
+    "convert tensorflow": {
+        TENSORFLOW,
+        f"{TENSORFLOW}/operators",
+        NODES,
+        f"{KERAS}",
+        *HANDLERS,
+        "frontends/core/conversion",
+        *OPERATORS,
+    },
+    "reference tensorflow": {
+        TENSORFLOW,
+        NODES,
+        "npz",
+        "frontends/core/tfjs_manifest",
+        *PROTOBUF,
+        *GRAPHS,
+    },
+    "load keras": {
+        KERAS,
+        f"{KERAS}/versions",
+        PROBE,
+        *HANDLERS,
+        "frontends/core/model_functions",
+        "plugins",
+        *FORMAT_TABLE,
+        *GRAPHS,
+    },
+    "load caffe": {
+        "frontends/caffe",
+        NODES,
+        "frontends/protobuf/messages",
+        "frontends/protobuf/wire",
+        *FORMAT_TABLE,
+        *GRAPHS,
+    },
     "load chainer": {CHAINER, NODES, *FORMAT_TABLE, *GRAPHS},
     "load onnx": {"frontends/onnx", NODES, PROBE, *WIRE, *FORMAT_TABLE, *GRAPHS},
     "load tflite": {"frontends/tflite", NODES, *FORMAT_TABLE, *GRAPHS},
     "load torch": {TORCH, NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
     "convert": OPERATORS,
-    "convert keras": {KERAS, f"{KERAS}/versions", PROBE, *HANDLERS, "frontends/core/conversion", *OPERATORS},
+    "convert keras": {
+        KERAS,
+        f"{KERAS}/versions",
+        PROBE,
+        *HANDLERS,
+        "frontends/core/conversion",
+        *OPERATORS,
+    },
     "convert caffe": {
         "frontends/caffe",
         "frontends/caffe/operators",
@@ -227,8 +344,21 @@ REACH: dict[str, set[str]] = {
         "frontends/core/conversion",
         *OPERATORS,
     },
-    "convert chainer": {CHAINER, "frontends/onnx", "frontends/onnx/operators", NODES, "frontends/core/conversion", *OPERATORS},
-    "convert onnx": {"frontends/onnx", "frontends/onnx/operators", NODES, "frontends/core/conversion", *OPERATORS},
+    "convert chainer": {
+        CHAINER,
+        "frontends/onnx",
+        "frontends/onnx/operators",
+        NODES,
+        "frontends/core/conversion",
+        *OPERATORS,
+    },
+    "convert onnx": {
+        "frontends/onnx",
+        "frontends/onnx/operators",
+        NODES,
+        "frontends/core/conversion",
+        *OPERATORS,
+    },
     "convert tflite": {
         "frontends/tflite",
         "frontends/tflite/operators",
@@ -238,7 +368,14 @@ REACH: dict[str, set[str]] = {
         "frontends/onnx/operators",
         *OPERATORS,
     },
-    "convert torch": {TORCH, f"{TORCH}/operators", "frontends/onnx/operators", NODES, "frontends/core/conversion", *OPERATORS},
+    "convert torch": {
+        TORCH,
+        f"{TORCH}/operators",
+        "frontends/onnx/operators",
+        NODES,
+        "frontends/core/conversion",
+        *OPERATORS,
+    },
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
     "generate": {"ir", "nest", "plan", "codegen"},
@@ -247,8 +384,24 @@ REACH: dict[str, set[str]] = {
     "pack": OPERATORS | {"weights"},
     "bundle": {"ir", "codegen", "backends/launches"},
     "reference": {"npz", *GRAPHS},
-    "reference keras": {KERAS, f"{KERAS}/versions", PROBE, *HANDLERS, "frontends/core/model_functions", "plugins", "npz", *GRAPHS},
-    "reference caffe": {"frontends/caffe", "frontends/protobuf/wire", NODES, "frontends/protobuf/messages", "npz", *GRAPHS},
+    "reference keras": {
+        KERAS,
+        f"{KERAS}/versions",
+        PROBE,
+        *HANDLERS,
+        "frontends/core/model_functions",
+        "plugins",
+        "npz",
+        *GRAPHS,
+    },
+    "reference caffe": {
+        "frontends/caffe",
+        "frontends/protobuf/wire",
+        NODES,
+        "frontends/protobuf/messages",
+        "npz",
+        *GRAPHS,
+    },
     "reference chainer": {CHAINER, "npz", *GRAPHS},
     "reference onnx": {"frontends/onnx", *WIRE, NODES, PROBE, "npz", *GRAPHS},
     "reference tflite": {"frontends/tflite", NODES, "npz", *GRAPHS},
@@ -264,22 +417,31 @@ def reached(stage: str) -> set[str]:
     """The modules that a stage runs, or a stage with a format's program."""
     name, _, format_name = stage.partition(" ")
     programs = (PACKAGE / "frontends" / format_name / f"stage_{name}.py",) if format_name else ()
-    files, _ = Closures(share(), FileDigests(Path("/nonexistent")), Derived(Path("/nonexistent"))).of(
-        (REPOSITORY / "stages" / f"{name}.py", *programs)
-    )
-    modules = {name.removeprefix("webkiln/").removesuffix(".py") for name in files if name.startswith("webkiln/")}
+    files, _ = Closures(
+        share(), FileDigests(Path("/nonexistent")), Derived(Path("/nonexistent"))
+    ).of((REPOSITORY / "stages" / f"{name}.py", *programs))
+    modules = {
+        name.removeprefix("webkiln/").removesuffix(".py")
+        for name in files
+        if name.startswith("webkiln/")
+    }
     return {module for module in modules if module.rpartition("/")[2] != "__init__"}
 
 
 def test_every_stage_says_what_it_may_depend_on() -> None:
-    programs = {f"{path.stem.removeprefix('stage_')} {path.parent.name}" for path in PACKAGE.glob("frontends/*/stage_*.py")}
+    programs = {
+        f"{path.stem.removeprefix('stage_')} {path.parent.name}"
+        for path in PACKAGE.glob("frontends/*/stage_*.py")
+    }
     assert REACH.keys() == {path.stem for path in STAGES} | programs
 
 
 @pytest.mark.parametrize("stage", REACH)
 def test_an_edit_reruns_only_the_stages_that_may_depend_on_it(stage: str) -> None:
     for module in reached(stage):
-        names = [module, module.rpartition("/")[0]] + ([module.partition("/")[0]] if not module.startswith("frontends") else [])
+        names = [module, module.rpartition("/")[0]] + (
+            [module.partition("/")[0]] if not module.startswith("frontends") else []
+        )
         assert set(names) & (REACH[stage] | BUILD), f"{stage} runs again when {module} is edited"
 
 
@@ -287,19 +449,37 @@ RECORDING = {"fetch chainer"}
 """Finds the shapes of what it records by the operators' own rules."""
 
 
-@pytest.mark.parametrize("stage", [stage for stage in REACH if stage.partition(" ")[0] in FRAMEWORK_STAGES and stage not in RECORDING])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        stage
+        for stage in REACH
+        if stage.partition(" ")[0] in FRAMEWORK_STAGES and stage not in RECORDING
+    ],
+)
 def test_no_download_and_no_reference_depends_on_how_operators_are_lowered(stage: str) -> None:
-    assert not {module for module in reached(stage) if module.startswith(("nest/", "lower/", "ops/")) and module not in GRAPHS}
+    assert not {
+        module
+        for module in reached(stage)
+        if module.startswith(("nest/", "lower/", "ops/")) and module not in GRAPHS
+    }
 
 
 def test_what_runs_is_what_the_closure_says() -> None:
     """Imports that are hidden from the closure would be missing in keys."""
     code = (
-        "import sys, webkiln.frontends.keras.stage_load, webkiln.frontends.keras.stage_fetch, webkiln.frontends.keras.stage_reference\n"
-        "import webkiln.frontends.onnx.probe, webkiln.frontends.nodes.sizes, webkiln.frontends.onnx.reference; print(*sys.modules)"
+        "import sys, webkiln.frontends.keras.stage_load, webkiln.frontends.keras.stage_fetch,"
+        " webkiln.frontends.keras.stage_reference\nimport webkiln.frontends.onnx.probe,"
+        " webkiln.frontends.nodes.sizes, webkiln.frontends.onnx.reference; print(*sys.modules)"
     )
     loaded = set(
-        subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY / "pipeline", capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=REPOSITORY / "pipeline",
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
     )
     assert "webkiln.ops.operator" in loaded
     assert not {name for name in loaded if name.startswith(("webkiln.nest", "webkiln.ops.table"))}

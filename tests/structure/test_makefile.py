@@ -11,15 +11,24 @@ INTERNAL = {"tools", "browsers"}
 
 
 def make(*arguments: str) -> str:
-    # Of the `make` that runs these tests, the one below takes no flags, and does not print which folder it enters.
-    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    return subprocess.run(["make", *arguments], cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
+    # Of the `make` that runs these tests, the one below takes no flags, and does not print which
+    # folder it enters.
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
+    return subprocess.run(
+        ["make", *arguments], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    ).stdout
 
 
 def test_help_lists_every_target_with_what_it_does() -> None:
     text = (ROOT / "Makefile").read_text()
     targets = set(re.sub(r"\\\n", " ", text).partition(".PHONY:")[2].partition("\n")[0].split())
-    lines = dict(re.fullmatch(r"make (\S+) +(\S.*)", line).groups() for line in make("help").splitlines())
+    lines = dict(
+        re.fullmatch(r"make (\S+) +(\S.*)", line).groups() for line in make("help").splitlines()
+    )
     assert lines.keys() == targets - INTERNAL
 
 
@@ -36,7 +45,9 @@ def test_a_build_installs_no_framework_and_no_browser() -> None:
 
 def test_docs_names_every_page_that_is_generated() -> None:
     pages = {
-        path.name.removesuffix("_page.py") for path in (ROOT / "tests" / "docs").glob("*_page.py") if not path.name.startswith("test_")
+        path.name.removesuffix("_page.py")
+        for path in (ROOT / "tests" / "docs").glob("*_page.py")
+        if not path.name.startswith("test_")
     }
     (listed,) = re.findall(r"for page in ([a-z_ ]+); do", (ROOT / "Makefile").read_text())
     assert set(listed.split()) == pages

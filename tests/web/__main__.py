@@ -1,4 +1,6 @@
-"""Tries every row and writes the table of docs/web-projects.md: python -m tests.web [part of a row's name]"""
+"""Tries every row and writes the table of docs/web-projects.md: python -m tests.web [part of a
+row's name]
+"""
 
 import sys
 import tempfile

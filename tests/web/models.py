@@ -13,5 +13,7 @@ def wider(classes: int, filters: int) -> Any:
 
     image = keras.Input((8, 8, 1), name="image")
     hidden = keras.layers.Conv2D(filters, 3, activation="tanh", name="conv")(image)
-    scores = keras.layers.Dense(classes, activation="softmax", name="scores")(keras.layers.Flatten(name="flat")(hidden))
+    scores = keras.layers.Dense(classes, activation="softmax", name="scores")(
+        keras.layers.Flatten(name="flat")(hidden)
+    )
     return keras.Model(image, scores, name="digits")

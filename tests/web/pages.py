@@ -59,7 +59,9 @@ def model() -> Any:
 
 
 def pixels() -> np.ndarray:
-    return (np.array([int(pixel, 16) for pixel in PIXELS], np.float32) / np.float32(15)).reshape(1, 8, 8, 1)
+    return (np.array([int(pixel, 16) for pixel in PIXELS], np.float32) / np.float32(15)).reshape(
+        1, 8, 8, 1
+    )
 
 
 @functools.cache
@@ -104,8 +106,13 @@ def check(seen: Seen) -> None:
 
 def hashes(page: Path) -> str:
     """Of the scripts that stand in a page, as a policy takes them."""
-    scripts = re.findall(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", page.read_text("utf-8"), re.DOTALL)
-    return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    scripts = re.findall(
+        r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", page.read_text("utf-8"), re.DOTALL
+    )
+    return " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in scripts
+    )
 
 
 def policy(inline: str, page: Path) -> str:
@@ -120,7 +127,9 @@ def policy(inline: str, page: Path) -> str:
 
 
 class Deployed:
-    """A folder behind a server; `asked`: each request; `fetched`: what was asked of it, with what it answered."""
+    """A folder behind a server; `asked`: each request; `fetched`: what was asked of it, with what
+    it answered.
+    """
 
     def __init__(self, folder: Path, base: str, headers: Mapping[str, str]) -> None:
         self.asked: list[str] = []
@@ -148,19 +157,26 @@ def deployed(folder: Path, base: str, headers: Mapping[str, str]) -> Iterator[De
 
 
 def check_fetched(fetched: Mapping[str, bytes], bundle: Path) -> None:
-    """One variant's WebAssembly, the weights once, and of the modules of backends that of wasm alone."""
+    """One variant's WebAssembly, the weights once, and of the modules of backends that of wasm
+    alone.
+    """
     files = {name: (bundle / name).read_bytes() for name in ("relaxed.wasm", "simd.wasm")}
     shards = [path.read_bytes() for path in bundle.glob("*.bin")]
     assert files["relaxed.wasm"] in fetched.values()
     assert files["simd.wasm"] not in fetched.values()
     assert all(shard in fetched.values() for shard in shards)
     manifest = canonical.read(bundle / "manifest.json")
-    texts = {path: data.decode("utf-8", "ignore") for path, data in fetched.items() if data[:4] != b"\0asm"}
+    texts = {
+        path: data.decode("utf-8", "ignore")
+        for path, data in fetched.items()
+        if data[:4] != b"\0asm"
+    }
     code = {
         name: [
             path
             for path, text in texts.items()
-            if entry["build"] in text and manifest["backends"]["wasm"]["variants"][0]["digest"] not in text
+            if entry["build"] in text
+            and manifest["backends"]["wasm"]["variants"][0]["digest"] not in text
         ]
         for name, entry in manifest["backends"].items()
     }

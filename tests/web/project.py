@@ -1,4 +1,6 @@
-"""Copies projects to a folder with an awkward name, builds them there, and serves them as their tools do."""
+"""Copies projects to a folder with an awkward name, builds them there, and serves them as their
+tools do.
+"""
 
 import functools
 import json
@@ -34,7 +36,8 @@ WEBKILN = ("--backend", "wasm,js")
 def need_packages() -> None:
     if not COMMANDS.exists():
         raise FileNotFoundError(
-            "the bundlers are missing: run `make setup`, or `npm install --no-save` in examples/ (npm comes with Node.js; on Debian it is the package npm)"
+            "the bundlers are missing: run `make setup`, or `npm install --no-save` in examples/"
+            " (npm comes with Node.js; on Debian it is the package npm)"
         )
 
 
@@ -47,7 +50,14 @@ def environment(**more: str) -> dict[str, str]:
 def run(command: str, folder: Path, *, timeout: float = 280, **more: str) -> str:
     """What a command says; AssertionError with it where it fails."""
     done = subprocess.run(
-        command, shell=True, cwd=folder, env=environment(**more), capture_output=True, text=True, timeout=timeout, check=False
+        command,
+        shell=True,
+        cwd=folder,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
     said = done.stdout + done.stderr
     assert done.returncode == 0, f"{command} ended with status {done.returncode}:\n{said[-4000:]}"
@@ -68,7 +78,9 @@ def lay(folder: Path, source: Path) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "node_modules").exists():
         (home / "node_modules").symlink_to(EXAMPLES / "node_modules")
-    ignored = shutil.ignore_patterns("node_modules", "dist", ".next", ".webkiln", "build", "out", "digits", "webkiln-env.d.ts")
+    ignored = shutil.ignore_patterns(
+        "node_modules", "dist", ".next", ".webkiln", "build", "out", "digits", "webkiln-env.d.ts"
+    )
     return Path(shutil.copytree(source, home / source.name, ignore=ignored))
 
 
@@ -80,7 +92,9 @@ def laid(row: Row, folder: Path, bundle: Path) -> Path:
         shutil.copytree(EXAMPLES / "vite" / "src", place / "src")
     elif row.project.startswith("tests"):
         for name in ("src", "public"):
-            shutil.copytree(EXAMPLES / "webpack" / name, place / name, ignore=shutil.ignore_patterns("build"))
+            shutil.copytree(
+                EXAMPLES / "webpack" / name, place / name, ignore=shutil.ignore_patterns("build")
+            )
     if row.model == "bundle":
         put_bundle(row, place, bundle)
     return place
@@ -93,10 +107,18 @@ def put_bundle(row: Row, place: Path, bundle: Path) -> None:
     if place.name == "next":
         edit(place / "package.json", r"npm run model && ", "")
         # The packages are linked into the copy, and Turbopack follows no link that leaves its root.
-        edit(place / "next.config.mjs", r"export default \{", "export default { turbopack: { root: '/' },")
+        edit(
+            place / "next.config.mjs",
+            r"export default \{",
+            "export default { turbopack: { root: '/' },",
+        )
     for config in [*place.glob("*.config.js"), *place.glob("build.js")]:
         edit(config, r"import webkiln .*\n", "")
-        edit(config, r"plugins: \[webkiln\(\)\]", VITE_WORKER if place.name == "vite" else "plugins: []")
+        edit(
+            config,
+            r"plugins: \[webkiln\(\)\]",
+            VITE_WORKER if place.name == "vite" else "plugins: []",
+        )
     if where == "src/digits":
         edit(place / "src" / "main.js", r"'webkiln:[^']*'", "'./digits/index.js'")
 
@@ -138,7 +160,11 @@ class Dev:
 
     def fetched(self) -> dict[str, bytes]:
         """What was asked for, with the answers that it gets now."""
-        paths = dict.fromkeys(self.record.read_text("utf-8").splitlines()) if self.record.exists() else {}
+        paths = (
+            dict.fromkeys(self.record.read_text("utf-8").splitlines())
+            if self.record.exists()
+            else {}
+        )
         origin = "/".join(self.url.split("/")[:3])
         found = {}
         for path in paths:
@@ -156,9 +182,22 @@ def serving(place: Path, script: tuple[str, ...], base: str, **more: str) -> Ite
     port = free_port()
     record, log = place.parent / f"{place.name}-asked.txt", place.parent / f"{place.name}.log"
     command = command_of(place, script).replace("{port}", str(port))
-    variables = environment(BASE_PATH=base.rstrip("/"), NODE_OPTIONS=f'--import="{RECORDER.as_uri()}"', WEB_RECORD=str(record), **more)
+    variables = environment(
+        BASE_PATH=base.rstrip("/"),
+        NODE_OPTIONS=f'--import="{RECORDER.as_uri()}"',
+        WEB_RECORD=str(record),
+        **more,
+    )
     with log.open("wb") as out:
-        process = subprocess.Popen(command, shell=True, cwd=place, env=variables, stdout=out, stderr=out, start_new_session=True)
+        process = subprocess.Popen(
+            command,
+            shell=True,
+            cwd=place,
+            env=variables,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
     try:
         url = f"http://127.0.0.1:{port}{base}"
         wait_for(url, process, log)

@@ -1,4 +1,6 @@
-"""The table of docs/web-projects.md, from the rows that are tried and the locked versions of the tools."""
+"""The table of docs/web-projects.md, from the rows that are tried and the locked versions of the
+tools.
+"""
 
 from tests.web.project import ROOT, versions
 from tests.web.rows import ROWS
@@ -17,7 +19,10 @@ POLICIES = {
 def text() -> str:
     locked = versions()
     lines = [
-        "| tool | version | plugin, build | plugin, dev server | plain bundle, build | plain bundle, dev server | policy |",
+        (
+            "| tool | version | plugin, build | plugin, dev server | plain bundle, build | plain"
+            " bundle, dev server | policy |"
+        ),
         "|---|---|---|---|---|---|---|",
     ]
     for tool in dict.fromkeys(row.tool for row in ROWS):
@@ -25,7 +30,11 @@ def text() -> str:
         found = {(row.model, row.mode): row.limit or "wasm in a Worker" for row in rows}
         cells = [found.get(column, "") for column in COLUMNS]
         inline = next(row.inline for row in rows if row.mode == "build")
-        lines.append("| " + " | ".join([tool, locked.get(rows[0].package, ""), *cells, POLICIES[inline]]) + " |")
+        lines.append(
+            "| "
+            + " | ".join([tool, locked.get(rows[0].package, ""), *cells, POLICIES[inline]])
+            + " |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Dev servers build what modules of the project import, and nothing that a request names by URL.
 
-Each server is a real one with the plugin. Its gadgets are requested without headers, with those that
-browsers send for a page of another site, and by such pages in Chromium.
+Each server is a real one with the plugin. Its gadgets are requested without headers, with those
+that browsers send for a page of another site, and by such pages in Chromium.
 """
 
 import json
@@ -28,7 +28,11 @@ SERVERS = {
     "farm": ("guarded", ("farm", *HOST, *PORT)),
     "next": ("guarded-next", ("webpack", "--hostname=127.0.0.1", *PORT)),
 }
-FOREIGN = {"Origin": "http://evil.example:6001", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
+FOREIGN = {
+    "Origin": "http://evil.example:6001",
+    "Sec-Fetch-Site": "cross-site",
+    "Sec-Fetch-Mode": "cors",
+}
 NO_CORS = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
 
 MARK = """
@@ -73,7 +77,9 @@ GADGETS = {
     "a module of the project": "/src/main.js?import&webkiln&backend=js&plugin={evil}/evil.py",
     "a module from outside": "/@fs{evil}/evil.js?import",
     "a module from outside by a link": "/src/link.js?import",
-    "code in a URL": '/@id/data:text/javascript,import "{evil}/outside.onnx?webkiln&backend=js"?import',
+    "code in a URL": (
+        '/@id/data:text/javascript,import "{evil}/outside.onnx?webkiln&backend=js"?import'
+    ),
     "?url": "/src/tiny.onnx?url&webkiln&backend=js&plugin={evil}/evil.py",
     "?raw": "/src/tiny.onnx?raw&import&webkiln&backend=js&plugin={evil}/evil.py",
     "?worker": "/src/tiny.onnx?worker&import&webkiln&backend=js&plugin={evil}/evil.py",
@@ -108,9 +114,15 @@ def save_onnx(path: Path) -> None:
     from onnx import helper, numpy_helper
 
     weights = numpy_helper.from_array(np.eye(4, dtype=np.float32), "W")
-    places = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 4]) for name in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("MatMul", ["x", "W"], ["y"])], "tiny", places[:1], places[1:], [weights])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    places = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 4]) for name in ("x", "y")
+    ]
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "W"], ["y"])], "tiny", places[:1], places[1:], [weights]
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path
+    )
 
 
 def save_lambda(path: Path, mark: Path) -> None:
@@ -125,8 +137,10 @@ def save_lambda(path: Path, mark: Path) -> None:
 
 @dataclass(frozen=True)
 class Own:
-    """What the page of a project imports: its module, or None for that of the project; what it shows; one of its imports by URL; and the code that
-    its builds run."""
+    """What the page of a project imports: its module, or None for that of the project; what it
+    shows;
+    one of its imports by URL; and the code that its builds run.
+    """
 
     module: str | None
     shown: list[int]
@@ -141,7 +155,9 @@ import { manifest as plain } from './tiny.onnx?webkiln&backend=js';
 document.title = JSON.stringify([handled, plain].map(({ outputs }) => outputs[0].shape.at(-1)));
 """
 OWN = {
-    "tiny": Own(TWICE, [4, 4], "/src/tiny.onnx?import&webkiln&backend=js", {"ran-plugin", "ran-operators"}),
+    "tiny": Own(
+        TWICE, [4, 4], "/src/tiny.onnx?import&webkiln&backend=js", {"ran-plugin", "ran-operators"}
+    ),
     "all": Own(
         None,
         [4, 3, 4],
@@ -154,7 +170,9 @@ OWN = {
 
 @dataclass(frozen=True)
 class Served:
-    """A dev server, its project, and a folder beside it whose code and models are not of the project."""
+    """A dev server, its project, and a folder beside it whose code and models are not of the
+    project.
+    """
 
     dev: project.Dev
     place: Path
@@ -179,12 +197,16 @@ class Served:
     def path(self, gadget: str) -> str:
         return quote(GADGETS[gadget].replace("{evil}", str(self.evil)), safe="/?&=@:,")
 
-    def get(self, path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
+    def get(
+        self, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+    ) -> tuple[int, bytes]:
         """The answer to a request with these headers alone."""
         host = urlsplit(self.address)
         connection = HTTPConnection(host.hostname or "", host.port, timeout=150)
         try:
-            connection.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
+            connection.putrequest(
+                method, path, skip_host="Host" in headers, skip_accept_encoding=True
+            )
             for name, value in headers.items():
                 connection.putheader(name.replace("_", "-"), value)
             if body is not None:
@@ -228,7 +250,9 @@ def open_page(served: Served, expected: list[int]) -> None:
     """The project's own page shows that its own imports have what their options say."""
     pages.console()
     pages.browser().get(served.dev.url)
-    title = pages.until(lambda: pages.browser().title.startswith("[") and pages.browser().title, 120)
+    title = pages.until(
+        lambda: pages.browser().title.startswith("[") and pages.browser().title, 120
+    )
     said = "\n".join([*pages.console(), served.dev.log.read_text("utf-8")[-3000:]])
     assert title, said
     assert json.loads(title) == expected, said
@@ -236,7 +260,9 @@ def open_page(served: Served, expected: list[int]) -> None:
 
 
 @pytest.fixture(scope="module", params=representative(OWN, "tiny"))
-def vite(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def vite(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     folder, own = tmp_path_factory.mktemp("vite"), OWN[request.param]
     place, evil = start("guarded", folder)
     if own.module is not None:
@@ -308,7 +334,9 @@ def test_vite_builds_nothing_for_pages_of_other_origins(vite: Served, others: li
 
 @pytest.mark.long
 @pytest.mark.parametrize("gadget", GADGETS)
-def test_vite_builds_nothing_for_one_url_of_a_page(gadget: str, vite: Served, others: list[str]) -> None:
+def test_vite_builds_nothing_for_one_url_of_a_page(
+    gadget: str, vite: Served, others: list[str]
+) -> None:
     before = vite.state()
     for page in others:
         attack_from(vite, page, [vite.path(gadget)])
@@ -321,7 +349,11 @@ def test_vite_serves_nothing_to_another_name(vite: Served) -> None:
     bundle = next(vite.place.glob(".webkiln/bundles/*")).name
     own = (f"/.webkiln/bundles/{bundle}/index.js", "/src/main.js", vite.own.path)
     for path in (*own, *map(vite.path, GADGETS)):
-        host = {"Host": "evil.example:5173", "Origin": "http://evil.example:5173", "Sec-Fetch-Site": "same-origin"}
+        host = {
+            "Host": "evil.example:5173",
+            "Origin": "http://evil.example:5173",
+            "Sec-Fetch-Site": "same-origin",
+        }
         status, text = vite.get(path, **host)
         assert (status, b"not allowed" in text) == (403, True), path
     assert vite.state() == before
@@ -337,17 +369,26 @@ def test_vite_refuses_own_imports_to_pages_of_other_sites(vite: Served) -> None:
 
 
 def test_messages_to_vite_build_nothing(vite: Served, others: list[str]) -> None:
-    """Of Vite's WebSocket, which asks programs for no token: they fetch modules by URL, with any importer."""
+    """Of Vite's WebSocket, which asks programs for no token: they fetch modules by URL, with any
+    importer.
+    """
     import websocket
 
     before = vite.state()
-    socket = websocket.create_connection(vite.address.replace("http", "ws"), subprotocols=["vite-hmr"], suppress_origin=True, timeout=30)
+    socket = websocket.create_connection(
+        vite.address.replace("http", "ws"),
+        subprotocols=["vite-hmr"],
+        suppress_origin=True,
+        timeout=30,
+    )
     paths = [vite.path(gadget).replace("import&", "") for gadget in GADGETS]
     for number, path in enumerate(paths):
         for importer in ("/src/main.js", str(vite.place / "src" / "main.js")):
             data = {"name": "fetchModule", "id": f"send:{number}", "data": [path, importer, {}]}
             socket.send(json.dumps({"type": "custom", "event": "vite:invoke", "data": data}))
-        socket.send(json.dumps({"type": "custom", "event": "vite:invalidate", "data": {"path": path}}))
+        socket.send(
+            json.dumps({"type": "custom", "event": "vite:invalidate", "data": {"path": path}})
+        )
     socket.ping()
     time.sleep(1)
     socket.close()
@@ -365,7 +406,9 @@ def test_messages_to_vite_build_nothing(vite: Served, others: list[str]) -> None
 
 @pytest.mark.long  # Vite, whose attacks run in make test, is the server that more can be asked of
 @pytest.mark.parametrize("tool", SERVERS)
-def test_other_servers_build_nothing_for_a_url(tool: str, others: list[str], cache: Path, tmp_path: Path) -> None:
+def test_other_servers_build_nothing_for_a_url(
+    tool: str, others: list[str], cache: Path, tmp_path: Path
+) -> None:
     name, script = SERVERS[tool]
     place, evil = start(name, tmp_path)
     (place / "src" / "main.js").write_text(SIMPLE, "utf-8")

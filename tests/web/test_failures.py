@@ -13,7 +13,9 @@ TOOLS = ["vite", "rollup", "webpack", "esbuild"]
 def place_with(tmp_path: Path, imported: str) -> Path:
     project.need_packages()
     place = project.lay(tmp_path, SOURCE)
-    (place / "src" / "main.js").write_text(f"import {{ load }} from '{imported}';\nload();\n", "utf-8")
+    (place / "src" / "main.js").write_text(
+        f"import {{ load }} from '{imported}';\nload();\n", "utf-8"
+    )
     return place
 
 
@@ -31,7 +33,9 @@ def test_a_layer_that_is_not_supported(tool: str, tmp_path: Path) -> None:
 
     place = place_with(tmp_path, "./eighth.keras?webkiln&backend=js")
     image = keras.Input((4,), name="image")
-    model = keras.Model(image, keras.layers.Dense(3, dtype="float8_from_float32", name="scores")(image))
+    model = keras.Model(
+        image, keras.layers.Dense(3, dtype="float8_from_float32", name="scores")(image)
+    )
     model.save(place / "src" / "eighth.keras")
     said = refused(tool, place)
     assert "eighth.keras" in said
@@ -41,14 +45,19 @@ def test_a_layer_that_is_not_supported(tool: str, tmp_path: Path) -> None:
 
 def test_an_option_that_does_not_exist(tmp_path: Path) -> None:
     place = place_with(tmp_path, "webkiln:digits?backends=wasm")
-    assert "there is no option backends; the options are backend, encoding, precision, name" in refused("rollup", place)
+    assert (
+        "there is no option backends; the options are backend, encoding, precision, name"
+        in refused("rollup", place)
+    )
 
 
 def test_no_webkiln(tmp_path: Path) -> None:
     """Each way of finding it is named."""
     place = place_with(tmp_path, "webkiln:digits")
     config = (place / "rollup.config.js").read_text("utf-8")
-    (place / "rollup.config.js").write_text(f"process.env.PATH = '/nowhere'; delete process.env.VIRTUAL_ENV;\n{config}", "utf-8")
+    (place / "rollup.config.js").write_text(
+        f"process.env.PATH = '/nowhere'; delete process.env.VIRTUAL_ENV;\n{config}", "utf-8"
+    )
     said = refused("rollup", place)
     assert "webkiln is not installed" in said
     assert "pip install" in said
@@ -63,7 +72,9 @@ def test_a_format_without_addresses(tmp_path: Path) -> None:
 def test_the_command_is_found_above_the_project(tmp_path: Path) -> None:
     place = place_with(tmp_path, "webkiln:digits?backend=js")
     (place.parent / ".venv" / "bin").mkdir(parents=True)
-    (place.parent / ".venv" / "bin" / "webkiln").symlink_to(project.ROOT / ".venv" / "bin" / "webkiln")
+    (place.parent / ".venv" / "bin" / "webkiln").symlink_to(
+        project.ROOT / ".venv" / "bin" / "webkiln"
+    )
     config = (place / "rollup.config.js").read_text("utf-8")
     (place / "rollup.config.js").write_text(f"delete process.env.VIRTUAL_ENV;\n{config}", "utf-8")
     project.run(project.command_of(place, ("rollup",)), place)

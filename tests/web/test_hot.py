@@ -1,4 +1,6 @@
-"""Vite's server of development while the model changes under it. One server serves all tests, each of which leaves it with the model of digits."""
+"""Vite's server of development while the model changes under it. One server serves all tests, each
+of which leaves it with the model of digits.
+"""
 
 import json
 import shutil
@@ -66,7 +68,9 @@ def served(server: project.Dev, place: Path) -> Iterator[project.Dev]:
 
 
 def opened() -> str:
-    return str(pages.browser().execute_script("return document.querySelector('output')?.dataset.opened"))
+    return str(
+        pages.browser().execute_script("return document.querySelector('output')?.dataset.opened")
+    )
 
 
 def answer() -> dict[str, Any]:
@@ -84,13 +88,22 @@ def check_answers(model: Any, dev: project.Dev) -> None:
         return len(got) == len(wanted) and bool(np.allclose(got, wanted, atol=1e-5))
 
     if not pages.until(same, 120):
-        state = pages.browser().execute_script("return JSON.stringify(document.querySelector('output')?.dataset ?? document.title)")
+        state = pages.browser().execute_script(
+            "return JSON.stringify(document.querySelector('output')?.dataset ?? document.title)"
+        )
         said = "\n".join([*pages.console(), dev.log.read_text("utf-8")[-3000:]])
-        raise AssertionError(f"the page shows {answer()}, not {wanted}; its state is {state}, its overlay {overlay()!r}:\n{said}")
+        raise AssertionError(
+            f"the page shows {answer()}, not {wanted}; its state is {state}, its overlay"
+            f" {overlay()!r}:\n{said}"
+        )
 
 
 def overlay() -> str:
-    return str(pages.browser().execute_script("return document.querySelector('vite-error-overlay')?.shadowRoot.textContent ?? ''"))
+    return str(
+        pages.browser().execute_script(
+            "return document.querySelector('vite-error-overlay')?.shadowRoot.textContent ?? ''"
+        )
+    )
 
 
 def changed(model: Any, factor: float) -> Any:
@@ -106,10 +119,17 @@ def test_new_weights_keep_the_page(served: project.Dev, place: Path, model: Any)
         check_answers(model, served)
     assert opened() == before
     assert answer()["backend"] == "wasm"
-    assert pages.browser().execute_script("return document.querySelector('output').dataset.failed ?? ''") == ""
+    assert (
+        pages.browser().execute_script(
+            "return document.querySelector('output').dataset.failed ?? ''"
+        )
+        == ""
+    )
 
 
-def test_other_layers_between_the_same_inputs_and_outputs_keep_the_page(served: project.Dev, place: Path, model: Any) -> None:
+def test_other_layers_between_the_same_inputs_and_outputs_keep_the_page(
+    served: project.Dev, place: Path, model: Any
+) -> None:
     check_answers(model, served)
     before = opened()
     other = wider(10, 3)
@@ -127,7 +147,9 @@ def test_other_outputs_load_the_page_anew(served: project.Dev, place: Path, mode
     assert opened() != before
 
 
-def test_a_broken_model_is_told_in_the_page_until_it_is_mended(served: project.Dev, place: Path, model: Any) -> None:
+def test_a_broken_model_is_told_in_the_page_until_it_is_mended(
+    served: project.Dev, place: Path, model: Any
+) -> None:
     check_answers(model, served)
     good = (place / "src" / NAME).read_bytes()
     (place / "src" / NAME).write_bytes(good[: len(good) // 2])
@@ -135,7 +157,9 @@ def test_a_broken_model_is_told_in_the_page_until_it_is_mended(served: project.D
     assert NAME in said, said
     assert "webkiln" in said
     pages.browser().refresh()
-    assert NAME in (pages.until(overlay, 60) or ""), "a page that is loaded again shows the last good model, and says so"
+    assert NAME in (pages.until(overlay, 60) or ""), (
+        "a page that is loaded again shows the last good model, and says so"
+    )
     (place / "src" / NAME).write_bytes(good)
     assert pages.until(lambda: not overlay() and answer(), 60)
     check_answers(model, served)

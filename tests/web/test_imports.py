@@ -27,16 +27,27 @@ def test_several_models(tool: str, tmp_path: Path) -> None:
         shutil.copyfile(place / "index.html", place / "public" / "index.html")
     with pages.deployed(place / "public", BASE, {"Content-Security-Policy": STRICT}) as site:
         pages.browser().get(site.url)
-        text = pages.until(lambda: pages.browser().execute_script("return document.querySelector('output').value"))
+        text = pages.until(
+            lambda: pages.browser().execute_script("return document.querySelector('output').value")
+        )
         pages.browser().get("about:blank")
     assert text, pages.console()
     found: dict[str, Any] = json.loads(text)
     assert found.pop("same") is True
-    wanted = {name: model({"image": PIXELS}, training=False).numpy()[0] for name, model in (("whole", pages.model()), ("other", other))}
+    wanted = {
+        name: model({"image": PIXELS}, training=False).numpy()[0]
+        for name, model in (("whole", pages.model()), ("other", other))
+    }
     wanted |= {"half": wanted["whole"], "again": wanted["whole"]}
     for name, got in found.items():
-        assert (got["backend"], got["worker"], got["encoding"]) == ("wasm", True, "float16" if name == "half" else "float32")
-        np.testing.assert_allclose(got["scores"], wanted[name], atol=2e-3 if name == "half" else 1e-5, err_msg=name)
+        assert (got["backend"], got["worker"], got["encoding"]) == (
+            "wasm",
+            True,
+            "float16" if name == "half" else "float32",
+        )
+        np.testing.assert_allclose(
+            got["scores"], wanted[name], atol=2e-3 if name == "half" else 1e-5, err_msg=name
+        )
 
 
 def test_a_recipe_of_the_project(tmp_path: Path) -> None:
@@ -46,7 +57,8 @@ def test_a_recipe_of_the_project(tmp_path: Path) -> None:
     recipe.mkdir(parents=True)
     shutil.copyfile(project.MODEL, recipe / "m.keras")
     (recipe / "recipe.toml").write_text(
-        'source = "m.keras"\nbackends = ["js"]\n[labels]\nscores = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]\n',
+        'source = "m.keras"\nbackends = ["js"]\n[labels]\nscores = ["zero", "one", "two", "three",'
+        ' "four", "five", "six", "seven", "eight", "nine"]\n',
         "utf-8",
     )
     (place / "src" / "main.js").write_text(
@@ -59,5 +71,12 @@ def test_a_recipe_of_the_project(tmp_path: Path) -> None:
     shutil.copyfile(place / "index.html", place / "public" / "index.html")
     with pages.deployed(place / "public", BASE, {"Content-Security-Policy": STRICT}) as site:
         pages.browser().get(site.url)
-        assert pages.until(lambda: pages.browser().execute_script("return document.querySelector('output').value")) == "js,six"
+        assert (
+            pages.until(
+                lambda: pages.browser().execute_script(
+                    "return document.querySelector('output').value"
+                )
+            )
+            == "js,six"
+        )
         pages.browser().get("about:blank")

@@ -30,7 +30,12 @@ def flask_url(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)  # where Flask looks for its folder
     spec.loader.exec_module(module)
-    server = make_server("127.0.0.1", 0, DispatcherMiddleware(Response("not found", 404), {BASE.rstrip("/"): module.app}), threaded=True)
+    server = make_server(
+        "127.0.0.1",
+        0,
+        DispatcherMiddleware(Response("not found", 404), {BASE.rstrip("/"): module.app}),
+        threaded=True,
+    )
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}{BASE}"
@@ -49,7 +54,9 @@ def test_flask(browser: str, flask_url: str) -> None:
 def plain(folder: Path, bundle_url: str) -> Path:
     place = project.lay(folder, project.EXAMPLES / "plain")
     page = place / "index.html"
-    page.write_text(page.read_text("utf-8").replace("./digits/index.js", f"{bundle_url}index.js"), "utf-8")
+    page.write_text(
+        page.read_text("utf-8").replace("./digits/index.js", f"{bundle_url}index.js"), "utf-8"
+    )
     return place
 
 
@@ -62,7 +69,9 @@ def test_another_origin(isolated: bool, bundle: Path, tmp_path: Path) -> None:
         place = plain(tmp_path, cdn.url)
         origin = cdn.url.removesuffix("/cdn/digits@1/")
         policy = pages.policy("hashed", place / "index.html")
-        policy = re.sub("(script|connect)-src", rf"\1-src {origin}", policy).replace("worker-src 'self'", f"worker-src blob: {origin}")
+        policy = re.sub("(script|connect)-src", rf"\1-src {origin}", policy).replace(
+            "worker-src 'self'", f"worker-src blob: {origin}"
+        )
         headers = {"Content-Security-Policy": policy, **(ISOLATED if isolated else {})}
         with pages.deployed(place, BASE, headers) as site:
             seen = pages.look(site.url)
@@ -76,7 +85,11 @@ def test_another_origin_without_workers(bundle: Path, tmp_path: Path) -> None:
     with pages.deployed(bundle, "/cdn/", CROSS) as cdn:
         place = plain(tmp_path, cdn.url)
         origin = cdn.url.removesuffix("/cdn/")
-        policy = re.sub("(script|connect)-src", rf"\1-src {origin}", pages.policy("hashed", place / "index.html"))
+        policy = re.sub(
+            "(script|connect)-src",
+            rf"\1-src {origin}",
+            pages.policy("hashed", place / "index.html"),
+        )
         with pages.deployed(place, BASE, {"Content-Security-Policy": policy}) as site:
             seen = pages.look(site.url)
     assert (seen.label, seen.how) == ("6", "wasm, relaxed, in the main thread")

@@ -12,5 +12,7 @@ from tests.web import project
 def test_plugin(name: str) -> None:
     project.need_packages()
     script = Path(__file__).with_name(f"{name}.test.js")
-    done = subprocess.run(["node", "--test", str(script)], capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(
+        ["node", "--test", str(script)], capture_output=True, text=True, timeout=180, check=False
+    )
     assert done.returncode == 0, done.stdout

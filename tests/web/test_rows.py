@@ -1,4 +1,6 @@
-"""A model in a project of each tool, built, deployed below a path under a strict policy, and opened."""
+"""A model in a project of each tool, built, deployed below a path under a strict policy, and
+opened.
+"""
 
 from pathlib import Path
 

@@ -32,7 +32,9 @@ def test_a_build_runs_in_node(tool: str, place: Path) -> None:
     moved = (place / "dist").rename(place.parent / "elsewhere")
     (place / ".webkiln").rename(place.parent / "gone")  # what is deployed stands by itself
     (moved / "run.mjs").write_text(
-        f"import {{ answer }} from './answer.js';\nconsole.log(JSON.stringify(await answer({PIXELS})));\n", "utf-8"
+        "import { answer } from './answer.js';\nconsole.log(JSON.stringify(await"
+        f" answer({PIXELS})));\n",
+        "utf-8",
     )
     check(project.run("node run.mjs", moved))
 
@@ -43,12 +45,16 @@ def test_the_server_of_development_runs_it(place: Path) -> None:
 
 def test_importing_a_bundle_does_nothing(bundle: Path) -> None:
     """No class of browsers is looked at before `load`."""
-    code = "delete globalThis.fetch; delete globalThis.WebAssembly; import('./index.js').then(({ manifest }) => console.log(manifest.name))"
+    code = (
+        "delete globalThis.fetch; delete globalThis.WebAssembly; import('./index.js').then(({"
+        " manifest }) => console.log(manifest.name))"
+    )
     assert project.run(f'node --input-type=module --eval "{code}"', bundle).strip() == "digits"
 
 
 def test_a_worker_starts_from_code_on_the_command_line(bundle: Path) -> None:
     code = (
-        "import('./index.js').then(({ load }) => load({ backends: 'js' })).then(model => { console.log(model.worker); model.dispose(); })"
+        "import('./index.js').then(({ load }) => load({ backends: 'js' })).then(model => {"
+        " console.log(model.worker); model.dispose(); })"
     )
     assert project.run(f'node --input-type=module --eval "{code}"', bundle).strip() == "true"

@@ -34,7 +34,10 @@ def test_types(tmp_path: Path) -> None:
     (place / "src" / "digits.keras").write_bytes(project.MODEL.read_bytes())
     (place / "src" / "main.tsx").write_text("import './right';\n", "utf-8")
     (place / "src" / "right.ts").write_text(
-        RIGHT.replace("import { load as loadLater", "// import").replace("export const four", "// "), "utf-8"
+        RIGHT.replace("import { load as loadLater", "// import").replace(
+            "export const four", "// "
+        ),
+        "utf-8",
     )
     project.run("vite build", place)
     (place / "src" / "right.ts").write_text(RIGHT, "utf-8")

@@ -16,5 +16,7 @@ def test_the_composable(tmp_path: Path) -> None:
     with pages.deployed(place / "dist", BASE, {"Content-Security-Policy": STRICT}) as site:
         pages.check(pages.look(site.url))
         pages.browser().execute_script("window.leave()")
-        assert pages.until(lambda: not pages.browser().execute_script("return document.querySelector('output')"))
+        assert pages.until(
+            lambda: not pages.browser().execute_script("return document.querySelector('output')")
+        )
         assert pages.console() == []

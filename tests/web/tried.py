@@ -23,7 +23,10 @@ def row(row: Row, bundle: Path, folder: Path) -> None:
         return
     built = project.build(row, place)
     for name, isolated in OPENED[:2] if row.limit else OPENED:
-        headers = {"Content-Security-Policy": pages.policy(row.inline, built / "index.html"), **(ISOLATED if isolated else {})}
+        headers = {
+            "Content-Security-Policy": pages.policy(row.inline, built / "index.html"),
+            **(ISOLATED if isolated else {}),
+        }
         with pages.deployed(built, BASE, headers) as site:
             seen = pages.look(site.url, 5 if row.limit else 30, name)
             pages.browser(name).get("about:blank")

@@ -1,4 +1,6 @@
-"""Weights as a browser decodes them, cut into pieces of a few rows, in every encoding and at every place of their output channels."""
+"""Weights as a browser decodes them, cut into pieces of a few rows, in every encoding and at every
+place of their output channels.
+"""
 
 from pathlib import Path
 
@@ -38,12 +40,21 @@ PIECE = 2000
 
 
 def weights_of_many_sizes() -> dict[str, np.ndarray]:
-    """Channels of the same weight differ by a factor of up to 1000, so that the scale of one is wrong for all others."""
+    """Channels of the same weight differ by a factor of up to 1000, so that the scale of one is
+    wrong for all others.
+    """
     rng = np.random.default_rng(5)
     made = {}
-    for name, shape in (("rows", (64, 40)), ("columns", (40, 50)), ("kernel", (60, 20, 1, 1)), ("table", (30, 12))):
+    for name, shape in (
+        ("rows", (64, 40)),
+        ("columns", (40, 50)),
+        ("kernel", (60, 20, 1, 1)),
+        ("table", (30, 12)),
+    ):
         axis = AXES[name]
-        sizes = (10.0 ** rng.uniform(-1.5, 1.5, shape[axis])).reshape([-1 if d == axis else 1 for d in range(len(shape))])
+        sizes = (10.0 ** rng.uniform(-1.5, 1.5, shape[axis])).reshape(
+            [-1 if d == axis else 1 for d in range(len(shape))]
+        )
         made[name] = (rng.uniform(-1, 1, shape) * sizes).astype(np.float32)
     made["vector"] = rng.uniform(-1, 1, 50).astype(np.float32) * 100003
     return made
@@ -51,7 +62,9 @@ def weights_of_many_sizes() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_pieces_of_weights(encoding: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_of_weights(
+    encoding: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert shards.pieces.__defaults__ == (shards.SHARD_BYTES,)
     monkeypatch.setattr(shards.pieces, "__defaults__", (PIECE,))
     graph = parse(GRAPH.lstrip())
@@ -59,10 +72,19 @@ def test_pieces_of_weights(encoding: str, backend: str, tmp_path: Path, monkeypa
     assert {piece.weight.name for piece in layout if piece.start} >= {"rows", "columns", "kernel"}
     made = weights_of_many_sizes()
     rng = np.random.default_rng(6)
-    x, image = rng.uniform(-1, 1, (3, 40)).astype(np.float32), rng.uniform(-1, 1, (1, 20, 1, 2)).astype(np.float32)
+    x, image = (
+        rng.uniform(-1, 1, (3, 40)).astype(np.float32),
+        rng.uniform(-1, 1, (1, 20, 1, 2)).astype(np.float32),
+    )
     numbers = np.array([29, 0, 17, 5, 17], np.int32)
-    (found,) = run([Job(graph, {"x": x, "image": image, "numbers": numbers}, made, encoding)], backend, tmp_path)
-    left = {name: decoded(made[name], encoding, axis).astype(np.float64) for name, axis in AXES.items()}
+    (found,) = run(
+        [Job(graph, {"x": x, "image": image, "numbers": numbers}, made, encoding)],
+        backend,
+        tmp_path,
+    )
+    left = {
+        name: decoded(made[name], encoding, axis).astype(np.float64) for name, axis in AXES.items()
+    }
     wanted = {
         "a": x @ left["rows"].T,
         "c": x @ left["columns"] + made["vector"],
@@ -82,7 +104,15 @@ def test_pieces_of_weights(encoding: str, backend: str, tmp_path: Path, monkeypa
 
 def test_a_vector_beyond_what_float16_holds(tmp_path: Path) -> None:
     """Vectors stay as they are: 100000 is infinite as float16, and 2049 would be 2048."""
-    graph = parse("graph g\ninput x: float32[2,3]\nslot b: float32[3]\ny: float32[2,3] = Add(x, b)\noutput y = y\n")
-    job = Job(graph, {"x": np.zeros((2, 3), np.float32)}, {"b": np.array([100000, 2049, 1e-9], np.float32)}, "float16")
+    graph = parse(
+        "graph g\ninput x: float32[2,3]\nslot b: float32[3]\ny: float32[2,3] = Add(x, b)\noutput y"
+        " = y\n"
+    )
+    job = Job(
+        graph,
+        {"x": np.zeros((2, 3), np.float32)},
+        {"b": np.array([100000, 2049, 1e-9], np.float32)},
+        "float16",
+    )
     (found,) = run([job], "js", tmp_path)
     np.testing.assert_array_equal(found["y"], np.array([[100000, 2049, 1e-9]] * 2, np.float32))

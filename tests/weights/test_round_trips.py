@@ -1,4 +1,6 @@
-"""Each piece of each weight, in every encoding, as its init call decodes it: later shards, odd sizes, every code, blocks that are not full."""
+"""Each piece of each weight, in every encoding, as its init call decodes it: later shards, odd
+sizes, every code, blocks that are not full.
+"""
 
 from itertools import product
 
@@ -11,7 +13,14 @@ from webkiln.backends.compare import relative_error
 from webkiln.ir.text import parse
 from webkiln.nest.interpret import interpret
 from webkiln.nest.schedule import Panel
-from webkiln.weights.encoding import BY_NAME, ENCODINGS, Stored, choose, eightbit_magnitudes, storage_dtype
+from webkiln.weights.encoding import (
+    BY_NAME,
+    ENCODINGS,
+    Stored,
+    choose,
+    eightbit_magnitudes,
+    storage_dtype,
+)
 from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call
 from webkiln.weights.shards import pieces, stored, write
 
@@ -34,8 +43,18 @@ def made(weights, seed=7):
     rng = np.random.default_rng(seed)
     values = {}
     for weight in weights:
-        sizes = [10.0 ** rng.uniform(-1, 1, [size if dim == axis else 1 for dim, size in enumerate(weight.shape)]) for axis in range(2)]
-        values[weight.name] = (rng.uniform(0.2, 1, weight.shape) * rng.choice([-1, 1], weight.shape) * np.prod(np.broadcast_arrays(*sizes), axis=0)).astype(weight.dtype)  # fmt: skip
+        sizes = [
+            10.0
+            ** rng.uniform(
+                -1, 1, [size if dim == axis else 1 for dim, size in enumerate(weight.shape)]
+            )
+            for axis in range(2)
+        ]
+        values[weight.name] = (
+            rng.uniform(0.2, 1, weight.shape)
+            * rng.choice([-1, 1], weight.shape)
+            * np.prod(np.broadcast_arrays(*sizes), axis=0)
+        ).astype(weight.dtype)
     return values
 
 
@@ -50,7 +69,12 @@ def unpacked(layout, shards, weight, destination, out):
         given = {HEADER: np.frombuffer(data[: 4 * count], np.float32), ELEMENTS: elements}
         call = decode_call(piece, destination)
         (view,) = call.outputs
-        interpret(call.nest, [given[item.name].reshape(item.shape) for item in call.inputs], call.args, [out.reshape(view.shape)])
+        interpret(
+            call.nest,
+            [given[item.name].reshape(item.shape) for item in call.inputs],
+            call.args,
+            [out.reshape(view.shape)],
+        )
     return out
 
 
@@ -65,16 +89,28 @@ def test_every_piece_holds_its_own_rows(encoding, limit):
     assert (len(shards) > 4) == (limit < 1000)
     for weight in weights:
         out = np.full(weight.shape or (1,), -99, weight.dtype)
-        found = unpacked(layout, shards, weight, Destination(weight.shape, None), out).reshape(weight.shape)
-        kept = len(weight.shape) < 2 or weight.dtype != "float32" or (encoding == "int8" and weight.channel_axis is None)
-        wanted = values[weight.name] if kept else decoded(values[weight.name], encoding, weight.channel_axis)
+        found = unpacked(layout, shards, weight, Destination(weight.shape, None), out).reshape(
+            weight.shape
+        )
+        kept = (
+            len(weight.shape) < 2
+            or weight.dtype != "float32"
+            or (encoding == "int8" and weight.channel_axis is None)
+        )
+        wanted = (
+            values[weight.name]
+            if kept
+            else decoded(values[weight.name], encoding, weight.channel_axis)
+        )
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("block", [4, 8])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_panels_hold_every_element_at_its_place(encoding, block):
-    """Blocks that are not full, pieces that begin in the middle, kernels whose places are one axis or whose channels are two."""
+    """Blocks that are not full, pieces that begin in the middle, kernels whose places are one axis
+    or whose channels are two.
+    """
     for shape, axis, seen, dim in (
         ((7, 9), 1, (7, 9), 1),
         ((7, 9), 0, (7, 9), 0),
@@ -89,11 +125,15 @@ def test_panels_hold_every_element_at_its_place(encoding, block):
         panel = Panel(1, dim, others, block)
         blocks = -(-seen[dim] // block)
         out = np.full((blocks, *(seen[other] for other in others), block), -99, np.float32)
-        unpacked(layout, [*write(layout, values.__getitem__)], weight, Destination(seen, panel), out)
+        unpacked(
+            layout, [*write(layout, values.__getitem__)], weight, Destination(seen, panel), out
+        )
         wanted = np.full_like(out, -99)
         whole = decoded(values["w"], encoding, axis).reshape(seen)
         for place in product(*map(range, seen)):
-            wanted[(place[dim] // block, *(place[other] for other in others), place[dim] % block)] = whole[place]
+            wanted[
+                (place[dim] // block, *(place[other] for other in others), place[dim] % block)
+            ] = whole[place]
         np.testing.assert_allclose(out, wanted, rtol=1e-6)
 
 
@@ -106,20 +146,30 @@ def test_every_code_of_eight_bits(tmp_path):
     _, codes = BY_NAME["eightbit"].encode(weight, values)
     assert codes[:, 0].tolist() == [*range(128), 0, *range(129, 256)]
     found = unpacked(
-        layout, [*write(layout, {"table": values}.__getitem__)], weight, Destination(values.shape, None), np.zeros_like(values)
+        layout,
+        [*write(layout, {"table": values}.__getitem__)],
+        weight,
+        Destination(values.shape, None),
+        np.zeros_like(values),
     )
     np.testing.assert_allclose(found, values, rtol=2e-6)
     graph = parse(
         "graph g\ninput numbers: int32[256]\nslot table: float32[256,1]\n"
         'y: float32[256,1] = Gather(table, numbers) {"axis":0}\noutput y = y\n'
     )
-    (ran,) = run([Job(graph, {"numbers": np.arange(256, dtype=np.int32)}, {"table": values}, "eightbit")], "js", tmp_path)
+    (ran,) = run(
+        [Job(graph, {"numbers": np.arange(256, dtype=np.int32)}, {"table": values}, "eightbit")],
+        "js",
+        tmp_path,
+    )
     np.testing.assert_allclose(ran["y"], values, rtol=2e-6)
 
 
 def test_codes_of_int8_are_the_nearest_and_ties_are_even():
     codes = np.array([[127, 0.5, 1.5, 2.5], [-127, -0.5, -1.5, -126.5], [0, 126.5, -3.49, 3.51]])
-    scale, found = BY_NAME["int8"].encode(Stored("w", "float32", (3, 4), 0), (codes * [[2], [4], [126.5 / 127]]).astype(np.float32))
+    scale, found = BY_NAME["int8"].encode(
+        Stored("w", "float32", (3, 4), 0), (codes * [[2], [4], [126.5 / 127]]).astype(np.float32)
+    )
     np.testing.assert_allclose(scale[:2], [2, 4])
     np.testing.assert_array_equal(found[:2], [[127, 0, 2, 2], [-127, 0, -2, -126]])
 
@@ -134,7 +184,9 @@ def test_weights_and_channels_of_zeros_stay_zeros(encoding, axis):
         layout = pieces([weight], encoding, 40)
         with np.errstate(all="raise"):
             shards = [*write(layout, {"w": values}.__getitem__)]
-        found = unpacked(layout, shards, weight, Destination((3, 3), None), np.full((3, 3), -9, np.float32))
+        found = unpacked(
+            layout, shards, weight, Destination((3, 3), None), np.full((3, 3), -9, np.float32)
+        )
         np.testing.assert_array_equal((found if axis == 0 else found.T)[zeros], 0)
         np.testing.assert_allclose(found, values, rtol=0.1)
 
@@ -144,9 +196,18 @@ def test_a_weight_is_asked_for_once_and_its_scales_are_of_all_its_rows():
     values = np.arange(1, 17, dtype=np.float32).reshape(8, 2)
     layout = pieces([weight, Stored("v", "float32", (3,))], "int8", 20)
     asked = []
-    shards = [*write(layout, lambda name: asked.append(name) or (values if name == "w" else np.ones(3, np.float32)))]
+    shards = [
+        *write(
+            layout,
+            lambda name: asked.append(name) or (values if name == "w" else np.ones(3, np.float32)),
+        )
+    ]
     assert asked == ["w", "v"]
-    heads = [np.frombuffer(shards[piece.shard], np.float32, 2, piece.offset) for piece in layout if piece.weight is weight]
+    heads = [
+        np.frombuffer(shards[piece.shard], np.float32, 2, piece.offset)
+        for piece in layout
+        if piece.weight is weight
+    ]
     assert len(heads) > 1
     for head in heads:
         assert relative_error(head, values[-1] / 127) <= 1e-6
@@ -184,9 +245,16 @@ output s = s
 output t = t
 """)
     assert {item.name: (item.shape, item.channel_axis) for item in stored(graph)} == {
-        "a": ((4, 4), 1), "b": ((4, 4), 0), "d": ((4, 4), None), "c": ((3, 4, 5), 2), "e": ((4, 4, 4), 2),
-        "f": ((4, 4), 1), "g": ((4, 4), 1), "h": ((4,), None), "k": ((4,), None),
-    }  # fmt: skip
+        "a": ((4, 4), 1),
+        "b": ((4, 4), 0),
+        "d": ((4, 4), None),
+        "c": ((3, 4, 5), 2),
+        "e": ((4, 4, 4), 2),
+        "f": ((4, 4), 1),
+        "g": ((4, 4), 1),
+        "h": ((4,), None),
+        "k": ((4,), None),
+    }
 
 
 def test_what_is_stored_is_what_runs_and_states_and_outputs_need():
@@ -209,13 +277,25 @@ e: float32[2] = Add(d, held)
 output out = e
 output also = given
 """)
-    assert {item.name for item in stored(graph)} == {"used", "part", "table", "given", "begins", "follows"}
+    assert {item.name for item in stored(graph)} == {
+        "used",
+        "part",
+        "table",
+        "given",
+        "begins",
+        "follows",
+    }
     assert [item.name for item in stored(graph)][:3] == ["used", "part", "table"]
 
 
-@pytest.mark.parametrize(("shape", "left"), [((1, 1, 6, 5), (6, 5)), ((1, 6, 1, 5), (6, 1, 5)), ((1, 1), (1,)), ((1,), (1,)), ((), ())])
+@pytest.mark.parametrize(
+    ("shape", "left"),
+    [((1, 1, 6, 5), (6, 5)), ((1, 6, 1, 5), (6, 1, 5)), ((1, 1), (1,)), ((1,), (1,)), ((), ())],
+)
 def test_leading_sizes_of_one_are_no_rows(shape, left):
     kind = f"float32[{','.join(map(str, shape))}]"
-    graph = parse(f"graph g\nslot w: {kind}\ninput x: {kind}\ny: {kind} = Add(x, w)\noutput y = y\n")
+    graph = parse(
+        f"graph g\nslot w: {kind}\ninput x: {kind}\ny: {kind} = Add(x, w)\noutput y = y\n"
+    )
     (weight,) = stored(graph)
     assert weight.shape == left

@@ -1,4 +1,6 @@
-"""Shards: whole rows, bounded size, every element once; encodings: their definition and their error."""
+"""Shards: whole rows, bounded size, every element once; encodings: their definition and their
+error.
+"""
 
 import numpy as np
 import pytest
@@ -14,10 +16,18 @@ SHAPES = st.lists(st.lists(st.integers(1, 9), min_size=0, max_size=3).map(tuple)
 
 @given(SHAPES, st.sampled_from(ENCODINGS), st.integers(200, 2000))
 def test_pieces_cover_every_row_once_and_fit(shapes, encoding, limit):
-    weights = [Stored(f"w{n}", "float32", shape, len(shape) - 1 if len(shape) > 1 else None) for n, shape in enumerate(shapes)]
+    weights = [
+        Stored(f"w{n}", "float32", shape, len(shape) - 1 if len(shape) > 1 else None)
+        for n, shape in enumerate(shapes)
+    ]
     layout = pieces(weights, encoding, limit)
     for weight in weights:
-        rows = [row for piece in layout if piece.weight is weight for row in range(piece.start, piece.start + piece.rows)]
+        rows = [
+            row
+            for piece in layout
+            if piece.weight is weight
+            for row in range(piece.start, piece.start + piece.rows)
+        ]
         assert rows == list(range(weight.shape[0] if weight.shape else 1))
     ends = {}
     for piece in layout:
@@ -26,8 +36,12 @@ def test_pieces_cover_every_row_once_and_fit(shapes, encoding, limit):
         ends[piece.shard] = piece.offset + piece.bytes
         single = BY_NAME[piece.encoding].bytes(piece.weight, 1)
         assert ends[piece.shard] <= max(limit, single)
-    values = {w.name: np.arange(int(np.prod(w.shape)), dtype=np.float32).reshape(w.shape) for w in weights}
-    assert [len(shard) for shard in write(layout, values.__getitem__)] == [ends[shard] for shard in sorted(ends)]
+    values = {
+        w.name: np.arange(int(np.prod(w.shape)), dtype=np.float32).reshape(w.shape) for w in weights
+    }
+    assert [len(shard) for shard in write(layout, values.__getitem__)] == [
+        ends[shard] for shard in sorted(ends)
+    ]
 
 
 def test_which_axis_of_a_weight_has_the_output_channels():
@@ -45,7 +59,12 @@ d: float32[1,3,4] = Gather(t, numbers) {"axis":0}
 output c = c
 output d = d
 """)
-    assert {item.name: item.channel_axis for item in stored(graph)} == {"k": 3, "m": 1, "e": 1, "t": 1}
+    assert {item.name: item.channel_axis for item in stored(graph)} == {
+        "k": 3,
+        "m": 1,
+        "e": 1,
+        "t": 1,
+    }
 
 
 def test_a_weight_whose_first_sizes_are_1_is_cut_too():
@@ -78,7 +97,9 @@ def test_small_and_integer_weights_stay_as_they_are():
 
 def test_int8_is_symmetric_per_channel():
     weight = Stored("w", "float32", (2, 3), 1)
-    scale, codes = BY_NAME["int8"].encode(weight, np.array([[1.0, -2.0, 0.0], [0.5, 4.0, 0.0]], np.float32))
+    scale, codes = BY_NAME["int8"].encode(
+        weight, np.array([[1.0, -2.0, 0.0], [0.5, 4.0, 0.0]], np.float32)
+    )
     np.testing.assert_allclose(scale, [1 / 127, 4 / 127, 1.0], rtol=1e-6)
     np.testing.assert_array_equal(codes, [[127, -64, 0], [64, 127, 0]])
 
@@ -87,7 +108,11 @@ def test_eightbit_has_the_magnitudes_of_the_original():
     table = eightbit_magnitudes()
     assert table.shape == (128,)
     assert np.all(np.diff(table) > 0)
-    np.testing.assert_allclose(table[:8], [0, 2.75e-6, 7.25e-6, 1.875e-5, 3.625e-5, 5.875e-5, 8.625e-5, 1.4375e-4], rtol=1e-6)
+    np.testing.assert_allclose(
+        table[:8],
+        [0, 2.75e-6, 7.25e-6, 1.875e-5, 3.625e-5, 5.875e-5, 8.625e-5, 1.4375e-4],
+        rtol=1e-6,
+    )
     assert table[127] == 1
 
 
@@ -96,12 +121,17 @@ def test_eightbit_rounds_to_the_nearest_magnitude(values):
     data = np.array(values, np.float32).reshape(1, -1)
     scale, codes = BY_NAME["eightbit"].encode(Stored("w", "float32", data.shape, 1), data)
     decoded = np.where(codes > 127, -1, 1) * eightbit_magnitudes()[codes & 127] * scale[0]
-    nearest = np.min(np.abs(np.abs(data)[..., None] / scale[0] - eightbit_magnitudes()), axis=-1) * scale[0]
+    nearest = (
+        np.min(np.abs(np.abs(data)[..., None] / scale[0] - eightbit_magnitudes()), axis=-1)
+        * scale[0]
+    )
     np.testing.assert_allclose(np.abs(decoded - data), nearest, atol=1e-7)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_encodings_have_the_size_that_they_promise(encoding):
     weight = Stored("w", "float32", (16, 8), 1)
-    header, elements = BY_NAME[choose(weight, encoding)].encode(weight, np.ones((16, 8), np.float32))
+    header, elements = BY_NAME[choose(weight, encoding)].encode(
+        weight, np.ones((16, 8), np.float32)
+    )
     assert header.nbytes + elements.nbytes == BY_NAME[choose(weight, encoding)].bytes(weight, 16)

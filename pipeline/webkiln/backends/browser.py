@@ -1,4 +1,6 @@
-"""What a browser is to webkiln: the programs that run it, how a session starts, and what it cannot run, with the reason."""
+"""What a browser is to webkiln: the programs that run it, how a session starts, and what it cannot
+run, with the reason.
+"""
 
 import importlib.util
 import os
@@ -21,7 +23,9 @@ PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program by the names or patterns of paths under which it is found, and by those in a Python package, which is not imported."""
+    """A program by the names or patterns of paths under which it is found, and by those in a Python
+    package, which is not imported.
+    """
 
     name: str
     commands: tuple[str, ...]
@@ -30,21 +34,35 @@ class Program:
 
     def find(self) -> str | None:
         for command in self.commands:
-            paths = sorted(map(str, Path("/").glob(command.removeprefix("/")))) if "*" in command else [command]
+            paths = (
+                sorted(map(str, Path("/").glob(command.removeprefix("/"))))
+                if "*" in command
+                else [command]
+            )
             if found := next(filter(None, map(shutil.which, paths)), None):
                 return found
         spec = importlib.util.find_spec(self.package) if self.package else None
         folders = map(Path, spec.submodule_search_locations or ()) if spec is not None else ()
-        return next((str(path) for folder in folders for name in self.files if (path := folder / name).is_file()), None)
+        return next(
+            (
+                str(path)
+                for folder in folders
+                for name in self.files
+                if (path := folder / name).is_file()
+            ),
+            None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Browser:
     """`programs`: the browser first, then what drives it.
 
-    `start` makes a session from the programs and a folder that the session may fill. `remote` are the capabilities that another machine is asked
-    for, any of them. `version` finds the version in what the browser prints, and `shown` says that it prints only on a display.
-    `lacks`: why it does not run a backend, or a variant as `wasm:relaxed`. `log` is the endpoint of its driver that gives console messages.
+    `start` makes a session from the programs and a folder that the session may fill. `remote` are
+    the capabilities that another machine is asked for, any of them. `version` finds the version in
+    what the browser prints, and `shown` says that it prints only on a display. `lacks`: why it does
+    not run a backend, or a variant as `wasm:relaxed`. `log` is the endpoint of its driver that
+    gives console messages.
     """
 
     name: str
@@ -59,10 +77,15 @@ class Browser:
     log: bool = False
 
     def find(self) -> dict[str, str]:
-        """The paths of all programs by name; ToolError says which are missing and how they are installed."""
+        """The paths of all programs by name; ToolError says which are missing and how they are
+        installed.
+        """
         paths = {program.name: program.find() for program in self.programs}
         if missing := [name for name, path in paths.items() if path is None]:
-            raise ToolError(f"{self.name} cannot be run: {', '.join(missing)} {_are(missing)} missing; {self.install}")
+            raise ToolError(
+                f"{self.name} cannot be run: {', '.join(missing)} {_are(missing)} missing;"
+                f" {self.install}"
+            )
         return {name: path for name, path in paths.items() if path is not None}
 
     def why_not(self, backend: str, variant: str | None) -> str | None:
@@ -71,9 +94,14 @@ class Browser:
 
 
 def own_environment(folder: Path, **more: str) -> dict[str, str]:
-    """The environment of a browser that keeps nothing outside `folder` and asks no proxy for pages of this machine."""
+    """The environment of a browser that keeps nothing outside `folder` and asks no proxy for pages
+    of this machine.
+    """
     kept = {name: value for name, value in os.environ.items() if name.lower() not in PROXIES}
-    homes = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"), str(folder))
+    homes = dict.fromkeys(
+        ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"),
+        str(folder),
+    )
     return {**kept, **homes, **more}
 
 

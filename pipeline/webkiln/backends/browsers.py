@@ -16,13 +16,17 @@ from webkiln.errors import ToolError
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
 
-BROWSERS: dict[str, Browser] = {browser.name: browser for browser in (chromium.BROWSER, firefox.BROWSER, webkit.BROWSER)}
+BROWSERS: dict[str, Browser] = {
+    browser.name: browser for browser in (chromium.BROWSER, firefox.BROWSER, webkit.BROWSER)
+}
 PATIENCE_SECONDS = 60
 
 
 @functools.cache
 def session(name: str) -> "WebDriver":
-    """The one session with a browser of this process, started at its first use and ended with the process."""
+    """The one session with a browser of this process, started at its first use and ended with the
+    process.
+    """
     from selenium.common.exceptions import WebDriverException
     from urllib3.exceptions import HTTPError
 
@@ -36,8 +40,15 @@ def session(name: str) -> "WebDriver":
     except (WebDriverException, HTTPError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         reason = getattr(error, "msg", None) or error
-        advice = f"is there a WebDriver server with this browser at {remote.VARIABLE}={url}?" if url else browser.install
-        raise ToolError(f"{name}: {url or programs[browser.programs[0].name]} did not start ({reason}); {advice}") from error
+        advice = (
+            f"is there a WebDriver server with this browser at {remote.VARIABLE}={url}?"
+            if url
+            else browser.install
+        )
+        raise ToolError(
+            f"{name}: {url or programs[browser.programs[0].name]} did not start ({reason});"
+            f" {advice}"
+        ) from error
 
     def end() -> None:
         with contextlib.suppress(WebDriverException, HTTPError, OSError):
@@ -53,16 +64,26 @@ def session(name: str) -> "WebDriver":
 def version(name: str) -> str:
     """The version of the browser that runs, and of a remote one also what it is."""
     told = session(name).capabilities
-    return f"{told['browserName']} {told['browserVersion']}" if remote.remote_url() else str(told["browserVersion"])
+    return (
+        f"{told['browserName']} {told['browserVersion']}"
+        if remote.remote_url()
+        else str(told["browserVersion"])
+    )
 
 
 def why_not(name: str, backend: str, variant: str | None = None) -> str | None:
-    """Why the browser cannot run a backend or a variant of it, as far as that is known before it is tried."""
+    """Why the browser cannot run a backend or a variant of it, as far as that is known before it is
+    tried.
+    """
     return None if remote.remote_url() else BROWSERS[name].why_not(backend, variant)
 
 
 def console(name: str) -> list[str]:
-    """What the page has written to its console since the last call, where the browser's driver tells."""
+    """What the page has written to its console since the last call, where the browser's driver
+    tells.
+    """
     if not BROWSERS[name].log or remote.remote_url():
         return []
-    return [entry["message"] for entry in session(name).execute("getLog", {"type": "browser"})["value"]]
+    return [
+        entry["message"] for entry in session(name).execute("getLog", {"type": "browser"})["value"]
+    ]

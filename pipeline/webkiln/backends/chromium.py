@@ -45,7 +45,9 @@ def start(programs: Programs, folder: Path) -> "WebDriver":
 
     options = _options((*FLAGS, f"--user-data-dir={folder}"))
     options.binary_location = programs["chromium"]
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=programs["chromedriver"]))
+    return webdriver.Chrome(
+        options=options, service=webdriver.ChromeService(executable_path=programs["chromedriver"])
+    )
 
 
 def remote() -> "list[BaseOptions]":

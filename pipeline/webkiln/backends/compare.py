@@ -1,4 +1,6 @@
-"""Errors of a bundle against a reference: of whole outputs, and layer by layer up to the first that diverges."""
+"""Errors of a bundle against a reference: of whole outputs, and layer by layer up to the first that
+diverges.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,9 @@ NOISE_FACTOR = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How far `got` is from `reference`; `relative` is None where the non-finite values do not match."""
+    """How far `got` is from `reference`; `relative` is None where the non-finite values do not
+    match.
+    """
 
     max_abs: float | None
     relative: float | None
@@ -39,17 +43,27 @@ class LayerError:
         return self.relative is not None and self.relative <= self.bound
 
     def __str__(self) -> str:
-        size = "non-finite values differ" if self.relative is None else f"relative error {self.relative:.3g}, bound {self.bound:.3g}"
+        size = (
+            "non-finite values differ"
+            if self.relative is None
+            else f"relative error {self.relative:.3g}, bound {self.bound:.3g}"
+        )
         worst = f"; worst at {list(self.index)}: got {self.got:.6g}, expected {self.expected:.6g}"
         return f"{self.layer} {list(self.shape)} ({size}{'' if self.passed else worst})"
 
 
 def relative_error(got: Array, reference: Array) -> float:
-    """max|got - reference| / max(max|reference|, 1e-6) over the elements that are finite in `reference`, in float64. It is never NaN.
+    """max|got - reference| / max(max|reference|, 1e-6) over the elements that are finite in
+    `reference`, in float64. It is never NaN.
 
-    Infinite where the shapes differ, or where NaN and infinities are not equal at the same places. Types are not compared.
+    Infinite where the shapes differ, or where NaN and infinities are not equal at the same places.
+    Types are not compared.
     """
-    return float(relative_errors(got, reference).max(initial=0.0)) if got.shape == reference.shape else np.inf
+    return (
+        float(relative_errors(got, reference).max(initial=0.0))
+        if got.shape == reference.shape
+        else np.inf
+    )
 
 
 def relative_errors(got: Array, reference: Array) -> Array:
@@ -61,7 +75,9 @@ def relative_errors(got: Array, reference: Array) -> Array:
 
 
 def compare(got: Array, reference: Array) -> Comparison:
-    """Error of an output as `relative_error` defines it, but whatever the shapes of as many elements."""
+    """Error of an output as `relative_error` defines it, but whatever the shapes of as many
+    elements.
+    """
     a, b = got.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
     relative = relative_error(a, b)
     if np.isinf(relative):
@@ -77,14 +93,20 @@ def _max_abs(values: Array) -> float:
 
 
 def bound_of(tolerance: float, noise: float) -> float:
-    """The greatest relative error that passes: ten times the framework's own noise where that is above 1e-5."""
+    """The greatest relative error that passes: ten times the framework's own noise where that is
+    above 1e-5.
+    """
     return max(tolerance, NOISE_FACTOR * noise) if noise > NOISE_FLOOR else tolerance
 
 
-def layer_errors(kept: Sequence[KeptLayer], expected: Mapping[str, Array], bound: float) -> Iterator[LayerError]:
-    """The errors of the layers that both sides know, in program order, up to the first that exceeds the bound.
+def layer_errors(
+    kept: Sequence[KeptLayer], expected: Mapping[str, Array], bound: float
+) -> Iterator[LayerError]:
+    """The errors of the layers that both sides know, in program order, up to the first that exceeds
+    the bound.
 
-    A layer's output is the last value kept for it; where layers were merged (`conv+norm`), the value is that of the last.
+    A layer's output is the last value kept for it; where layers were merged (`conv+norm`), the
+    value is that of the last.
     """
     for layer, got in {kept_layer.layer: kept_layer.value for kept_layer in kept}.items():
         reference = expected.get(layer, expected.get(layer.rpartition("+")[2]))
@@ -99,7 +121,15 @@ def layer_errors(kept: Sequence[KeptLayer], expected: Mapping[str, Array], bound
 def _layer_error(layer: str, got: Array, reference: Array, bound: float) -> LayerError:
     index = np.unravel_index(int(relative_errors(got, reference).argmax()), got.shape)
     place = tuple(int(i) for i in index)
-    return LayerError(layer, got.shape, compare(got, reference).relative, bound, place, float(got[place]), float(reference[place]))
+    return LayerError(
+        layer,
+        got.shape,
+        compare(got, reference).relative,
+        bound,
+        place,
+        float(got[place]),
+        float(reference[place]),
+    )
 
 
 def sets_of(archive: Mapping[str, Array], part: str) -> dict[str, dict[str, Array]]:
@@ -114,4 +144,8 @@ def sets_of(archive: Mapping[str, Array], part: str) -> dict[str, dict[str, Arra
 
 def layers_of(archive: Mapping[str, Array], name: str) -> dict[str, Array]:
     """`<set>/<layer>` -> the layers of the set `name`."""
-    return {key.removeprefix(f"{name}/"): value for key, value in archive.items() if key.startswith(f"{name}/")}
+    return {
+        key.removeprefix(f"{name}/"): value
+        for key, value in archive.items()
+        if key.startswith(f"{name}/")
+    }

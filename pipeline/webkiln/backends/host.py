@@ -21,18 +21,31 @@ def read_manifest(bundle: Path) -> dict[str, Any]:
     try:
         manifest = canonical.read(bundle / "manifest.json")
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise SourceError(f"{bundle}: there is no manifest.json; give the folder of a bundle") from error
+        raise SourceError(
+            f"{bundle}: there is no manifest.json; give the folder of a bundle"
+        ) from error
     except (OSError, ValueError) as error:
-        raise SourceError(f"{bundle}/manifest.json cannot be read ({error}); build the bundle again") from error
+        raise SourceError(
+            f"{bundle}/manifest.json cannot be read ({error}); build the bundle again"
+        ) from error
     if not isinstance(manifest, dict) or manifest.get("schema") != "webkiln.bundle/1":
-        raise SourceError(f"{bundle}/manifest.json is not of schema webkiln.bundle/1; build the bundle again")
+        raise SourceError(
+            f"{bundle}/manifest.json is not of schema webkiln.bundle/1; build the bundle again"
+        )
     return manifest
 
 
 def first_backend(manifest: Mapping[str, Any], host: str) -> str:
     """The backend of a bundle that its `load` tries first, among those that the host has."""
     there = [name for name in BACKENDS if name in manifest["backends"]]
-    return next((name for name in there if (name in USUAL_BACKENDS if host == "node" else why_not(host, name) is None)), there[0])
+    return next(
+        (
+            name
+            for name in there
+            if (name in USUAL_BACKENDS if host == "node" else why_not(host, name) is None)
+        ),
+        there[0],
+    )
 
 
 def run_bundle(
@@ -46,8 +59,17 @@ def run_bundle(
     worker: bool = True,
     timeout: float = 600.0,
 ) -> list[FrameResult]:
-    """Run the bundle once on each input set, each from the initial states, in one session of the host."""
-    request = {"script": "./harness.js", "backend": backend, "variant": variant, "layers": layers, "worker": worker, "count": len(inputs)}
+    """Run the bundle once on each input set, each from the initial states, in one session of the
+    host.
+    """
+    request = {
+        "script": "./harness.js",
+        "backend": backend,
+        "variant": variant,
+        "layers": layers,
+        "worker": worker,
+        "count": len(inputs),
+    }
     return [frame.decode(answer) for answer in _answers(bundle, request, inputs, host, timeout)]
 
 
@@ -62,8 +84,16 @@ def profile_bundle(
     runs: int = 20,
     timeout: float = 600.0,
 ) -> dict[str, Any]:
-    """Run the bundle on one input set, and give its profile as `Profile` in `runtime/src/types.ts` has it."""
-    request = {"script": "./harness_profile.js", "backend": backend, "variant": variant, "threads": threads, "runs": runs}
+    """Run the bundle on one input set, and give its profile as `Profile` in `runtime/src/types.ts`
+    has it.
+    """
+    request = {
+        "script": "./harness_profile.js",
+        "backend": backend,
+        "variant": variant,
+        "threads": threads,
+        "runs": runs,
+    }
     (answer,) = _answers(bundle, request, [inputs], host, timeout, ISOLATED)
     profile: dict[str, Any] = json.loads(answer)
     return profile
@@ -79,8 +109,17 @@ def profile_bundles(
     rounds: int = 3,
     timeout: float = 3600.0,
 ) -> list[list[dict[str, Any]]]:
-    """The profiles of several bundles in one session of the host: of each round, one for each bundle."""
-    request = {"script": "./harness_tune.js", "backend": backend, "variant": None, "threads": 1, "runs": runs, "rounds": rounds}
+    """The profiles of several bundles in one session of the host: of each round, one for each
+    bundle.
+    """
+    request = {
+        "script": "./harness_tune.js",
+        "backend": backend,
+        "variant": None,
+        "threads": 1,
+        "runs": runs,
+        "rounds": rounds,
+    }
     _check(bundles[0], backend, host)
     frames = [frame.encode(inputs)]
     if host == "node":
@@ -89,7 +128,9 @@ def profile_bundles(
     else:
         folders = {f"/bundle.{number}/": bundle for number, bundle in enumerate(bundles)}
         urls = [f"{prefix}index.js" for prefix in folders]
-        (answer,) = pages.run_page(str(bundles[0]), folders, {**request, "bundles": urls}, frames, timeout, host, ISOLATED)
+        (answer,) = pages.run_page(
+            str(bundles[0]), folders, {**request, "bundles": urls}, frames, timeout, host, ISOLATED
+        )
     profiles: list[list[dict[str, Any]]] = json.loads(answer)
     return profiles
 
@@ -115,7 +156,10 @@ def _check(bundle: Path, backend: str, host: str, variant: str | None = None) ->
     if host not in HOSTS:
         raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")
     if host == "node" and backend not in USUAL_BACKENDS:
-        raise RecipeError(f"{bundle}: {backend} needs a browser, Node has no GPU; run it with --browser {next(iter(browsers.BROWSERS))}")
+        raise RecipeError(
+            f"{bundle}: {backend} needs a browser, Node has no GPU; run it with --browser"
+            f" {next(iter(browsers.BROWSERS))}"
+        )
     if (reason := why_not(host, backend, variant)) is not None:
         raise RecipeError(f"{bundle}: {reason}; run it with another --browser")
 
@@ -133,6 +177,10 @@ def version(host: str) -> str:
 
 
 def why_not(host: str, backend: str, variant: str | None = None) -> str | None:
-    """Why a host cannot run a backend or a variant of it, by name, where that is known before it is tried."""
+    """Why a host cannot run a backend or a variant of it, by name, where that is known before it is
+    tried.
+    """
     reason = None if host == "node" else browsers.why_not(host, backend, variant)
-    return f"{backend}{f' ({variant})' if variant else ''}: {reason}" if reason is not None else None
+    return (
+        f"{backend}{f' ({variant})' if variant else ''}: {reason}" if reason is not None else None
+    )

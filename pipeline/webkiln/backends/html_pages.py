@@ -59,22 +59,34 @@ def escape(value: object) -> str:
 
 
 def svg(width: float, height: float, body: str, label: str) -> str:
-    return f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}">{body}</svg>'
+    return (
+        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img"'
+        f' aria-label="{escape(label)}">{body}</svg>'
+    )
 
 
 def bar(parts: list[tuple[float, str, float]], label: str) -> str:
     """A horizontal bar of (share of the width, colour, opacity) layers, the widest first."""
     layers = "".join(
-        f'<rect y="4" rx="3" width="{max(share * 100, 0.6):.2f}%" height="14" style="fill:{fill};fill-opacity:{opacity}"/>'
+        f'<rect y="4" rx="3" width="{max(share * 100, 0.6):.2f}%" height="14"'
+        f' style="fill:{fill};fill-opacity:{opacity}"/>'
         for share, fill, opacity in parts
     )
     track = '<rect class="track" y="4" rx="3" width="100%" height="14"/>'
-    return f'<svg width="100%" height="22" role="img" aria-label="{escape(label)}">{track}{layers}</svg>'
+    return (
+        '<svg width="100%" height="22" role="img"'
+        f' aria-label="{escape(label)}">{track}{layers}</svg>'
+    )
 
 
 def table(head: list[tuple[str, str]], rows: list[list[str]]) -> str:
     titles = "".join(f'<th class="{kind}">{title}</th>' for title, kind in head)
-    cells = ("".join(f'<td class="{kind}">{cell}</td>' for cell, (_, kind) in zip(row, head, strict=True)) for row in rows)
+    cells = (
+        "".join(
+            f'<td class="{kind}">{cell}</td>' for cell, (_, kind) in zip(row, head, strict=True)
+        )
+        for row in rows
+    )
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>"
 
 
@@ -88,9 +100,10 @@ def tile(value: str, label: str) -> str:
 
 def document(title: str, header: str, tiles: list[str], body: str, footer: str) -> str:
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)}</title><link rel="icon" href="data:,"><style>{STYLE}</style></head><body><main>'
-        f'<header>{header}</header><div class="tiles">{"".join(tiles)}</div>{body}'
-        f"<footer>Written by webkiln. {footer}</footer></main></body></html>\n"
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
+        f' content="width=device-width, initial-scale=1"><title>{escape(title)}</title><link'
+        ' rel="icon"'
+        f' href="data:,"><style>{STYLE}</style></head><body><main><header>{header}</header><div'
+        f' class="tiles">{"".join(tiles)}</div>{body}<footer>Written by webkiln.'
+        f" {footer}</footer></main></body></html>\n"
     )

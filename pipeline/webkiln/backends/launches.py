@@ -7,9 +7,17 @@ from webkiln.ir.notation import size_from_json, size_to_json
 
 
 def launches(steps: Iterable[dict[str, Any]], times: int = 1) -> Iterator[dict[str, Any]]:
-    """Every launch of a program's steps, those inside repeats too, with the operations and bytes of all its repetitions."""
+    """Every launch of a program's steps, those inside repeats too, with the operations and bytes of
+    all its repetitions.
+    """
     for step in steps:
         if "kernel" in step:
-            yield {**step, **{key: size_to_json(size_from_json(step[key]) * times) for key in ("flops", "bytes")}}
+            yield {
+                **step,
+                **{
+                    key: size_to_json(size_from_json(step[key]) * times)
+                    for key in ("flops", "bytes")
+                },
+            }
         elif "repeat" in step:
             yield from launches(step["steps"], times * size_from_json(step["count"]))

@@ -21,23 +21,35 @@ def find() -> tuple[str, str]:
     """Node's path and version; refuses a missing or too old one."""
     path = shutil.which("node")
     if path is None:
-        raise ToolError("node is not on PATH; install Node 20 or newer, for instance from https://nodejs.org")
+        raise ToolError(
+            "node is not on PATH; install Node 20 or newer, for instance from https://nodejs.org"
+        )
     try:
-        answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=True).stdout
+        answer = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
         version = answer.strip().removeprefix("v")
         major = int(version.split(".")[0])
     except (subprocess.SubprocessError, OSError, ValueError) as error:
-        raise ToolError(f"node: {path} --version failed ({error}); install Node {OLDEST} or newer") from error
+        raise ToolError(
+            f"node: {path} --version failed ({error}); install Node {OLDEST} or newer"
+        ) from error
     if major < OLDEST:
         raise ToolError(f"node: {path} is version {version}; install Node {OLDEST} or newer")
     return path, version
 
 
-def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float) -> list[bytes]:
-    """Run `request["script"]` of the harness on one frame per input set; the answers are frames too."""
+def run_frames(
+    bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float
+) -> list[bytes]:
+    """Run `request["script"]` of the harness on one frame per input set; the answers are frames
+    too.
+    """
     node, version = find()
     early = int(version.split(".")[0]) < RELAXED_BY_DEFAULT
-    flags = ["--experimental-wasm-relaxed-simd"] if early and request["variant"] == "relaxed" else []
+    flags = (
+        ["--experimental-wasm-relaxed-simd"] if early and request["variant"] == "relaxed" else []
+    )
     with tempfile.TemporaryDirectory(prefix="webkiln-node-") as name:
         folder = Path(name)
         (folder / "package.json").write_text('{"type":"module"}')
@@ -49,12 +61,17 @@ def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], t
             (folder / f"in.{index}").write_bytes(frame)
         command = [node, *flags, str(folder / "harness_node.js"), str(folder)]
         try:
-            process = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+            process = subprocess.run(
+                command, capture_output=True, text=True, timeout=timeout, check=False
+            )
         except subprocess.TimeoutExpired as error:
             raise ToolError(f"node: {bundle} did not finish within {timeout:g} s") from error
         done = folder / "done.json"
         if not done.exists():
-            raise ToolError(f"node: {bundle} ended with status {process.returncode}: {process.stderr.strip()[-2000:]}")
+            raise ToolError(
+                f"node: {bundle} ended with status {process.returncode}:"
+                f" {process.stderr.strip()[-2000:]}"
+            )
         if failure := json.loads(done.read_text()):
             raise ToolError(f"node: {bundle}: {failure['code'] or 'Error'}: {failure['message']}")
         return [(folder / f"out.{index}").read_bytes() for index in range(len(frames))]

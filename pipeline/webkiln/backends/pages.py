@@ -16,15 +16,35 @@ DATA = ("webkiln/backends/harness*.js",)
 
 HARNESS = Path(__file__).with_name("harness.js")
 BEGIN_SECONDS = 30
-"""When a page that has not begun is asked for again: WebKitGTK was seen to leave a new session's first page unloaded, without an error."""
-PAGE = b'<!doctype html><title>webkiln</title><link rel="icon" href="data:,"><script type="module" src="/harness/harness_page.js"></script>'
+"""When a page that has not begun is asked for again: WebKitGTK was seen to leave a new session's
+first page unloaded, without an error.
+"""
+PAGE = (
+    b'<!doctype html><title>webkiln</title><link rel="icon" href="data:,"><script type="module"'
+    b' src="/harness/harness_page.js"></script>'
+)
 
 
 def run_frames(
-    browser: str, bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float, headers: Mapping[str, str] | None = None
+    browser: str,
+    bundle: Path,
+    request: dict[str, Any],
+    frames: Sequence[bytes],
+    timeout: float,
+    headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
-    """Run `request["script"]` of the harness in a page on one frame per input set; the answers are frames too."""
-    return run_page(str(bundle), {"/bundle/": bundle}, {**request, "bundle": "/bundle/index.js"}, frames, timeout, browser, headers)
+    """Run `request["script"]` of the harness in a page on one frame per input set; the answers are
+    frames too.
+    """
+    return run_page(
+        str(bundle),
+        {"/bundle/": bundle},
+        {**request, "bundle": "/bundle/index.js"},
+        frames,
+        timeout,
+        browser,
+        headers,
+    )
 
 
 def run_page(
@@ -36,7 +56,9 @@ def run_page(
     browser: str = "chromium",
     headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
-    """Serve `folders` to a page whose `request["script"]` has a `runSets` that makes one answer of each frame; `what` is named in errors."""
+    """Serve `folders` to a page whose `request["script"]` has a `runSets` that makes one answer of
+    each frame; `what` is named in errors.
+    """
     from selenium.common.exceptions import WebDriverException
 
     begun, done = threading.Event(), threading.Event()
@@ -63,7 +85,12 @@ def run_page(
         return None
 
     session = browsers.session(browser)
-    with Server({"/harness/": HARNESS.parent, **folders}, headers=headers, route=route, address=serving_address()) as server:
+    with Server(
+        {"/harness/": HARNESS.parent, **folders},
+        headers=headers,
+        route=route,
+        address=serving_address(),
+    ) as server:
         try:
             session.get(server.url)
             if not begun.wait(BEGIN_SECONDS):
@@ -73,9 +100,14 @@ def run_page(
             session.get("about:blank")
         except WebDriverException as error:
             browsers.session.cache_clear()
-            raise ToolError(f"{browser}: the session broke while {what} ran ({error.msg})") from error
+            raise ToolError(
+                f"{browser}: the session broke while {what} ran ({error.msg})"
+            ) from error
     if not finished:
         raise ToolError(f"{browser}: {what} did not finish within {timeout:g} s {log}".rstrip())
     if failure:
-        raise RunError(f"{browser}: {what}: {failure['code'] or 'Error'}: {failure['message']}", failure["code"])
+        raise RunError(
+            f"{browser}: {what}: {failure['code'] or 'Error'}: {failure['message']}",
+            failure["code"],
+        )
     return [answers[index] for index in range(len(frames))]

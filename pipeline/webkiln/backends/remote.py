@@ -1,4 +1,6 @@
-"""Browsers on other machines: Selenium Grid, or safaridriver on a Mac, at what SELENIUM_REMOTE_URL says."""
+"""Browsers on other machines: Selenium Grid, or safaridriver on a Mac, at what SELENIUM_REMOTE_URL
+says.
+"""
 
 import ipaddress
 import os
@@ -30,14 +32,19 @@ def start(browser: Browser, url: str) -> "WebDriver":
 
 
 def serving_address() -> tuple[str, int]:
-    """The address and port at which pages are served, such that the browser reaches them; port 0 is any that is free."""
+    """The address and port at which pages are served, such that the browser reaches them; port 0 is
+    any that is free.
+    """
     url = remote_url()
     port = os.environ.get(PORT, "0")
     if not port.isdecimal():
         raise RecipeError(f"{PORT} is '{port}', expected the number of a port")
     host = urlsplit(url).hostname if url else LOCAL
     if host is None:
-        raise RecipeError(f"{VARIABLE} is '{url}', expected the URL of a WebDriver server, such as http://mac.local:4444")
+        raise RecipeError(
+            f"{VARIABLE} is '{url}', expected the URL of a WebDriver server, such as"
+            " http://mac.local:4444"
+        )
     return _address_towards(host), int(port)
 
 
@@ -46,7 +53,9 @@ def _address_towards(host: str) -> str:
     try:
         found = socket.getaddrinfo(host, 9, family=socket.AF_INET, type=socket.SOCK_DGRAM)[0][4]
     except OSError as error:
-        raise RecipeError(f"{VARIABLE}: the host '{host}' is not known here ({error.strerror})") from error
+        raise RecipeError(
+            f"{VARIABLE}: the host '{host}' is not known here ({error.strerror})"
+        ) from error
     if ipaddress.ip_address(found[0]).is_loopback:
         return LOCAL
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:

@@ -11,8 +11,15 @@ from webkiln.ir.types import Array
 def sample_inputs(manifest: Mapping[str, Any]) -> dict[str, dict[str, Array]]:
     """Input sets by name, with open sizes of 16."""
     table = {
-        tensor["name"]: (tensor["dtype"], tuple(size if isinstance(size, int) else SAMPLE_SIZE for size in tensor["shape"]))
+        tensor["name"]: (
+            tensor["dtype"],
+            tuple(size if isinstance(size, int) else SAMPLE_SIZE for size in tensor["shape"]),
+        )
         for tensor in inputs_of(manifest)
     }
-    drawn = {tensor["name"]: tensor["distribution"] for tensor in manifest["inputs"] if "distribution" in tensor}
+    drawn = {
+        tensor["name"]: tensor["distribution"]
+        for tensor in manifest["inputs"]
+        if "distribution" in tensor
+    }
     return make_inputs(table, 1.0, {name: (given["name"], given) for name, given in drawn.items()})

@@ -22,7 +22,10 @@ TYPES = {
 }
 
 LOCAL = ("127.0.0.1", "localhost")
-ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
+ISOLATED = {
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+}
 """What a page is served with whose threads share memory and whose clock is fine."""
 
 MOST_BODY_BYTES = 1 << 31
@@ -69,7 +72,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.check_host()
             body = self.body() if with_body else b""
             # What a request without a body sends after all would be read as the next one.
-            self.close_connection |= not with_body and any(name in self.headers for name in ("content-length", "transfer-encoding"))
+            self.close_connection |= not with_body and any(
+                name in self.headers for name in ("content-length", "transfer-encoding")
+            )
             status, kind, data = self.owner.answer(self.place(), body)
         except _RefusedError as refused:
             self.close_connection = True
@@ -96,9 +101,13 @@ class _Handler(BaseHTTPRequestHandler):
     def body(self) -> bytes:
         length = self.headers.get("content-length")
         if length is None or not re.fullmatch(r"[0-9]{1,15}", length, re.ASCII):
-            raise _RefusedError(HTTPStatus.LENGTH_REQUIRED, "the Content-Length header is missing or malformed")
+            raise _RefusedError(
+                HTTPStatus.LENGTH_REQUIRED, "the Content-Length header is missing or malformed"
+            )
         if int(length) > (MOST_BODY_BYTES if self.owner.route else 0):
-            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request body is too large")
+            raise _RefusedError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request body is too large"
+            )
         return self.rfile.read(int(length))
 
     def place(self) -> str:
@@ -112,8 +121,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Server:
-    """Serves `folders` (URL prefix -> folder) at an address, with port 0 at any that is free, to pages that call it so: a name that another host
-    has pointed here is refused. `route` answers a path first, unless it returns None. Browsers keep nothing, unless `headers` have another Cache-Control."""
+    """Serves `folders` (URL prefix -> folder) at an address, with port 0 at any that is free, to
+    pages
+    that call it so: a name that another host has pointed here is refused. `route` answers a path
+    first, unless it returns None. Browsers keep nothing, unless `headers` have another
+    Cache-Control.
+    """
 
     def __init__(
         self,
@@ -128,7 +141,9 @@ class Server:
         self.route = route
         self.names = {*LOCAL, address[0]}
         self._http = _Listener(address, type("Handler", (_Handler,), {"owner": self}))
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
 
     @property
     def url(self) -> str:
@@ -138,7 +153,12 @@ class Server:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._http.shutdown()
         self._http.server_close()
 
@@ -154,7 +174,11 @@ class Server:
                     file = file / "index.html"
                 hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
                 if not hidden and file.is_file():
-                    kind = TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+                    kind = (
+                        TYPES.get(file.suffix)
+                        or mimetypes.guess_type(file.name)[0]
+                        or "application/octet-stream"
+                    )
                     return HTTPStatus.OK, kind, file.read_bytes()
             except (OSError, ValueError):
                 break  # too long, with a null byte, outside of the folder, not to be read

@@ -3,5 +3,10 @@
 from webkiln.backends import js, wasm, webgl, webgpu
 from webkiln.nest.target import Target
 
-TARGETS: dict[str, Target] = {"webgpu": webgpu.TARGET, "wasm": wasm.TARGET, "webgl": webgl.TARGET, "js": js.TARGET}
+TARGETS: dict[str, Target] = {
+    "webgpu": webgpu.TARGET,
+    "wasm": wasm.TARGET,
+    "webgl": webgl.TARGET,
+    "js": js.TARGET,
+}
 VARIANTS: dict[str, tuple[str, ...]] = {"webgpu": (), "wasm": wasm.VARIANTS, "webgl": (), "js": ()}

@@ -60,7 +60,9 @@ def compile_objects(
 
 
 def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None) -> None:
-    """Link into one module, which imports its memory: of `wasm_memory.pages` at least, shared, so that threads can help."""
+    """Link into one module, which imports its memory: of `wasm_memory.pages` at least, shared, so
+    that threads can help.
+    """
     compiler = compiler or choose()
     with TemporaryDirectory() as folder:
         trial = Path(folder) / "module.wasm"
@@ -85,9 +87,19 @@ def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None
 def _run(command: Sequence[str], compiler: Compiler, folder: Path) -> None:
     environment = {**os.environ, **compiler.environment}
     try:
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
-        raise ToolError(f"{Path(command[0]).name} did not finish within {TIMEOUT_SECONDS} s") from None
+        raise ToolError(
+            f"{Path(command[0]).name} did not finish within {TIMEOUT_SECONDS} s"
+        ) from None
     if done.returncode != 0:
         detail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-20:])
         raise ToolError(f"{Path(command[0]).name} failed with status {done.returncode}:\n{detail}")

@@ -1,4 +1,6 @@
-"""WebAssembly: four float lanes, relaxed multiply-add where the engine has it, constants repacked into panels."""
+"""WebAssembly: four float lanes, relaxed multiply-add where the engine has it, constants repacked
+into panels.
+"""
 
 from webkiln.codegen import wasm_memory
 from webkiln.nest.target import Target

@@ -3,5 +3,14 @@
 from webkiln.nest.target import WORDS, Target
 
 TARGET = Target(
-    backend="webgl", width=1, shapes=((1, 1),), dot=(1, 1), each=(1, 1), map_lanes=1, packs=False, storage=WORDS, targets=4, between=1 << 25
+    backend="webgl",
+    width=1,
+    shapes=((1, 1),),
+    dot=(1, 1),
+    each=(1, 1),
+    map_lanes=1,
+    packs=False,
+    storage=WORDS,
+    targets=4,
+    between=1 << 25,
 )

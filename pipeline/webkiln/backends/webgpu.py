@@ -1,4 +1,6 @@
-"""WebGPU: an invocation for each chunk of points, four float lanes; everything lies in one buffer of 32-bit words."""
+"""WebGPU: an invocation for each chunk of points, four float lanes; everything lies in one buffer
+of 32-bit words.
+"""
 
 from webkiln.nest.target import WORDS, Target
 

@@ -10,8 +10,17 @@ if TYPE_CHECKING:
     from selenium.webdriver.common.options import BaseOptions
     from selenium.webdriver.remote.webdriver import WebDriver
 
-COMMANDS = ("/usr/lib/*/webkit2gtk-4.1/MiniBrowser", "/usr/lib/*/webkitgtk-6.0/MiniBrowser", "/usr/lib/*/webkit2gtk-4.0/MiniBrowser")
-ENVIRONMENT = {"JSC_useSharedArrayBuffer": "1", "JSC_useWasmRelaxedSIMD": "1", "NO_AT_BRIDGE": "1", "GDK_BACKEND": "x11"}
+COMMANDS = (
+    "/usr/lib/*/webkit2gtk-4.1/MiniBrowser",
+    "/usr/lib/*/webkitgtk-6.0/MiniBrowser",
+    "/usr/lib/*/webkit2gtk-4.0/MiniBrowser",
+)
+ENVIRONMENT = {
+    "JSC_useSharedArrayBuffer": "1",
+    "JSC_useWasmRelaxedSIMD": "1",
+    "NO_AT_BRIDGE": "1",
+    "GDK_BACKEND": "x11",
+}
 
 
 def start(programs: Programs, folder: Path) -> "WebDriver":
@@ -21,7 +30,9 @@ def start(programs: Programs, folder: Path) -> "WebDriver":
     options.binary_location = programs["MiniBrowser"]
     options.add_argument("--automation")
     environment = own_environment(folder, DISPLAY=hidden_display(), **ENVIRONMENT)
-    service = webdriver.WebKitGTKService(executable_path=programs["WebKitWebDriver"], env=environment)
+    service = webdriver.WebKitGTKService(
+        executable_path=programs["WebKitWebDriver"], env=environment
+    )
     return webdriver.WebKitGTK(options=options, service=service)
 
 
@@ -37,7 +48,11 @@ def remote() -> "list[BaseOptions]":
 BROWSER = Browser(
     name="webkit",
     title="WebKitGTK",
-    programs=(Program("MiniBrowser", COMMANDS), Program("WebKitWebDriver", ("WebKitWebDriver",)), XVFB),
+    programs=(
+        Program("MiniBrowser", COMMANDS),
+        Program("WebKitWebDriver", ("WebKitWebDriver",)),
+        XVFB,
+    ),
     install="on Debian and Ubuntu: apt-get install webkit2gtk-driver xvfb libgl1-mesa-dri",
     version=r"WebKitGTK (\d+\.\d+)",
     start=start,

@@ -28,9 +28,12 @@ def joint(provenances: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """Output path -> blob, and what the stage printed. A path below a folder role is `role/` plus the path inside.
+    """Output path -> blob, and what the stage printed. A path below a folder role is `role/` plus
+    the
+    path inside.
 
-    `provenance`: who vouches for it. It is kept on this machine only and never read from a remote cache.
+    `provenance`: who vouches for it. It is kept on this machine only and never read from a remote
+    cache.
     """
 
     outputs: Mapping[str, Blob]
@@ -38,12 +41,17 @@ class ActionResult:
     provenance: str = HERE
 
     def to_json(self) -> dict[str, Any]:
-        blobs = {path: {"sha256": blob.sha256, "bytes": blob.bytes} for path, blob in self.outputs.items()}
+        blobs = {
+            path: {"sha256": blob.sha256, "bytes": blob.bytes}
+            for path, blob in self.outputs.items()
+        }
         return {"outputs": blobs, "printed": self.printed}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], provenance: str) -> "ActionResult":
-        outputs = {path: Blob(blob["sha256"], blob["bytes"]) for path, blob in data["outputs"].items()}
+        outputs = {
+            path: Blob(blob["sha256"], blob["bytes"]) for path, blob in data["outputs"].items()
+        }
         return cls(outputs, data["printed"], provenance)
 
 
@@ -72,7 +80,9 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """A Python module of the user's and those below `root` that it imports, directly or not, under their places below `root`."""
+    """A Python module of the user's and those below `root` that it imports, directly or not, under
+    their places below `root`.
+    """
 
     root: Path
     module: str
@@ -85,7 +95,8 @@ Input = Local | Folder | Modules | Product
 class Each:
     """One cached execution per file of the folder role `source`; the missing ones run together.
 
-    The stage sees each file as `<sha256><its suffix>`, and writes `<sha256><suffix>` into the folder role `result`.
+    The stage sees each file as `<sha256><its suffix>`, and writes `<sha256><suffix>` into the
+    folder role `result`.
     """
 
     source: str
@@ -95,12 +106,14 @@ class Each:
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """`code` names files that the stage runs beyond its own imports. `tools` are names in toolchain.lock. `timeout` is in seconds.
+    """`code` names files that the stage runs beyond its own imports. `tools` are names in
+    toolchain.lock. `timeout` is in seconds.
 
-    `roots`: code of the user's runs in it, which may look below these; what it looks at becomes an input when it has run. Those of `whole` are inputs
-    with all their files.
-    `final`: what users want of a build; its result is also found by what the whole of it is made of, without looking at the steps between.
-    `source` is what the user calls the file of the role `source`; it is for messages and takes no part in the key.
+    `roots`: code of the user's runs in it, which may look below these; what it looks at becomes an
+    input when it has run. Those of `whole` are inputs with all their files. `final`: what users
+    want of a build; its result is also found by what the whole of it is made of, without looking at
+    the steps between. `source` is what the user calls the file of the role `source`; it is for
+    messages and takes no part in the key.
     """
 
     task: str
@@ -119,4 +132,10 @@ class Action:
 
     @property
     def producers(self) -> tuple["Action", ...]:
-        return tuple({value.action.task: value.action for value in self.inputs.values() if isinstance(value, Product)}.values())
+        return tuple(
+            {
+                value.action.task: value.action
+                for value in self.inputs.values()
+                if isinstance(value, Product)
+            }.values()
+        )

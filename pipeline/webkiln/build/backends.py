@@ -1,4 +1,6 @@
-"""Which backends a bundle has: those of the recipe, as far as they can be built here, and what a command asks for."""
+"""Which backends a bundle has: those of the recipe, as far as they can be built here, and what a
+command asks for.
+"""
 
 import functools
 import os
@@ -16,7 +18,9 @@ from webkiln.recipe import BACKENDS, Recipe
 
 
 def backends_of(recipe: Recipe, asked: Sequence[str] | None, folder: Path) -> tuple[str, ...]:
-    """The recipe's backends, or those asked for with what the bundle in `folder` has of the recipe's: asking for some takes none away."""
+    """The recipe's backends, or those asked for with what the bundle in `folder` has of the
+    recipe's: asking for some takes none away.
+    """
     if asked is None:
         return recipe.backends
     kept = {*asked, *(set(present(folder)) & set(recipe.backends))}
@@ -50,7 +54,9 @@ def _missing_compilers(*_: str | None) -> Sequence[str]:
 
 
 def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> Selection:
-    """What a bundle can have here: the choice, or where it has other backends too, and neither compilers nor the cache give wasm, these alone."""
+    """What a bundle can have here: the choice, or where it has other backends too, and neither
+    compilers nor the cache give wasm, these alone.
+    """
     others = tuple(backend for backend in choice.backends if backend != "wasm")
     if (
         engine.fleet is not None

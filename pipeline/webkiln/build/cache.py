@@ -1,6 +1,9 @@
-"""The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss; failures are not cached.
+"""The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss;
+failures
+are not cached.
 
-Each entry records its provenance. Where a key is given, an entry that was neither built here nor signed by that key is a miss.
+Each entry records its provenance. Where a key is given, an entry that was neither built here nor
+signed by that key is a miss.
 """
 
 import errno
@@ -28,7 +31,9 @@ GRACE_SECONDS = 3600.0
 READS = 8
 """How many sets of discovered inputs are kept for one action."""
 FETCHED = ""
-"""Stands for the key of a result where discovered inputs came from the remote cache, which does not say it."""
+"""Stands for the key of a result where discovered inputs came from the remote cache, which does not
+say it.
+"""
 UNUSED_SECONDS = 30 * 24 * 3600.0
 """How long these are kept after they were last used."""
 
@@ -44,8 +49,9 @@ def cache_folder() -> Path:
 
 
 def state_folder(path: Path) -> Path:
-    """Where builds for a file or folder outside of checkouts keep their state: below the cache, or where that cannot be written in the platform's
-    folder for a user's state."""
+    """Where builds for a file or folder outside of checkouts keep their state: below the cache, or
+    where that cannot be written in the platform's folder for a user's state.
+    """
     place = cache_folder()
     if is_read_only(place):
         from platformdirs import user_state_path
@@ -60,17 +66,26 @@ def is_read_only(folder: Path) -> bool:
 
 
 class ActionCache:
-    """One folder: `actions/`, `reads/` (what their runs read beyond declared inputs), the store `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive.
+    """One folder: `actions/`, `reads/` (what their runs read beyond declared inputs), the store
+    `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive.
 
     What `base` has, a cache of the same kind, is read too; nothing is written there.
     """
 
-    def __init__(self, root: Path, shared: SharedCache | None = None, signer: Signer | None = None, base: Path | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        shared: SharedCache | None = None,
+        signer: Signer | None = None,
+        base: Path | None = None,
+    ) -> None:
         self.root = root
         self._base = base
         self.shared = shared
         self.signer = signer
-        self.store = LocalStore(root / "blobs", shared, base / "blobs" if base is not None else None)
+        self.store = LocalStore(
+            root / "blobs", shared, base / "blobs" if base is not None else None
+        )
 
     def check(self) -> None:
         """OutputError where results cannot be kept."""
@@ -80,7 +95,8 @@ class ActionCache:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             raise OutputError(
-                f"{self.root}: the cache cannot be written here ({error.strerror}); name another folder in the environment variable WEBKILN_CACHE"
+                f"{self.root}: the cache cannot be written here ({error.strerror}); name another"
+                " folder in the environment variable WEBKILN_CACHE"
             ) from error
 
     @property
@@ -88,17 +104,24 @@ class ActionCache:
         return self.root / "tmp"
 
     def trusts(self, provenance: str) -> bool:
-        """Whether results of this provenance are used: all without a key; else those built here and those that the key signed."""
+        """Whether results of this provenance are used: all without a key; else those built here and
+        those that the key signed.
+        """
         return self.signer is None or provenance in BUILT or provenance == self.signer.key_id
 
     def get(self, key: str, expected: Expected, *, built: bool = False) -> ActionResult | None:
-        """The result of a key, if it is complete: from this machine, or from the remote cache, whose blobs are fetched when they are wanted, but for those of
-        bundles, which are fetched at once.
+        """The result of a key, if it is complete: from this machine, or from the remote cache,
+        whose
+        blobs are fetched when they are wanted, but for those of bundles, which are fetched at once.
 
         With `built`, only a result that was built here counts.
         """
         found = self.own(key)
-        if found is not None and not expected.fault(found.outputs) and (found.provenance in BUILT or not built):
+        if (
+            found is not None
+            and not expected.fault(found.outputs)
+            and (found.provenance in BUILT or not built)
+        ):
             return found
         return None if built or self.shared is None else self._fetched(key, expected, self.shared)
 
@@ -110,10 +133,14 @@ class ActionCache:
             shared.distrust(key, fault)
             return None
         self.store.note(result.outputs.values())
-        if expected.manifest:  # a bundle is wanted as a whole, and its files arrive while its manifest does
+        if (
+            expected.manifest
+        ):  # a bundle is wanted as a whole, and its files arrive while its manifest does
             self.store.bring(result.outputs.values())
         lacking = not all(map(self.store.has, result.outputs.values()))
-        fault_of_manifest = None if lacking else expected.fault_of_manifest(result.outputs, self.store.read)
+        fault_of_manifest = (
+            None if lacking else expected.fault_of_manifest(result.outputs, self.store.read)
+        )
         if fault_of_manifest is None:
             shared.replace(key)
         elif fault_of_manifest:
@@ -131,22 +158,34 @@ class ActionCache:
     def _held(self, key: str) -> ActionResult | None:
         """The result of a key, trusted or not, if its blobs can be had."""
         found = self._recorded(key)
-        return found if found is not None and all(map(self.store.has, found.outputs.values())) else None
+        return (
+            found
+            if found is not None and all(map(self.store.has, found.outputs.values()))
+            else None
+        )
 
     def _recorded(self, key: str) -> ActionResult | None:
         """The result that an entry has, in this cache, or in the one below it."""
         found = _entry(self._path(key), key)
-        return _entry(_path(self._base, "actions", key), key) if found is None and self._base is not None else found
+        return (
+            _entry(_path(self._base, "actions", key), key)
+            if found is None and self._base is not None
+            else found
+        )
 
     def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
-        """Create the entry; one that is there, whole and as trusted stays, unless it is made `anew`."""
+        """Create the entry; one that is there, whole and as trusted stays, unless it is made
+        `anew`.
+        """
         held = self.own(key)
         if anew or held is None or (held.provenance not in BUILT and result.provenance in BUILT):
             self._write(key, result)
         self.offer(key, result)
 
     def offer(self, key: str, result: ActionResult) -> bool:
-        """Give a result to the remote cache, if there is one that takes results; False for one that is not trusted, which is never passed on."""
+        """Give a result to the remote cache, if there is one that takes results; False for one that
+        is not trusted, which is never passed on.
+        """
         if not self.trusts(result.provenance):
             return False
         if self.shared is not None:
@@ -154,11 +193,20 @@ class ActionCache:
         return True
 
     def _write(self, key: str, result: ActionResult) -> None:
-        body = {"schema": SCHEMA, "key": key, "provenance": result.provenance, "result": result.to_json()}
-        write_atomic(self._path(key), canonical.dumps({"body": body, "sha256": canonical.key(body)}))
+        body = {
+            "schema": SCHEMA,
+            "key": key,
+            "provenance": result.provenance,
+            "result": result.to_json(),
+        }
+        write_atomic(
+            self._path(key), canonical.dumps({"body": body, "sha256": canonical.key(body)})
+        )
 
     def reads(self, key: str) -> list[tuple[str, ...]]:
-        """The sets of names that runs of an action with this key, which knows declared inputs alone, have read; the latest first."""
+        """The sets of names that runs of an action with this key, which knows declared inputs
+        alone, have read; the latest first.
+        """
         rows = [row for row in self._reads(key) if self.trusts(row[2])]
         if any(result == FETCHED for _, result, _ in rows):
             with suppress(OSError):  # where it is that of the cache below
@@ -171,7 +219,9 @@ class ActionCache:
         self._note_reads(key, [list(fetched), FETCHED, self.shared.provenance])
         return [fetched]
 
-    def note_reads(self, key: str, names: Iterable[str], result: str, provenance: str = HERE) -> None:
+    def note_reads(
+        self, key: str, names: Iterable[str], result: str, provenance: str = HERE
+    ) -> None:
         """Remember what the run read whose result has the key `result` and this provenance."""
         listed = list(names)
         self._note_reads(key, [listed, result, provenance])
@@ -180,7 +230,9 @@ class ActionCache:
 
     def _note_reads(self, key: str, row: list[Any]) -> None:
         rows = [row, *(other for other in self._reads(key) if other[0] != row[0])][:READS]
-        write_atomic(self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)}))
+        write_atomic(
+            self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)})
+        )
 
     def _reads(self, key: str) -> list[Any]:
         own = _rows(self._path(key, "reads"))
@@ -215,7 +267,9 @@ class ActionCache:
         return Counter(result.provenance for result in found if result is not None)
 
     def verify(self) -> list[str]:
-        """Read every blob and every entry; remove and name the damaged ones, and entries that are not trusted."""
+        """Read every blob and every entry; remove and name the damaged ones, and entries that are
+        not trusted.
+        """
         damaged = []
         for digest in self.store.digests():
             path = self.store.path(digest)
@@ -225,14 +279,20 @@ class ActionCache:
         for path in self._entries():
             held = self._held(path.name)
             if held is None or not self.trusts(held.provenance):
-                damaged.append(f"action {path.name}{'' if held is None else f' ({origin(held.provenance)})'}")
+                damaged.append(
+                    f"action {path.name}{'' if held is None else f' ({origin(held.provenance)})'}"
+                )
                 path.unlink()
         return damaged
 
     def shrink(self, most: int, grace: float = GRACE_SECONDS) -> dict[str, int]:
-        """Remove the blobs that were not used for the longest time, and the entries that name them, until at most so many bytes are left; what is
-        younger than `grace` seconds stays."""
-        stats = sorted(((path.stat(), path) for path in map(self.store.path, self.store.digests())), key=lambda pair: pair[0].st_atime)
+        """Remove the blobs that were not used for the longest time, and the entries that name them,
+        until at most so many bytes are left; what is younger than `grace` seconds stays.
+        """
+        stats = sorted(
+            ((path.stat(), path) for path in map(self.store.path, self.store.digests())),
+            key=lambda pair: pair[0].st_atime,
+        )
         left, limit = sum(stat.st_size for stat, _ in stats), time.time() - grace
         removed = {"actions": 0, "blobs": 0, "bytes": 0}
         for stat, path in stats:
@@ -250,13 +310,17 @@ class ActionCache:
         return removed
 
     def gc(self, grace: float = GRACE_SECONDS) -> dict[str, int]:
-        """Remove what no live manifest names; what is younger than `grace` seconds may belong to a running build. Folders of processes that live are left, whatever their age."""
+        """Remove what no live manifest names; what is younger than `grace` seconds may belong to a
+        running build. Folders of processes that live are left, whatever their age.
+        """
         live = self._live()
         limit = time.time() - grace
         removed = {"actions": 0, "blobs": 0, "bytes": 0}
         for path in self._entries():
             result = self._held(path.name)
-            alive = result is not None and all(blob.sha256 in live for blob in result.outputs.values())
+            alive = result is not None and all(
+                blob.sha256 in live for blob in result.outputs.values()
+            )
             if not alive and path.stat().st_mtime < limit:
                 path.unlink()
                 removed["actions"] += 1
@@ -276,7 +340,9 @@ class ActionCache:
         for path in sorted(self.root.glob("reads/??/*")):
             results = {result for _, result, _ in self._reads(path.name)}
             oldest = limit - UNUSED_SECONDS if FETCHED in results else limit
-            if path.stat().st_mtime < oldest and not any(self._path(result).exists() for result in results - {FETCHED}):
+            if path.stat().st_mtime < oldest and not any(
+                self._path(result).exists() for result in results - {FETCHED}
+            ):
                 path.unlink()
         sweep(self.sandboxes, limit)
         return removed
@@ -285,7 +351,9 @@ class ActionCache:
         return _path(self.root, part, key)
 
     def _entries(self) -> Iterable[Path]:
-        return (path for path in sorted(self.root.glob("actions/??/*")) if not path.name.startswith("."))
+        return (
+            path for path in sorted(self.root.glob("actions/??/*")) if not path.name.startswith(".")
+        )
 
     def trees(self) -> Iterator[Path]:
         """The state folders of the trees that are still there."""
@@ -328,10 +396,16 @@ def _rows(path: Path) -> list[Any]:
 
 def origin(provenance: str) -> str:
     """A provenance as people read it."""
-    told = {HERE: "built here", FLEET: "built by a fleet", UNSIGNED: "from a remote cache, unsigned"}
+    told = {
+        HERE: "built here",
+        FLEET: "built by a fleet",
+        UNSIGNED: "from a remote cache, unsigned",
+    }
     return told.get(provenance, f"from a remote cache, signed by {provenance}")
 
 
 def _reads_key(key: str) -> str:
-    """Under which the remote cache has what a run of an action read that has this key by its declared inputs."""
+    """Under which the remote cache has what a run of an action read that has this key by its
+    declared inputs.
+    """
     return canonical.key({"reads": key})

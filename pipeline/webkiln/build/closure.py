@@ -1,4 +1,6 @@
-"""The static import closure of a stage: which first-party files it runs and which third-party modules it names."""
+"""The static import closure of a stage: which first-party files it runs and which third-party
+modules it names.
+"""
 
 import re
 import sys
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     import ast
 
 READING, OWN = "imports/1", "own/1"
-"""What is remembered of a source, and how it is found: trees of other versions of webkiln remember it in the same place."""
+"""What is remembered of a source, and how it is found: trees of other versions of webkiln remember
+it in the same place.
+"""
 PARSING = Lock()
 """Python 3.11 counts the depth of what it parses for all threads together."""
 PIECES = re.compile(
@@ -34,7 +38,10 @@ PIECES = re.compile(
 """Code and strings, which stay, and what is between them that does not run."""
 UNTAKEN = re.compile(r"^([ \t]*)if TYPE_CHECKING:\n(?:\1[ \t]+[^\n]*\n?)+", re.MULTILINE)
 """What only a type checker reads."""
-IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]+)|import[ \t]+([^\n;]+))", re.MULTILINE)
+IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]+)|import[ \t]+([^\n;]+))",
+    re.MULTILINE,
+)
 WORD = re.compile(r"\bimport\b")
 NAMES_DATA = re.compile(r"^DATA\b", re.MULTILINE)
 INSTALLED = ("site-packages", "dist-packages")
@@ -43,7 +50,9 @@ Closure = tuple[dict[str, str], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One first-party file: its name in keys, its digest, the first-party files and third-party modules it imports, its data."""
+    """One first-party file: its name in keys, its digest, the first-party files and third-party
+    modules it imports, its data.
+    """
 
     name: str
     digest: str
@@ -78,33 +87,56 @@ class Closures:
         self._stamps: dict[Path, Stamp | None] = {}
 
     def of(self, roots: tuple[Path, ...]) -> Closure:
-        """Digests by name of the first-party files reachable from `roots` and of their data, and the third-party modules on the way.
+        """Digests by name of the first-party files reachable from `roots` and of their data, and
+        the
+        third-party modules on the way.
 
-        Data are the files that the literals `DATA` name by globs, below the shared root or, as `webkiln/...`, in the package.
+        Data are the files that the literals `DATA` name by globs, below the shared root or, as
+        `webkiln/...`, in the package.
         """
-        with self._lock:  # several models are looked at together, and all of them read the same sources
+        with (
+            self._lock
+        ):  # several models are looked at together, and all of them read the same sources
             if roots not in self._closures:
                 self._closures[roots] = self._walk(roots)
             return self._closures[roots]
 
     def is_unchanged(self, roots: tuple[Path, ...]) -> bool:
-        """Whether the closure of `roots` is certainly what it was when it was read; False may also mean that the stamps cannot tell."""
+        """Whether the closure of `roots` is certainly what it was when it was read; False may also
+        mean that the stamps cannot tell.
+        """
         with self._lock:
             self.of(roots)
             stamps = {place: self._stamps[place] for place in self._places[roots]}
-        return all(found is not None and stamp(str(place)) == found for place, found in stamps.items())
+        return all(
+            found is not None and stamp(str(place)) == found for place, found in stamps.items()
+        )
 
     def first_party(self, script: Path) -> Closure:
-        """The closure of a file that was seen to be imported, without itself: what it imports of the user's was seen as well."""
+        """The closure of a file that was seen to be imported, without itself: what it imports of
+        the user's was seen as well.
+        """
         imports, _ = self._imports(script, self._digest(script), relative=True)
         tops = {module: module.partition(".")[0] for module in imports}
-        files, modules = self.of(tuple(path for module, top in tops.items() if top == self._package for path in self._files(module).files))
-        return files, modules | {top for top in tops.values() if top != self._package and top not in sys.stdlib_module_names}
+        files, modules = self.of(
+            tuple(
+                path
+                for module, top in tops.items()
+                if top == self._package
+                for path in self._files(module).files
+            )
+        )
+        return files, modules | {
+            top
+            for top in tops.values()
+            if top != self._package and top not in sys.stdlib_module_names
+        }
 
     def modules(self, wanted: Modules) -> dict[str, Path]:
         """The files of the user's modules by their places below the root.
 
-        Below a folder of installed packages only those of the module's own package are the user's; the others count by their versions.
+        Below a folder of installed packages only those of the module's own package are the user's;
+        the others count by their versions.
         """
         installed = wanted.root.name in INSTALLED
         package = wanted.module.partition(".")[0]
@@ -115,10 +147,17 @@ class Closures:
             parts = module.split(".")
             for depth in range(1, len(parts) + 1):
                 path = module_file(wanted.root, ".".join(parts[:depth]))
-                if path is not None and (place := path.relative_to(wanted.root).as_posix()) not in found:
+                if (
+                    path is not None
+                    and (place := path.relative_to(wanted.root).as_posix()) not in found
+                ):
                     found[place] = path
                     imported = self._imports(path, self._digest(path))[0]
-                    todo += [name for name in imported if not installed or name.partition(".")[0] == package]
+                    todo += [
+                        name
+                        for name in imported
+                        if not installed or name.partition(".")[0] == package
+                    ]
         return found
 
     def _walk(self, roots: tuple[Path, ...]) -> Closure:
@@ -160,10 +199,19 @@ class Closures:
             elif top not in sys.stdlib_module_names:
                 modules.add(top)
         data, around = self._data(globs)
-        return SourceFile(name, digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), tuple(data.items()), (*places, *around))
+        return SourceFile(
+            name,
+            digest,
+            tuple(dict.fromkeys(files)),
+            tuple(sorted(modules)),
+            tuple(data.items()),
+            (*places, *around),
+        )
 
     def _data(self, globs: Iterable[str]) -> tuple[dict[str, str], list[Path]]:
-        """The digests by name of the files that these globs match, and the places that decide which those are."""
+        """The digests by name of the files that these globs match, and the places that decide which
+        those are.
+        """
         data: dict[str, str] = {}
         places: list[Path] = []
         for pattern in globs:
@@ -176,7 +224,9 @@ class Closures:
         return data, places
 
     def _note(self, place: Path) -> bool:
-        """Remember the stamp of a file or folder before it is first read, or None where a later change may leave the same; whether it is there."""
+        """Remember the stamp of a file or folder before it is first read, or None where a later
+        change may leave the same; whether it is there.
+        """
         if place in self._stamps:
             return True
         now, found = time.time(), stamp(str(place))
@@ -199,29 +249,45 @@ class Closures:
         return f"user/{path.name}"
 
     def _files(self, module: str) -> Imported:
-        """The files that importing `module` runs, each package's `__init__` on the way and the module itself, and the folders that decide that."""
+        """The files that importing `module` runs, each package's `__init__` on the way and the
+        module itself, and the folders that decide that.
+        """
         if module not in self._found:
             above, _, name = module.rpartition(".")
             found = self._files(above) if above else Imported([], [])
             here = self._share.package.parent.joinpath(*module.split("."))
             folders = [here] if self._note(here) else []
-            files = [path for path in (*(folder / "__init__.py" for folder in folders), here.with_name(f"{name}.py")) if path.is_file()]
+            files = [
+                path
+                for path in (
+                    *(folder / "__init__.py" for folder in folders),
+                    here.with_name(f"{name}.py"),
+                )
+                if path.is_file()
+            ]
             self._found[module] = Imported([*found.files, *files], [*found.folders, *folders])
         return self._found[module]
 
-    def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
+    def _imports(
+        self, path: Path, digest: str, *, relative: bool = False
+    ) -> tuple[list[str], list[str]]:
         key = f"{READING}:{digest}"
         known = self._derived.get(key)
         if known is None:
             tree = _parsed(path)
-            known = [sorted(set(modules_in(tree, path, relative=relative))), list(literal(tree, "DATA"))]
+            known = [
+                sorted(set(modules_in(tree, path, relative=relative))),
+                list(literal(tree, "DATA")),
+            ]
             if not relative:
                 self._derived.remember(key, known)
         return known[0], known[1]
 
 
 def own_source(path: Path, digest: str, derived: Derived) -> tuple[list[str], list[str], str]:
-    """What one of webkiln's own files, whose bytes have this digest, imports, the globs of its data, and its digest as far as it runs."""
+    """What one of webkiln's own files, whose bytes have this digest, imports, the globs of its
+    data, and its digest as far as it runs.
+    """
     key = f"{OWN}:{digest}"
     known = derived.get(key)
     if known is None:
@@ -233,15 +299,22 @@ def own_source(path: Path, digest: str, derived: Derived) -> tuple[list[str], li
 
 
 def stripped(source: str) -> tuple[str, str]:
-    """A Python source without comments, blank lines and spaces at the ends of lines, and the same with empty strings alone."""
+    """A Python source without comments, blank lines and spaces at the ends of lines, and the same
+    with empty strings alone.
+    """
     pieces = PIECES.findall(source)
-    text, code = ("".join([run or kept for run, kept in pieces]), "".join([run or (kept and '""') for run, kept in pieces]))
+    text, code = (
+        "".join([run or kept for run, kept in pieces]),
+        "".join([run or (kept and '""') for run, kept in pieces]),
+    )
     return text.strip("\n"), code.strip("\n")
 
 
 def imports_in(code: str, path: Path) -> Iterator[str]:
-    """The modules, or names of modules, that a source imports whose strings are empty. Several times faster than to parse it, which is done where
-    imports are not written one a line."""
+    """The modules, or names of modules, that a source imports whose strings are empty. Several
+    times
+    faster than to parse it, which is done where imports are not written one a line.
+    """
     taken = UNTAKEN.sub("", code)
     found = IMPORT.findall(taken)
     if len(found) != len(WORD.findall(taken)) or "\\\n" in taken:
@@ -249,8 +322,12 @@ def imports_in(code: str, path: Path) -> Iterator[str]:
         return
     for package, names, modules in found:
         if package.startswith("."):
-            raise RecipeError(f"{path}: a relative import hides what runs; write the full module name")
-        parts = [part.split()[0] for part in (names or modules).strip("()").split(",") if part.strip()]
+            raise RecipeError(
+                f"{path}: a relative import hides what runs; write the full module name"
+            )
+        parts = [
+            part.split()[0] for part in (names or modules).strip("()").split(",") if part.strip()
+        ]
         yield from [package, *(f"{package}.{name}" for name in parts)] if package else parts
 
 
@@ -274,11 +351,19 @@ def _numbered(name: str, taken: Mapping[str, str]) -> str:
 
 
 def literal(tree: "ast.Module", name: str) -> tuple[str, ...]:
-    """The value of a module-level tuple of strings, read without running the module; empty where there is none."""
+    """The value of a module-level tuple of strings, read without running the module; empty where
+    there is none.
+    """
     import ast
 
     for node in tree.body:
-        names = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        names = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
         if any(isinstance(target, ast.Name) and target.id == name for target in names):
             assert isinstance(node, ast.Assign | ast.AnnAssign)
             value = ast.literal_eval(node.value) if node.value is not None else ()
@@ -293,7 +378,11 @@ def modules_in(tree: "ast.Module", path: Path, *, relative: bool = False) -> Ite
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        if (
+            isinstance(node, ast.If)
+            and isinstance(node.test, ast.Name)
+            and node.test.id == "TYPE_CHECKING"
+        ):
             todo += node.orelse  # what only a type checker reads does not run
             continue
         todo += ast.iter_child_nodes(node)
@@ -303,6 +392,9 @@ def modules_in(tree: "ast.Module", path: Path, *, relative: bool = False) -> Ite
             if node.level or node.module is None:
                 if relative:
                     continue
-                raise RecipeError(f"{path}:{node.lineno}: a relative import hides what runs; write the full module name")
+                raise RecipeError(
+                    f"{path}:{node.lineno}: a relative import hides what runs; write the full"
+                    " module name"
+                )
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)

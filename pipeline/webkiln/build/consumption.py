@@ -1,4 +1,6 @@
-"""What the actions of a build consume: the user's files as they were seen, key documents, and keys of sources.
+"""What the actions of a build consume: the user's files as they were seen, key documents, and keys
+of
+sources.
 
 A result is stored under what its run consumed, never under what is there when it is stored.
 """
@@ -31,7 +33,9 @@ SOURCES = {"of": "webkiln.origin/2"}
 
 @dataclass(frozen=True, slots=True)
 class SourceKey:
-    """The key of an action by all that leads to it, and the files of the user's among that, as they were seen."""
+    """The key of an action by all that leads to it, and the files of the user's among that, as they
+    were seen.
+    """
 
     key: str
     files: Mapping[Path, Seen]
@@ -39,7 +43,9 @@ class SourceKey:
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """What a result was made from: the user's files, and the key document; `declared` is that without what the run discovered.
+    """What a result was made from: the user's files, and the key document; `declared` is that
+    without
+    what the run discovered.
 
     A result that was found by its source key has that key and no documents.
     """
@@ -52,20 +58,31 @@ class Consumed:
     @property
     def run(self) -> Run:
         """What the tree remembers of it."""
-        return Run(self.document, {os.fspath(path): seen.sha256 for path, seen in self.files.items()})
+        return Run(
+            self.document, {os.fspath(path): seen.sha256 for path, seen in self.files.items()}
+        )
 
     def made_by(self, outcome: Outcome) -> "Consumed":
         """The same with the tools of the machine that made the result."""
         if outcome.tools is None:
             return self
         tools = {"tools": dict(outcome.tools)}
-        return replace(self, document={**self.document, **tools}, declared={**self.declared, **tools})
+        return replace(
+            self, document={**self.document, **tools}, declared={**self.declared, **tools}
+        )
 
 
 class Consumption:
     """Of one session, for several threads at once."""
 
-    def __init__(self, share: Share, digests: FileDigests, derived: Derived, toolchain: Toolchain, cache: ActionCache) -> None:
+    def __init__(
+        self,
+        share: Share,
+        digests: FileDigests,
+        derived: Derived,
+        toolchain: Toolchain,
+        cache: ActionCache,
+    ) -> None:
         self._share = share
         self._digests = digests
         self._derived = derived
@@ -90,7 +107,9 @@ class Consumption:
         return self._reads.get(action.task)
 
     def local(self, value: Input) -> Tree | None:
-        """An input of the user's files; None for a product. Raises RecipeError where a file cannot be read."""
+        """An input of the user's files; None for a product. Raises RecipeError where a file cannot
+        be read.
+        """
         match value:
             case Local(path):
                 return {"": self._local(path)}
@@ -100,36 +119,59 @@ class Consumption:
                 return {name: self._local(path) for name, path in self.keys.modules(value).items()}
         return None
 
-    def of(self, action: Action, trees: Mapping[str, Tree], reads: Sequence[str], *, actual: bool = False) -> Consumed:
-        """What a run consumes that has these inputs and reads these files besides; with `actual`, with the tools of this machine."""
+    def of(
+        self,
+        action: Action,
+        trees: Mapping[str, Tree],
+        reads: Sequence[str],
+        *,
+        actual: bool = False,
+    ) -> Consumed:
+        """What a run consumes that has these inputs and reads these files besides; with `actual`,
+        with the tools of this machine.
+        """
         digests, files = digests_of(trees), files_of(trees)
         declared = self.keys.document(action, digests, actual=actual)
         if not action.roots:
             return Consumed(files, declared, declared)
         found = discovered(action, reads, self._digests)
-        document = self.keys.document(action, digests, actual=actual, scripts=scripts_of(action, reads), packages=packages_of(reads))
+        document = self.keys.document(
+            action,
+            digests,
+            actual=actual,
+            scripts=scripts_of(action, reads),
+            packages=packages_of(reads),
+        )
         document["reads"] = found.digests
         return Consumed({**files, **found.files}, document, declared)
 
     def source_key(self, action: Action) -> SourceKey | None:
-        """The key of an action by the files, parameters, code and tools of all that leads to it; None where it is not known what a step on the
-        way reads."""
+        """The key of an action by the files, parameters, code and tools of all that leads to it;
+        None
+        where it is not known what a step on the way reads.
+        """
         if action.task not in self._source_keys:
             self._source_keys[action.task] = self._find_source_key(action)
         return self._source_keys[action.task]
 
     def source_key_of(self, action: Action, results: Mapping[str, ActionResult]) -> str:
-        """The source key of a result that this session has: of what its steps consumed, whatever the files are now."""
+        """The source key of a result that this session has: of what its steps consumed, whatever
+        the files are now.
+        """
         return self._consumed_by_sources(action, results, {})
 
     def files_behind(self, action: Action) -> Iterator[tuple[Path, Seen]]:
-        """The files of the user's that were consumed for what leads to an action, once for each step that did."""
+        """The files of the user's that were consumed for what leads to an action, once for each
+        step that did.
+        """
         for each in behind(action):
             if each.task in self._consumed:
                 yield from self._consumed[each.task].files.items()
 
     def check_one_state(self, action: Action, trees: Mapping[str, Tree]) -> None:
-        """RecipeError where steps consumed files of the user's that may never have been there at one time, since some changed in between."""
+        """RecipeError where steps consumed files of the user's that may never have been there at
+        one time, since some changed in between.
+        """
         seen = [*self.files_behind(action), *files_of(trees).items()]
         begun = min((file.time for _, file in seen), default=0.0)
         if all(file.changed < begun for _, file in seen):
@@ -138,13 +180,23 @@ class Consumption:
             if stamp(str(path)) != file.stamp:
                 raise RecipeError(f"{path}: changed while this build ran; build again")
 
-    def check_unmoved(self, action: Action, trees: Mapping[str, Tree], document: Mapping[str, Any], outcome: Outcome) -> None:
-        """ChangedError where an action's code or the user's files among its inputs changed while it ran: the result belongs to no key. Another machine
-        that ran it has compared its code with the key's."""
+    def check_unmoved(
+        self,
+        action: Action,
+        trees: Mapping[str, Tree],
+        document: Mapping[str, Any],
+        outcome: Outcome,
+    ) -> None:
+        """ChangedError where an action's code or the user's files among its inputs changed while it
+        ran: the result belongs to no key. Another machine that ran it has compared its code with
+        the key's.
+        """
         for path, seen in files_of(trees).items():
             if stamp(str(path)) != seen.stamp:
                 raise ChangedError
-        if outcome.tools is not None or (self.keys.code(action) == document["code"] and self.keys.is_unchanged(action)):
+        if outcome.tools is not None or (
+            self.keys.code(action) == document["code"] and self.keys.is_unchanged(action)
+        ):
             return
         if self._fresh_keys().code(action) != document["code"]:
             raise ChangedError
@@ -152,7 +204,9 @@ class Consumption:
     @staticmethod
     def check_reads(action: Action, consumed: Consumed, outcome: Outcome) -> None:
         """ChangedError where what the run read is not what is there now."""
-        if action.roots and not is_same(action, outcome, Discovered(consumed.document["reads"], consumed.files)):
+        if action.roots and not is_same(
+            action, outcome, Discovered(consumed.document["reads"], consumed.files)
+        ):
             raise ChangedError
 
     def _find_source_key(self, action: Action) -> SourceKey | None:
@@ -176,12 +230,16 @@ class Consumption:
                 return None
             reads = self._reads[action.task] = known[0]
             more = discovered(action, reads, self._digests)
-            document = self.keys.document(action, digests, scripts=scripts_of(action, reads), packages=packages_of(reads))
+            document = self.keys.document(
+                action, digests, scripts=scripts_of(action, reads), packages=packages_of(reads)
+            )
             document["reads"] = more.digests
             files |= more.files
         return SourceKey(canonical.key(document | SOURCES), files)
 
-    def _consumed_by_sources(self, action: Action, results: Mapping[str, ActionResult], found: dict[str, str]) -> str:
+    def _consumed_by_sources(
+        self, action: Action, results: Mapping[str, ActionResult], found: dict[str, str]
+    ) -> str:
         consumed = self._consumed[action.task]
         if consumed.source_key:
             return consumed.source_key
@@ -189,7 +247,9 @@ class Consumption:
             inputs = dict(consumed.document["inputs"])
             for role, value in action.inputs.items():
                 if isinstance(value, Product):
-                    inputs[role] = _by_source(value, self._consumed_by_sources(value.action, results, found))
+                    inputs[role] = _by_source(
+                        value, self._consumed_by_sources(value.action, results, found)
+                    )
             if action.roots:
                 declared = canonical.key({**consumed.declared, "inputs": inputs, **SOURCES})
                 reads, key = sorted(consumed.document["reads"]), canonical.key(consumed.document)
@@ -205,7 +265,9 @@ class Consumption:
         return InputFile(seen.sha256, local=path, seen=seen)
 
     def _fresh_keys(self) -> Keys:
-        return Keys(self._share, Closures(self._share, self._digests, self._derived), self._toolchain)
+        return Keys(
+            self._share, Closures(self._share, self._digests, self._derived), self._toolchain
+        )
 
 
 def behind(action: Action) -> list[Action]:
@@ -224,19 +286,30 @@ def digests_of(trees: Mapping[str, Tree]) -> dict[str, str]:
     """The digest of each input."""
     found = {}
     for role, tree in trees.items():
-        found[role] = tree_digest({inside: item.sha256 for inside, item in tree.items()}) if role.endswith("/") else tree[""].sha256
+        found[role] = (
+            tree_digest({inside: item.sha256 for inside, item in tree.items()})
+            if role.endswith("/")
+            else tree[""].sha256
+        )
     return found
 
 
 def files_of(trees: Mapping[str, Tree]) -> dict[Path, Seen]:
     """The files of the user's in trees."""
     items = (item for tree in trees.values() for item in tree.values())
-    return {item.local: item.seen for item in items if item.local is not None and item.seen is not None}
+    return {
+        item.local: item.seen for item in items if item.local is not None and item.seen is not None
+    }
 
 
-def keys_of_each(document: Mapping[str, Any], each: Each, rest: Mapping[str, Tree], items: Tree) -> dict[str, str]:
+def keys_of_each(
+    document: Mapping[str, Any], each: Each, rest: Mapping[str, Tree], items: Tree
+) -> dict[str, str]:
     """The key of each file of a folder, by its name."""
-    return {name: canonical.key({**document, "inputs": digests_of(rest) | {each.source: item.sha256}}) for name, item in items.items()}
+    return {
+        name: canonical.key({**document, "inputs": digests_of(rest) | {each.source: item.sha256}})
+        for name, item in items.items()
+    }
 
 
 def _by_source(value: Product, key: str) -> str:

@@ -1,4 +1,6 @@
-"""doit's record of finished tasks: sqlite, committed task by task, so that SIGKILL loses only what was running."""
+"""doit's record of finished tasks: sqlite, committed task by task, so that SIGKILL loses only what
+was running.
+"""
 
 import sqlite3
 from collections.abc import Callable
@@ -18,8 +20,9 @@ class Codec(Protocol):
 
 
 class Database:
-    """The interface of doit's backends. A file that is damaged is replaced, and one that cannot be written is done without: both only cost looking
-    results up again."""
+    """The interface of doit's backends. A file that is damaged is replaced, and one that cannot be
+    written is done without: both only cost looking results up again.
+    """
 
     desc = "sqlite, committed per task"
 
@@ -36,7 +39,9 @@ class Database:
             self._connection = self._open(name)
 
     def get(self, task_id: str, dependency: str) -> Any:
-        row = self._connection.execute("select value from facts where task = ? and name = ?", (task_id, dependency)).fetchone()
+        row = self._connection.execute(
+            "select value from facts where task = ? and name = ?", (task_id, dependency)
+        ).fetchone()
         return None if row is None else self._codec.decode(row[0])
 
     def set(self, task_id: str, dependency: str, value: Any) -> None:
@@ -45,7 +50,10 @@ class Database:
             self._connection.execute("insert or replace into facts values (?, ?, ?)", row)
 
     def in_(self, task_id: str) -> bool:
-        return self._connection.execute("select 1 from facts where task = ?", (task_id,)).fetchone() is not None
+        return (
+            self._connection.execute("select 1 from facts where task = ?", (task_id,)).fetchone()
+            is not None
+        )
 
     def remove(self, task_id: str) -> None:
         """What is forgotten is looked at again: no bundle is settled then."""
@@ -66,7 +74,12 @@ class Database:
         if name != MEMORY:
             with writing(Path(name)):
                 Path(name).parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(name, isolation_level=None, timeout=30, check_same_thread=False)
+        connection = sqlite3.connect(
+            name, isolation_level=None, timeout=30, check_same_thread=False
+        )
         connection.execute("pragma synchronous = off")
-        connection.execute("create table if not exists facts (task text, name text, value text, primary key (task, name))")
+        connection.execute(
+            "create table if not exists facts (task text, name text, value text, primary key (task,"
+            " name))"
+        )
         return connection

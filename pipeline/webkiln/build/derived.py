@@ -1,4 +1,6 @@
-"""What follows from the content of files alone, kept for all trees: what a source imports need not be found out anew in each project."""
+"""What follows from the content of files alone, kept for all trees: what a source imports need not
+be found out anew in each project.
+"""
 
 from pathlib import Path
 from threading import Lock
@@ -33,7 +35,9 @@ class Derived:
             self._is_new = True
 
     def save(self) -> None:
-        """Add what is new to what others have written meanwhile; beyond 4096 entries, only what was used stays."""
+        """Add what is new to what others have written meanwhile; beyond 4096 entries, only what was
+        used stays.
+        """
         with self._lock:
             if not self._is_new:
                 return

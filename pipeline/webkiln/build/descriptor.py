@@ -32,7 +32,9 @@ class MemoryGraph(ModelGraph):
         return Local(self._folder / "graph.json")
 
     def weights(self) -> Mapping[str, Input]:
-        blobs = Folder(tuple((path.name, path) for path in sorted((self._folder / "weights").iterdir())))
+        blobs = Folder(
+            tuple((path.name, path) for path in sorted((self._folder / "weights").iterdir()))
+        )
         return {"weights.json": Local(self._folder / "weights.json"), "weights/": blobs}
 
     def texts(self) -> Mapping[str, Input]:
@@ -45,7 +47,14 @@ class MemoryGraph(ModelGraph):
 class Descriptor:
     """A graph and the backend that it is to be compiled for."""
 
-    def __init__(self, backend: str, graph: Graph, encoding: str, labels: Sequence[str], operators: Sequence[str | Path]) -> None:
+    def __init__(
+        self,
+        backend: str,
+        graph: Graph,
+        encoding: str,
+        labels: Sequence[str],
+        operators: Sequence[str | Path],
+    ) -> None:
         (self._backend,) = choose("backend", [backend], BACKENDS)
         (self._encoding,) = choose("encoding", [encoding], ENCODINGS)
         self._graph = graph
@@ -53,23 +62,40 @@ class Descriptor:
         self._operators = tuple(Path(path).absolute() for path in operators)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
-        """Write the bundle into `folder`; the backends of a bundle that is already there are kept, built from this graph. With `force` files that no
-        build wrote are overwritten, which is an OutputError otherwise."""
+        """Write the bundle into `folder`; the backends of a bundle that is already there are kept,
+        built from this graph. With `force` files that no build wrote are overwritten, which is an
+        OutputError otherwise.
+        """
         folder = Path(folder).absolute()
         backends = choose("backend", [self._backend, *present(folder)], BACKENDS)
         state = state_folder(folder)
         with TemporaryDirectory() as scratch, Engine(state, progress=progress.console()) as engine:
             write_graph(self._graph, Path(scratch))
-            recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels, operators=self._operators)
-            action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Selection(backends, self._encoding))
+            recipe = Recipe(
+                self._graph.name,
+                PathSource(folder),
+                backends=backends,
+                labels=self._labels,
+                operators=self._operators,
+            )
+            action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(
+                Selection(backends, self._encoding)
+            )
             engine.check_folder(folder, bundle_files(self._graph.name, backends), force=force)
             engine.publish(action, "bundle/", folder, force=force)
 
 
 def generate_descriptor(
-    backend: str, graph: Graph, *, encoding: str = "float32", labels: Sequence[str] = (), operators: Sequence[str | Path] = ()
-) -> Descriptor:  # fmt: skip
-    """Prepare a graph for one backend; `save(folder)` compiles it and adds the backend to the bundle in `folder`.
+    backend: str,
+    graph: Graph,
+    *,
+    encoding: str = "float32",
+    labels: Sequence[str] = (),
+    operators: Sequence[str | Path] = (),
+) -> Descriptor:
+    """Prepare a graph for one backend; `save(folder)` compiles it and adds the backend to the
+    bundle
+    in `folder`.
 
     `operators`: the Python files that define operators of the graph which webkiln does not have.
     """

@@ -1,4 +1,6 @@
-"""Digests of files, remembered by (path, inode, size, mtime, ctime) so that a no-op build reads no file twice."""
+"""Digests of files, remembered by (path, inode, size, mtime, ctime) so that a no-op build reads no
+file twice.
+"""
 
 import os
 import time
@@ -18,7 +20,9 @@ ATTEMPTS = 100
 
 
 class Seen(NamedTuple):
-    """A file as it was read: the SHA-256 of its bytes, a stamp that every later change of the file replaces, and when, in seconds since the epoch."""
+    """A file as it was read: the SHA-256 of its bytes, a stamp that every later change of the file
+    replaces, and when, in seconds since the epoch.
+    """
 
     sha256: str
     stamp: Stamp
@@ -33,7 +37,8 @@ class Seen(NamedTuple):
 class FileDigests:
     """The memo behind every content digest of a file outside the store.
 
-    A file younger than two seconds is read every time: two edits within one tick of the clock leave equal stamps.
+    A file younger than two seconds is read every time: two edits within one tick of the clock leave
+    equal stamps.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,7 +67,9 @@ class FileDigests:
         return value
 
     def look(self, path: Path) -> Seen:
-        """Read a file that may be changing. Raises OSError where there is no such file, RecipeError where it keeps changing."""
+        """Read a file that may be changing. Raises OSError where there is no such file, RecipeError
+        where it keeps changing.
+        """
         name = os.fspath(path)
         for _ in range(ATTEMPTS):
             now, before = time.time(), stamp(name)

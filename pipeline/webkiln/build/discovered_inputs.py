@@ -1,7 +1,10 @@
-"""Discovered inputs (as depfiles have them): what code of the user's looked at in a run, under machine-independent names.
+"""Discovered inputs (as depfiles have them): what code of the user's looked at in a run, under
+machine-independent names.
 
-`2/data/x.npz` is a file below the third root of the action, `2/data/` the names in a folder, `tree:2/` all files of that root, `stat:2/x` the kind and
-size of what may be there, `import:2/lib:a,b` the files by which the modules `a` and `b` are found in a folder, `package:numpy` an installed distribution.
+`2/data/x.npz` is a file below the third root of the action, `2/data/` the names in a folder,
+`tree:2/` all files of that root, `stat:2/x` the kind and size of what may be there,
+`import:2/lib:a,b` the files by which the modules `a` and `b` are found in a folder, `package:numpy`
+an installed distribution.
 """
 
 import os
@@ -29,10 +32,18 @@ class Discovered:
 
 
 def names_of(action: Action, outcome: Outcome) -> tuple[str, ...]:
-    """What a run looked at, and the roots that the recipe lists, which may be read in ways that cannot be seen."""
+    """What a run looked at, and the roots that the recipe lists, which may be read in ways that
+    cannot be seen.
+    """
     whole = [(index, root) for index, root in enumerate(action.roots) if root in action.whole]
     declared = {f"{index}/." if root.is_file() else f"{TREE}{index}/" for index, root in whole}
-    return tuple(sorted(declared | _observed(action, outcome).keys() | {PACKAGE + name for name in outcome.packages}))
+    return tuple(
+        sorted(
+            declared
+            | _observed(action, outcome).keys()
+            | {PACKAGE + name for name in outcome.packages}
+        )
+    )
 
 
 def packages_of(names: Iterable[str]) -> tuple[str, ...]:
@@ -40,7 +51,9 @@ def packages_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def path_of(action: Action, name: str) -> Path | None:
-    """The file or folder of a name; None for other names, and those that an action of other roots gave."""
+    """The file or folder of a name; None for other names, and those that an action of other roots
+    gave.
+    """
     index, _, inside = name.partition("/")
     known = index.isdecimal() and int(index) < len(action.roots)
     return Path(os.path.abspath(action.roots[int(index)])) / inside if known else None
@@ -57,7 +70,14 @@ def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Di
             path = path_of(action, name.removeprefix(TREE))
             below = {} if path is None else _tree(path, digests)
             found[name] = (
-                canonical.key({place.relative_to(path).as_posix(): seen.sha256 for place, seen in below.items()}) if path else ABSENT
+                canonical.key(
+                    {
+                        place.relative_to(path).as_posix(): seen.sha256
+                        for place, seen in below.items()
+                    }
+                )
+                if path
+                else ABSENT
             )
             files |= below
         elif name.startswith(STATE):
@@ -66,7 +86,13 @@ def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Di
         elif name.startswith(MODULES):
             folder, _, modules = name.removeprefix(MODULES).rpartition(":")
             path = path_of(action, folder)
-            found[name] = ABSENT if path is None else _candidates({module: candidates(path, module) for module in modules.split(",")})
+            found[name] = (
+                ABSENT
+                if path is None
+                else _candidates(
+                    {module: candidates(path, module) for module in modules.split(",")}
+                )
+            )
         elif (path := path_of(action, name)) is None:
             found[name] = ABSENT
         elif name.endswith("/"):
@@ -87,12 +113,19 @@ def is_same(action: Action, outcome: Outcome, now: Discovered) -> bool:
             seen = now.files.get(path_of(action, name) or Path())
             if (None if seen is None else seen.stamp) != then:
                 return False
-    return all(value is None or now.digests[name] == value for name, value in _observed(action, outcome).items())
+    return all(
+        value is None or now.digests[name] == value
+        for name, value in _observed(action, outcome).items()
+    )
 
 
 def scripts_of(action: Action, names: Iterable[str]) -> tuple[Path, ...]:
     """The Python files among what was read."""
-    return tuple(path for name in names if name.endswith(".py") and (path := path_of(action, name)) is not None and path.is_file())
+    return tuple(
+        path
+        for name in names
+        if name.endswith(".py") and (path := path_of(action, name)) is not None and path.is_file()
+    )
 
 
 def _observed(action: Action, outcome: Outcome) -> dict[str, str | None]:

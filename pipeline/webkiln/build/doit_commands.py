@@ -28,7 +28,10 @@ from webkiln.build.why import shortened
 class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
     """`doit clean`, and `doit clean --stale`."""
 
-    cmd_options = (*DoitClean.cmd_options, option("stale", "remove what builds wrote that no recipe names any more, and nothing else"))
+    cmd_options = (
+        *DoitClean.cmd_options,
+        option("stale", "remove what builds wrote that no recipe names any more, and nothing else"),
+    )
 
     @functools.wraps(DoitClean._execute)  # noqa: SLF001  # as in Run
     def _execute(self, dryrun: bool, *options: Any, **named: Any) -> int | None:
@@ -42,7 +45,12 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
         for folder in list(stale_bundles(engine.state, Path("dist"), recipes)):
             changed = [] if dry else engine.unpublish(folder)
             self.outstream.write(f"{folder}: {'would be removed' if dry else 'removed'}\n")
-            sys.stderr.write("".join(f"warning: {folder}/{name} has changed since a build wrote it, and stays\n" for name in changed))
+            sys.stderr.write(
+                "".join(
+                    f"warning: {folder}/{name} has changed since a build wrote it, and stays\n"
+                    for name in changed
+                )
+            )
         for path in () if dry else list(stale_manifests(engine.state, recipes)):
             for stale in (path, path.with_suffix(".keys")):
                 stale.unlink(missing_ok=True)
@@ -61,7 +69,9 @@ class Info(Command, DoitInfo):  # type: ignore[misc]  # doit has no types
         (task,) = (task for task in self.task_list if task.name == pos_args[0])
         if "step" in (task.meta or {}):
             for title, lines in zip(("inputs", "outputs"), task.meta["step"].files(), strict=True):
-                self.outstream.write(f"\n{title:11s}: \n" + "".join(f" - {line}\n" for line in lines))
+                self.outstream.write(
+                    f"\n{title:11s}: \n" + "".join(f" - {line}\n" for line in lines)
+                )
         return status
 
 
@@ -75,7 +85,9 @@ class GraphCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
 
     def _execute(self, pos_args: Sequence[str]) -> int:
         known = {task.name: task for task in self.task_list}
-        todo = [known_in(known, name) for name in pos_args] or [task for task in self.task_list if not task.subtask_of]
+        todo = [known_in(known, name) for name in pos_args] or [
+            task for task in self.task_list if not task.subtask_of
+        ]
         lines, seen = [], set()
         while todo:
             task = todo.pop()
@@ -101,24 +113,40 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
         option("code", "with webkiln's own files among what the task needs"),
     )
 
-    def _execute(self, pos_args: Sequence[str], deps: bool, rdeps: bool, direct: bool, code: bool) -> int:
+    def _execute(
+        self, pos_args: Sequence[str], deps: bool, rdeps: bool, direct: bool, code: bool
+    ) -> int:
         if len(pos_args) != 1 or (deps and rdeps):
-            return fail("doit query takes the name of one task or file, and at most one of --deps and --rdeps")
+            return fail(
+                "doit query takes the name of one task or file, and at most one of --deps and"
+                " --rdeps"
+            )
         (name,) = pos_args
         return self._print(name, deps=deps, rdeps=rdeps, direct=direct, code=code)
 
     def _print(self, name: str, *, deps: bool, rdeps: bool, direct: bool, code: bool) -> int:
         steps = _steps_by_task(self.task_list)
-        known = Dependencies(session_of(self.task_list).engine, [step.action for step in steps.values()])
+        known = Dependencies(
+            session_of(self.task_list).engine, [step.action for step in steps.values()]
+        )
         if name not in steps:
             readers = known.readers(Path(name))
             if deps or not readers:
-                return fail(f"{name!r} is no task, and no task reads such a file; doit list --all shows tasks")
-            found = readers if direct else [*dict.fromkeys([*readers, *known.needing(readers, direct=False)])]
+                return fail(
+                    f"{name!r} is no task, and no task reads such a file; doit list --all shows"
+                    " tasks"
+                )
+            found = (
+                readers
+                if direct
+                else [*dict.fromkeys([*readers, *known.needing(readers, direct=False)])]
+            )
             self._write(f"{name} is read by", found, alone=rdeps)
             return 0
         if not rdeps:
-            self._write(f"{name} needs", known.needed_by(name, direct=direct, code=code), alone=deps)
+            self._write(
+                f"{name} needs", known.needed_by(name, direct=direct, code=code), alone=deps
+            )
         if not deps:
             self._write(f"{name} is needed by", known.needing([name], direct=direct), alone=rdeps)
         return 0
@@ -146,8 +174,14 @@ class Why(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
         tasks: dict[str, list[str]] = {}
         for task, reason in found:
             tasks.setdefault(reason, []).append(task)
-        lines = [reason if [name] == those else f"{reason} ({listed(sorted(those))})" for reason, those in tasks.items()]
-        self.outstream.write(f"{name} {what}{' because' if lines else ''}\n" + "".join(f"  {line}\n" for line in shortened(lines)))
+        lines = [
+            reason if [name] == those else f"{reason} ({listed(sorted(those))})"
+            for reason, those in tasks.items()
+        ]
+        self.outstream.write(
+            f"{name} {what}{' because' if lines else ''}\n"
+            + "".join(f"  {line}\n" for line in shortened(lines))
+        )
         return 0
 
 
@@ -173,7 +207,14 @@ class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
             return Engine(Path(".webkiln"), executor=pool)
 
         try:
-            Watcher(session.folder, opened, bundles, _line, session.lock.held, force=session.variables.force).run()
+            Watcher(
+                session.folder,
+                opened,
+                bundles,
+                _line,
+                session.lock.held,
+                force=session.variables.force,
+            ).run()
         except KeyboardInterrupt:
             _line("")
         finally:

@@ -1,4 +1,6 @@
-"""`doit run`, and what all commands share. Nothing heavy is imported: many builds have nothing to do."""
+"""`doit run`, and what all commands share. Nothing heavy is imported: many builds have nothing to
+do.
+"""
 
 import functools
 import sys
@@ -17,11 +19,18 @@ if TYPE_CHECKING:
 
 
 def option(name: str, what: str, kind: type = bool, default: Any = False) -> dict[str, Any]:
-    return {"name": name.replace("-", "_"), "long": name, "type": kind, "default": default, "help": what}
+    return {
+        "name": name.replace("-", "_"),
+        "long": name,
+        "type": kind,
+        "default": default,
+        "help": what,
+    }
 
 
 class Command:
-    """A command of doit whose options may also follow the names of tasks: `doit build --dry-run`. Errors of the user's are printed in one line.
+    """A command of doit whose options may also follow the names of tasks: `doit build --dry-run`.
+    Errors of the user's are printed in one line.
 
     `asked` has the values of all options, those that doit's own commands do not know too.
     """
@@ -66,7 +75,12 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         *DoitRun.cmd_options,
         option("dry-run", "print what would run, and why; run nothing"),
         option("explain", "print why each step runs"),
-        option("trace", "write when each step ran to this file, in Chrome's trace-event format", str, ""),
+        option(
+            "trace",
+            "write when each step ran to this file, in Chrome's trace-event format",
+            str,
+            "",
+        ),
     )
 
     @functools.wraps(DoitRun._execute)  # noqa: SLF001  # doit reads the names of options from the signature
@@ -95,7 +109,10 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         for step in steps:
             if step.what != UP_TO_DATE:
                 why = shortened(step.why)
-                self.outstream.write(f"{step.task}  {step.what}{': ' if len(why) == 1 else ''}{'' if len(why) != 1 else why[0]}\n")
+                self.outstream.write(
+                    f"{step.task} "
+                    f" {step.what}{': ' if len(why) == 1 else ''}{'' if len(why) != 1 else why[0]}\n"
+                )
                 self.outstream.write("".join(f"    {line}\n" for line in why if len(why) > 1))
         self.outstream.write(f"{summary(steps)}\n")
         return 0

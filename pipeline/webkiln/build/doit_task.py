@@ -19,8 +19,11 @@ from webkiln.recipe import Form, Recipe
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DoitTask:
-    """An action as a doit task; `folder` is where its outputs are published, if they are. `layered` is what verifies the same bundle with its
-    layers kept, to tell where one that fails goes wrong. `facts` is what a bundle is settled by. One that is `restored` is known without its steps."""
+    """An action as a doit task; `folder` is where its outputs are published, if they are. `layered`
+    is
+    what verifies the same bundle with its layers kept, to tell where one that fails goes wrong.
+    `facts` is what a bundle is settled by. One that is `restored` is known without its steps.
+    """
 
     engine: Engine
     action: Action
@@ -42,7 +45,11 @@ class DoitTask:
         """OutputError where what this step publishes would overwrite what no build wrote."""
         if self.folder is not None:
             names = (
-                bundle_files(self.action.params["name"], self.action.params["backends"], Form(**self.action.params["form"]))
+                bundle_files(
+                    self.action.params["name"],
+                    self.action.params["backends"],
+                    Form(**self.action.params["form"]),
+                )
                 if self.role
                 else REPORT
             )
@@ -53,7 +60,9 @@ class DoitTask:
             with nullcontext() if self.folder is None else self.engine.reserve(self.folder):
                 self.engine.run(self.action)
                 if self.folder is not None:
-                    self.engine.publish(self.action, self.role, self.folder, whole=bool(self.role), force=self.force)
+                    self.engine.publish(
+                        self.action, self.role, self.folder, whole=bool(self.role), force=self.force
+                    )
         except VerificationError as error:
             return TaskError(self._located(str(error)))
         except UserError as error:
@@ -80,14 +89,21 @@ class DoitTask:
 
     def clean(self) -> None:
         for name in self.engine.clean(self.action, self.folder):
-            sys.stderr.write(f"warning: {self.folder}/{name} has changed since a build wrote it, and stays\n")
+            sys.stderr.write(
+                f"warning: {self.folder}/{name} has changed since a build wrote it, and stays\n"
+            )
 
     def files(self) -> tuple[list[str], list[str]]:
         """What the action reads, and what it writes with the place of what is published."""
-        reads = [line for role, value in self.action.inputs.items() for line in _described(role, value)]
+        reads = [
+            line for role, value in self.action.inputs.items() for line in _described(role, value)
+        ]
         result = self.engine.current(self.action)
         writes = sorted(result.outputs) if result is not None else list(self.action.outputs)
-        return reads, [str(self.folder / name.removeprefix(self.role)) if self.folder else name for name in writes]
+        return reads, [
+            str(self.folder / name.removeprefix(self.role)) if self.folder else name
+            for name in writes
+        ]
 
     def task(self) -> dict[str, Any]:
         stage, _, name = self.action.task.partition(":")
@@ -97,7 +113,9 @@ class DoitTask:
             "actions": [self.execute],
             "uptodate": [self.current],
             "targets": [str(self.engine.state.manifest_path(self.action.task))],
-            "task_dep": [] if self.restored else [producer.task for producer in self.action.producers],
+            "task_dep": (
+                [] if self.restored else [producer.task for producer in self.action.producers]
+            ),
             "clean": [self.clean],
             "io": {"capture": False},
             "meta": {"step": self},
@@ -106,7 +124,9 @@ class DoitTask:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TuneTask:
-    """The measurements of what may be chosen for one backend as a doit task, which writes the fastest into `file`. The engine runs what it needs."""
+    """The measurements of what may be chosen for one backend as a doit task, which writes the
+    fastest into `file`. The engine runs what it needs.
+    """
 
     engine: Engine
     recipe: Recipe
@@ -117,17 +137,27 @@ class TuneTask:
 
     def execute(self) -> Any:
         try:
-            changes = tune(self.engine, self.recipe, self.backend, self.browser, self.file, anew=self.force)
+            changes = tune(
+                self.engine, self.recipe, self.backend, self.browser, self.file, anew=self.force
+            )
         except UserError as error:
             return TaskError(str(error))
         except WebkilnError as error:
             return TaskFailed(str(error))
-        sys.stdout.write(f"{shown(f'{self.recipe.name}, {self.backend} in {self.browser}', changes)}\n{hint(self.file, self.recipe)}\n")
+        sys.stdout.write(
+            f"{shown(f'{self.recipe.name}, {self.backend} in {self.browser}', changes)}\n{hint(self.file, self.recipe)}\n"
+        )
         return True
 
     def task(self) -> dict[str, Any]:
         name = f"{self.recipe.name}:{self.backend}:{self.browser}"
-        return {"basename": "tune", "name": name, "actions": [self.execute], "uptodate": [False], "io": {"capture": False}}
+        return {
+            "basename": "tune",
+            "name": name,
+            "actions": [self.execute],
+            "uptodate": [False],
+            "io": {"capture": False},
+        }
 
 
 def _described(role: str, value: Input) -> Iterator[str]:

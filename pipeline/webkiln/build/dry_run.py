@@ -22,8 +22,9 @@ class Step:
 
 
 def forecast(engine: Engine, wanted: Iterable[Action]) -> list[Step]:
-    """The steps that a build of the wanted actions looks at, producers first. What a step makes of changed inputs is not known before it runs, so that
-    those after it may run."""
+    """The steps that a build of the wanted actions looks at, producers first. What a step makes of
+    changed inputs is not known before it runs, so that those after it may run.
+    """
     found: dict[str, Step] = {}
     for action in wanted:
         for each in _needed(engine, action, found):
@@ -34,12 +35,22 @@ def forecast(engine: Engine, wanted: Iterable[Action]) -> list[Step]:
 def summary(steps: Iterable[Step]) -> str:
     """How many steps there are of each kind, in a line."""
     told = [step.what for step in steps]
-    words = {RUNS: "run", MAY_RUN: "may run after them", CACHED: "from the cache", UP_TO_DATE: "up to date"}
-    return ", ".join(f"{count} {word}" for what, word in words.items() if (count := told.count(what))) or "nothing to do"
+    words = {
+        RUNS: "run",
+        MAY_RUN: "may run after them",
+        CACHED: "from the cache",
+        UP_TO_DATE: "up to date",
+    }
+    return (
+        ", ".join(f"{count} {word}" for what, word in words.items() if (count := told.count(what)))
+        or "nothing to do"
+    )
 
 
 def _needed(engine: Engine, action: Action, found: dict[str, Step]) -> Iterator[Action]:
-    """The actions that a build looks at for one, producers first: those behind a known result are not."""
+    """The actions that a build looks at for one, producers first: those behind a known result are
+    not.
+    """
     if action.task in found:
         return
     if engine.predict(action) is None:
@@ -62,21 +73,33 @@ def _step(engine: Engine, action: Action, found: dict[str, Step]) -> Step:
         return Step(action.task, RUNS, (FIRST,))
     if now is None:  # an input comes from the cache
         cached = [each.task for each in action.producers if engine.current(each) is None]
-        return Step(action.task, RUNS, (f"it takes what {listed(cached)} makes, which the cache has",))
-    return Step(action.task, RUNS, tuple(reason.text for reason in reasons(action, old[0], now.run)) or (GONE,))
+        return Step(
+            action.task, RUNS, (f"it takes what {listed(cached)} makes, which the cache has",)
+        )
+    return Step(
+        action.task,
+        RUNS,
+        tuple(reason.text for reason in reasons(action, old[0], now.run)) or (GONE,),
+    )
 
 
 def listed(tasks: Sequence[str]) -> str:
     """The first names of a list, and how many more there are."""
-    return ", ".join(tasks[:NAMED]) + (f" and {len(tasks) - NAMED} more" if len(tasks) > NAMED else "")
+    return ", ".join(tasks[:NAMED]) + (
+        f" and {len(tasks) - NAMED} more" if len(tasks) > NAMED else ""
+    )
 
 
 def causes(engine: Engine, action: Action) -> tuple[str, list[tuple[str, str]]]:
-    """What a build does with an action, or did last, as the end of a sentence; and why, as pairs of a task, where changes begin, and a reason."""
+    """What a build does with an action, or did last, as the end of a sentence; and why, as pairs of
+    a task, where changes begin, and a reason.
+    """
     if engine.current(action) is None:
         steps = forecast(engine, [action])
         found = [(step.task, line) for step in steps if step.what == RUNS for line in step.why]
-        return ("runs in the next build" if found else "is taken from the cache in the next build"), found
+        return (
+            "runs in the next build" if found else "is taken from the cache in the next build"
+        ), found
     return "is up to date; it last ran", _last_causes(engine, action, set())
 
 

@@ -12,9 +12,27 @@ from threading import Lock, RLock
 from typing import Self
 
 from webkiln import canonical
-from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
+from webkiln.build.action import (
+    BUILT,
+    Action,
+    ActionResult,
+    Each,
+    Folder,
+    Input,
+    Local,
+    Modules,
+    Product,
+    joint,
+)
 from webkiln.build.cache import ActionCache, cache_folder, is_read_only
-from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, keys_of_each
+from webkiln.build.consumption import (
+    Consumed,
+    Consumption,
+    SourceKey,
+    behind,
+    digests_of,
+    keys_of_each,
+)
 from webkiln.build.derived import Derived
 from webkiln.build.digests import DIGESTS, FileDigests
 from webkiln.build.discovered_inputs import names_of, path_of
@@ -29,7 +47,15 @@ from webkiln.build.publish import Publisher
 from webkiln.build.reads import ChangedError
 from webkiln.build.remote.shared import of_environment
 from webkiln.build.remote.signing import of_environment as key_of_environment
-from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, outputs_in, sandbox
+from webkiln.build.sandbox import (
+    InputFile,
+    MissingInput,
+    Tree,
+    collect,
+    lay_out,
+    outputs_in,
+    sandbox,
+)
 from webkiln.build.share import Share, share
 from webkiln.build.single_flight import Claims
 from webkiln.build.stamps import Stamps, stamps_of
@@ -56,7 +82,8 @@ OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
 class Engine:
     """One build session: inputs are looked at once, and every action has one result.
 
-    `state` is the folder for manifests (`.webkiln`), `cache` the folder shared between trees. `stamps`: what was noted of the tree, if it was read before.
+    `state` is the folder for manifests (`.webkiln`), `cache` the folder shared between trees.
+    `stamps`: what was noted of the tree, if it was read before.
     """
 
     def __init__(
@@ -77,11 +104,20 @@ class Engine:
         self._owns_executor = executor is None
         if stamps is not None:
             self.stamps = stamps
-        self._digests = stamps.digests if stamps is not None else FileDigests(self.state.root / DIGESTS)
+        self._digests = (
+            stamps.digests if stamps is not None else FileDigests(self.state.root / DIGESTS)
+        )
         self._derived = Derived(self.cache.root / "derived.json")
         self.fleet = fleet_of_environment(self.cache.store, self.cache.shared)
-        self._toolchain = Toolchain(self.share.root, self._derived, installed=self.share.installed, fleet=self.fleet is not None)
-        self._consumption = Consumption(self.share, self._digests, self._derived, self._toolchain, self.cache)
+        self._toolchain = Toolchain(
+            self.share.root,
+            self._derived,
+            installed=self.share.installed,
+            fleet=self.fleet is not None,
+        )
+        self._consumption = Consumption(
+            self.share, self._digests, self._derived, self._toolchain, self.cache
+        )
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
         self._missed: set[str] = set()
@@ -102,7 +138,10 @@ class Engine:
         below = folder if is_read_only(folder) else None
         own = self.state.root / "cache" if below is not None else folder
         if below is not None:
-            warn(f"{folder}: the cache cannot be written here; it is read, and what this build makes is kept in {own}")
+            warn(
+                f"{folder}: the cache cannot be written here; it is read, and what this build makes"
+                f" is kept in {own}"
+            )
         cache = ActionCache(own, of_environment(), key_of_environment(), below)
         cache.check()
         return cache
@@ -180,8 +219,9 @@ class Engine:
         return None
 
     def predict(self, action: Action) -> ActionResult | None:
-        """The result that a build would have without executing anything for it: one that is up to date, or that a cache has. Changes nothing in
-        the tree."""
+        """The result that a build would have without executing anything for it: one that is up to
+        date, or that a cache has. Changes nothing in the tree.
+        """
         if action.task not in self._predicted:
             self._predicted[action.task] = self.current(action) or self._predict(action)
         return self._predicted[action.task]
@@ -218,19 +258,24 @@ class Engine:
         return stamps_of(self.state.root, self.share, self._digests, self.cache.signer)
 
     def stamp(self, action: Action, role: str, folder: Path, facts: str) -> None:
-        """Note that an action is up to date and published, where files alone tell whether it still is: not where code of the user's runs."""
+        """Note that an action is up to date and published, where files alone tell whether it still
+        is: not where code of the user's runs.
+        """
         result = self.current(action)
         if result is not None and not any(each.roots for each in behind(action)):
             made_of = {path: seen.sha256 for path, seen in self._consumption.files_behind(action)}
-            self.stamps.note(action.task, facts, made_of | self._publisher.places(result, role, folder))
+            self.stamps.note(
+                action.task, facts, made_of | self._publisher.places(result, role, folder)
+            )
 
     def code(self, action: Action) -> Mapping[str, str]:
         """The files of webkiln that an action runs, by their names in keys, with digests."""
         return self._consumption.keys.code(action)
 
     def files(self, action: Action, *, alone: bool = False) -> frozenset[Path]:
-        """The files of the user's that an up-to-date action's result depends on, those that its run found too; `alone`: without those of the actions
-        that lead to it."""
+        """The files of the user's that an up-to-date action's result depends on, those that its run
+        found too; `alone`: without those of the actions that lead to it.
+        """
         found: set[Path] = set()
         for each in [action] if alone else behind(action):
             names = self._consumption.reads(each)
@@ -250,35 +295,53 @@ class Engine:
         return frozenset(found)
 
     def reserve(self, folder: Path) -> AbstractContextManager[None]:
-        """Keep an output folder for this build, from its checks to its last file; another build waits."""
+        """Keep an output folder for this build, from its checks to its last file; another build
+        waits.
+        """
         return self._publisher.reserve(folder, warn)
 
     def check_folder(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
-        """OutputError where files of these names could not be published into `folder`; asked before anything is built for it."""
+        """OutputError where files of these names could not be published into `folder`; asked before
+        anything is built for it.
+        """
         self._publisher.check(folder, names, force=force)
 
-    def publish(self, action: Action, role: str, folder: Path, *, whole: bool = True, force: bool = False) -> None:
-        """Write an output into `folder`; `whole`: what an earlier build put there goes. `force` overwrites what no build wrote."""
+    def publish(
+        self, action: Action, role: str, folder: Path, *, whole: bool = True, force: bool = False
+    ) -> None:
+        """Write an output into `folder`; `whole`: what an earlier build put there goes. `force`
+        overwrites what no build wrote.
+        """
         with self.reserve(folder):
             for _ in range(ATTEMPTS):
-                if self._publisher.publish(self.run(action), role, folder, whole=whole, force=force):
+                if self._publisher.publish(
+                    self.run(action), role, folder, whole=whole, force=force
+                ):
                     return
                 self._again(action)
-        raise ToolError(f"{self.cache.root}: blobs of {action.task} are damaged as soon as they are written; check the disk")
+        raise ToolError(
+            f"{self.cache.root}: blobs of {action.task} are damaged as soon as they are written;"
+            " check the disk"
+        )
 
     def clean(self, action: Action, folder: Path | None) -> list[str]:
-        """Forget an action's result, and delete what was published of it, but for what has changed since, which is returned; the cache keeps its
-        bytes."""
+        """Forget an action's result, and delete what was published of it, but for what has changed
+        since, which is returned; the cache keeps its bytes.
+        """
         self._known.pop(action.task, None)
         self.state.forget(action.task)
         return [] if folder is None else self.unpublish(folder)
 
     def unpublish(self, folder: Path) -> list[str]:
-        """Delete what builds published into a folder, but for what has changed since, which is returned."""
+        """Delete what builds published into a folder, but for what has changed since, which is
+        returned.
+        """
         return self._publisher.remove(folder)
 
     def restore(self, action: Action) -> bool:
-        """Whether a final result is known by what all steps to it consume, here or in the remote cache. None of them is looked at."""
+        """Whether a final result is known by what all steps to it consume, here or in the remote
+        cache. None of them is looked at.
+        """
         try:
             source = self._consumption.source_key(action)
         except UserError:
@@ -311,20 +374,36 @@ class Engine:
     def _obtain(self, action: Action) -> ActionResult:
         self.cache.register(self.state.root)
         source = self._consumption.source_key(action) if action.final else None
-        if source is not None and source.key not in self._missed and (found := self._cached(action, source.key)) is not None:
+        if (
+            source is not None
+            and source.key not in self._missed
+            and (found := self._cached(action, source.key)) is not None
+        ):
             self._hit(action, found)
             self._save_found(source, action, found)
             return self._found_by(source, action, found)
         result = self._by_steps(action)
         if action.final:
-            known = [found for each in behind(action) if (found := self._known.get(each.task)) is not None]
+            known = [
+                found
+                for each in behind(action)
+                if (found := self._known.get(each.task)) is not None
+            ]
             provenance = joint(each.provenance for each in (result, *known))
             results = {**self._known, action.task: result}
-            self.cache.put(self._consumption.source_key_of(action, results), replace(result, provenance=provenance))
+            self.cache.put(
+                self._consumption.source_key_of(action, results),
+                replace(result, provenance=provenance),
+            )
         return result
 
     def _save_found(self, source: SourceKey, action: Action, result: ActionResult) -> None:
-        self.state.save(action.task, {"origin": source.key}, result, {path: seen.sha256 for path, seen in source.files.items()})
+        self.state.save(
+            action.task,
+            {"origin": source.key},
+            result,
+            {path: seen.sha256 for path, seen in source.files.items()},
+        )
 
     def _found_by(self, source: SourceKey, action: Action, result: ActionResult) -> ActionResult:
         self._consumption.note(action, Consumed(source.files, source_key=source.key))
@@ -355,14 +434,19 @@ class Engine:
             except WebkilnError as error:
                 if failed is not None or isinstance(error, OWN_FAULTS):
                     raise
-                if not self._suspect(action) and digests_of(self._trees(action)) == digests_of(trees):
+                if not self._suspect(action) and digests_of(self._trees(action)) == digests_of(
+                    trees
+                ):
                     raise
                 failed = error
             else:
                 if failed is not None and self.cache.shared is not None:
                     self.cache.shared.blame(action.task)
                 return result
-        raise failed or ToolError(f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses what is written")
+        raise failed or ToolError(
+            f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses"
+            " what is written"
+        )
 
     def _trees(self, action: Action) -> dict[str, Tree]:
         """The inputs of an action. Producers run first where needed.
@@ -376,10 +460,14 @@ class Engine:
                 return trees
 
     def _suspect(self, action: Action) -> bool:
-        """Have the next attempt build here what a remote cache gave for the inputs of an action; False where no unsigned result is among them."""
+        """Have the next attempt build here what a remote cache gave for the inputs of an action;
+        False where no unsigned result is among them.
+        """
         leading = [each.task for each in behind(action) if each is not action]
         known = {task: result for task in leading if (result := self._known.get(task)) is not None}
-        foreign = {task for task, result in known.items() if result.provenance not in BUILT} - self._suspects
+        foreign = {
+            task for task, result in known.items() if result.provenance not in BUILT
+        } - self._suspects
         if not foreign or self.cache.signer is not None:
             return False
         self._suspects |= foreign
@@ -388,17 +476,23 @@ class Engine:
             self.state.forget(task)
         return True
 
-    def _obtain_once(self, action: Action, trees: Mapping[str, Tree], *, anew: bool) -> ActionResult:
+    def _obtain_once(
+        self, action: Action, trees: Mapping[str, Tree], *, anew: bool
+    ) -> ActionResult:
         if action.each is not None:
             consumed, result = self._obtain_each(action, action.each, trees)
         else:
             consumed, result = self._obtain_whole(action, trees, anew=anew)
         self._consumption.note(action, consumed)
         files = self._consumption.files_behind(action) if action.final else consumed.files.items()
-        self.state.save(action.task, consumed.document, result, {path: seen.sha256 for path, seen in files})
+        self.state.save(
+            action.task, consumed.document, result, {path: seen.sha256 for path, seen in files}
+        )
         return result
 
-    def _obtain_whole(self, action: Action, trees: Mapping[str, Tree], *, anew: bool) -> tuple[Consumed, ActionResult]:
+    def _obtain_whole(
+        self, action: Action, trees: Mapping[str, Tree], *, anew: bool
+    ) -> tuple[Consumed, ActionResult]:
         if not anew and (known := self._find_whole(action, trees)) is not None:
             self._hit(action, known[1])
             return known
@@ -414,7 +508,9 @@ class Engine:
             self.cache.note_reads(canonical.key(declared), reads, key)
         return consumed, result
 
-    def _find_whole(self, action: Action, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult] | None:
+    def _find_whole(
+        self, action: Action, trees: Mapping[str, Tree]
+    ) -> tuple[Consumed, ActionResult] | None:
         """What the caches have of an action with these inputs."""
         digests = digests_of(trees)
         for actual in self._kinds_of_tools(action):
@@ -427,15 +523,24 @@ class Engine:
         return None
 
     def _kinds_of_tools(self, action: Action) -> Iterator[bool]:
-        """Whether results are looked for by the actual tools: first by the locked ones, which need not be here, then by the others, if they differ."""
+        """Whether results are looked for by the actual tools: first by the locked ones, which need
+        not be here, then by the others, if they differ.
+        """
         yield False
-        locked, actual = (self._consumption.keys.document(action, {}, actual=actual)["tools"] for actual in (False, True))
+        locked, actual = (
+            self._consumption.keys.document(action, {}, actual=actual)["tools"]
+            for actual in (False, True)
+        )
         if locked != actual:
             yield True
 
-    def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult]:
-        """Take each file's result from the cache, execute the missing ones together, and cache each on its own. What another step makes meanwhile of an
-        equal file is waited for."""
+    def _obtain_each(
+        self, action: Action, each: Each, trees: Mapping[str, Tree]
+    ) -> tuple[Consumed, ActionResult]:
+        """Take each file's result from the cache, execute the missing ones together, and cache each
+        on
+        its own. What another step makes meanwhile of an equal file is waited for.
+        """
         found = self._find_each(action, each, trees)
         if not found.missing:
             self._hit(action, ActionResult({}))
@@ -447,16 +552,29 @@ class Engine:
             claimed = self._claims.claim(missing)
             try:
                 if claimed:
-                    found = self._make_each(action, trees, rest, found, [missing[key] for key in claimed])
+                    found = self._make_each(
+                        action, trees, rest, found, [missing[key] for key in claimed]
+                    )
             finally:
                 self._claims.release(claimed)
             others = missing.keys() - claimed
             self._claims.wait(others)
-            made = {missing[key]: part for key in others if (part := self._part(action, each, key)) is not None}
+            made = {
+                missing[key]: part
+                for key in others
+                if (part := self._part(action, each, key)) is not None
+            }
             found = replace(found, parts={**found.parts, **made})
         return found.consumed(trees), found.result()
 
-    def _make_each(self, action: Action, trees: Mapping[str, Tree], rest: Mapping[str, Tree], found: Parts, names: Sequence[str]) -> Parts:
+    def _make_each(
+        self,
+        action: Action,
+        trees: Mapping[str, Tree],
+        rest: Mapping[str, Tree],
+        found: Parts,
+        names: Sequence[str],
+    ) -> Parts:
         """Execute an action for files with these names."""
         each, items = found.each, {name: found.items[name] for name in sorted(names)}
         made, outcome = self._execute(action, {**rest, each.source: items}, [*items])
@@ -476,12 +594,19 @@ class Engine:
     def _find_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> Parts:
         """What the caches have of an action that is cached file by file."""
         rest = {role: tree for role, tree in trees.items() if role != each.source}
-        names = {inside: item.sha256 + PurePosixPath(inside).suffix for inside, item in trees[each.source].items()}
+        names = {
+            inside: item.sha256 + PurePosixPath(inside).suffix
+            for inside, item in trees[each.source].items()
+        }
         items = {names[inside]: item for inside, item in trees[each.source].items()}
         for actual in self._kinds_of_tools(action):
             document = self._consumption.keys.document(action, digests_of(trees), actual=actual)
             keys = keys_of_each(document, each, rest, items)
-            parts = {name: part for name in names.values() if (part := self._part(action, each, keys[name])) is not None}
+            parts = {
+                name: part
+                for name in names.values()
+                if (part := self._part(action, each, keys[name])) is not None
+            }
             found = Parts(each, document, names, items, parts)
             if not found.missing:
                 break
@@ -490,15 +615,23 @@ class Engine:
     def _explain(self, action: Action) -> None:
         """Print why an action runs."""
         old, now = self.state.runs(action.task), self.consumed(action)
-        lines = [reason.text for reason in reasons(action, old[0], now.run)] if old and now is not None else [FIRST]
-        self.progress.say("\n".join(f"{action.task}  because {line}" for line in shortened(lines or [GONE])))
+        lines = (
+            [reason.text for reason in reasons(action, old[0], now.run)]
+            if old and now is not None
+            else [FIRST]
+        )
+        self.progress.say(
+            "\n".join(f"{action.task}  because {line}" for line in shortened(lines or [GONE]))
+        )
 
     def _hit(self, action: Action, result: ActionResult) -> None:
         self.timeline.mark(action.task, "cached")
         self.state.log(action.task, "hit", stage=action.stage)
         self.progress.hit(action.task, result.printed)
 
-    def _execute(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()) -> tuple[ActionResult, Outcome]:
+    def _execute(
+        self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()
+    ) -> tuple[ActionResult, Outcome]:
         if self._cached_only:
             raise _NotCached
         asked = self.fleet is not None and self.fleet.takes(action)
@@ -512,21 +645,46 @@ class Engine:
             with self._telling(action, objects, again=asked):
                 watch = self._watch(action, folder)
                 tell = partial(self.progress.tell, action.task)
-                outcome = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout, watch, tell))
-                result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), outcome.printed)
+                outcome = self.executor.execute(
+                    Job(
+                        action.task,
+                        stage,
+                        inputs,
+                        outputs,
+                        action.params,
+                        code,
+                        action.timeout,
+                        watch,
+                        tell,
+                    )
+                )
+                result = ActionResult(
+                    collect(self.cache.store, folder / "out", action.outputs, action.task),
+                    outcome.printed,
+                )
         for program in outcome.unseen:
-            warn(f"{action.task}: {program} is run, and what it reads is not seen; list that as reads = [...] in the recipe (--reads)")
+            warn(
+                f"{action.task}: {program} is run, and what it reads is not seen; list that as"
+                " reads = [...] in the recipe (--reads)"
+            )
         if self.fleet is not None:
             self.fleet.resolve_disputes(action, result)
         self.progress.done(action.task, result.printed)
         return result, outcome
 
-    def _by_fleet(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str]) -> tuple[ActionResult, Outcome] | None:
+    def _by_fleet(
+        self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str]
+    ) -> tuple[ActionResult, Outcome] | None:
         """What another machine makes of it; None where it has to run here."""
         assert self.fleet is not None
-        documents = [self._consumption.keys.document(action, digests_of(trees), actual=actual) for actual in (False, True)]
+        documents = [
+            self._consumption.keys.document(action, digests_of(trees), actual=actual)
+            for actual in (False, True)
+        ]
         with self._telling(action, objects):
-            made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task), self._after)
+            made = self.fleet.perform(
+                action, trees, documents, partial(self.progress.tell, action.task), self._after
+            )
         if made is None:
             return None
         result, tools = made
@@ -534,8 +692,14 @@ class Engine:
         return result, Outcome(result.printed, tools=tools)
 
     def _after(self, action: Action, before: Collection[str]) -> Planned | None:
-        """What is known of an action before these tasks have run; None where it needs others, too, or where its result may be known."""
-        if action.each is not None or action.task in self._known or self.state.manifest(action.task) is not None:
+        """What is known of an action before these tasks have run; None where it needs others, too,
+        or where its result may be known.
+        """
+        if (
+            action.each is not None
+            or action.task in self._known
+            or self.state.manifest(action.task) is not None
+        ):
             return None
         trees: dict[str, Tree] = {}
         for role, value in action.inputs.items():
@@ -545,11 +709,22 @@ class Engine:
             if tree is None:
                 return None
             trees[role] = tree
-        return Planned(action, trees, [self._consumption.keys.document(action, {}, actual=actual) for actual in (False, True)])
+        return Planned(
+            action,
+            trees,
+            [
+                self._consumption.keys.document(action, {}, actual=actual)
+                for actual in (False, True)
+            ],
+        )
 
     @contextmanager
-    def _telling(self, action: Action, objects: Sequence[str], *, again: bool = False) -> Iterator[None]:
-        """Log an execution, show it, and keep how long it took; `again` one that the fleet was asked for in vain."""
+    def _telling(
+        self, action: Action, objects: Sequence[str], *, again: bool = False
+    ) -> Iterator[None]:
+        """Log an execution, show it, and keep how long it took; `again` one that the fleet was
+        asked for in vain.
+        """
         if not again:
             self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
             if self.explains:
@@ -569,7 +744,11 @@ class Engine:
     def _watch(self, action: Action, folder: Path) -> Watch | None:
         if not action.roots:
             return None
-        own = (self.share.package.parent, *(self.share.root / name for name in ("stages", "kernels", "runtime")), folder)
+        own = (
+            self.share.package.parent,
+            *(self.share.root / name for name in ("stages", "kernels", "runtime")),
+            folder,
+        )
         (folder / "tmp").mkdir()
         return Watch(action.roots, own, folder / "tmp", self._observer)
 
@@ -592,7 +771,9 @@ class Engine:
             return self._executor
 
     def _again(self, producer: Action) -> None:
-        """Make a result again whose blobs are gone: without them its manifest and its cache entry are misses."""
+        """Make a result again whose blobs are gone: without them its manifest and its cache entry
+        are misses.
+        """
         self._known.pop(producer.task, None)
         self.run(producer)
 
@@ -601,7 +782,9 @@ class Engine:
         assert tree is not None
         return tree
 
-    def _known_trees(self, action: Action, obtain: Callable[[Action], ActionResult | None]) -> dict[str, Tree] | None:
+    def _known_trees(
+        self, action: Action, obtain: Callable[[Action], ActionResult | None]
+    ) -> dict[str, Tree] | None:
         """The inputs of an action; None where a producer of one has no result."""
         inputs = {role: self._tree(value, obtain) for role, value in action.inputs.items()}
         trees = {role: tree for role, tree in inputs.items() if tree is not None}
@@ -619,7 +802,8 @@ class Engine:
         return {
             path.removeprefix(value.path): InputFile(blob.sha256, blob, value.action)
             for path, blob in result.outputs.items()
-            if path.startswith(value.path) and fnmatchcase(path.removeprefix(value.path), value.pattern)
+            if path.startswith(value.path)
+            and fnmatchcase(path.removeprefix(value.path), value.pattern)
         }
 
 

@@ -32,8 +32,11 @@ def _ignored(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Permissions of a job that runs code of the user's: `roots` may be read and are recorded, `own` is webkiln's and is not, `temporary` is for scratch files,
-    `observer` the library that sees what native code looks at."""
+    """Permissions of a job that runs code of the user's: `roots` may be read and are recorded,
+    `own`
+    is webkiln's and is not, `temporary` is for scratch files, `observer` the library that sees what
+    native code looks at.
+    """
 
     roots: tuple[Path, ...]
     own: tuple[Path, ...]
@@ -50,12 +53,18 @@ def observation(watch: Watch | None, home: Path) -> dict[str, str]:
     """The variables of a process whose native code and children are observed."""
     if watch is None or watch.observer is None or watch.log is None:
         return {}
-    return variables(watch.observer, watch.log, [*map(str, (*watch.own, watch.temporary, home)), *installed(), *machine(watch.roots)])
+    return variables(
+        watch.observer,
+        watch.log,
+        [*map(str, (*watch.own, watch.temporary, home)), *installed(), *machine(watch.roots)],
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run of a stage file on paths. `code` names what the stage imports, with digests, so that no worker runs stale code."""
+    """One run of a stage file on paths. `code` names what the stage imports, with digests, so that
+    no worker runs stale code.
+    """
 
     task: str
     stage: Path
@@ -70,9 +79,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job printed, and what its user's code looked at: files that it read, with their stamps; folders that it listed, with digests of the names;
-    files that it asked about, with their states; by folder the modules that it imported, or tried to, with the names by which they were found there; the
-    distributions of all that it imported; and programs whose reads were not seen. `tools`: the versions that made it, where it did not run here."""
+    """What a job printed, and what its user's code looked at: files that it read, with their
+    stamps;
+    folders that it listed, with digests of the names; files that it asked about, with their states;
+    by folder the modules that it imported, or tried to, with the names by which they were found
+    there; the distributions of all that it imported; and programs whose reads were not seen.
+    `tools`: the versions that made it, where it did not run here.
+    """
 
     printed: str
     files: Mapping[str, Stamp | None] = field(default_factory=dict)
@@ -92,9 +105,18 @@ class Executor(Protocol):
 
 
 class Worker:
-    """A child process in a group of its own, so that what it started dies with it, with a home of its own."""
+    """A child process in a group of its own, so that what it started dies with it, with a home of
+    its own.
+    """
 
-    def __init__(self, pythonpath: Path, homes: Path | None = None, *, downloads: bool = False, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        pythonpath: Path,
+        homes: Path | None = None,
+        *,
+        downloads: bool = False,
+        watch: Watch | None = None,
+    ) -> None:
         self._scratch = Scratch(homes or Path(gettempdir()), "home-")
         home = self._scratch.folder
         furnish(home, os.environ, downloads=downloads)
@@ -105,12 +127,17 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=environment(home, pythonpath, os.environ, foreign=watch is not None) | observation(watch, home),
+            env=environment(home, pythonpath, os.environ, foreign=watch is not None)
+            | observation(watch, home),
             start_new_session=True,
         )
 
-    def ask(self, request: dict[str, Any], timeout: float, tell: Callable[[str], None]) -> dict[str, Any] | None:
-        """Send one job and wait for its answer, telling what it says meanwhile; None when the worker died. Raises TimeoutError."""
+    def ask(
+        self, request: dict[str, Any], timeout: float, tell: Callable[[str], None]
+    ) -> dict[str, Any] | None:
+        """Send one job and wait for its answer, telling what it says meanwhile; None when the
+        worker died. Raises TimeoutError.
+        """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
@@ -169,10 +196,14 @@ class Worker:
 
 
 class LocalPool:
-    """At most `size` workers, started when needed and kept warm; one whose imported code has changed is replaced. Code of the user's has a
-    worker of its own."""
+    """At most `size` workers, started when needed and kept warm; one whose imported code has
+    changed
+    is replaced. Code of the user's has a worker of its own.
+    """
 
-    def __init__(self, pythonpath: Path, size: int | None = None, homes: Path | None = None) -> None:
+    def __init__(
+        self, pythonpath: Path, size: int | None = None, homes: Path | None = None
+    ) -> None:
         self._pythonpath = pythonpath
         self._homes = homes
         self._slots = BoundedSemaphore(size or os.cpu_count() or 1)
@@ -181,12 +212,18 @@ class LocalPool:
 
     def execute(self, job: Job) -> Outcome:
         with self._slots:
-            worker = self._take(job.code) if job.watch is None else Worker(self._pythonpath, self._homes, downloads=True, watch=job.watch)
+            worker = (
+                self._take(job.code)
+                if job.watch is None
+                else Worker(self._pythonpath, self._homes, downloads=True, watch=job.watch)
+            )
             try:
                 answer = worker.ask(_request(job), job.timeout, job.tell)
             except TimeoutError:
                 worker.kill()
-                raise ToolError(f"{job.task}: stopped after {job.timeout:g} seconds without a result") from None
+                raise ToolError(
+                    f"{job.task}: stopped after {job.timeout:g} seconds without a result"
+                ) from None
             except BaseException:
                 worker.kill()
                 raise
@@ -194,7 +231,10 @@ class LocalPool:
                 code = worker.process.wait()
                 tail = worker.log_tail()
                 worker.kill()
-                raise ToolError(f"{job.task}: its process ended with status {code}" + (f"\n{tail}" if tail else ""))
+                raise ToolError(
+                    f"{job.task}: its process ended with status {code}"
+                    + (f"\n{tail}" if tail else "")
+                )
             if job.watch is not None:
                 worker.kill()
             else:

@@ -11,12 +11,17 @@ from webkiln.errors import OutputError
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError under `path` (no permission, disk full, read-only) into an OutputError that names it."""
+    """Turn an OSError under `path` (no permission, disk full, read-only) into an OutputError that
+    names it.
+    """
     try:
         yield
     except OSError as error:
         what = error.strerror or type(error).__name__
-        raise OutputError(f"{path}: cannot be written: {what}. Nothing was changed there; free space or choose another folder.") from error
+        raise OutputError(
+            f"{path}: cannot be written: {what}. Nothing was changed there; free space or choose"
+            " another folder."
+        ) from error
 
 
 def beside(path: Path, suffix: str = "") -> Path:

@@ -23,7 +23,11 @@ class Taken:
     code: tuple[Path, ...] = ()
 
     def __or__(self, other: "Taken") -> "Taken":
-        return Taken({**self.inputs, **other.inputs}, {**self.params, **other.params}, (*self.code, *other.code))
+        return Taken(
+            {**self.inputs, **other.inputs},
+            {**self.params, **other.params},
+            (*self.code, *other.code),
+        )
 
 
 def take(recipe: Recipe, names: Sequence[str]) -> Taken:
@@ -35,7 +39,11 @@ def take(recipe: Recipe, names: Sequence[str]) -> Taken:
 
 def _plugins(recipe: Recipe) -> Taken:
     files = _distinct(recipe.plugins)
-    return Taken({"plugins/": Folder(files)} if files else {}, {"plugins": [name for name, _ in files]}, recipe.plugins)
+    return Taken(
+        {"plugins/": Folder(files)} if files else {},
+        {"plugins": [name for name, _ in files]},
+        recipe.plugins,
+    )
 
 
 def operators(recipe: Recipe) -> Taken:
@@ -48,7 +56,11 @@ def _modules(recipe: Recipe) -> Taken:
     source = recipe.source
     if not isinstance(source, ModuleSource):
         return Taken()
-    params = {"module": source.module, "function": source.function, "parameters": dict(source.parameters)}
+    params = {
+        "module": source.module,
+        "function": source.function,
+        "parameters": dict(source.parameters),
+    }
     return Taken({"modules/": Modules(source.root, source.module)}, params)
 
 
@@ -65,7 +77,13 @@ def _module_weights(recipe: Recipe) -> Taken:
 def _weights(recipe: Recipe) -> Taken:
     """The file of a model's weights, by its name among the files beside."""
     source = recipe.source
-    return Taken(params={"weights": companion(source.weights)} if isinstance(source, PathSource) and source.weights is not None else {})
+    return Taken(
+        params=(
+            {"weights": companion(source.weights)}
+            if isinstance(source, PathSource) and source.weights is not None
+            else {}
+        )
+    )
 
 
 def _cut(recipe: Recipe) -> Taken:
@@ -74,7 +92,9 @@ def _cut(recipe: Recipe) -> Taken:
 
 
 def _input_shapes(recipe: Recipe) -> Taken:
-    return Taken(params={"input_shapes": {name: list(shape) for name, shape in recipe.input_shapes.items()}})
+    return Taken(
+        params={"input_shapes": {name: list(shape) for name, shape in recipe.input_shapes.items()}}
+    )
 
 
 TAKEN: Mapping[str, Callable[[Recipe], Taken]] = {
@@ -88,13 +108,19 @@ TAKEN: Mapping[str, Callable[[Recipe], Taken]] = {
     "input_shapes": _input_shapes,
     "dims": lambda recipe: Taken(params={"dims": dict(recipe.dims)}),
     "values": lambda recipe: Taken(params={"values": dict(recipe.values)} if recipe.values else {}),
-    "signature": lambda recipe: Taken(params={"signature": recipe.signature} if recipe.signature else {}),
-    "samples": lambda recipe: Taken(params={"sample_sizes": dict(recipe.sample_sizes)} if recipe.sample_sizes else {}),
+    "signature": lambda recipe: Taken(
+        params={"signature": recipe.signature} if recipe.signature else {}
+    ),
+    "samples": lambda recipe: Taken(
+        params={"sample_sizes": dict(recipe.sample_sizes)} if recipe.sample_sizes else {}
+    ),
 }
 
 
 def _distinct(paths: Sequence[Path]) -> tuple[tuple[str, Path], ...]:
-    """Files by their names; of files of one name in several folders, those after the first are numbered."""
+    """Files by their names; of files of one name in several folders, those after the first are
+    numbered.
+    """
     found: dict[str, Path] = {}
     for path in paths:
         name, number = path.name, 1

@@ -18,7 +18,15 @@ from webkiln.frontends.core.format_stages import SCRIPTS
 from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.passes.pipeline import PASSES
 from webkiln.plan.tuning import Trial, trials
-from webkiln.recipe import ExportSource, Form, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
+from webkiln.recipe import (
+    ExportSource,
+    Form,
+    LabelsFile,
+    ModuleSource,
+    PathSource,
+    Recipe,
+    UrlSource,
+)
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
@@ -33,8 +41,10 @@ FINAL = {"bundle", "reference", "verify", "report"}
 
 @dataclass(frozen=True)
 class Selection:
-    """One encoding of a model for some backends; with `layers` every layer's output is kept for inspection. A `trial` takes other candidates than
-    the rules and the measurements do, to be measured."""
+    """One encoding of a model for some backends; with `layers` every layer's output is kept for
+    inspection. A `trial` takes other candidates than the rules and the measurements do, to be
+    measured.
+    """
 
     backends: tuple[str, ...]
     encoding: str = "float32"
@@ -45,10 +55,14 @@ class Selection:
     def suffix(self) -> str:
         parts = [self.encoding] if self.encoding != "float32" else []
         trial = [f"trial{'.'.join(map(str, self.trial))}"] if self.trial is not None else []
-        return "".join(f":{part}" for part in (*parts, *(["layers"] if self.layers else []), *trial))
+        return "".join(
+            f":{part}" for part in (*parts, *(["layers"] if self.layers else []), *trial)
+        )
 
 
-def once(method: Callable[Concatenate["ModelGraph", Asked], Reply]) -> Callable[Concatenate["ModelGraph", Asked], Reply]:
+def once(
+    method: Callable[Concatenate["ModelGraph", Asked], Reply],
+) -> Callable[Concatenate["ModelGraph", Asked], Reply]:
     """A method that makes for each of its arguments one thing only, which it then has."""
 
     @wraps(method)
@@ -62,7 +76,9 @@ def once(method: Callable[Concatenate["ModelGraph", Asked], Reply]) -> Callable[
 
 
 class ModelGraph:
-    """The actions of one recipe. Equal tasks are one object, so encodings and browsers share what they share."""
+    """The actions of one recipe. Equal tasks are one object, so encodings and browsers share what
+    they share.
+    """
 
     def __init__(self, recipe: Recipe, share: Share, passes: tuple[str, ...] = PASSES) -> None:
         self.recipe = recipe
@@ -92,49 +108,94 @@ class ModelGraph:
         match source:
             case PathSource(path):
                 taken = Taken(
-                    {"source": Local(self.format.main(path)), **({"external/": Folder(tuple(beside))} if beside else {})}, {"kind": "path"}
+                    {
+                        "source": Local(self.format.main(path)),
+                        **({"external/": Folder(tuple(beside))} if beside else {}),
+                    },
+                    {"kind": "path"},
                 )
             case UrlSource(url, sha256):
                 taken = Taken(params={"kind": "url", "url": url, "sha256": sha256})
             case ExportSource(script, function, parameters):
-                params = {"kind": "export", "function": function, "parameters": dict(parameters), "suffix": self.format.suffixes[0]}
-                taken = Taken({"script.py": Local(script)}, params, (script,)) | self._program("fetch")
+                params = {
+                    "kind": "export",
+                    "function": function,
+                    "parameters": dict(parameters),
+                    "suffix": self.format.suffixes[0],
+                }
+                taken = Taken({"script.py": Local(script)}, params, (script,)) | self._program(
+                    "fetch"
+                )
             case ModuleSource():
                 taken = Taken(params={"kind": "module"}) | self._program("fetch")
         outputs: tuple[str, ...] = ("source", "external/") if beside else ("source",)
-        return self._add("fetch", "", taken.inputs, outputs, taken.params, code=taken.code, timeout=1800)
+        return self._add(
+            "fetch", "", taken.inputs, outputs, taken.params, code=taken.code, timeout=1800
+        )
 
     def labels(self) -> dict[str, Input]:
         """The file of labels, where there is one."""
         if (file := self.recipe.labels_file) is None:
             return {}
         params = {"kind": "labels", "url": file.url, "sha256": file.sha256}
-        return {"labels": Product(self._add("fetch", ":labels", {}, ("source",), params, timeout=1800, roots=()), "source")}
+        return {
+            "labels": Product(
+                self._add("fetch", ":labels", {}, ("source",), params, timeout=1800, roots=()),
+                "source",
+            )
+        }
 
     @once
     def load(self) -> Action:
         taken = self._program("load") | Taken(self._model())
-        return self._add("load", "", taken.inputs, ("spec.json", "weights/"), taken.params, code=taken.code, source=self._source_name())
+        return self._add(
+            "load",
+            "",
+            taken.inputs,
+            ("spec.json", "weights/"),
+            taken.params,
+            code=taken.code,
+            source=self._source_name(),
+        )
 
     @once
     def convert(self) -> Action:
-        taken = Taken({"spec.json": Product(self.load(), "spec.json")}) | self._program("convert") | self._operators
+        taken = (
+            Taken({"spec.json": Product(self.load(), "spec.json")})
+            | self._program("convert")
+            | self._operators
+        )
         if self.recipe.operators:
             taken |= Taken(params={"backends": list(self.recipe.backends)})
         outputs = ("graph.json", "weights.json", "sizes.json", *self.format.converted)
-        return self._add("convert", "", taken.inputs, outputs, taken.params, code=taken.code, source=self._source_name())
+        return self._add(
+            "convert",
+            "",
+            taken.inputs,
+            outputs,
+            taken.params,
+            code=taken.code,
+            source=self._source_name(),
+        )
 
     def structure(self) -> Input:
         """The graph as the source has it."""
         return Product(self.convert(), "graph.json")
 
     def weights(self) -> Mapping[str, Input]:
-        return {"weights.json": Product(self.convert(), "weights.json"), "weights/": Product(self.load(), "weights/")}
+        return {
+            "weights.json": Product(self.convert(), "weights.json"),
+            "weights/": Product(self.load(), "weights/"),
+        }
 
     def own_labels(self) -> Mapping[str, Input]:
         """The labels that the source itself has, where the recipe has none."""
         name = "labels.json"
-        return {name: Product(self.convert(), name)} if name in self.format.converted and not self.recipe.labels else {}
+        return (
+            {name: Product(self.convert(), name)}
+            if name in self.format.converted and not self.recipe.labels
+            else {}
+        )
 
     def texts(self) -> Mapping[str, Input]:
         """How texts become the indices that the model takes, of sources that may say so."""
@@ -143,12 +204,16 @@ class ModelGraph:
 
     @once
     def optimize(self) -> Input:
-        """The graph after the last pass; each pass is an action of its own, keyed by that pass's code."""
+        """The graph after the last pass; each pass is an action of its own, keyed by that pass's
+        code.
+        """
         last = self.structure()
         for name in self._passes:
             code = (self._share.package / "passes" / f"{name}.py", *self.recipe.operators)
             inputs = {"graph.json": last, **self._operators.inputs}
-            action = self._add("optimize", f":{name}", inputs, ("graph.json",), {"pass": name}, code=code)
+            action = self._add(
+                "optimize", f":{name}", inputs, ("graph.json",), {"pass": name}, code=code
+            )
             last = Product(action, "graph.json")
         return last
 
@@ -159,7 +224,11 @@ class ModelGraph:
             "encoding": choice.encoding,
             "keep_layers": choice.layers,
             "winograd": self.recipe.winograd,
-            **({"precision": self.recipe.precision_of(backend)} if self.recipe.stores_float16(backend) else {}),
+            **(
+                {"precision": self.recipe.precision_of(backend)}
+                if self.recipe.stores_float16(backend)
+                else {}
+            ),
         }
         inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
         if choice.trial is not None:
@@ -167,40 +236,71 @@ class ModelGraph:
         elif self.recipe.tuned is not None:
             inputs["tuned.json"] = Local(self.recipe.tuned)
         code = (self._share.package / "backends" / f"{backend}.py", *self.recipe.operators)
-        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=code)
+        return self._add(
+            "lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=code
+        )
 
     @once
     def generate(self, backend: str, choice: Selection) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
         code = (self._share.package / "codegen" / f"write_{backend}.py",)
-        return self._add("generate", f":{backend}{choice.suffix}", inputs, ("code/",), {"backend": backend}, code=code)
+        return self._add(
+            "generate",
+            f":{backend}{choice.suffix}",
+            inputs,
+            ("code/",),
+            {"backend": backend},
+            code=code,
+        )
 
     @once
     def compile(self, variant: str, choice: Selection) -> Action:
         """One object per C file, each cached on its own and shared between models."""
         inputs = {"sources/": Product(self.generate("wasm", choice), "code/", "*.c")}
         detail, each = f":wasm:{variant}{choice.suffix}", Each("sources/", "objects/", ".o")
-        return self._add("compile", detail, inputs, ("objects/",), {"variant": variant}, tools=COMPILERS, each=each)
+        return self._add(
+            "compile",
+            detail,
+            inputs,
+            ("objects/",),
+            {"variant": variant},
+            tools=COMPILERS,
+            each=each,
+        )
 
     @once
     def link(self, variant: str, choice: Selection) -> Action:
         inputs = {"objects/": Product(self.compile(variant, choice), "objects/")}
-        return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
+        return self._add(
+            "link",
+            f":wasm:{variant}{choice.suffix}",
+            inputs,
+            ("model.wasm",),
+            {"variant": variant},
+            tools=LINKERS,
+        )
 
     @once
     def pack(self, choice: Selection) -> Action:
         inputs = {"graph.json": self.optimize(), **self._operators.inputs, **self.weights()}
         outputs, params = ("shards.json", "shards/"), {"encoding": choice.encoding}
-        return self._add("pack", f":{choice.encoding}", inputs, outputs, params, code=self.recipe.operators)
+        return self._add(
+            "pack", f":{choice.encoding}", inputs, outputs, params, code=self.recipe.operators
+        )
 
     @once
     def bundle(self, choice: Selection) -> Action:
         pack = self.pack(choice)
-        inputs: dict[str, Input] = {"shards.json": Product(pack, "shards.json"), "shards/": Product(pack, "shards/")}
+        inputs: dict[str, Input] = {
+            "shards.json": Product(pack, "shards.json"),
+            "shards/": Product(pack, "shards/"),
+        }
         variants = VARIANTS if "wasm" in choice.backends else ()
         for backend in choice.backends:
             inputs[f"program.{backend}.json"] = Product(self.lower(backend, choice), "program.json")
-            inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
+            inputs[f"code.{backend}/"] = Product(
+                self.generate(backend, choice), "code/", f"{backend}.js"
+            )
         for variant in variants:
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
         trial = choice.trial is not None
@@ -220,33 +320,70 @@ class ModelGraph:
 
     @once
     def reference(self) -> Action:
-        """What the framework computes; or what was recorded of it, for which no framework and no code of the user's runs."""
+        """What the framework computes; or what was recorded of it, for which no framework and no
+        code of the user's runs.
+        """
         outputs = ("reference.npz", "layers.npz")
         if (file := self.recipe.reference) is not None:
             inputs = {"expected.npz": Local(file), "graph.json": self.structure(), **self.texts()}
-            return self._add("reference", "", inputs, outputs, {"recorded": file.name}, timeout=1800, roots=())
+            return self._add(
+                "reference", "", inputs, outputs, {"recorded": file.name}, timeout=1800, roots=()
+            )
         taken = self._program("reference") | Taken(self._model())
-        if self.format.names_sizes or any(isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape):
+        if self.format.names_sizes or any(
+            isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape
+        ):
             taken |= Taken({"sizes.json": Product(self.convert(), "sizes.json")})
-        return self._add("reference", "", taken.inputs, outputs, taken.params, code=taken.code, timeout=1800, source=self._source_name())
+        return self._add(
+            "reference",
+            "",
+            taken.inputs,
+            outputs,
+            taken.params,
+            code=taken.code,
+            timeout=1800,
+            source=self._source_name(),
+        )
 
-    def verify(self, choice: Selection, browser: str, backends: Sequence[str] = ()) -> Sequence[Action]:
-        """One action per backend and variant, of `backends` where they are given, else of all that the bundle has."""
+    def verify(
+        self, choice: Selection, browser: str, backends: Sequence[str] = ()
+    ) -> Sequence[Action]:
+        """One action per backend and variant, of `backends` where they are given, else of all that
+        the bundle has.
+        """
         reference, bundle = self.reference(), self.bundle(choice)
         inputs = {
             "bundle/": Product(bundle, "bundle/"),
             "reference.npz": Product(reference, "reference.npz"),
             "layers.npz": Product(reference, "layers.npz"),
         }
-        recorded = {"recorded": self.recipe.reference.name} if self.recipe.reference is not None else {}
+        recorded = (
+            {"recorded": self.recipe.reference.name} if self.recipe.reference is not None else {}
+        )
         found = []
         for backend in backends or choice.backends:
             tolerance = self.recipe.tolerance(backend, choice.encoding)
             for variant in VARIANTS if backend == "wasm" else ("",):
-                params = {"backend": backend, "variant": variant, "browser": browser, "tolerance": tolerance, "layers": choice.layers}
+                params = {
+                    "backend": backend,
+                    "variant": variant,
+                    "browser": browser,
+                    "tolerance": tolerance,
+                    "layers": choice.layers,
+                }
                 params |= recorded
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
-                found.append(self._add("verify", detail, inputs, ("result.json",), params, tools=(tool_of(browser),), timeout=1800))
+                found.append(
+                    self._add(
+                        "verify",
+                        detail,
+                        inputs,
+                        ("result.json",),
+                        params,
+                        tools=(tool_of(browser),),
+                        timeout=1800,
+                    )
+                )
         return found
 
     def tune(self, backend: str, browser: str) -> Action:
@@ -257,31 +394,55 @@ class ModelGraph:
             inputs[f"bundle.{number}/"] = Product(self.bundle(choice), "bundle/")
             inputs[f"program.{number}.json"] = Product(self.lower(backend, choice), "program.json")
         params = {"backend": backend, "browser": browser}
-        return self._add("tune", f":{backend}:{browser}", inputs, ("measured.json",), params, tools=(tool_of(browser),), timeout=7200)
+        return self._add(
+            "tune",
+            f":{backend}:{browser}",
+            inputs,
+            ("measured.json",),
+            params,
+            tools=(tool_of(browser),),
+            timeout=7200,
+        )
 
-    def report(self, choice: Selection, browsers: Sequence[str], backends: Sequence[str] = ()) -> Action:
-        results = [action for browser in browsers for action in self.verify(choice, browser, backends)]
-        inputs: dict[str, Input] = {f"result.{n}.json": Product(action, "result.json") for n, action in enumerate(results)}
+    def report(
+        self, choice: Selection, browsers: Sequence[str], backends: Sequence[str] = ()
+    ) -> Action:
+        results = [
+            action for browser in browsers for action in self.verify(choice, browser, backends)
+        ]
+        inputs: dict[str, Input] = {
+            f"result.{n}.json": Product(action, "result.json") for n, action in enumerate(results)
+        }
         inputs["bundle/"] = Product(self.bundle(choice), "bundle/")
         outputs = ("report.html", "verification.json")
         return self._add("report", choice.suffix, inputs, outputs, {"name": self.recipe.name})
 
     def _program(self, stage: str) -> Taken:
-        """The format's program of a stage, with what it takes of the recipe; any format's program for scripts where it has none of its own."""
+        """The format's program of a stage, with what it takes of the recipe; any format's program
+        for scripts where it has none of its own.
+        """
         takes = self.format.takes.get(stage)
         name = SCRIPTS if takes is None else self.format.name
         module = self._share.package / "frontends" / name / f"stage_{stage}.py"
         return Taken(params={"format": name}, code=(module,)) | take(self.recipe, takes or ())
 
     def _add(
-        self, stage: str, detail: str, inputs: Mapping[str, Input], outputs: tuple[str, ...], params: Mapping[str, Any], **more: Any
-    ) -> Action:  # fmt: skip
+        self,
+        stage: str,
+        detail: str,
+        inputs: Mapping[str, Input],
+        outputs: tuple[str, ...],
+        params: Mapping[str, Any],
+        **more: Any,
+    ) -> Action:
         task = f"{stage}:{self.recipe.name}{detail}"
         if stage in self._user_stages():
             more.setdefault("roots", self.recipe.roots)
             more.setdefault("whole", self.recipe.reads)
         if task not in self._actions:
-            self._actions[task] = Action(task, stage, outputs, inputs, params, final=stage in FINAL, **more)
+            self._actions[task] = Action(
+                task, stage, outputs, inputs, params, final=stage in FINAL, **more
+            )
         return self._actions[task]
 
     def _user_stages(self) -> set[str]:
@@ -294,13 +455,17 @@ class ModelGraph:
         return found | ({"convert", "optimize", "lower", "pack"} if recipe.operators else set())
 
     def _model(self) -> dict[str, Input]:
-        """The model file, and what lies beside it: external data of ONNX, shards of TensorFlow.js, the weights of an architecture or of a net of Caffe."""
+        """The model file, and what lies beside it: external data of ONNX, shards of TensorFlow.js,
+        the weights of an architecture or of a net of Caffe.
+        """
         external = {"external/": Product(self.fetch(), "external/")} if self._beside else {}
         return {"source": Product(self.fetch(), "source"), **external}
 
     @cached_property
     def _beside(self) -> list[tuple[str, Path]]:
-        """The files that the source names, by their names in it: finding them reads the model through."""
+        """The files that the source names, by their names in it: finding them reads the model
+        through.
+        """
         match self.recipe.source:
             case PathSource(path, weights) if weights is not None:
                 return [(companion(weights), weights)]

@@ -1,4 +1,6 @@
-"""Action keys: the SHA-256 of a canonical document that names everything an execution depends on, and nothing else."""
+"""Action keys: the SHA-256 of a canonical document that names everything an execution depends on,
+and nothing else.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -16,7 +18,9 @@ SCHEMA = "webkiln.key/2"
 
 
 class Keys:
-    """Makes key documents. The code part is a table of files, so that two keys can be compared line by line."""
+    """Makes key documents. The code part is a table of files, so that two keys can be compared line
+    by line.
+    """
 
     def __init__(self, share: Share, closures: Closures, toolchain: Toolchain) -> None:
         self._share = share
@@ -27,7 +31,9 @@ class Keys:
         return self._closure(action)[0]
 
     def is_unchanged(self, action: Action) -> bool:
-        """Whether webkiln's own files that an action runs are certainly what they were when its code was read."""
+        """Whether webkiln's own files that an action runs are certainly what they were when its
+        code was read.
+        """
         has_modules = any(isinstance(value, Modules) for value in action.inputs.values())
         return not has_modules and self._closures.is_unchanged(self._roots(action))
 
@@ -36,12 +42,25 @@ class Keys:
         return self._closures.modules(wanted)
 
     def document(
-        self, action: Action, inputs: Mapping[str, str], *, actual: bool = False, scripts: Sequence[Path] = (), packages: Sequence[str] = ()
+        self,
+        action: Action,
+        inputs: Mapping[str, str],
+        *,
+        actual: bool = False,
+        scripts: Sequence[Path] = (),
+        packages: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """The document of an action with these input digests; with `actual`, for the tools that this machine has. `scripts` are Python files, and
-        `packages` distributions, that it is known to import."""
+        """The document of an action with these input digests; with `actual`, for the tools that
+        this
+        machine has. `scripts` are Python files, and `packages` distributions, that it is known to
+        import.
+        """
         files, modules = self._closure(action, scripts)
-        names = (*action.tools, *self._toolchain.distributions(modules), *self._toolchain.discovered(packages))
+        names = (
+            *action.tools,
+            *self._toolchain.distributions(modules),
+            *self._toolchain.discovered(packages),
+        )
         return {
             "schema": SCHEMA,
             "stage": action.stage,
@@ -57,8 +76,15 @@ class Keys:
         """The files of webkiln's own where an action's code begins."""
         return (self._share.stage(action.stage), *action.code)
 
-    def _closure(self, action: Action, scripts: Sequence[Path] = ()) -> tuple[dict[str, str], frozenset[str]]:
-        modules = [path for value in action.inputs.values() if isinstance(value, Modules) for path in self.modules(value).values()]
+    def _closure(
+        self, action: Action, scripts: Sequence[Path] = ()
+    ) -> tuple[dict[str, str], frozenset[str]]:
+        modules = [
+            path
+            for value in action.inputs.values()
+            if isinstance(value, Modules)
+            for path in self.modules(value).values()
+        ]
         files, imported = self._closures.of((*self._roots(action), *modules))
         for script in scripts:
             more, others = self._closures.first_party(script)

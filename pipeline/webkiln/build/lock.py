@@ -1,4 +1,6 @@
-"""One build at a time in a checkout: doit keeps one database per checkout, and two builds would publish each other's half."""
+"""One build at a time in a checkout: doit keeps one database per checkout, and two builds would
+publish each other's half.
+"""
 
 import fcntl
 import os
@@ -14,7 +16,9 @@ from webkiln.build.files import writing
 
 
 class CheckoutLock:
-    """A lock on the state folder of a checkout, which the system releases when the process ends. Its file says who has it."""
+    """A lock on the state folder of a checkout, which the system releases when the process ends.
+    Its file says who has it.
+    """
 
     def __init__(self, state: Path, tell: Callable[[str], None]) -> None:
         self._path = state / "lock"
@@ -22,7 +26,9 @@ class CheckoutLock:
         self._file: IO[bytes] | None = None
 
     def acquire(self) -> None:
-        """Wait for the lock, and say once for whom. Raises OutputError where the folder cannot be written."""
+        """Wait for the lock, and say once for whom. Raises OutputError where the folder cannot be
+        written.
+        """
         with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             file = self._path.open("a+b")
@@ -33,7 +39,15 @@ class CheckoutLock:
             fcntl.flock(file, fcntl.LOCK_EX)
         with writing(self._path):
             file.truncate(0)
-            file.write(canonical.dumps({"command": command(sys.argv), "pid": os.getpid(), "since": time.strftime("%H:%M:%S")}))
+            file.write(
+                canonical.dumps(
+                    {
+                        "command": command(sys.argv),
+                        "pid": os.getpid(),
+                        "since": time.strftime("%H:%M:%S"),
+                    }
+                )
+            )
             file.flush()
         self._file = file
 

@@ -40,9 +40,12 @@ LOOKUPS = 16
 """Models whose results are looked for at once."""
 
 
-def model_tasks(session: Session, command: str, recipes: Mapping[str, Stamp] | None) -> Iterator[dict[str, Any]]:
-    """The tasks of all models that a command asks for, and `build`. `recipes`: the stamps of all recipes, where bundles alone are asked for; `command`
-    then says which command it is."""
+def model_tasks(
+    session: Session, command: str, recipes: Mapping[str, Stamp] | None
+) -> Iterator[dict[str, Any]]:
+    """The tasks of all models that a command asks for, and `build`. `recipes`: the stamps of all
+    recipes, where bundles alone are asked for; `command` then says which command it is.
+    """
     engine, folder = session.engine, session.folder
     for stage, doc in STAGES.items():
         yield {"basename": stage, "name": None, "doc": doc}
@@ -66,38 +69,75 @@ def model_tasks(session: Session, command: str, recipes: Mapping[str, Stamp] | N
             choice = choice_of(engine, graph, encoding, variables)
             asked = variables.backends or choice.backends
             if not choice.layers:
-                again = [action for browser in variables.browsers for action in kept.verify(replace(choice, layers=True), browser, asked)]
+                again = [
+                    action
+                    for browser in variables.browsers
+                    for action in kept.verify(replace(choice, layers=True), browser, asked)
+                ]
                 layered |= {action.task.removesuffix(":layers"): action for action in again}
             bundle = graph.bundle(choice)
             bundles.append(bundle.task)
             facts[bundle.task] = _facts(recipe, choice)
-            places[bundle.task] = places[graph.report(choice, variables.browsers, asked).task] = destination(model, choice)
+            places[bundle.task] = places[graph.report(choice, variables.browsers, asked).task] = (
+                destination(model, choice)
+            )
         for action in graph.actions():
             if action.stage == "verify" and action.params["variant"]:
-                groups.setdefault(action.task.replace(f":{action.params['variant']}", ""), []).append(action.task)
+                groups.setdefault(
+                    action.task.replace(f":{action.params['variant']}", ""), []
+                ).append(action.task)
             yield DoitTask(
-                engine, action, places.get(action.task), layered.get(action.task), variables.force, facts.get(action.task, "")
+                engine,
+                action,
+                places.get(action.task),
+                layered.get(action.task),
+                variables.force,
+                facts.get(action.task, ""),
             ).task()
         for backend in variables.backends or usual(recipe):
             for browser in variables.browsers:
-                yield TuneTask(engine, recipe, backend, browser, place(recipe, folder / model), variables.force).task()
+                yield TuneTask(
+                    engine, recipe, backend, browser, place(recipe, folder / model), variables.force
+                ).task()
         for group, members in groups.items():
             basename, _, name = group.partition(":")
             yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
     yield build(session, bundles)
 
 
-def _shortened(engine: Engine, variables: Variables) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Path] | None]:
-    """By model, the tasks of bundles that need none of their steps: nothing changed, or the whole result is known. With them, where nothing changed at
-    all, the bundles by their tasks."""
-    up_to_date = {model: found for model, recipe in variables.models.items() if (found := _up_to_date(engine, variables, recipe))}
-    tasks = {model: [UpToDateTask(model, tuple(found.values())).task()] for model, found in up_to_date.items()}
-    left = {model: _bundles(engine, variables, recipe) for model, recipe in variables.models.items() if model not in up_to_date}
+def _shortened(
+    engine: Engine, variables: Variables
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Path] | None]:
+    """By model, the tasks of bundles that need none of their steps: nothing changed, or the whole
+    result is known. With them, where nothing changed at all, the bundles by their tasks.
+    """
+    up_to_date = {
+        model: found
+        for model, recipe in variables.models.items()
+        if (found := _up_to_date(engine, variables, recipe))
+    }
+    tasks = {
+        model: [UpToDateTask(model, tuple(found.values())).task()]
+        for model, found in up_to_date.items()
+    }
+    left = {
+        model: _bundles(engine, variables, recipe)
+        for model, recipe in variables.models.items()
+        if model not in up_to_date
+    }
     if not left:
-        return tasks, {task: folder for found in up_to_date.values() for task, folder in found.items()}
+        return tasks, {
+            task: folder for found in up_to_date.values() for task, folder in found.items()
+        }
     with ThreadPoolExecutor(LOOKUPS) as pool:
-        known = pool.map(lambda steps: all(engine.restore(step.action) for step in steps), left.values())
-        tasks |= {model: [step.task() for step in steps] for (model, steps), found in zip(left.items(), known, strict=True) if found}
+        known = pool.map(
+            lambda steps: all(engine.restore(step.action) for step in steps), left.values()
+        )
+        tasks |= {
+            model: [step.task() for step in steps]
+            for (model, steps), found in zip(left.items(), known, strict=True)
+            if found
+        }
     return tasks, None
 
 
@@ -107,12 +147,18 @@ def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitT
     for encoding in variables.encodings or recipe.encodings:
         choice = choice_of(engine, graph, encoding, variables)
         place, facts = destination(recipe.name, choice), _facts(recipe, choice)
-        found.append(DoitTask(engine, graph.bundle(choice), place, None, variables.force, facts, restored=True))
+        found.append(
+            DoitTask(
+                engine, graph.bundle(choice), place, None, variables.force, facts, restored=True
+            )
+        )
     return found
 
 
 def _up_to_date(engine: Engine, variables: Variables, recipe: Recipe) -> dict[str, Path]:
-    """The bundles of a recipe by their tasks, if none of them needs anything; nothing is told of them but what files tell."""
+    """The bundles of a recipe by their tasks, if none of them needs anything; nothing is told of
+    them but what files tell.
+    """
     graph, found = ModelGraph(recipe, engine.share), {}
     for encoding in variables.encodings or recipe.encodings:
         choice = choice_of(engine, graph, encoding, variables)

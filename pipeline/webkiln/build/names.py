@@ -21,7 +21,9 @@ BY_BYTES = re.compile(
 
 
 def bundle_files(name: str, backends: Iterable[str], form: Form = FOLDER) -> tuple[str, ...]:
-    """Every file of a bundle of the model `name` with these backends but those that are named by their bytes."""
+    """Every file of a bundle of the model `name` with these backends but those that are named by
+    their bytes.
+    """
     chosen = tuple(backends)
     if form.kind == "single":
         return (*ENTRIES, single_file(name))
@@ -29,7 +31,14 @@ def bundle_files(name: str, backends: Iterable[str], form: Form = FOLDER) -> tup
     if form.hashed:
         return (*ENTRIES, *WEBDNN, *readme)
     variants = VARIANTS if "wasm" in chosen else ()
-    return (*ENTRIES, *WEBDNN, *SHARED, *readme, *(f"{backend}.js" for backend in chosen), *(f"{variant}.wasm" for variant in variants))
+    return (
+        *ENTRIES,
+        *WEBDNN,
+        *SHARED,
+        *readme,
+        *(f"{backend}.js" for backend in chosen),
+        *(f"{variant}.wasm" for variant in variants),
+    )
 
 
 def single_file(name: str) -> str:
@@ -40,9 +49,15 @@ def single_file(name: str) -> str:
 def may_be_published(file: str, name: str = "") -> bool:
     """Whether a build of the model `name` may have written a file."""
     forms = (FOLDER, Form("npm"), Form("single"))
-    return file in REPORT or BY_BYTES.fullmatch(file) is not None or any(file in bundle_files(name, BACKENDS, form) for form in forms)
+    return (
+        file in REPORT
+        or BY_BYTES.fullmatch(file) is not None
+        or any(file in bundle_files(name, BACKENDS, form) for form in forms)
+    )
 
 
 def is_plain(name: object) -> bool:
-    """Whether a name is that of a file in the folder itself: no path, nothing above it, nothing that the system reads otherwise."""
+    """Whether a name is that of a file in the folder itself: no path, nothing above it, nothing
+    that the system reads otherwise.
+    """
     return isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0:")

@@ -1,4 +1,6 @@
-"""What each action must write, to tell complete results from others before they are used: roles are files, or folders whose names follow a rule."""
+"""What each action must write, to tell complete results from others before they are used: roles are
+files, or folders whose names follow a rule.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,8 +29,8 @@ Reader = Callable[[Blob], bytes | None]
 class Expected:
     """What a result of one action must hold.
 
-    `files` are outputs that must be there. `folders` says of a folder role which names it may have. `manifest` is the output that lists the files
-    beside it in its folder, with their digests.
+    `files` are outputs that must be there. `folders` says of a folder role which names it may have.
+    `manifest` is the output that lists the files beside it in its folder, with their digests.
     """
 
     files: frozenset[str]
@@ -58,7 +60,11 @@ class Expected:
         if data is None:
             return None
         folder = self.manifest.rpartition("/")[0] + "/"
-        others = {path.removeprefix(folder): blob.sha256 for path, blob in outputs.items() if path != self.manifest}
+        others = {
+            path.removeprefix(folder): blob.sha256
+            for path, blob in outputs.items()
+            if path != self.manifest
+        }
         return "" if _listed(data) == others else f"is not what its {self.manifest} lists"
 
 
@@ -68,7 +74,9 @@ def single(path: str) -> Expected:
 
 
 def expected(action: Action) -> Expected:
-    """What results of an action must hold. Raises KeyError for a folder role without a rule, which would accept any name."""
+    """What results of an action must hold. Raises KeyError for a folder role without a rule, which
+    would accept any name.
+    """
     files = {role for role in action.outputs if not role.endswith("/")}
     folders: dict[str, Callable[[str], bool]] = {}
     stems: set[str] = set()
@@ -91,11 +99,15 @@ def _bundle(params: Mapping[str, Any], role: str) -> tuple[set[str], set[str]]:
     names = {role + name for name in bundle_files(params["name"], backends, form)}
     if form.kind == "single" or not form.hashed:
         return names, set()
-    return names, {role + stem for stem in (*HASHED, *backends, *(VARIANTS if "wasm" in backends else ()))}
+    return names, {
+        role + stem for stem in (*HASHED, *backends, *(VARIANTS if "wasm" in backends else ()))
+    }
 
 
 def _published(model: str) -> Callable[[str], bool]:
-    return lambda name: is_plain(name) and (BY_BYTES.fullmatch(name) is not None or may_be_published(name, model))
+    return lambda name: (
+        is_plain(name) and (BY_BYTES.fullmatch(name) is not None or may_be_published(name, model))
+    )
 
 
 def _matching(pattern: re.Pattern[str]) -> Callable[[str], bool]:

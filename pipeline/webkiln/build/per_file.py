@@ -12,7 +12,9 @@ from webkiln.build.sandbox import InputFile, Tree
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`names` are those that the stage sees, by the places of the files in the folder; `parts` is what the caches have, by these names."""
+    """`names` are those that the stage sees, by the places of the files in the folder; `parts` is
+    what the caches have, by these names.
+    """
 
     each: Each
     document: Mapping[str, Any]
@@ -30,7 +32,12 @@ class Parts:
     def result(self) -> ActionResult:
         """The results of all files as one."""
         outputs = {
-            self.each.result + PurePosixPath(inside).with_suffix(self.each.suffix).as_posix(): self.parts[name].outputs[self.each.result]
+            self.each.result
+            + PurePosixPath(inside).with_suffix(self.each.suffix).as_posix(): self.parts[
+                name
+            ].outputs[self.each.result]
             for inside, name in self.names.items()
         }
-        return ActionResult(outputs, provenance=joint(part.provenance for part in self.parts.values()))
+        return ActionResult(
+            outputs, provenance=joint(part.provenance for part in self.parts.values())
+        )

@@ -24,12 +24,16 @@ CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]",
     re.MULTILINE | re.DOTALL,
 )
-"""What changes how a terminal shows other text (ECMA-48, section 5; Unicode UAX 9), and what no encoding has."""
+"""What changes how a terminal shows other text (ECMA-48, section 5; Unicode UAX 9), and what no
+encoding has.
+"""
 
 
 def plain(text: str) -> str:
-    """A text without control characters but for tabs and line ends: what a step printed may come from a
-    cache that others write."""
+    """A text without control characters but for tabs and line ends: what a step printed may come
+    from
+    a cache that others write.
+    """
     return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -83,7 +87,9 @@ class Silent:
 
 
 class Lines:
-    """One line per action with its place among those to come, and what it printed; a long one says now and then that it runs."""
+    """One line per action with its place among those to come, and what it printed; a long one says
+    now and then that it runs.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -110,7 +116,9 @@ class Lines:
 
     def done(self, task: str, printed: str) -> None:
         seconds = time.monotonic() - self._started.pop(task, time.monotonic())
-        self._say(f"{self._count(task)}{task}  {seconds:.1f} s{self._remaining()}", plain(printed), task)
+        self._say(
+            f"{self._count(task)}{task}  {seconds:.1f} s{self._remaining()}", plain(printed), task
+        )
 
     def hit(self, task: str, printed: str) -> None:
         self._say(f"{self._count(task)}{task}  cached", plain(printed), task)
@@ -136,17 +144,25 @@ class Lines:
         """How long the rest takes, if it takes as long as the last time."""
         seconds = [seconds for seconds in self._left.values() if seconds is not None]
         left = sum(seconds)
-        return f", about {duration(left)} left" if left > WORTH_TELLING_SECONDS and 2 * len(seconds) >= len(self._left) else ""
+        return (
+            f", about {duration(left)} left"
+            if left > WORTH_TELLING_SECONDS and 2 * len(seconds) >= len(self._left)
+            else ""
+        )
 
     def _say(self, line: str, printed: str, task: str = "") -> None:
         del task
         with self._lock:
-            self._stream.write(line + "\n" + printed + ("\n" if printed and not printed.endswith("\n") else ""))
+            self._stream.write(
+                line + "\n" + printed + ("\n" if printed and not printed.endswith("\n") else "")
+            )
             self._stream.flush()
 
 
 class Live(Lines):
-    """Lines for what is done, and below them how much there is to do, and a spinner and a clock for each action that runs."""
+    """Lines for what is done, and below them how much there is to do, and a spinner and a clock for
+    each action that runs.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
@@ -161,7 +177,11 @@ class Live(Lines):
                 from rich.progress import Progress as RichProgress
                 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-                columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+                columns = (
+                    SpinnerColumn(),
+                    TextColumn("{task.description}", markup=False),
+                    TimeElapsedColumn(),
+                )
                 self._display = RichProgress(*columns, transient=True)
                 self._display.start()
                 self._whole = self._display.add_task("", total=None)
@@ -184,13 +204,17 @@ class Live(Lines):
         row = self._rows.pop(task, None)
         if row is not None:
             self._display.remove_task(row)
-        self._display.console.print(line, *([printed.rstrip()] if printed else []), sep="\n", markup=False, highlight=False)
+        self._display.console.print(
+            line, *([printed.rstrip()] if printed else []), sep="\n", markup=False, highlight=False
+        )
         self._sum_up()
 
     def _sum_up(self) -> None:
         if self._display is not None and self._whole is not None:
             total = self._finished + len(self._left)
-            self._display.update(self._whole, description=f"{self._finished} of {total} done{self._remaining()}")
+            self._display.update(
+                self._whole, description=f"{self._finished} of {total} done{self._remaining()}"
+            )
 
 
 def console() -> Progress:
@@ -210,6 +234,10 @@ def duration(seconds: float) -> str:
 def size(count: int) -> str:
     """A number of bytes as people read it."""
     return next(
-        (f"{count / unit:.1f} {name}" for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "KB")) if count >= unit),
+        (
+            f"{count / unit:.1f} {name}"
+            for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "KB"))
+            if count >= unit
+        ),
         f"{count} bytes",
     )

@@ -1,4 +1,6 @@
-"""What builds wrote into a folder of the user's: by a record of each publication, else by what a bundle says of itself."""
+"""What builds wrote into a folder of the user's: by a record of each publication, else by what a
+bundle says of itself.
+"""
 
 import os
 import re
@@ -14,7 +16,8 @@ from webkiln.build.files import write_atomic
 from webkiln.build.names import is_plain, may_be_published
 
 OTHER = "no file"
-"""Stands for the content of what is neither absent nor a regular file: a folder, a link, a device."""
+"""Stands for the content of what is neither absent nor a regular file: a folder, a link, a device.
+"""
 COPY = re.compile(r"\.webkiln-[0-9a-f]{16}(-\d+)?")
 """The names of copies that are to be renamed."""
 MANIFESTS = {"manifest.json": "webkiln.bundle/1", "verification.json": "webkiln.verification/1"}
@@ -25,7 +28,9 @@ Known = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`temporary` names the copies of a publication that has not ended; `made`: a build made the folder."""
+    """`temporary` names the copies of a publication that has not ended; `made`: a build made the
+    folder.
+    """
 
     files: Known = field(default_factory=dict)
     temporary: tuple[str, ...] = ()
@@ -37,7 +42,9 @@ class Record:
 
 
 class Records:
-    """One file per published folder, below `root`; each can be deleted at the cost of asking the bundle itself."""
+    """One file per published folder, below `root`; each can be deleted at the cost of asking the
+    bundle itself.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -48,8 +55,16 @@ class Records:
     def read(self, folder: Path) -> Record:
         try:
             data = canonical.read(self.path(folder))
-            files = {name: frozenset(map(str, digests)) for name, digests in data["files"].items() if is_plain(name)}
-            return Record(files, tuple(name for name in data["temporary"] if COPY.fullmatch(name)), bool(data["made"]))
+            files = {
+                name: frozenset(map(str, digests))
+                for name, digests in data["files"].items()
+                if is_plain(name)
+            }
+            return Record(
+                files,
+                tuple(name for name in data["temporary"] if COPY.fullmatch(name)),
+                bool(data["made"]),
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Record()
 
@@ -73,7 +88,9 @@ def content(path: Path, digests: FileDigests) -> str | None:
 
 
 def claimed(folder: Path) -> dict[str, frozenset[str]]:
-    """What a bundle and its report say that they consist of. Only names that builds give are heard, and only with the digests of their bytes."""
+    """What a bundle and its report say that they consist of. Only names that builds give are heard,
+    and only with the digests of their bytes.
+    """
     found: dict[str, frozenset[str]] = {}
     for manifest, schema in MANIFESTS.items():
         try:

@@ -1,7 +1,10 @@
-"""Bundles and reports in the user's folders, file by file: what no build wrote is never moved, changed or removed.
+"""Bundles and reports in the user's folders, file by file: what no build wrote is never moved,
+changed
+or removed.
 
-A publication is a record of what it is about to write, copies beside their places, and renames. While files change, what a bundle is loaded by is
-not there: one that a kill left half-published does not load, and the next build finishes it.
+A publication is a record of what it is about to write, copies beside their places, and renames.
+While files change, what a bundle is loaded by is not there: one that a kill left half-published
+does not load, and the next build finishes it.
 """
 
 import fcntl
@@ -25,7 +28,9 @@ NAMED = 5
 
 
 class Publisher:
-    """Owns in a folder what its last publication wrote there, as long as the bytes are the same, and nothing else."""
+    """Owns in a folder what its last publication wrote there, as long as the bytes are the same,
+    and nothing else.
+    """
 
     def __init__(self, store: Store, digests: FileDigests, records: Path) -> None:
         self._store = store
@@ -34,10 +39,15 @@ class Publisher:
         self._reserved: set[Path] = set()
 
     def intact(self, result: ActionResult, role: str, folder: Path) -> bool:
-        """Whether every file of the output lies in `folder` with its digest, and no publication there was cut short."""
+        """Whether every file of the output lies in `folder` with its digest, and no publication
+        there was cut short.
+        """
         place = Path(os.path.realpath(folder))
         try:
-            same = all(content(place / name, self._digests) == blob.sha256 for name, blob in _files(result, role).items())
+            same = all(
+                content(place / name, self._digests) == blob.sha256
+                for name, blob in _files(result, role).items()
+            )
         except OSError:
             return False
         return same and not self._records.read(place).temporary
@@ -48,21 +58,41 @@ class Publisher:
         return {place / name: blob.sha256 for name, blob in _files(result, role).items()}
 
     def check(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
-        """OutputError where `folder` cannot be written, or a file of one of these names is there that no build wrote."""
+        """OutputError where `folder` cannot be written, or a file of one of these names is there
+        that no build wrote.
+        """
         folder = folder.absolute()
         place = Path(os.path.realpath(folder))
         existing = next(path for path in (place, *place.parents) if os.path.lexists(path))
         if not existing.is_dir():
-            raise OutputError(f"{folder}: cannot be written: {existing} is a file, and a bundle is a folder; choose another name")
+            raise OutputError(
+                f"{folder}: cannot be written: {existing} is a file, and a bundle is a folder;"
+                " choose another name"
+            )
         if not os.access(existing, os.W_OK | os.X_OK):
-            raise OutputError(f"{folder}: cannot be written: no permission to write into {existing}; choose another folder")
-        present = {name: found for name in names if (found := content(place / name, self._digests)) is not None}
-        _refuse(folder, present, self._known(place, self._records.read(place)) if present else {}, force=force)
+            raise OutputError(
+                f"{folder}: cannot be written: no permission to write into {existing}; choose"
+                " another folder"
+            )
+        present = {
+            name: found
+            for name in names
+            if (found := content(place / name, self._digests)) is not None
+        }
+        _refuse(
+            folder,
+            present,
+            self._known(place, self._records.read(place)) if present else {},
+            force=force,
+        )
 
-    def publish(self, result: ActionResult, role: str, folder: Path, *, whole: bool, force: bool = False) -> bool:
+    def publish(
+        self, result: ActionResult, role: str, folder: Path, *, whole: bool, force: bool = False
+    ) -> bool:
         """Write an output into `folder`; False, and nothing changed, where a blob is missing.
 
-        With `whole` the files of earlier publications go. Raises OutputError where a file would be overwritten that no build wrote; `force` overwrites it.
+        With `whole` the files of earlier publications go. Raises OutputError where a file would be
+        overwritten that no build wrote; `force` overwrites it.
         """
         folder = folder.absolute()
         files = _files(result, role)
@@ -71,17 +101,34 @@ class Publisher:
             known = self._known(place, record)
             found = {name: content(place / name, self._digests) for name in {*files, *known}}
             fresh = [name for name, blob in files.items() if found[name] != blob.sha256]
-            _refuse(folder, {name: text for name in fresh if (text := found[name]) is not None}, known, force=force)
-            stale = [name for name in known if whole and name not in files and found[name] in known[name]]
+            _refuse(
+                folder,
+                {name: text for name in fresh if (text := found[name]) is not None},
+                known,
+                force=force,
+            )
+            stale = [
+                name for name in known if whole and name not in files and found[name] in known[name]
+            ]
             changes = [*stale, *(name for name in fresh if found[name] is not None)]
-            held = [name for name in LAST if name in files and found[name] is not None] if changes else []
+            held = (
+                [name for name in LAST if name in files and found[name] is not None]
+                if changes
+                else []
+            )
             fresh = _ordered({*fresh, *held})
             token = token_hex(8)
             temporary = {name: f".webkiln-{token}-{number}" for number, name in enumerate(fresh)}
             ours = {name: frozenset({blob.sha256}) for name, blob in files.items()}
-            begun = Record(united(known, ours), (*temporary.values(), f".webkiln-{token}"), record.made or not place.exists())
+            begun = Record(
+                united(known, ours),
+                (*temporary.values(), f".webkiln-{token}"),
+                record.made or not place.exists(),
+            )
             self._records.write(place, begun)
-            if not self._copied(place, {temporary[name]: (files[name], place / name) for name in fresh}):
+            if not self._copied(
+                place, {temporary[name]: (files[name], place / name) for name in fresh}
+            ):
                 self._records.write(place, record)
                 return False
             with _half_done(folder):
@@ -91,13 +138,19 @@ class Publisher:
                     (place / temporary[name]).replace(place / name)
                 for name in stale:
                     (place / name).unlink()
-            kept = {} if whole else {name: digests for name, digests in known.items() if found[name] in digests}
+            kept = (
+                {}
+                if whole
+                else {name: digests for name, digests in known.items() if found[name] in digests}
+            )
             self._records.write(place, Record({**kept, **ours}, (), begun.made))
         return True
 
     def remove(self, folder: Path) -> list[str]:
-        """Delete what was published into `folder`, and the folder if a build made it and nothing else is in it. Returns what has changed since,
-        which stays."""
+        """Delete what was published into `folder`, and the folder if a build made it and nothing
+        else
+        is in it. Returns what has changed since, which stays.
+        """
         folder = folder.absolute()
         with self._exclusive(folder) as place, writing(folder):
             record = self._recovered(place)
@@ -110,10 +163,14 @@ class Publisher:
                 with suppress(OSError):
                     place.rmdir()
             self._records.forget(place)
-        return sorted(name for name, text in found.items() if text is not None and text not in known[name])
+        return sorted(
+            name for name, text in found.items() if text is not None and text not in known[name]
+        )
 
     def _copied(self, place: Path, copies: Mapping[str, tuple[Blob, Path]]) -> bool:
-        """Write blobs beside the files that they will replace, with the modes of these; where one cannot be written, none is left."""
+        """Write blobs beside the files that they will replace, with the modes of these; where one
+        cannot be written, none is left.
+        """
         made = not place.exists()
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -195,34 +252,57 @@ def _half_done(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{folder}: is half written: {error.strerror}; mend that and build again, which finishes it") from error
+        raise OutputError(
+            f"{folder}: is half written: {error.strerror}; mend that and build again, which"
+            " finishes it"
+        ) from error
 
 
 def _files(result: ActionResult, role: str) -> dict[str, Blob]:
-    files = {path.removeprefix(role): blob for path, blob in result.outputs.items() if path.startswith(role)}
+    files = {
+        path.removeprefix(role): blob
+        for path, blob in result.outputs.items()
+        if path.startswith(role)
+    }
     if odd := sorted(name for name in files if not is_plain(name)):
-        raise InternalError(f"a bundle is one folder of files, and its stage wrote {', '.join(odd)}")
+        raise InternalError(
+            f"a bundle is one folder of files, and its stage wrote {', '.join(odd)}"
+        )
     return files
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
     """Data before code, and last what the rest is loaded by."""
-    return sorted(names, key=lambda name: (name in LAST, LAST.index(name) if name in LAST else 0, name.endswith(".js"), name))
+    return sorted(
+        names,
+        key=lambda name: (
+            name in LAST,
+            LAST.index(name) if name in LAST else 0,
+            name.endswith(".js"),
+            name,
+        ),
+    )
 
 
 def _refuse(folder: Path, present: Mapping[str, str], known: Known, *, force: bool) -> None:
     """OutputError where what is there was not written by a build."""
     if folders := [
-        name for name, text in present.items() if text == OTHER and (folder / name).is_dir() and not (folder / name).is_symlink()
+        name
+        for name, text in present.items()
+        if text == OTHER and (folder / name).is_dir() and not (folder / name).is_symlink()
     ]:
-        raise OutputError(f"{folder}: {_listed(folders)} would be overwritten, which is a folder; move it away, or choose another folder")
+        raise OutputError(
+            f"{folder}: {_listed(folders)} would be overwritten, which is a folder; move it away,"
+            " or choose another folder"
+        )
     foreign = [name for name, text in present.items() if text not in known.get(name, ())]
     if not foreign or force:
         return
     changed = [name for name in foreign if name in known]
     what = "changed since a build wrote it" if foreign == changed else "which no build wrote"
     raise OutputError(
-        f"{folder}: {_listed(foreign)} would be overwritten, {what}; choose another folder, move what you want to keep, or go on with --force (doit: force=yes)"
+        f"{folder}: {_listed(foreign)} would be overwritten, {what}; choose another folder, move"
+        " what you want to keep, or go on with --force (doit: force=yes)"
     )
 
 

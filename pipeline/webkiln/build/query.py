@@ -21,12 +21,17 @@ class Dependencies:
                 self._consumers[producer.task].append(action.task)
 
     def needed_by(self, task: str, *, direct: bool, code: bool) -> list[str]:
-        """The tasks, and then the files, that a task needs: all that lead to it, or with `direct` those of the task alone; with `code` webkiln's own
-        files, too."""
+        """The tasks, and then the files, that a task needs: all that lead to it, or with `direct`
+        those of the task alone; with `code` webkiln's own files, too.
+        """
         action = self._actions[task]
         actions = [action] if direct else behind(action)
         tasks = [each.task for each in (action.producers if direct else actions[1:])]
-        files = {path for each in actions for path in (self._files(each) | (self._code(each) if code else set()))}
+        files = {
+            path
+            for each in actions
+            for path in (self._files(each) | (self._code(each) if code else set()))
+        }
         return [*tasks, *sorted(map(shown, files))]
 
     def needing(self, names: Sequence[str], *, direct: bool) -> list[str]:
@@ -55,7 +60,11 @@ class Dependencies:
 
     def _code(self, action: Action) -> set[Path]:
         """The files of webkiln that an action runs."""
-        return {self._engine.share.file(name) for name in self._engine.code(action) if not name.startswith("user/")}
+        return {
+            self._engine.share.file(name)
+            for name in self._engine.code(action)
+            if not name.startswith("user/")
+        }
 
 
 def shown(path: Path) -> str:

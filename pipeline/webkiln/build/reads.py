@@ -1,7 +1,8 @@
 """What code of the user's opens, lists, imports and asks about while it runs.
 
-An audit hook and a finder of modules in the process of a stage see what goes through Python. The library of `observer.py` sees what native code and
-child processes look at, and questions whether a file is there.
+An audit hook and a finder of modules in the process of a stage see what goes through Python. The
+library of `observer.py` sees what native code and child processes look at, and questions whether a
+file is there.
 """
 
 import os
@@ -56,7 +57,9 @@ TICK_SECONDS = 0.02
 
 
 class Recorder:
-    """Below `roots` everything read is noted; below `own` nothing is; anything else that exists is refused."""
+    """Below `roots` everything read is noted; below `own` nothing is; anything else that exists is
+    refused.
+    """
 
     def __init__(self, roots: Sequence[Path], own: Sequence[Path]) -> None:
         self._roots = tuple(map(_normal, roots))
@@ -83,7 +86,11 @@ class Recorder:
             self.files[place] = found
 
     def opens(self, path: Any, mode: Any, flags: Any) -> None:
-        creates = mode[0] in "wx" if isinstance(mode, str) and mode else isinstance(flags, int) and bool(flags & WRITING)
+        creates = (
+            mode[0] in "wx"
+            if isinstance(mode, str) and mode
+            else isinstance(flags, int) and bool(flags & WRITING)
+        )
         if not creates:
             self.reads(path)
         elif isinstance(path, str | bytes | os.PathLike):
@@ -95,11 +102,17 @@ class Recorder:
             self._names.setdefault(place, names_in(place))
 
     def imports(self, name: str, folders: Iterable[Any]) -> None:
-        """Note for which files of a module these folders are searched, whether it is in one of them or not."""
+        """Note for which files of a module these folders are searched, whether it is in one of them
+        or not.
+        """
         busy, self._heard.busy = getattr(self._heard, "busy", False), True
         try:
             for folder in folders:
-                if isinstance(folder, str) and _below(place := _normal(folder or "."), self._roots) and not _below(place, self._own):
+                if (
+                    isinstance(folder, str)
+                    and _below(place := _normal(folder or "."), self._roots)
+                    and not _below(place, self._own)
+                ):
                     self.modules.setdefault(place, {}).setdefault(name, candidates(place, name))
         finally:
             self._heard.busy = busy
@@ -140,18 +153,24 @@ class Recorder:
 
     @property
     def folders(self) -> dict[str, str]:
-        """The folders that were listed, with digests of their names. Raises ChangedError where others than this run changed these."""
+        """The folders that were listed, with digests of their names. Raises ChangedError where
+        others than this run changed these.
+        """
         found = {}
         for place, names in self._names.items():
             now = names_in(place)
-            own = {os.path.basename(path) for path in self._written if os.path.dirname(path) == place}
+            own = {
+                os.path.basename(path) for path in self._written if os.path.dirname(path) == place
+            }
             if names - own != now - own:
                 raise ChangedError
             found[place] = digest_of_names(now)
         return found
 
     def _place(self, path: Any) -> str | None:
-        """Where below the roots a path leads; None where it is not asked. Raises RecipeError for what is elsewhere."""
+        """Where below the roots a path leads; None where it is not asked. Raises RecipeError for
+        what is elsewhere.
+        """
         if not isinstance(path, str | bytes | os.PathLike):
             return None
         place = _source_of(_normal(path))
@@ -164,14 +183,21 @@ class Recorder:
         real = os.path.realpath(place)
         if _below(real, self._roots) and not _below(real, self._own):
             return real
-        if _below(real, (*self._own, *self._machine)) or not os.path.exists(real) or _below(self._roots[0], (real,)) or self._importing():
+        if (
+            _below(real, (*self._own, *self._machine))
+            or not os.path.exists(real)
+            or _below(self._roots[0], (real,))
+            or self._importing()
+        ):
             self._spared.add(place)
             return None
         self.refused[place] = None
         raise self.refusal()
 
     def _natively(self, look: Look) -> str | None:
-        """Where below the roots a native look leads, as `_place`; files elsewhere that were read are refused in the end."""
+        """Where below the roots a native look leads, as `_place`; files elsewhere that were read
+        are refused in the end.
+        """
         place = _source_of(_normal(look.path))
         if _below(place, (*self._own, *self._machine)) or place in self._written:
             return None
@@ -182,12 +208,19 @@ class Recorder:
             return None
         if _below(real, self._roots):
             return real
-        if look.kind == "r" and not look.error and stat.S_ISREG(look.mode) and place not in self._spared:
+        if (
+            look.kind == "r"
+            and not look.error
+            and stat.S_ISREG(look.mode)
+            and place not in self._spared
+        ):
             self.refused[place] = None
         return None
 
     def _importing(self) -> bool:
-        """Whether a package that is installed is being imported: what it looks at then is its own business, such as the fonts of the system."""
+        """Whether a package that is installed is being imported: what it looks at then is its own
+        business, such as the fonts of the system.
+        """
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001
         while frame is not None:
             place = _normal(frame.f_code.co_filename)
@@ -201,8 +234,9 @@ class Recorder:
     def refusal(self) -> RecipeError:
         """What was read although it is nowhere among the inputs."""
         return RecipeError(
-            f"{', '.join(self.refused)}: read by the model's own code, and outside the project {self._roots[0]}; "
-            "a change of it would go unnoticed: move it into the project, or list it, or its folder, as reads = [...] in the recipe (--reads)"
+            f"{', '.join(self.refused)}: read by the model's own code, and outside the project"
+            f" {self._roots[0]}; a change of it would go unnoticed: move it into the project, or"
+            " list it, or its folder, as reads = [...] in the recipe (--reads)"
         )
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -239,7 +273,10 @@ def _listing(recorder: Recorder, arguments: tuple[Any, ...]) -> None:
 
 def _searches(caller: FrameType) -> bool:
     """Whether Python looks for a module or a package; what it finds is opened."""
-    return caller.f_code.co_filename.startswith("<frozen importlib") or "/importlib/" in caller.f_code.co_filename
+    return (
+        caller.f_code.co_filename.startswith("<frozen importlib")
+        or "/importlib/" in caller.f_code.co_filename
+    )
 
 
 def _removes(caller: FrameType) -> bool:
@@ -254,7 +291,9 @@ HANDLERS: dict[str, Callable[[Recorder, tuple[Any, ...]], None]] = {
     "os.scandir": _listing,
     "os.link": lambda recorder, arguments: recorder.reads(arguments[0]),
     "os.rename": lambda recorder, arguments: recorder.reads(arguments[0]),
-    "ctypes.dlopen": lambda recorder, arguments: recorder.reads(arguments[0]) if os.sep in str(arguments[0]) else None,
+    "ctypes.dlopen": lambda recorder, arguments: (
+        recorder.reads(arguments[0]) if os.sep in str(arguments[0]) else None
+    ),
     "sqlite3.connect": lambda recorder, arguments: recorder.reads(arguments[0]),
     "os.exec": lambda recorder, arguments: recorder.runs(arguments[0]),
     "os.posix_spawn": lambda recorder, arguments: recorder.runs(arguments[0]),
@@ -287,8 +326,12 @@ class ChangedError(Exception):
 
 
 @contextmanager
-def recording(roots: Sequence[Path], own: Sequence[Path], log: Path | None = None) -> Iterator[Recorder]:
-    """Note what is read inside; RecipeError at the end for what was refused, even where the code that read it went on.
+def recording(
+    roots: Sequence[Path], own: Sequence[Path], log: Path | None = None
+) -> Iterator[Recorder]:
+    """Note what is read inside; RecipeError at the end for what was refused, even where the code
+    that
+    read it went on.
 
     `log` is what an observer of native code and child processes writes, if there is one.
     """
@@ -338,12 +381,16 @@ def stamp(path: str) -> Stamp | None:
 
 
 def is_fresh(found: Stamp, now: float) -> bool:
-    """Whether a file changed so shortly before `now`, in seconds since the epoch, that another change may leave the same stamp."""
+    """Whether a file changed so shortly before `now`, in seconds since the epoch, that another
+    change may leave the same stamp.
+    """
     return 0 <= now - found[3] / 1e9 < TICK_SECONDS
 
 
 def installed() -> tuple[str, ...]:
-    """Where Python and its packages are. Libraries may be opened by their real paths where an environment is reached through a link."""
+    """Where Python and its packages are. Libraries may be opened by their real paths where an
+    environment is reached through a link.
+    """
     users = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages(), *users}
     return (*folders, *{os.path.realpath(folder) for folder in folders} - folders)
@@ -351,14 +398,20 @@ def installed() -> tuple[str, ...]:
 
 def machine(roots: Sequence[Path]) -> tuple[str, ...]:
     """The folders of MACHINE, but those that a root is in."""
-    return tuple(folder for folder in MACHINE if not any(_below(_normal(root), (folder,)) for root in roots))
+    return tuple(
+        folder for folder in MACHINE if not any(_below(_normal(root), (folder,)) for root in roots)
+    )
 
 
 def names_in(folder: str | Path) -> frozenset[str]:
-    """The names in a folder, those of folders with a slash; those of caches and histories do not count. Where there is no folder, ABSENT alone."""
+    """The names in a folder, those of folders with a slash; those of caches and histories do not
+    count. Where there is no folder, ABSENT alone.
+    """
     try:
         with os.scandir(folder) as entries:
-            return frozenset(entry.name + "/" * entry.is_dir() for entry in entries if entry.name not in UNLISTED)
+            return frozenset(
+                entry.name + "/" * entry.is_dir() for entry in entries if entry.name not in UNLISTED
+            )
     except OSError:
         return frozenset({ABSENT})
 
@@ -370,7 +423,9 @@ def digest_of_names(names: Iterable[str]) -> str:
 def candidates(folder: str | Path, module: str) -> tuple[str, ...]:
     """The names in a folder by which a module of this name, a package first, would be found there."""
     suffixes = {f"{module}{suffix}" for suffix in all_suffixes()}
-    return tuple(sorted(name for name in names_in(folder) if name == f"{module}/" or name in suffixes))
+    return tuple(
+        sorted(name for name in names_in(folder) if name == f"{module}/" or name in suffixes)
+    )
 
 
 def state_of(path: str | Path) -> str:
@@ -387,7 +442,13 @@ def _state(look: Look) -> str:
 
 
 def _described(mode: int, size: int) -> str:
-    return f"file of {size} bytes" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+    return (
+        f"file of {size} bytes"
+        if stat.S_ISREG(mode)
+        else "folder"
+        if stat.S_ISDIR(mode)
+        else "other"
+    )
 
 
 def _normal(path: Any) -> str:

@@ -1,4 +1,6 @@
-"""What doit prints of a build, and the task of bundles that need nothing. Nothing heavy is imported: many builds have nothing to do."""
+"""What doit prints of a build, and the task of bundles that need nothing. Nothing heavy is
+imported: many builds have nothing to do.
+"""
 
 import errno
 import os
@@ -27,7 +29,13 @@ class UpToDateTask:
     folders: tuple[Path, ...]
 
     def task(self) -> dict[str, Any]:
-        return {"basename": "bundle", "name": self.name, "actions": [], "uptodate": [True], "meta": {"up_to_date": self.folders}}
+        return {
+            "basename": "bundle",
+            "name": self.name,
+            "actions": [],
+            "uptodate": [True],
+            "meta": {"up_to_date": self.folders},
+        }
 
 
 class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
@@ -104,4 +112,10 @@ def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["DoitT
 def build(session: "Session", bundles: Sequence[str]) -> dict[str, Any]:
     """The task that all bundles are built by."""
     doc = "build the bundles of all models, or of model=NAME"
-    return {"basename": "build", "doc": doc, "actions": None, "task_dep": [*bundles], "meta": {"session": session}}
+    return {
+        "basename": "build",
+        "doc": doc,
+        "actions": None,
+        "task_dep": [*bundles],
+        "meta": {"session": session},
+    }

@@ -1,4 +1,6 @@
-"""The folder an execution happens in: its inputs are laid out there, its outputs are collected from there."""
+"""The folder an execution happens in: its inputs are laid out there, its outputs are collected from
+there.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +17,9 @@ from webkiln.errors import InternalError
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file of an input: its digest, and where its bytes are: a blob made by `producer`, or a `local` file as it was `seen`."""
+    """A file of an input: its digest, and where its bytes are: a blob made by `producer`, or a
+    `local` file as it was `seen`.
+    """
 
     sha256: str
     blob: Blob | None = None
@@ -33,7 +37,11 @@ class MissingInput(Exception):
     def __init__(self, items: Sequence[InputFile]) -> None:
         super().__init__(", ".join(item.sha256 for item in items))
         self.items = items
-        self.producers = tuple({item.producer.task: item.producer for item in items if item.producer is not None}.values())
+        self.producers = tuple(
+            {
+                item.producer.task: item.producer for item in items if item.producer is not None
+            }.values()
+        )
 
 
 @contextmanager
@@ -46,13 +54,19 @@ def sandbox(parent: Path) -> Iterator[Path]:
 
 
 def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, Path]:
-    """Put the files of each role below `folder`; the files of the role `x` are `x` itself, those of `x/` lie in it."""
+    """Put the files of each role below `folder`; the files of the role `x` are `x` itself, those of
+    `x/` lie in it.
+    """
     places: dict[str, Path] = {}
     missing: list[InputFile] = []
-    store.bring([item.blob for tree in trees.values() for item in tree.values() if item.blob is not None])
+    store.bring(
+        [item.blob for tree in trees.values() for item in tree.values() if item.blob is not None]
+    )
     for role, tree in trees.items():
         places[role] = folder / role
-        (places[role] if role.endswith("/") else places[role].parent).mkdir(parents=True, exist_ok=True)
+        (places[role] if role.endswith("/") else places[role].parent).mkdir(
+            parents=True, exist_ok=True
+        )
         for inside, item in sorted(tree.items()):
             path = folder / role / inside if inside else folder / role
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +82,9 @@ def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, 
 
 
 def outputs_in(folder: Path, roles: Iterable[str]) -> dict[str, Path]:
-    """Where a stage writes its outputs: the places of these roles below `folder`, of which folders are made."""
+    """Where a stage writes its outputs: the places of these roles below `folder`, of which folders
+    are made.
+    """
     places = {role: folder / role for role in roles}
     for role, path in places.items():
         (path if role.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
@@ -92,5 +108,7 @@ def collect(store: Store, folder: Path, roles: Iterable[str], where: str) -> dic
             raise InternalError(f"{where}: the stage did not write its output {role}")
     left = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
     if left:
-        raise InternalError(f"{where}: the stage wrote {', '.join(sorted(left))}, which its outputs do not name")
+        raise InternalError(
+            f"{where}: the stage wrote {', '.join(sorted(left))}, which its outputs do not name"
+        )
     return outputs

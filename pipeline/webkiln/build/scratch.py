@@ -1,4 +1,6 @@
-"""Scratch folders, each with a lock file beside it that the operating system releases when the owning process ends, however it ends."""
+"""Scratch folders, each with a lock file beside it that the operating system releases when the
+owning process ends, however it ends.
+"""
 
 import fcntl
 import os
@@ -28,11 +30,15 @@ class Scratch:
 
 
 def sweep(parent: Path, limit: float) -> None:
-    """Remove the folders in `parent` that were last changed before `limit` and whose process has ended."""
+    """Remove the folders in `parent` that were last changed before `limit` and whose process has
+    ended.
+    """
     for path in sorted(parent.glob("*")):
         if path.suffix == LOCK and path.with_suffix("").exists():
             continue
-        folder, lock = (path.with_suffix(""), path) if path.suffix == LOCK else (path, _lock_of(path))
+        folder, lock = (
+            (path.with_suffix(""), path) if path.suffix == LOCK else (path, _lock_of(path))
+        )
         with suppress(FileNotFoundError):
             if path.stat().st_mtime >= limit:
                 continue

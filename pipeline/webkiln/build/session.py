@@ -1,4 +1,6 @@
-"""What one doit command is about. The engine, and the recipes, are there when they are asked for: many builds have nothing to do."""
+"""What one doit command is about. The engine, and the recipes, are there when they are asked for:
+many builds have nothing to do.
+"""
 
 import atexit
 from collections.abc import Iterator, Mapping
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """`folder` holds the recipes, and `state` what the checkout remembers; `given` are the variables of the command line."""
+    """`folder` holds the recipes, and `state` what the checkout remembers; `given` are the
+    variables of the command line.
+    """
 
     state: Path
     folder: Path
@@ -32,7 +36,9 @@ class Session:
 
     @cached_property
     def engine(self) -> "Engine":
-        """Closed by `close`, or at the latest when the process ends. Raises UserError where the environment names a wrong cache, key or fleet."""
+        """Closed by `close`, or at the latest when the process ends. Raises UserError where the
+        environment names a wrong cache, key or fleet.
+        """
         from webkiln.build.engine import Engine
 
         engine = Engine(self.state, progress=progress.console(), stamps=self.__dict__.get("stamps"))
@@ -40,7 +46,9 @@ class Session:
         return engine
 
     def close(self) -> None:
-        """Close the engine, if there is one, while threads can still be started: results may have to be stored in a remote cache."""
+        """Close the engine, if there is one, while threads can still be started: results may have
+        to be stored in a remote cache.
+        """
         if "engine" in self.__dict__:
             atexit.unregister(self.engine.close)
             self.engine.close()

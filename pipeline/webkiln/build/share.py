@@ -8,7 +8,9 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`root` holds stages/, kernels/, runtime/ and the lock files; `package` is the folder of the webkiln package."""
+    """`root` holds stages/, kernels/, runtime/ and the lock files; `package` is the folder of the
+    webkiln package.
+    """
 
     root: Path
     package: Path
@@ -19,7 +21,9 @@ class Share:
         return self.root.parent == self.package
 
     def above(self, name: str) -> Path:
-        """The folder that a name in keys, or a pattern of names, starts from: `webkiln/...` is in the package, all else below the root."""
+        """The folder that a name in keys, or a pattern of names, starts from: `webkiln/...` is in
+        the package, all else below the root.
+        """
         return self.package.parent if name.startswith(f"{self.package.name}/") else self.root
 
     def file(self, name: str) -> Path:

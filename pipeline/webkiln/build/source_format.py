@@ -1,10 +1,18 @@
-"""Which format the source of a recipe has: as the recipe says, by the bytes of a file, by the end of a name."""
+"""Which format the source of a recipe has: as the recipe says, by the bytes of a file, by the end
+of a name.
+"""
 
 from pathlib import Path
 
 from webkiln.build.format_parameters import module_weights
 from webkiln.errors import RecipeError
-from webkiln.frontends.core.formats import BY_NAME, FORMATS, format_of_file, format_of_name, recognise
+from webkiln.frontends.core.formats import (
+    BY_NAME,
+    FORMATS,
+    format_of_file,
+    format_of_name,
+    recognise,
+)
 from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.frontends.core.unsupported_formats import ForeignFormat
 from webkiln.recipe import ModuleSource, PathSource, Recipe, UrlSource, choose
@@ -15,17 +23,44 @@ def format_of(recipe: Recipe) -> ModelFormat:
     found = _format(recipe)
     for option, given, advice in (
         ("dims", bool(recipe.dims), "sizes have no names there; use input_shapes"),
-        ("values", bool(recipe.values), "inputs cannot be fixed there; make them constants of the model"),
-        ("cut", bool(recipe.from_layers or recipe.to_layers), "a part of it cannot be built (from_layers, to_layers)"),
+        (
+            "values",
+            bool(recipe.values),
+            "inputs cannot be fixed there; make them constants of the model",
+        ),
+        (
+            "cut",
+            bool(recipe.from_layers or recipe.to_layers),
+            "a part of it cannot be built (from_layers, to_layers)",
+        ),
         ("signature", bool(recipe.signature), "it has no signatures to choose from"),
-        ("weights", isinstance(recipe.source, PathSource) and recipe.source.weights is not None, "its weights are in it"),
-        ("modules", isinstance(recipe.source, ModuleSource), "functions cannot return one; write a file in an export script"),
-        ("module_weights", module_weights(recipe) is not None, "the function that makes the model also gives it its weights"),
-        ("batch_size", recipe.batch_size != 1, "no axis is left out there; set sizes by dims or input_shapes"),
+        (
+            "weights",
+            isinstance(recipe.source, PathSource) and recipe.source.weights is not None,
+            "its weights are in it",
+        ),
+        (
+            "modules",
+            isinstance(recipe.source, ModuleSource),
+            "functions cannot return one; write a file in an export script",
+        ),
+        (
+            "module_weights",
+            module_weights(recipe) is not None,
+            "the function that makes the model also gives it its weights",
+        ),
+        (
+            "batch_size",
+            recipe.batch_size != 1,
+            "no axis is left out there; set sizes by dims or input_shapes",
+        ),
     ):
         if given and not found.takes_anywhere(option):
             others = ", ".join(row.title for row in FORMATS if row.takes_anywhere(option))
-            raise RecipeError(f"{recipe.name}: its source is {found.title}, and {advice}; {option} is for {others}")
+            raise RecipeError(
+                f"{recipe.name}: its source is {found.title}, and {advice}; {option} is for"
+                f" {others}"
+            )
     return found
 
 
@@ -42,7 +77,9 @@ def _format(recipe: Recipe) -> ModelFormat:
 
 
 def _format_of_path(path: Path, weights: Path | None) -> ModelFormat:
-    """What a file is; one that is not read alone may be half of a model, whose other half is its weights."""
+    """What a file is; one that is not read alone may be half of a model, whose other half is its
+    weights.
+    """
     if not path.exists() or (weights is not None and isinstance(recognise(path), ForeignFormat)):
         return format_of_name(path.name)
     return format_of_file(path)

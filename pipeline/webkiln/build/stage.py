@@ -43,7 +43,8 @@ def run(module: Any, spec: dict[str, Any]) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
             where = error.filename or "the cache"
             raise OutputError(
-                f"{where}: cannot be written: {error.strerror}; free space, or set WEBKILN_CACHE to a folder elsewhere"
+                f"{where}: cannot be written: {error.strerror}; free space, or set WEBKILN_CACHE to"
+                " a folder elsewhere"
             ) from error
         raise
 
@@ -51,7 +52,9 @@ def run(module: Any, spec: dict[str, Any]) -> None:
 def main() -> None:
     """The body of a stage file's `if __name__ == "__main__"`."""
     if len(sys.argv) != 2:
-        sys.exit(f"usage: python {sys.argv[0]} spec.json   (a file with inputs, outputs and params)")
+        sys.exit(
+            f"usage: python {sys.argv[0]} spec.json   (a file with inputs, outputs and params)"
+        )
     try:
         run(sys.modules["__main__"], canonical.read(Path(sys.argv[1])))
     except UserError as error:

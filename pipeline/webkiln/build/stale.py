@@ -11,18 +11,24 @@ LAYERS = "layers"
 
 
 def stale_bundles(state: TreeState, dist: Path, recipes: Mapping[str, Recipe]) -> Iterator[Path]:
-    """The folders in `dist` of bundles that this checkout built, of no recipe, or in an encoding that its recipe does not list."""
+    """The folders in `dist` of bundles that this checkout built, of no recipe, or in an encoding
+    that its recipe does not list.
+    """
     for path in sorted(state.root.glob("*/bundle*.json")):
         model, (_, *detail) = path.parent.name, path.stem.split(".")
         folder = dist / "-".join((model, *detail))
         recipe = recipes.get(model)
         encoding = next((part for part in detail if part != LAYERS), "float32")
-        if (recipe is None or encoding not in recipe.encodings) and "manifest.json" in claimed(folder):
+        if (recipe is None or encoding not in recipe.encodings) and "manifest.json" in claimed(
+            folder
+        ):
             yield folder
 
 
 def stale_manifests(state: TreeState, recipes: Mapping[str, Recipe]) -> Iterator[Path]:
-    """What the tree remembers of tasks of no recipe, or of an encoding or a backend that its recipe does not list. It keeps results alive in the cache."""
+    """What the tree remembers of tasks of no recipe, or of an encoding or a backend that its recipe
+    does not list. It keeps results alive in the cache.
+    """
     for path in sorted(state.root.glob("*/*.json")):
         recipe = recipes.get(path.parent.name)
         if recipe is None or set(path.stem.split(".")) & _unlisted(recipe):

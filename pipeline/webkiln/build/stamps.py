@@ -1,4 +1,5 @@
-"""Bundles that need nothing, told by the stamps of files alone: of hundreds of models the untouched ones cost one look at each of their files.
+"""Bundles that need nothing, told by the stamps of files alone: of hundreds of models the untouched
+ones cost one look at each of their files.
 
 What is noted here follows from a build that found everything up to date; where anything
 differs, the build looks at every step again. Damage to this file costs no more than that.
@@ -34,7 +35,8 @@ LOCKS = ("toolchain.lock", "requirements.lock")
 class Stamps:
     """What was noted of a tree, and what is there now.
 
-    `key_id` names the key that results must be signed with, if any: what was settled under another rule is not settled.
+    `key_id` names the key that results must be signed with, if any: what was settled under another
+    rule is not settled.
     """
 
     def __init__(self, path: Path, shared: Share, digests: FileDigests, key_id: str = "") -> None:
@@ -52,8 +54,10 @@ class Stamps:
             self._is_new = True
 
     def holds(self, task: str, facts: str) -> bool:
-        """Whether a bundle is as it was noted: made with the same `facts`, a digest of its recipe and of what was asked for, of files that have not
-        changed, and published as it was."""
+        """Whether a bundle is as it was noted: made with the same `facts`, a digest of its recipe
+        and
+        of what was asked for, of files that have not changed, and published as it was.
+        """
         row = self._rows.get(task)
         return row is not None and row["facts"] == facts and self._is_intact(row)
 
@@ -61,25 +65,46 @@ class Stamps:
         return all(_stamp(name) == then for name, then in row["files"].items())
 
     def command(self, command: str, recipes: Mapping[str, Stamp]) -> list[Path] | None:
-        """Where the bundles are of a command that has nothing to do, told without reading a recipe; None where it may have. `command` says which command
-        it is, and `recipes` are the stamps of all recipes."""
+        """Where the bundles are of a command that has nothing to do, told without reading a recipe;
+        None where it may have. `command` says which command it is, and `recipes` are the stamps of
+        all recipes.
+        """
         found = self._commands.get(command)
-        if found is None or not recipes or found["recipes"] != {path: [*then] for path, then in recipes.items()}:
+        if (
+            found is None
+            or not recipes
+            or found["recipes"] != {path: [*then] for path, then in recipes.items()}
+        ):
             return None
         rows = [self._rows.get(task) for task in found["bundles"]]
-        return [*map(Path, found["bundles"].values())] if all(row is not None and self._is_intact(row) for row in rows) else None
+        return (
+            [*map(Path, found["bundles"].values())]
+            if all(row is not None and self._is_intact(row) for row in rows)
+            else None
+        )
 
-    def note_command(self, command: str, recipes: Mapping[str, Stamp], bundles: Mapping[str, Path]) -> None:
-        """Remember that a command had nothing to do: its bundles by their tasks, and the stamps that the recipes had before they were read."""
+    def note_command(
+        self, command: str, recipes: Mapping[str, Stamp], bundles: Mapping[str, Path]
+    ) -> None:
+        """Remember that a command had nothing to do: its bundles by their tasks, and the stamps
+        that the recipes had before they were read.
+        """
         if recipes:
             kept = [*self._commands.items()][-COMMANDS:]
-            row = {"recipes": {path: [*then] for path, then in recipes.items()}, "bundles": {task: str(bundles[task]) for task in bundles}}
+            row = {
+                "recipes": {path: [*then] for path, then in recipes.items()},
+                "bundles": {task: str(bundles[task]) for task in bundles},
+            }
             self._commands = {**dict(kept), command: row}
             self._is_new = True
 
     def note(self, task: str, facts: str, files: Mapping[Path, str]) -> None:
-        """Remember a bundle that is up to date and made of, or published as, files with these digests, unless one of them has other bytes now."""
-        stamps = {os.fspath(path): self.digests.known(path, digest) for path, digest in files.items()}
+        """Remember a bundle that is up to date and made of, or published as, files with these
+        digests, unless one of them has other bytes now.
+        """
+        stamps = {
+            os.fspath(path): self.digests.known(path, digest) for path, digest in files.items()
+        }
         if None in stamps.values():
             self._is_new |= self._rows.pop(task, None) is not None
         else:
@@ -89,7 +114,15 @@ class Stamps:
     def save(self) -> None:
         if self._is_new:
             write_atomic(
-                self._path, canonical.dumps({"schema": SCHEMA, "here": self._here, "rows": self._rows, "commands": self._commands})
+                self._path,
+                canonical.dumps(
+                    {
+                        "schema": SCHEMA,
+                        "here": self._here,
+                        "rows": self._rows,
+                        "commands": self._commands,
+                    }
+                ),
             )
             self._is_new = False
 
@@ -100,7 +133,9 @@ def stamps_of(state: Path, shared: Share, digests: FileDigests, signer: Signer |
 
 
 def recipe_stamps(folder: Path) -> dict[str, Stamp]:
-    """The stamps of all recipes in a folder, by their paths; none where one changed so lately that its stamp may hide another change."""
+    """The stamps of all recipes in a folder, by their paths; none where one changed so lately that
+    its stamp may hide another change.
+    """
     with suppress(OSError), os.scandir(folder) as entries:
         now = time.time()
         paths = sorted(f"{entry.path}/recipe.toml" for entry in entries)
@@ -110,9 +145,14 @@ def recipe_stamps(folder: Path) -> dict[str, Stamp]:
 
 
 def _surroundings(shared: Share) -> Mapping[str, Any]:
-    """webkiln's own files, where programs and packages are looked for, and when these folders changed."""
+    """webkiln's own files, where programs and packages are looked for, and when these folders
+    changed.
+    """
     code = [shared.package, *(shared.root / name for name in CODE)]
-    files = [*(path for folder in code for path in _files(os.fspath(folder))), *(os.fspath(shared.root / name) for name in LOCKS)]
+    files = [
+        *(path for folder in code for path in _files(os.fspath(folder))),
+        *(os.fspath(shared.root / name) for name in LOCKS),
+    ]
     places = [*os.environ.get("PATH", "").split(os.pathsep), os.environ.get("EMSDK", ""), *sys.path]
     return {
         "files": {path: _stamp(path) for path in files},

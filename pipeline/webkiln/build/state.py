@@ -1,4 +1,6 @@
-"""What a tree remembers in `.webkiln/`: a manifest per task, what its two latest runs consumed, and a log of what ran."""
+"""What a tree remembers in `.webkiln/`: a manifest per task, what its two latest runs consumed, and
+a log of what ran.
+"""
 
 import os
 import time
@@ -34,7 +36,9 @@ class Run:
 
 
 class TreeState:
-    """One folder per tree; every file in it can be deleted at any time at the cost of looking results up again."""
+    """One folder per tree; every file in it can be deleted at any time at the cost of looking
+    results up again.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -51,15 +55,31 @@ class TreeState:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def save(self, task: str, document: Mapping[str, Any], result: ActionResult, files: Mapping[Path, str]) -> None:
-        """Write a task's manifest; `files` are those of the user's that the result depends on, with their digests."""
+    def save(
+        self,
+        task: str,
+        document: Mapping[str, Any],
+        result: ActionResult,
+        files: Mapping[Path, str],
+    ) -> None:
+        """Write a task's manifest; `files` are those of the user's that the result depends on, with
+        their digests.
+        """
         path = self.manifest_path(task)
         key = canonical.key(document)
         latest = [Run(document, {os.fspath(name): files[name] for name in sorted(files)})]
         latest += [old for old in self.runs(task) if canonical.key(old.document) != key]
-        write_atomic(path.with_suffix(".keys"), canonical.dumps([[run.document, run.files] for run in latest[:2]]))
+        write_atomic(
+            path.with_suffix(".keys"),
+            canonical.dumps([[run.document, run.files] for run in latest[:2]]),
+        )
         origin = {"origin": document["origin"]} if "origin" in document else {}
-        told = {"key": key, "result": result.to_json(), "provenance": result.provenance, "reads": sorted(document.get("reads", ()))}
+        told = {
+            "key": key,
+            "result": result.to_json(),
+            "provenance": result.provenance,
+            "reads": sorted(document.get("reads", ())),
+        }
         write_atomic(path, canonical.dumps({**told, **origin}))
 
     def runs(self, task: str) -> list[Run]:
@@ -76,7 +96,10 @@ class TreeState:
     def durations(self) -> dict[str, float]:
         """How long each task took the last time that it ran here, in seconds."""
         try:
-            return {str(task): float(seconds) for task, seconds in canonical.read(self.root / DURATIONS).items()}
+            return {
+                str(task): float(seconds)
+                for task, seconds in canonical.read(self.root / DURATIONS).items()
+            }
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
@@ -85,7 +108,10 @@ class TreeState:
 
     def log(self, task: str, event: str, **more: Any) -> None:
         """Append one line; a line is one write, so that concurrent builds do not mix theirs."""
-        line = canonical.dumps({"time": round(time.time(), 3), "task": task, "event": event, **more}) + b"\n"
+        line = (
+            canonical.dumps({"time": round(time.time(), 3), "task": task, "event": event, **more})
+            + b"\n"
+        )
         with writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             file = os.open(self.root / "log.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

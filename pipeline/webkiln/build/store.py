@@ -1,4 +1,6 @@
-"""The content-addressed store: bytes by their SHA-256. What a blob's name says is checked whenever it is read."""
+"""The content-addressed store: bytes by their SHA-256. What a blob's name says is checked whenever
+it is read.
+"""
 
 import os
 import shutil
@@ -33,10 +35,14 @@ class Store(Protocol):
 
 
 class LocalStore:
-    """A folder of read-only files `ab/abcd...`. Of blobs that only the remote cache has, `elsewhere/ab/abcd...` is an empty file beside it; they are
-    fetched when their bytes are wanted. Blobs of `base`, a folder of the same kind, are read and never changed."""
+    """A folder of read-only files `ab/abcd...`. Of blobs that only the remote cache has,
+    `elsewhere/ab/abcd...` is an empty file beside it; they are fetched when their bytes are wanted.
+    Blobs of `base`, a folder of the same kind, are read and never changed.
+    """
 
-    def __init__(self, root: Path, shared: SharedCache | None = None, base: Path | None = None) -> None:
+    def __init__(
+        self, root: Path, shared: SharedCache | None = None, base: Path | None = None
+    ) -> None:
         self.root = root
         self._base = base
         self._damaged: set[str] = set()
@@ -59,14 +65,20 @@ class LocalStore:
         return self.root / sha256[:2] / sha256
 
     def file(self, blob: Blob) -> Path:
-        """The file of a blob, which is fetched where it is elsewhere. Raises OutputError where it is gone."""
+        """The file of a blob, which is fetched where it is elsewhere. Raises OutputError where it
+        is gone.
+        """
         self.bring([blob])
         if not self.is_here(blob):
-            raise OutputError(f"{self.root}: the blob {blob.sha256} is gone; build again, which makes it again")
+            raise OutputError(
+                f"{self.root}: the blob {blob.sha256} is gone; build again, which makes it again"
+            )
         return self.path(blob.sha256)
 
     def read(self, blob: Blob) -> bytes | None:
-        """The bytes of a small blob, which is fetched where it is elsewhere; None where they are gone or damaged."""
+        """The bytes of a small blob, which is fetched where it is elsewhere; None where they are
+        gone or damaged.
+        """
         self.bring([blob])
         return self.path(blob.sha256).read_bytes() if self._intact(blob) else None
 

@@ -48,7 +48,9 @@ DOIT_CONFIG = {
 
 
 def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """The tasks of all recipes below `folder`, or of those that `model=` names; user errors end the process with status 2."""
+    """The tasks of all recipes below `folder`, or of those that `model=` names; user errors end the
+    process with status 2.
+    """
     try:
         given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit tells single variables only, never which were given
         state = Path(".webkiln")
@@ -82,16 +84,29 @@ def _tasks(session: Session) -> Iterator[dict[str, Any]]:
 def _changes_the_checkout(words: Sequence[str]) -> bool:
     """Whether a command of doit builds, cleans or forgets."""
     names = [word for word in words if not word.startswith("-") and not VARIABLE.match(word)]
-    return names[:1] not in [[name] for name in READING] and not {"--dry-run", "--help", "--version"} & {*words}
+    return names[:1] not in [[name] for name in READING] and not {
+        "--dry-run",
+        "--help",
+        "--version",
+    } & {*words}
 
 
 def _only_builds(words: Sequence[str]) -> bool:
-    """Whether doit was called for bundles alone, by `doit`, `doit build` or `doit run build`, and maybe how many steps may run at once."""
-    return BUILDS.fullmatch("".join(f"{word} " for word in words if not VARIABLE.match(word))) is not None
+    """Whether doit was called for bundles alone, by `doit`, `doit build` or `doit run build`, and
+    maybe how many steps may run at once.
+    """
+    return (
+        BUILDS.fullmatch("".join(f"{word} " for word in words if not VARIABLE.match(word)))
+        is not None
+    )
 
 
-def _ended(session: Session, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """End in one line where the user ends the build. What was stored is whole, and the processes of steps end with this one."""
+def _ended(
+    session: Session, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """End in one line where the user ends the build. What was stored is whole, and the processes of
+    steps end with this one.
+    """
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return

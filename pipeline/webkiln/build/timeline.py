@@ -1,4 +1,6 @@
-"""When each step of a build ran, in Chrome's trace-event format, which chrome://tracing and Perfetto open."""
+"""When each step of a build ran, in Chrome's trace-event format, which chrome://tracing and
+Perfetto open.
+"""
 
 import json
 import os
@@ -15,7 +17,9 @@ PROCESS = 1
 
 
 class Timeline:
-    """The steps of one build, noted by several threads at once. Steps that overlap are in different rows."""
+    """The steps of one build, noted by several threads at once. Steps that overlap are in different
+    rows.
+    """
 
     def __init__(self) -> None:
         self._begun = time.perf_counter()
@@ -39,13 +43,34 @@ class Timeline:
             times = {"ts": self._microseconds(begun), "dur": round((ended - begun) * 1e6)}
             with self._lock:
                 self._busy.discard(row)
-                self._events.append({"name": task, "cat": kind, "ph": "X", **times, "pid": PROCESS, "tid": row + 1, "args": more})
+                self._events.append(
+                    {
+                        "name": task,
+                        "cat": kind,
+                        "ph": "X",
+                        **times,
+                        "pid": PROCESS,
+                        "tid": row + 1,
+                        "args": more,
+                    }
+                )
 
     def mark(self, task: str, kind: str) -> None:
         """Note what takes no time."""
         now = self._microseconds(time.perf_counter())
         with self._lock:
-            self._events.append({"name": task, "cat": kind, "ph": "i", "s": "p", "ts": now, "pid": PROCESS, "tid": 1, "args": {}})
+            self._events.append(
+                {
+                    "name": task,
+                    "cat": kind,
+                    "ph": "i",
+                    "s": "p",
+                    "ts": now,
+                    "pid": PROCESS,
+                    "tid": 1,
+                    "args": {},
+                }
+            )
 
     def write(self, file: Path) -> None:
         """Write what was noted so far. Raises OutputError where the file cannot be written."""
@@ -53,8 +78,13 @@ class Timeline:
             events = sorted(self._events, key=lambda event: event["ts"])
             names = [("process_name", 1, f"webkiln in {Path.cwd().name}, process {os.getpid()}")]
             names += [("thread_name", row + 1, f"steps {row + 1}") for row in range(self._rows)]
-        heads = [{"name": kind, "ph": "M", "pid": PROCESS, "tid": row, "args": {"name": text}} for kind, row, text in names]
-        write_atomic(file, json.dumps({"traceEvents": [*heads, *events], "displayTimeUnit": "ms"}).encode())
+        heads = [
+            {"name": kind, "ph": "M", "pid": PROCESS, "tid": row, "args": {"name": text}}
+            for kind, row, text in names
+        ]
+        write_atomic(
+            file, json.dumps({"traceEvents": [*heads, *events], "displayTimeUnit": "ms"}).encode()
+        )
 
     def _microseconds(self, moment: float) -> int:
         return round((moment - self._begun) * 1e6)

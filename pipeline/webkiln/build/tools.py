@@ -1,7 +1,8 @@
-"""Versions of compilers, browsers and Python packages: those in the lock files, and those installed here.
+"""Versions of compilers, browsers and Python packages: those in the lock files, and those installed
+here.
 
-Keys are made from the locked identities, so that a machine without a tool computes the same key and finds the cached
-result. A machine whose tool differs warns once and keys what it really runs.
+Keys are made from the locked identities, so that a machine without a tool computes the same key and
+finds the cached result. A machine whose tool differs warns once and keys what it really runs.
 """
 
 import os
@@ -45,8 +46,11 @@ REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """How to find a program, and how its identity is read from what it prints: of compilers all that they say of their version, of others what results
-    depend on. `hint` says how to get it. One that is `shown` prints its version on a display only."""
+    """How to find a program, and how its identity is read from what it prints: of compilers all
+    that
+    they say of their version, of others what results depend on. `hint` says how to get it. One that
+    is `shown` prints its version on a display only.
+    """
 
     commands: tuple[str, ...]
     version: str
@@ -60,11 +64,19 @@ LLVM = "on Debian and Ubuntu: apt-get install clang-19 lld-19"
 ZIG = 'pip install "webkiln[compiler]"'
 NODE = "install Node 20 or newer from your system or nodejs.org"
 TOOLS = {
-    "emcc": Tool(("emcc",), r"(?m)^(?:emcc .*\) )?(\d+\.\d+\.\d+ .*|.*clang version .*)$", EMSCRIPTEN, flag="-v"),
+    "emcc": Tool(
+        ("emcc",),
+        r"(?m)^(?:emcc .*\) )?(\d+\.\d+\.\d+ .*|.*clang version .*)$",
+        EMSCRIPTEN,
+        flag="-v",
+    ),
     "clang": Tool((f"clang-{compilers.OLDEST}", "clang"), r"(?m)^(.*clang version .*)$", LLVM),
     "wasm-ld": Tool((f"wasm-ld-{compilers.OLDEST}", "wasm-ld"), r"(?m)^(.*LLD .*)$", LLVM),
     "ziglang": Tool(("the package ziglang",), r"(?m)^(\d+\.\d+.*)$", ZIG, flag="version"),
-    **{name: Tool(browser.programs[0].commands, browser.version, browser.install, browser.shown) for name, browser in BROWSERS.items()},
+    **{
+        name: Tool(browser.programs[0].commands, browser.version, browser.install, browser.shown)
+        for name, browser in BROWSERS.items()
+    },
     "node": Tool(("node",), r"v(\d+)\.", NODE),
 }
 
@@ -78,10 +90,14 @@ def find(name: str) -> Path:
     if name in compilers.PROGRAMS:
         found = compilers.programs().get(name)
     else:
-        found = next((Path(path) for command in tool.commands if (path := shutil.which(command))), None)
+        found = next(
+            (Path(path) for command in tool.commands if (path := shutil.which(command))), None
+        )
     if found is not None:
         return found
-    raise ToolError(f"{name} is needed and was not found (looked for {', '.join(tool.commands)}); {tool.hint}")
+    raise ToolError(
+        f"{name} is needed and was not found (looked for {', '.join(tool.commands)}); {tool.hint}"
+    )
 
 
 def read_version(name: str, path: Path) -> str:
@@ -109,15 +125,22 @@ def _version_of(name: str, command: compilers.Command, more: Mapping[str, str]) 
 
 
 def tool_of(browser: str) -> str:
-    """The tool that a bundle is verified with: of a browser on another machine the version is not known before it is asked."""
+    """The tool that a bundle is verified with: of a browser on another machine the version is not
+    known before it is asked.
+    """
     return f"{browser}{ELSEWHERE}" if browser in BROWSERS and remote.remote_url() else browser
 
 
 class Toolchain:
-    """`toolchain.lock` and `requirements.lock` of a shared root, against this machine. An `installed` package takes what it finds. With `fleet` there are
-    other machines, and a program that is missing here is as it is locked there."""
+    """`toolchain.lock` and `requirements.lock` of a shared root, against this machine. An
+    `installed`
+    package takes what it finds. With `fleet` there are other machines, and a program that is
+    missing here is as it is locked there.
+    """
 
-    def __init__(self, root: Path, derived: Derived, *, installed: bool = False, fleet: bool = False) -> None:
+    def __init__(
+        self, root: Path, derived: Derived, *, installed: bool = False, fleet: bool = False
+    ) -> None:
         self._root = root
         self._fleet = fleet
         self._installed = installed
@@ -130,7 +153,9 @@ class Toolchain:
         return tuple(sorted({_normalised(DISTRIBUTIONS.get(module, module)) for module in modules}))
 
     def discovered(self, packages: Iterable[str]) -> tuple[str, ...]:
-        """The names of distributions in the lock file; of those that it has not, nothing is said where they are other than it says."""
+        """The names of distributions in the lock file; of those that it has not, nothing is said
+        where they are other than it says.
+        """
         names = set(map(_normalised, packages))
         self._warned |= names - self._locks.keys()
         return tuple(sorted(names))
@@ -142,12 +167,16 @@ class Toolchain:
         return {name: version or self._unlocked(name) for name, version in found.items()}
 
     def actual(self, names: Iterable[str]) -> dict[str, str]:
-        """What this machine has. A missing program is a ToolError; a missing Python package is `absent`."""
+        """What this machine has. A missing program is a ToolError; a missing Python package is
+        `absent`.
+        """
         found = {name: self._version(name) for name in names}
         differing: list[str] = []
         for name, version in found.items():
             locked = self._locks.get(name, UNLOCKED)
-            if {version, version.partition("+")[0]} & {*locked.split("|")}:  # builds of one version, as of PyTorch with and without CUDA
+            if {version, version.partition("+")[0]} & {
+                *locked.split("|")
+            }:  # builds of one version, as of PyTorch with and without CUDA
                 found[name] = locked
             elif name not in self._warned and version != ABSENT:
                 self._warned.add(name)
@@ -159,7 +188,9 @@ class Toolchain:
     @cached_property
     def _locks(self) -> dict[str, str]:
         path = self._root / "toolchain.lock"
-        locks: dict[str, str] = dict(tomllib.loads(path.read_text())["tools"]) if path.is_file() else {}
+        locks: dict[str, str] = (
+            dict(tomllib.loads(path.read_text())["tools"]) if path.is_file() else {}
+        )
         requirements = self._root / "requirements.lock"
         versions: dict[str, list[str]] = {}
         for line in requirements.read_text().splitlines() if requirements.is_file() else ():
@@ -175,7 +206,11 @@ class Toolchain:
         return None
 
     def _unlocked(self, name: str) -> str:
-        return UNLOCKED if name in TOOLS or name.endswith(ELSEWHERE) else self._distribution_version(name)
+        return (
+            UNLOCKED
+            if name in TOOLS or name.endswith(ELSEWHERE)
+            else self._distribution_version(name)
+        )
 
     def _version(self, name: str) -> str:
         if name in TOOLS:
@@ -205,7 +240,9 @@ class Toolchain:
         return str(known)
 
     def _remembered(self, name: str, places: Sequence[str], find: Callable[[], Found]) -> Found:
-        """What was found in these folders, as long as they are what they were: installing, upgrading and removing replaces names in them."""
+        """What was found in these folders, as long as they are what they were: installing,
+        upgrading and removing replaces names in them.
+        """
         now, stamps = time.time(), [stamp(place or ".") for place in places]
         known = self._found.get(name)
         if known is not None and known[0] == stamps:

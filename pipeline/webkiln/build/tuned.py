@@ -1,4 +1,6 @@
-"""The file of tuned choices beside a recipe: what was measured joins what is there, kernel by kernel."""
+"""The file of tuned choices beside a recipe: what was measured joins what is there, kernel by
+kernel.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,7 +38,9 @@ def tunable(recipe: Recipe) -> tuple[str, ...]:
 
 
 def usual(recipe: Recipe) -> tuple[str, ...]:
-    """The one that is tuned where none is named, if any is: wasm or js, which every host runs, before others."""
+    """The one that is tuned where none is named, if any is: wasm or js, which every host runs,
+    before others.
+    """
     there = tunable(recipe)
     return tuple([*(backend for backend in USUAL_BACKENDS if backend in there), *there][:1])
 
@@ -46,10 +50,17 @@ def place(recipe: Recipe, folder: Path) -> Path:
     return recipe.tuned or folder / NAME
 
 
-def tune(engine: Engine, recipe: Recipe, backend: str, browser: str, file: Path, *, anew: bool = False) -> list[Retuned]:
-    """Time what can be chosen and write the fastest into `file`; nothing runs where that was measured before, unless it is done `anew`."""
+def tune(
+    engine: Engine, recipe: Recipe, backend: str, browser: str, file: Path, *, anew: bool = False
+) -> list[Retuned]:
+    """Time what can be chosen and write the fastest into `file`; nothing runs where that was
+    measured before, unless it is done `anew`.
+    """
     if not trials(TARGETS[backend]):
-        raise RecipeError(f"{recipe.name}: {backend} has no choices to time; those that have: {', '.join(tunable(recipe)) or 'none'}")
+        raise RecipeError(
+            f"{recipe.name}: {backend} has no choices to time; those that have:"
+            f" {', '.join(tunable(recipe)) or 'none'}"
+        )
     known = _known(file)
     action = ModelGraph(recipe, engine.share).tune(backend, browser)
     result = engine.renew(action) if anew else engine.run(action)
@@ -58,12 +69,21 @@ def tune(engine: Engine, recipe: Recipe, backend: str, browser: str, file: Path,
     changes = []
     for key, entry in measured["kernels"].items():
         before = earlier[key].chosen if key in earlier else entry["rule"]
-        changes.append(Retuned(key, before, entry["chosen"], entry["ms"].get(before), entry["ms"][entry["chosen"]]))
+        changes.append(
+            Retuned(
+                key, before, entry["chosen"], entry["ms"].get(before), entry["ms"][entry["chosen"]]
+            )
+        )
     there = known["backends"].get(backend, {"kernels": {}})
-    made = {key: {"chosen": entry["chosen"], "ms": entry["ms"]} for key, entry in measured["kernels"].items()}
+    made = {
+        key: {"chosen": entry["chosen"], "ms": entry["ms"]}
+        for key, entry in measured["kernels"].items()
+    }
     about = {name: measured[name] for name in ("browser", "version", "variant")}
     known["backends"][backend] = {**about, "kernels": {**there["kernels"], **made}}
-    write_atomic(file, (json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())
+    write_atomic(
+        file, (json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    )
     return changes
 
 
@@ -75,7 +95,11 @@ def _known(file: Path) -> dict[str, Any]:
         data = canonical.read(file)
     except (OSError, ValueError) as error:
         raise RecipeError(f"{file}: cannot be read ({error}); mend or remove it") from error
-    for backend in data["backends"] if isinstance(data, Mapping) and isinstance(data.get("backends"), Mapping) else ("",):
+    for backend in (
+        data["backends"]
+        if isinstance(data, Mapping) and isinstance(data.get("backends"), Mapping)
+        else ("",)
+    ):
         try:
             read(data, backend)
         except RecipeError as error:
@@ -85,15 +109,32 @@ def _known(file: Path) -> dict[str, Any]:
 
 def hint(file: Path, recipe: Recipe) -> str:
     """Where the choices are, and what makes them count."""
-    return f"{file}: written" if recipe.tuned is not None else f'{file}: written; the recipe takes it with tuned = "{file.name}"'
+    return (
+        f"{file}: written"
+        if recipe.tuned is not None
+        else f'{file}: written; the recipe takes it with tuned = "{file.name}"'
+    )
 
 
 def shown(title: str, changes: Sequence[Retuned]) -> str:
     """What was chosen before and is now, the kernels that gain most first."""
-    ordered = sorted(changes, key=lambda item: item.now_ms - (item.now_ms if item.before_ms is None else item.before_ms))
+    ordered = sorted(
+        changes,
+        key=lambda item: item.now_ms - (item.now_ms if item.before_ms is None else item.before_ms),
+    )
     rows = [
-        (item.kernel, item.before, item.now, "" if item.before_ms is None else f"{item.before_ms:.4f}", f"{item.now_ms:.4f}")
+        (
+            item.kernel,
+            item.before,
+            item.now,
+            "" if item.before_ms is None else f"{item.before_ms:.4f}",
+            f"{item.now_ms:.4f}",
+        )
         for item in ordered
     ]
     moved = sum(item.before != item.now for item in changes)
-    return table(f"{title}: {moved} of {len(changes)} choices change", ("kernel", "before", "now", "ms before", "ms now"), rows)
+    return table(
+        f"{title}: {moved} of {len(changes)} choices change",
+        ("kernel", "before", "now", "ms before", "ms now"),
+        rows,
+    )

@@ -11,7 +11,15 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.build.package_installer import install_and_restart
 from webkiln.errors import RecipeError
-from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, with_parameters
+from webkiln.recipe import (
+    BACKENDS,
+    ENCODINGS,
+    ExportSource,
+    ModuleSource,
+    Recipe,
+    choose,
+    with_parameters,
+)
 
 VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights", "force")
 
@@ -36,22 +44,31 @@ def read_variables(given: Mapping[str, str], recipes: Mapping[str, Recipe]) -> V
     models = choose("model", lists["model"], recipes.keys()) if "model" in lists else unasked
     if not models:
         raise RecipeError("no models: a model is a folder with a recipe.toml")
-    layers, force = (choose(f"value of {name}", lists.get(name, ("no",)), ("no", "yes")) for name in ("layers", "force"))
+    layers, force = (
+        choose(f"value of {name}", lists.get(name, ("no",)), ("no", "yes"))
+        for name in ("layers", "force")
+    )
     return Variables(
         models={name: _weighted(recipes[name], given.get("weights")) for name in models},
         backends=choose("backend", lists["backend"], BACKENDS) if "backend" in lists else None,
         encodings=choose("encoding", lists["encoding"], ENCODINGS) if "encoding" in lists else None,
-        browsers=choose("browser", lists["browser"], BROWSERS) if "browser" in lists else BROWSERS[:1],
+        browsers=choose("browser", lists["browser"], BROWSERS)
+        if "browser" in lists
+        else BROWSERS[:1],
         layers="yes" in layers,
         force="yes" in force,
     )
 
 
 def _weighted(recipe: Recipe, weights: str | None) -> Recipe:
-    """The recipe with `weights` for that parameter of the function that makes the model, if it has it."""
+    """The recipe with `weights` for that parameter of the function that makes the model, if it has
+    it.
+    """
     source = recipe.source
     takes = isinstance(source, ExportSource | ModuleSource) and "weights" in source.parameters
-    return with_parameters(recipe, {"weights": weights}) if weights is not None and takes else recipe
+    return (
+        with_parameters(recipe, {"weights": weights}) if weights is not None and takes else recipe
+    )
 
 
 def destination(model: str, choice: Selection) -> Path:
@@ -60,8 +77,10 @@ def destination(model: str, choice: Selection) -> Path:
 
 
 def choice_of(engine: Engine, graph: ModelGraph, encoding: str, variables: Variables) -> Selection:
-    """What is built in one encoding. Where compilers are missing, and the cache has no result of theirs, wasm is left out unless it was asked for, or a
-    compiler is installed (`WEBKILN_INSTALL`)."""
+    """What is built in one encoding. Where compilers are missing, and the cache has no result of
+    theirs, wasm is left out unless it was asked for, or a compiler is installed
+    (`WEBKILN_INSTALL`).
+    """
     recipe = graph.recipe
     folder = destination(recipe.name, Selection((), encoding, variables.layers))
     choice = Selection(backends_of(recipe, variables.backends, folder), encoding, variables.layers)

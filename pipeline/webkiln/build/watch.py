@@ -1,5 +1,7 @@
-"""Building again what the user changes. The files are looked at by their stamps: a model is made of few, they are known by name, and this sees
-what editors rename into place, and what changes on network and container mounts, alike everywhere."""
+"""Building again what the user changes. The files are looked at by their stamps: a model is made of
+few, they are known by name, and this sees what editors rename into place, and what changes on
+network and container mounts, alike everywhere.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +14,9 @@ from webkiln.build.reads import Stamp, stamp
 from webkiln.errors import UserError, WebkilnError
 
 LOOK_SECONDS = 0.3
-"""How often files are looked at, and how long they must rest before a build: a training writes its file for a while."""
+"""How often files are looked at, and how long they must rest before a build: a training writes its
+file for a while.
+"""
 
 Stamps = Mapping[Path, Stamp | None]
 
@@ -20,8 +24,8 @@ Stamps = Mapping[Path, Stamp | None]
 class Watcher:
     """Builds bundles, and again those whose files changed, and says one line of each.
 
-    `session` opens an engine; `bundles` tells what is to be built, and where to, as the recipes in `folder` say now. A build
-    happens inside `turn()`, which keeps other builds out.
+    `session` opens an engine; `bundles` tells what is to be built, and where to, as the recipes in
+    `folder` say now. A build happens inside `turn()`, which keeps other builds out.
     """
 
     def __init__(
@@ -45,7 +49,8 @@ class Watcher:
 
     def run(self, sleep: Callable[[float], None] = time.sleep) -> None:
         """Build, then look and build until the process is interrupted."""
-        # As they were before the build, which reads what it finds out itself at some time: for such files another build follows.
+        # As they were before the build, which reads what it finds out itself at some time: for such
+        # files another build follows.
         built = stamps(self.files())
         self.build()
         self._say(f"watching {len(self.files())} files; Ctrl-C ends it")
@@ -61,12 +66,16 @@ class Watcher:
             self.build()
 
     def files(self) -> frozenset[Path]:
-        """The recipes and what the bundles were made of; where something failed, whose files may not be known, also what lies beside the recipes."""
+        """The recipes and what the bundles were made of; where something failed, whose files may
+        not be known, also what lies beside the recipes.
+        """
         beside = self._folder.absolute().glob("*/*" if self._failed else "*/recipe.toml")
         return frozenset(path for path in beside if path.is_file()).union(*self._files.values())
 
     def build(self) -> None:
-        """Build what is not up to date. What fails is told, once for each state of its files, and the others are built."""
+        """Build what is not up to date. What fails is told, once for each state of its files, and
+        the others are built.
+        """
         with self._turn(), self._session() as engine:
             try:
                 bundles = dict(self._bundles(engine))
@@ -91,11 +100,17 @@ class Watcher:
             self._tell(place, str(error))
             return
         if not current or before is None or place in self._failed:
-            self._say(f"{place}: {'up to date' if current else f'written, {time.monotonic() - begun:.1f} s'}")
+            self._say(
+                f"{place}:"
+                f" {'up to date' if current else f'written, {time.monotonic() - begun:.1f} s'}"
+            )
         self._failed.pop(place, None)
 
     def _tell(self, place: Path, message: str) -> None:
-        state = message, stamps(self._files.get(place, ()) or self._folder.absolute().glob("*/recipe.toml"))
+        state = (
+            message,
+            stamps(self._files.get(place, ()) or self._folder.absolute().glob("*/recipe.toml")),
+        )
         if self._failed.get(place) != state:
             self._say(f"{place}: error: {message}")
         self._failed[place] = state

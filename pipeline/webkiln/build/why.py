@@ -29,7 +29,9 @@ class Reason:
 
 
 def reasons(action: Action, old: Run, new: Run) -> list[Reason]:
-    """What changed from one run of an action to another: files first, then products, code, parameters and tools."""
+    """What changed from one run of an action to another: files first, then products, code,
+    parameters and tools.
+    """
     files = [Reason(f"{_shown(path)} {what}") for path, what in _changes(old.files, new.files)]
     before, after = old.document, new.document
     if "origin" in before or "origin" in after:
@@ -37,17 +39,28 @@ def reasons(action: Action, old: Run, new: Run) -> list[Reason]:
     found = [f"{name} {what}" for name, what in _changes(before["code"], after["code"])]
     found += [f"parameter {line}" for line in _values("", before["params"], after["params"])]
     found += [f"tool {line}" for line in _values("", before["tools"], after["tools"])]
-    found += [f"environment variable {line}" for line in _values("", before.get("environment", {}), after.get("environment", {}))]
-    found += _looks(action, before.get("reads", {}), after.get("reads", {}), {*old.files, *new.files})
+    found += [
+        f"environment variable {line}"
+        for line in _values("", before.get("environment", {}), after.get("environment", {}))
+    ]
+    found += _looks(
+        action, before.get("reads", {}), after.get("reads", {}), {*old.files, *new.files}
+    )
     found += _values("", _rest(before), _rest(after))
     return [*files, *_products(action, before, after), *map(Reason, found)]
 
 
 def shortened(lines: Sequence[str], most: int = LINES) -> list[str]:
-    return [*lines] if len(lines) <= most else [*lines[: most - 1], f"and {len(lines) - most + 1} more"]
+    return (
+        [*lines]
+        if len(lines) <= most
+        else [*lines[: most - 1], f"and {len(lines) - most + 1} more"]
+    )
 
 
-def _products(action: Action, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Reason]:
+def _products(
+    action: Action, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[Reason]:
     for role, what in _changes(before["inputs"], after["inputs"]):
         value = action.inputs.get(role)
         if isinstance(value, Product):
@@ -55,19 +68,27 @@ def _products(action: Action, before: Mapping[str, Any], after: Mapping[str, Any
             yield Reason(f"{value.path}{pattern} of {value.action.task} {what}", value.action)
 
 
-def _looks(action: Action, old: Mapping[str, str], new: Mapping[str, str], files: set[str]) -> Iterator[str]:
+def _looks(
+    action: Action, old: Mapping[str, str], new: Mapping[str, str], files: set[str]
+) -> Iterator[str]:
     """Changes of what code of the user's looked at, but for files, which are named already."""
     for name, what in _changes(old, new):
         if name.startswith(PACKAGE):
             yield f"{name.removeprefix(PACKAGE)}, which is imported, {what}"
         elif name.startswith(STATE):
-            yield f"whether there is {_place(action, name.removeprefix(STATE))}, and its size, {what}"
+            yield (
+                f"whether there is {_place(action, name.removeprefix(STATE))}, and its size, {what}"
+            )
         elif name.startswith(MODULES):
             folder, _, modules = name.removeprefix(MODULES).rpartition(":")
-            yield f"where {_place(action, folder)} has {modules.replace(',', ', ')} to import {what}"
+            yield (
+                f"where {_place(action, folder)} has {modules.replace(',', ', ')} to import {what}"
+            )
         elif name.endswith("/") and not name.startswith(TREE):
             yield f"the names in {_place(action, name)} {what}"
-        elif str(path_of(action, name.removeprefix(TREE))) not in files and not name.startswith(TREE):
+        elif str(path_of(action, name.removeprefix(TREE))) not in files and not name.startswith(
+            TREE
+        ):
             yield f"{_place(action, name)} {what}"
 
 

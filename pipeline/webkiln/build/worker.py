@@ -1,7 +1,9 @@
-"""A worker process: reads jobs as JSON lines, runs their stage, answers in JSON lines, and says meanwhile how far it is.
+"""A worker process: reads jobs as JSON lines, runs their stage, answers in JSON lines, and says
+meanwhile how far it is.
 
-What a stage prints goes back as part of the answer; what libraries write to the file descriptors goes to stderr,
-which the parent keeps in a log. The process ends with its parent: when the pipe closes, even in the middle of a job.
+What a stage prints goes back as part of the answer; what libraries write to the file descriptors
+goes to stderr, which the parent keeps in a log. The process ends with its parent: when the pipe
+closes, even in the middle of a job.
 """
 
 import atexit
@@ -30,8 +32,10 @@ from webkiln.errors import MissingPackageError, ToolError, UserError, missing_pa
 
 TELLING_SECONDS = 0.5
 COLLECTIONS = (100_000, 20, 50)
-"""Thresholds of the garbage collector. Modules of frameworks are millions of objects that live until the end; by default, collecting
-them takes a quarter of the time that importing them does."""
+"""Thresholds of the garbage collector. Modules of frameworks are millions of objects that live
+until
+the end; by default, collecting them takes a quarter of the time that importing them does.
+"""
 
 Tell = Callable[[str], None]
 
@@ -44,7 +48,9 @@ class Printed(io.StringIO):
         self._tell = tell
 
     def write(self, text: str) -> int:
-        if line := next((line for line in reversed(text.replace("\r", "\n").split("\n")) if line.strip()), ""):
+        if line := next(
+            (line for line in reversed(text.replace("\r", "\n").split("\n")) if line.strip()), ""
+        ):
             self._tell(line.strip())
         return super().write(text)
 
@@ -68,8 +74,13 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> d
         return told(error, printed.getvalue())
     except MemoryError:
         return told(ToolError("out of memory"), printed.getvalue())
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a stage raises must reach the parent
-        missing = missing_package(error, f"the stage {Path(job['stage']).stem}") if isinstance(error, ImportError) else None
+    # Whatever a stage raises must reach the parent.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        missing = (
+            missing_package(error, f"the stage {Path(job['stage']).stem}")
+            if isinstance(error, ImportError)
+            else None
+        )
         if missing is not None:
             return told(missing, printed.getvalue())
         return {"status": "internal", "text": traceback.format_exc(), "printed": printed.getvalue()}
@@ -79,7 +90,13 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> d
 def told(error: UserError, printed: str) -> dict[str, Any]:
     """An error as an answer."""
     module = {"module": error.module} if isinstance(error, MissingPackageError) else {}
-    return {"status": "user", "type": type(error).__name__, "text": str(error), "printed": printed, **module}
+    return {
+        "status": "user",
+        "type": type(error).__name__,
+        "text": str(error),
+        "printed": printed,
+        **module,
+    }
 
 
 def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
@@ -93,14 +110,21 @@ def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
     log = job["watch"]["log"]
     with recording(
         [Path(root) for root in roots],
-        [*map(Path, own), home, Path(tempfile.gettempdir()), *(path.resolve() for path in downloads)],
+        [
+            *map(Path, own),
+            home,
+            Path(tempfile.gettempdir()),
+            *(path.resolve() for path in downloads),
+        ],
         Path(log) if log else None,
     ) as recorder:
         stage.run(module, job)
     return {
         "files": recorder.files,
         "folders": recorder.folders,
-        "states": {path: state for path, state in recorder.states.items() if path not in recorder.files},
+        "states": {
+            path: state for path, state in recorder.states.items() if path not in recorder.files
+        },
         "modules": recorder.modules,
         "packages": packages(),
         "unseen": sorted(recorder.unseen),
@@ -111,12 +135,19 @@ def packages() -> list[str]:
     """The distributions that the imported modules belong to."""
     owners = packages_distributions()
     return sorted(
-        {owner for top in {name.partition(".")[0] for name in sys.modules} for owner in owners.get(top, ()) if owner != "webkiln"}
+        {
+            owner
+            for top in {name.partition(".")[0] for name in sys.modules}
+            for owner in owners.get(top, ())
+            if owner != "webkiln"
+        }
     )
 
 
 class Jobs:
-    """The lines of stdin; when the parent closes it, an idle worker ends and a busy one is killed with all it started."""
+    """The lines of stdin; when the parent closes it, an idle worker ends and a busy one is killed
+    with all it started.
+    """
 
     def __init__(self) -> None:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -165,7 +196,8 @@ def main() -> None:
         message = answer(json.loads(line), modules, tell)
         jobs.done()
         send(message)
-    # Close what is open, such as a browser, and exit: freeing all objects of a framework takes a second. No public function runs exit handlers
+    # Close what is open, such as a browser, and exit: freeing all objects of a framework takes a
+    # second. No public function runs exit handlers
     # before os._exit.
     atexit._run_exitfuncs()  # noqa: SLF001
     sys.stderr.flush()

@@ -1,4 +1,6 @@
-"""The modules of a bundle that know its model: what a page imports, what its Worker runs, and package.json."""
+"""The modules of a bundle that know its model: what a page imports, what its Worker runs, and
+package.json.
+"""
 
 import base64
 import hashlib
@@ -13,7 +15,8 @@ from webkiln.codegen.profiles import MODULE
 from webkiln.codegen.scripts import enclosed
 
 MAX_INLINED = 256 << 20
-"""The most bytes of data that a single file holds: browsers refuse strings of a few times as many."""
+"""The most bytes of data that a single file holds: browsers refuse strings of a few times as many.
+"""
 MIME = {".wasm": "application/wasm", ".bin": "application/octet-stream"}
 
 PIECE_BYTES = 1 << 18
@@ -21,7 +24,9 @@ PIECE_BYTES = 1 << 18
 
 
 def sealed(path: Path) -> dict[str, Any]:
-    """The length of a file, and the SHA-256 of the SHA-256 digests of its pieces, one after another."""
+    """The length of a file, and the SHA-256 of the SHA-256 digests of its pieces, one after
+    another.
+    """
     seal = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):
@@ -31,18 +36,32 @@ def sealed(path: Path) -> dict[str, Any]:
 
 def assets(manifest: Mapping[str, Any]) -> list[str]:
     """The files that are fetched as data."""
-    variants = [variant["file"] for backend in manifest["backends"].values() for variant in backend.get("variants", ())]
-    vocabularies = {tensor["text"]["vocabulary"]["file"]: None for tensor in manifest["inputs"] if "vocabulary" in tensor.get("text", ())}
+    variants = [
+        variant["file"]
+        for backend in manifest["backends"].values()
+        for variant in backend.get("variants", ())
+    ]
+    vocabularies = {
+        tensor["text"]["vocabulary"]["file"]: None
+        for tensor in manifest["inputs"]
+        if "vocabulary" in tensor.get("text", ())
+    }
     return [*variants, *(shard["file"] for shard in manifest["shards"]), *vocabularies]
 
 
 def parts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The modules of the runtime that only some models need, each with what the model is opened with of it."""
+    """The modules of the runtime that only some models need, each with what the model is opened
+    with of it.
+    """
     texts = [tensor["text"] for tensor in manifest["inputs"] if "text" in tensor]
     images = any("image" in tensor for tensor in manifest["inputs"])
     return [
         *([("picture", "takeImages")] if images else []),
-        *([("external_texture", "makeTextureImporter")] if images and "webgpu" in manifest["backends"] else []),
+        *(
+            [("external_texture", "makeTextureImporter")]
+            if images and "webgpu" in manifest["backends"]
+            else []
+        ),
         *([("text", "loadTexts")] if texts else []),
         *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in texts) else []),
     ]
@@ -50,24 +69,32 @@ def parts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
     """`index.js`. Its references are literal, in the forms that bundlers follow."""
-    urls = ",\n".join(f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href" for file in assets(manifest))
+    urls = ",\n".join(
+        f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href"
+        for file in assets(manifest)
+    )
     more = [name for _, name in parts_of(manifest)]
     return (
-        f"import {{ {', '.join(['open', 'top as ranked', 'WebkilnError', *more])} }} from {text_of('./' + runtime)};\n"
-        f"export const manifest = {canonical.dumps(manifest).decode()};\n"
-        f"const urls = {{\n{urls}\n}};\n"
-        f"const modules = {modules(manifest)};\n"
-        f"const worker = () => new Worker(new URL({text_of('./' + worker)}, import.meta.url), {{ type: 'module' }});\n"
-        f"export const load = options => open({{ {', '.join(['manifest', 'urls', 'modules', 'worker', *more])} }}, options);\n"
-        "export const top = (scores, k) => ranked(manifest, scores, k);\n"
-        "export { WebkilnError };\n"
+        f"import {{ {', '.join(['open', 'top as ranked', 'WebkilnError', *more])} }} from"
+        f" {text_of('./' + runtime)};\nexport const manifest ="
+        f" {canonical.dumps(manifest).decode()};\nconst urls = {{\n{urls}\n}};\nconst modules ="
+        f" {modules(manifest)};\nconst worker = () => new Worker(new URL({text_of('./' + worker)},"
+        " import.meta.url), { type: 'module' });\nexport const load = options => open({"
+        f" {', '.join(['manifest', 'urls', 'modules', 'worker', *more])} }}, options);\nexport"
+        " const top = (scores, k) => ranked(manifest, scores, k);\nexport { WebkilnError };\n"
     )
 
 
 def modules(manifest: Mapping[str, Any]) -> str:
     """An expression of the functions that import the code of each backend, and what profiles it."""
-    found = {**manifest["backends"], **{name: manifest[name] for name in [MODULE] if name in manifest}}
-    rows = (f"{text_of(name)}: () => import({text_of('./' + entry['module'])})" for name, entry in found.items())
+    found = {
+        **manifest["backends"],
+        **{name: manifest[name] for name in [MODULE] if name in manifest},
+    }
+    rows = (
+        f"{text_of(name)}: () => import({text_of('./' + entry['module'])})"
+        for name, entry in found.items()
+    )
     return "{ " + ", ".join(rows) + " }"
 
 
@@ -75,41 +102,45 @@ def worker_module(manifest: Mapping[str, Any], runtime: str) -> str:
     return f"import {{ serve }} from {text_of('./' + runtime)};\nserve({modules(manifest)});\n"
 
 
-def single_script(manifest: Mapping[str, Any], runtime: str, backends: Mapping[str, str], folder: Path) -> str:
+def single_script(
+    manifest: Mapping[str, Any], runtime: str, backends: Mapping[str, str], folder: Path
+) -> str:
     """A classic script with everything inside, which adds the model to the global `webkiln`.
 
-    `runtime` and `backends` are the texts of modules, `folder` has the data. The Worker is made of the text of the function that holds the code.
+    `runtime` and `backends` are the texts of modules, `folder` has the data. The Worker is made of
+    the text of the function that holds the code.
     """
     code, names = enclosed(runtime)
-    parts = [f"{text_of(name)}: async () => {{\n{body}return {{ {', '.join(exported)} }};\n}}" for name, (body, exported) in (
-        (name, enclosed(text)) for name, text in backends.items()
-    )]  # fmt: skip
+    parts = [
+        f"{text_of(name)}: async () => {{\n{body}return {{ {', '.join(exported)} }};\n}}"
+        for name, (body, exported) in ((name, enclosed(text)) for name, text in backends.items())
+    ]
     more = [name for _, name in parts_of(manifest)]
     inside = "const modules = {\n" + ",\n".join(parts) + "\n};\n"
-    given = ", ".join(["open", "ranked: top", "WebkilnError", "modules", "serve: () => serve(modules)", *more])
+    given = ", ".join(
+        ["open", "ranked: top", "WebkilnError", "modules", "serve: () => serve(modules)", *more]
+    )
     assert {"open", "top", "WebkilnError", "serve", *more} <= set(names)
     urls = ",\n".join(f"{text_of(file)}: '{_inlined(folder / file)}'" for file in assets(manifest))
     return (
-        "(() => {\n"
-        f"const code = () => {{\n'use strict';\n{code}{inside}return {{ {given} }};\n}};\n"
-        f"const {{ {', '.join(['open', 'ranked', 'WebkilnError', 'modules', *more])} }} = code();\n"
-        f"const manifest = {canonical.dumps(manifest).decode()};\n"
-        f"const urls = {{\n{urls}\n}};\n"
-        "const start = () => `(${code})().serve();`;\n"
-        "const worker = () => typeof process === 'object' && typeof window === 'undefined' ? new Worker(start(), { eval: true })\n"
-        ": new Worker(URL.createObjectURL(new Blob([start()], { type: 'text/javascript' })));\n"
-        f"const load = options => open({{ {', '.join(['manifest', 'urls', 'modules', 'worker', *more])} }}, options);\n"
-        "const top = (scores, k) => ranked(manifest, scores, k);\n"
-        f"(globalThis.webkiln ??= {{}})[{text_of(manifest['name'])}] = {{ load, top, manifest, WebkilnError }};\n"
-        "})();\n"
+        f"(() => {{\nconst code = () => {{\n'use strict';\n{code}{inside}return {{ {given}"
+        f" }};\n}};\nconst {{ {', '.join(['open', 'ranked', 'WebkilnError', 'modules', *more])} }}"
+        f" = code();\nconst manifest = {canonical.dumps(manifest).decode()};\nconst urls ="
+        f" {{\n{urls}\n}};\nconst start = () => `(${{code}})().serve();`;\nconst worker = () =>"
+        " typeof process === 'object' && typeof window === 'undefined' ? new Worker(start(), {"
+        " eval: true })\n: new Worker(URL.createObjectURL(new Blob([start()], { type:"
+        " 'text/javascript' })));\nconst load = options => open({"
+        f" {', '.join(['manifest', 'urls', 'modules', 'worker', *more])} }}, options);\nconst top ="
+        " (scores, k) => ranked(manifest, scores, k);\n(globalThis.webkiln ??="
+        f" {{}})[{text_of(manifest['name'])}] = {{ load, top, manifest, WebkilnError }};\n}})();\n"
     )
 
 
 def single_index(manifest: Mapping[str, Any], file: str) -> str:
     """`index.js` beside a single file, for who imports it."""
     return (
-        f"import {text_of('./' + file)};\n"
-        f"export const {{ load, top, manifest, WebkilnError }} = globalThis.webkiln[{text_of(manifest['name'])}];\n"
+        f"import {text_of('./' + file)};\nexport const {{ load, top, manifest, WebkilnError }} ="
+        f" globalThis.webkiln[{text_of(manifest['name'])}];\n"
     )
 
 
@@ -118,8 +149,10 @@ def _inlined(path: Path) -> str:
 
 
 def package(manifest: Mapping[str, Any], said: Mapping[str, str]) -> dict[str, Any]:
-    """What npm and bundlers read. The version follows the content where none is said; `types` stands first, because conditions are tried in
-    their order."""
+    """What npm and bundlers read. The version follows the content where none is said; `types`
+    stands
+    first, because conditions are tried in their order.
+    """
     single = "single" in manifest
     return {
         "name": re.sub(r"[^a-z0-9._-]+", "-", manifest["name"].lower()).strip("._-") or "model",
@@ -129,7 +162,9 @@ def package(manifest: Mapping[str, Any], said: Mapping[str, str]) -> dict[str, A
         "sideEffects": [f"./{manifest['single']}"] if single else ["./webdnn.js", "./worker*.js"],
         "exports": {
             ".": {"types": "./index.d.ts", "default": "./index.js"},
-            **({} if single else {"./webdnn": {"types": "./webdnn.d.ts", "default": "./webdnn.js"}}),
+            **(
+                {} if single else {"./webdnn": {"types": "./webdnn.d.ts", "default": "./webdnn.js"}}
+            ),
             "./manifest.json": "./manifest.json",
         },
         "engines": {"node": ">=20.16"},
@@ -140,9 +175,16 @@ def readme(manifest: Mapping[str, Any], name: str) -> str:
     """What the page of an npm package says."""
 
     def rows(tensors: list[dict[str, Any]]) -> str:
-        return "\n".join(f"| `{tensor['name']}` | {tensor['dtype']} | `[{', '.join(map(str, tensor['shape']))}]` |" for tensor in tensors)
+        return "\n".join(
+            f"| `{tensor['name']}` | {tensor['dtype']} |"
+            f" `[{', '.join(map(str, tensor['shape']))}]` |"
+            for tensor in tensors
+        )
 
-    words = {tensor["name"]: re.sub(r"[^A-Za-z0-9_]", "_", tensor["name"]) for tensor in inputs_of(manifest)}
+    words = {
+        tensor["name"]: re.sub(r"[^A-Za-z0-9_]", "_", tensor["name"])
+        for tensor in inputs_of(manifest)
+    }
     inputs = ", ".join(words.values())
     given = ", ".join(f"{text_of(input_)}: {word}" for input_, word in words.items())
     return f"""# {name}

@@ -17,19 +17,51 @@ from webkiln.nest.procedure import Procedure
 from webkiln.plan.kernel import Kernel
 
 TYPES = {
-    FLOAT: "float", DOUBLE: "double", INT: "int", UINT: "unsigned", LONG: "long long", ULONG: "unsigned long long", BOOL: "int", "v128": "v128_t",
-}  # fmt: skip
+    FLOAT: "float",
+    DOUBLE: "double",
+    INT: "int",
+    UINT: "unsigned",
+    LONG: "long long",
+    ULONG: "unsigned long long",
+    BOOL: "int",
+    "v128": "v128_t",
+}
 STORAGE = {
-    "float32": "float", "float16": "unsigned short", "float64": "double", "int32": "int", "uint32": "unsigned", "int16": "short",
-    "uint16": "unsigned short", "int8": "signed char", "uint8": "unsigned char", "int64": "long long", "uint64": "unsigned long long",
+    "float32": "float",
+    "float16": "unsigned short",
+    "float64": "double",
+    "int32": "int",
+    "uint32": "unsigned",
+    "int16": "short",
+    "uint16": "unsigned short",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "int64": "long long",
+    "uint64": "unsigned long long",
     "bool": "unsigned char",
-}  # fmt: skip
+}
 SCALAR = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "madd": "{0} * {1} + {2}",
-    "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
-    "and": "{0} & {1}", "or": "{0} | {1}", "not": "!{0}", "isnan": "{0} != {0}", "select": "{0} ? {1} : {2}",
-    "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
-}  # fmt: skip
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "div": "{0} / {1}",
+    "neg": "-{0}",
+    "madd": "{0} * {1} + {2}",
+    "lt": "{0} < {1}",
+    "le": "{0} <= {1}",
+    "gt": "{0} > {1}",
+    "ge": "{0} >= {1}",
+    "eq": "{0} == {1}",
+    "ne": "{0} != {1}",
+    "and": "{0} & {1}",
+    "or": "{0} | {1}",
+    "not": "!{0}",
+    "isnan": "{0} != {0}",
+    "select": "{0} ? {1} : {2}",
+    "band": "{0} & {1}",
+    "bor": "{0} | {1}",
+    "bxor": "{0} ^ {1}",
+}
 SUFFIX = {FLOAT: "", INT: "", UINT: "_u", LONG: "_64", ULONG: "_u64", DOUBLE: "_64"}
 """Of the helpers in kernels/intrinsics.c, by the type they work on."""
 
@@ -42,31 +74,55 @@ def _by_type() -> dict[tuple[str, str], str]:
         signed = type_ in (INT, LONG)
         quotient, remainder = ("wk_floordiv", "wk_floormod") if signed else ("wk_idiv", "wk_irem")
         rows |= {
-            ("shl", type_): f"{{0}} << ({{1}} & {mask})", ("shr", type_): f"{{0}} >> ({{1}} & {mask})",
-            ("min", type_): "{0} < {1} ? {0} : {1}", ("max", type_): "{0} > {1} ? {0} : {1}",
-            ("abs", type_): "{0} < 0 ? -{0} : {0}" if signed else "{0}", ("sign", type_): "({0} > 0) - ({0} < 0)" if signed else "{0} > 0",
-            ("idiv", type_): f"wk_idiv{SUFFIX[type_]}({{0}}, {{1}})", ("irem", type_): f"wk_irem{SUFFIX[type_]}({{0}}, {{1}})",
-            ("floordiv", type_): f"{quotient}{SUFFIX[type_]}({{0}}, {{1}})", ("floormod", type_): f"{remainder}{SUFFIX[type_]}({{0}}, {{1}})",
-        }  # fmt: skip
+            ("shl", type_): f"{{0}} << ({{1}} & {mask})",
+            ("shr", type_): f"{{0}} >> ({{1}} & {mask})",
+            ("min", type_): "{0} < {1} ? {0} : {1}",
+            ("max", type_): "{0} > {1} ? {0} : {1}",
+            ("abs", type_): "{0} < 0 ? -{0} : {0}" if signed else "{0}",
+            ("sign", type_): "({0} > 0) - ({0} < 0)" if signed else "{0} > 0",
+            ("idiv", type_): f"wk_idiv{SUFFIX[type_]}({{0}}, {{1}})",
+            ("irem", type_): f"wk_irem{SUFFIX[type_]}({{0}}, {{1}})",
+            ("floordiv", type_): f"{quotient}{SUFFIX[type_]}({{0}}, {{1}})",
+            ("floormod", type_): f"{remainder}{SUFFIX[type_]}({{0}}, {{1}})",
+        }
     for type_, letter in ((FLOAT, "f"), (DOUBLE, "")):
-        builtins = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "abs": "fabs"}
+        builtins = {
+            "sqrt": "sqrt",
+            "floor": "floor",
+            "ceil": "ceil",
+            "trunc": "trunc",
+            "rint": "rint",
+            "abs": "fabs",
+        }
         rows |= {(op, type_): f"__builtin_{name}{letter}({{0}})" for op, name in builtins.items()}
-        rows |= {(op, type_): f"wk_{op}{SUFFIX[type_]}({{0}}, {{1}})" for op in ("min", "max", "pow")}
+        rows |= {
+            (op, type_): f"wk_{op}{SUFFIX[type_]}({{0}}, {{1}})" for op in ("min", "max", "pow")
+        }
         rows["sign", type_] = f"wk_sign{SUFFIX[type_]}({{0}})"
     rows["turn", FLOAT] = "wk_turn({0})"
-    return rows | {(op, DOUBLE): f"wk_{op}_64({{0}})" for op in ("exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf")}
+    return rows | {
+        (op, DOUBLE): f"wk_{op}_64({{0}})"
+        for op in ("exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf")
+    }
 
 
 BY_TYPE = _by_type()
 CASTS = {
-    (source, target): f"__builtin_wasm_trunc_saturate_{'us'[target in (INT, LONG)]}_{target.replace('u', 'i')}_{source}({{0}})"
+    (
+        source,
+        target,
+    ): (
+        f"__builtin_wasm_trunc_saturate_{'us'[target in (INT, LONG)]}_{target.replace('u', 'i')}_{source}({{0}})"
+    )
     for source in REAL
     for target in WHOLE
 }
 
 
 UNFUSED = 32
-"""The sums for which there are registers where a multiplication and an addition are two instructions."""
+"""The sums for which there are registers where a multiplication and an addition are two
+instructions.
+"""
 
 
 class C(Braces):
@@ -98,7 +154,11 @@ class C(Braces):
             return f'__builtin_nan{letter}("")'
         if isinf(value):
             return f"__builtin_inf{letter}()" if value > 0 else f"(-__builtin_inf{letter}())"
-        return f"{float(value).hex()}{letter}" if value >= 0 and str(value)[0] != "-" else f"({float(value).hex()}{letter})"
+        return (
+            f"{float(value).hex()}{letter}"
+            if value >= 0 and str(value)[0] != "-"
+            else f"({float(value).hex()}{letter})"
+        )
 
     def scalar(self, expr: Expr, args: list[str]) -> str:
         if expr.op == "cast":
@@ -127,7 +187,9 @@ class C(Braces):
         return f"{condition} ? {pointer} + {base} : {other}"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
-        return f"{pointer}[{at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
+        return (
+            f"{pointer}[{at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
+        )
 
 
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
@@ -135,18 +197,29 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     dialect = C()
     composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
     inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}" for i, o in enumerate(kernel.nest.inputs)]
-    outputs = [f"{STORAGE[o.operand.dtype]} *restrict y{i}" for i, o in enumerate(kernel.nest.outputs)]
+    outputs = [
+        f"{STORAGE[o.operand.dtype]} *restrict y{i}" for i, o in enumerate(kernel.nest.outputs)
+    ]
     lines = body(composed, dialect)
     if (schedule := kernel.schedule).count > 1 and schedule.count * schedule.lanes > UNFUSED:
-        smaller = replace(composed, schedule=replace(schedule, count=max(1, UNFUSED // schedule.lanes)))
+        smaller = replace(
+            composed, schedule=replace(schedule, count=max(1, UNFUSED // schedule.lanes))
+        )
         lines = ["#ifdef RELAXED", *lines, "#else", *body(smaller, dialect), "#endif"]
     count = max(kernel.schedule.lanes, 4)
-    arrays = {name: (STORAGE[operand.dtype], value, count) for name, (operand, value) in outside(composed, dialect).items()}
+    arrays = {
+        name: (STORAGE[operand.dtype], value, count)
+        for name, (operand, value) in outside(composed, dialect).items()
+    }
     return templates.render(
         "nest.c",
         name=kernel.name,
         returns="void",
-        parameters=[*inputs, *outputs, *(f"const int {name}" for name in (*kernel.arguments, *kernel.part))],
+        parameters=[
+            *inputs,
+            *outputs,
+            *(f"const int {name}" for name in (*kernel.arguments, *kernel.part)),
+        ],
         lines=lines,
         outside=arrays,
     )
@@ -160,7 +233,11 @@ def print_custom(kernel: CustomKernel, templates: Templates) -> str:
         name=kernel.name,
         inputs=inputs,
         output=TYPES[kernel.output.type],
-        parameters=[*inputs, f"{STORAGE[kernel.output.dtype]} *restrict y_", *(f"const int {name}" for name in kernel.arguments)],
+        parameters=[
+            *inputs,
+            f"{STORAGE[kernel.output.dtype]} *restrict y_",
+            *(f"const int {name}" for name in kernel.arguments),
+        ],
         lines=kernel.lines("wasm"),
     )
 

@@ -1,4 +1,6 @@
-"""The base dialect of languages with braces (C, JavaScript, WGSL, GLSL): loops, mutable variables, updates of accumulators."""
+"""The base dialect of languages with braces (C, JavaScript, WGSL, GLSL): loops, mutable variables,
+updates of accumulators.
+"""
 
 from abc import ABC, abstractmethod
 
@@ -27,10 +29,16 @@ class Braces(ABC):
         return f"for ({self.keyword(INT)} {name} = 0; {name} < {extent}; {name}++) {{"
 
     def counter(self, name: str, first: str | None = None) -> str:
-        return self.variable(INT, name) if first is None else f"{self.keyword(INT)} {name} = {first};"
+        return (
+            self.variable(INT, name) if first is None else f"{self.keyword(INT)} {name} = {first};"
+        )
 
     def chunks(self, name: str, extent: str, chunk: int | str, rest: bool) -> str:
-        return f"for (; {name}{f' + {chunk - 1}' if isinstance(chunk, int) and chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
+        return (
+            "for (;"
+            f" {name}{f' + {chunk - 1}' if isinstance(chunk, int) and chunk > 1 and not rest else ''}"
+            f" < {extent}; {name} += {chunk}) {{"
+        )
 
     def clamped(self, name: str, end: str, chunk: int, extent: str) -> str:
         return f"for (; {chunk - 1} < {extent} && {name} + 1 < {end}; {name} += {chunk}) {{"
@@ -40,7 +48,11 @@ class Braces(ABC):
 
     def start(self, item: Accumulator, name: str) -> list[str]:
         first = [self.variable(item.body.type, name, item.identity.value)]
-        return [*first, self.variable(INT, f"{name}_at"), self.variable(BOOL, f"{name}_any")] if item.combiner.startswith("arg") else first
+        return (
+            [*first, self.variable(INT, f"{name}_at"), self.variable(BOOL, f"{name}_any")]
+            if item.combiner.startswith("arg")
+            else first
+        )
 
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
         return [f"{name} += {a} * {b};"]

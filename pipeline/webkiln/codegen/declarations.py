@@ -1,4 +1,6 @@
-"""index.d.ts: what TypeScript knows of a bundle, with the names, shapes, dtypes and labels of its model as literal types."""
+"""index.d.ts: what TypeScript knows of a bundle, with the names, shapes, dtypes and labels of its
+model as literal types.
+"""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +23,15 @@ ARRAYS = {
 BUFFER, DEVICE = 'Global<"GPUBuffer">', 'Global<"GPUDevice">'
 TAKEN = {"float16": 'Global<"Float16Array">', "uint8": "Uint8ClampedArray"}
 """What an input takes besides its array and an array of numbers."""
-DRAWABLES = ("HTMLImageElement", "HTMLVideoElement", "HTMLCanvasElement", "OffscreenCanvas", "ImageBitmap", "ImageData", "VideoFrame")
+DRAWABLES = (
+    "HTMLImageElement",
+    "HTMLVideoElement",
+    "HTMLCanvasElement",
+    "OffscreenCanvas",
+    "ImageBitmap",
+    "ImageData",
+    "VideoFrame",
+)
 
 
 def index_types(manifest: dict[str, Any]) -> str:
@@ -34,13 +44,26 @@ def index_types(manifest: dict[str, Any]) -> str:
     drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
     drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
     backends = " | ".join(map(text_of, manifest["backends"]))
-    variants = sorted({v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())})
-    told = {name: f"/** {text[0].upper()}{text[1:]}. */ " for name, text in manifest.get("sizes", {}).items()}
-    placeholders = "; ".join(f"{told.get(name, '')}{name}?: number" for name in manifest["placeholders"])
+    variants = sorted(
+        {v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())}
+    )
+    told = {
+        name: f"/** {text[0].upper()}{text[1:]}. */ "
+        for name, text in manifest.get("sizes", {}).items()
+    }
+    placeholders = "; ".join(
+        f"{told.get(name, '')}{name}?: number" for name in manifest["placeholders"]
+    )
     variant = " | ".join(map(text_of, variants)) or "never"
-    public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")}
+    public = {
+        key: manifest[key]
+        for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")
+    }
     arrays = " | ".join([*sorted(set(ARRAYS.values())), TAKEN["float16"]])
-    device = f"  /** What the webgpu backend computes on, with `worker: false`; one of webkiln's own where there is none. */\n  device?: {DEVICE};\n"
+    device = (
+        "  /** What the webgpu backend computes on, with `worker: false`; one of webkiln's own"
+        f" where there is none. */\n  device?: {DEVICE};\n"
+    )
     kept = f"""  /** What GPUBuffers must be of; null where the model takes none. */
   readonly device: {DEVICE} | null;
   /** Outputs that stay on the GPU: all of them, or by name in fresh buffers or in those that are given. */
@@ -132,11 +155,17 @@ export declare function top(scores: ArrayLike<number>, k?: number): {{ index: nu
 
 
 def inputs_of(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The inputs as a caller gives them: texts in place of the indices that are made of them, each once."""
+    """The inputs as a caller gives them: texts in place of the indices that are made of them, each
+    once.
+    """
     found: dict[str, dict[str, Any]] = {}
     for tensor in manifest["inputs"]:
         text = tensor.get("text")
-        given = tensor if text is None else {"name": text["input"], "dtype": "string", "shape": text["shape"]}
+        given = (
+            tensor
+            if text is None
+            else {"name": text["input"], "dtype": "string", "shape": text["shape"]}
+        )
         found.setdefault(given["name"], given)
     return list(found.values())
 
@@ -151,24 +180,35 @@ def _field(tensor: dict[str, Any], array: str) -> str:
     drawn = tensor.get("distribution", {})
     parameters = ", ".join(f"{name} {value}" for name, value in drawn.items() if name != "name")
     noise = f"; random numbers, {drawn['name']} with {parameters}" if drawn else ""
-    return f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n  {text_of(tensor['name'])}: {array};\n"
+    return (
+        f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n "
+        f" {text_of(tensor['name'])}: {array};\n"
+    )
 
 
 def _literal(value: Any) -> str:
     """A TypeScript type that only `value` has."""
     if isinstance(value, dict):
-        return "{ " + "; ".join(f"readonly {text_of(key)}: {_literal(item)}" for key, item in value.items()) + " }"
+        return (
+            "{ "
+            + "; ".join(f"readonly {text_of(key)}: {_literal(item)}" for key, item in value.items())
+            + " }"
+        )
     if isinstance(value, list):
         return "readonly [" + ", ".join(map(_literal, value)) + "]"
     return text_of(value)
 
 
 def _taken(tensor: dict[str, Any], gpu: bool) -> str:
-    """The types of what may be given for an input; `gpu`: of a bundle that has the backend whose buffers may be."""
+    """The types of what may be given for an input; `gpu`: of a bundle that has the backend whose
+    buffers may be.
+    """
     dtype = tensor["dtype"]
     if dtype == "string":
         return "readonly string[] | readonly (readonly string[])[]"
-    numbers = {"bool": "(boolean | 0 | 1)", "int64": "bigint", "uint64": "bigint"}.get(dtype, "number")
+    numbers = {"bool": "(boolean | 0 | 1)", "int64": "bigint", "uint64": "bigint"}.get(
+        dtype, "number"
+    )
     types = [
         ARRAYS[dtype],
         *([TAKEN[dtype]] if dtype in TAKEN else []),
@@ -181,4 +221,6 @@ def _taken(tensor: dict[str, Any], gpu: bool) -> str:
 
 def _given(tensor: dict[str, Any]) -> str:
     """The types of an output: of float16 numbers, where the engine has arrays of them, else bits."""
-    return " | ".join([ARRAYS[tensor["dtype"]], *([TAKEN["float16"]] if tensor["dtype"] == "float16" else [])])
+    return " | ".join(
+        [ARRAYS[tensor["dtype"]], *([TAKEN["float16"]] if tensor["dtype"] == "float16" else [])]
+    )

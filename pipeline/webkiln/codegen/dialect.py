@@ -12,7 +12,9 @@ from webkiln.plan.kernel import Kernel
 
 
 class Simd(Protocol):
-    """Vectors of lanes; `vector` is their type. `partial`: only `left` elements remain on the vector axis."""
+    """Vectors of lanes; `vector` is their type. `partial`: only `left` elements remain on the
+    vector axis.
+    """
 
     @property
     def width(self) -> int: ...
@@ -31,14 +33,20 @@ class Simd(Protocol):
 
 
 class Pointers(Protocol):
-    """For guarded loads by pointer: chosen once, into the operand or into `other`, an array of the value outside."""
+    """For guarded loads by pointer: chosen once, into the operand or into `other`, an array of the
+    value outside.
+    """
 
     def pointer_type(self, operand: Operand) -> str: ...
-    def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str: ...
+    def chosen(
+        self, operand: Operand, pointer: str, condition: str, base: str, other: str
+    ) -> str: ...
 
 
 class Threads(Protocol):
-    """A language without loops over the parallel axes: `number` (an i32 from 0) tells the invocations of a launch apart."""
+    """A language without loops over the parallel axes: `number` (an i32 from 0) tells the
+    invocations of a launch apart.
+    """
 
     @property
     def number(self) -> str: ...
@@ -49,8 +57,10 @@ class Threads(Protocol):
 
 
 class Groups(Protocol):
-    """Invocations that share a point: `number` tells their groups apart, `local` the invocations of one. `staged`: the type of the factors in
-    their memory, of products, and of their sums within one block; blocks are added up in float32."""
+    """Invocations that share a point: `number` tells their groups apart, `local` the invocations of
+    one. `staged`: the type of the factors in their memory, of products, and of their sums within
+    one block; blocks are added up in float32.
+    """
 
     @property
     def number(self) -> str: ...
@@ -66,9 +76,18 @@ class Groups(Protocol):
     def cast(self, vector: str, type_: str) -> str: ...
     def vector(self, parts: list[str]) -> str: ...
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str: ...
-    def gather(self, item: Accumulator, name: str, kept: int, combine: Callable[[Accumulator, str, str], list[str]]) -> list[str]:
-        """Combine the accumulators called `name` of those invocations of a group whose places differ by multiples of `kept`, and give
-        each of them the result; `combine` folds the second of two values into the first."""
+    def gather(
+        self,
+        item: Accumulator,
+        name: str,
+        kept: int,
+        combine: Callable[[Accumulator, str, str], list[str]],
+    ) -> list[str]:
+        """Combine the accumulators called `name` of those invocations of a group whose places
+        differ
+        by multiples of `kept`, and give each of them the result; `combine` folds the second of two
+        values into the first.
+        """
 
 
 ZEROS = "wk_zeros"
@@ -79,7 +98,10 @@ def walks_zeros(kernel: Kernel, expr: Expr) -> bool:
     """Whether a guarded load reads `ZEROS` where its guard is false."""
     guard = load_guard(expr)
     return (
-        kernel.schedule.zeros and guard is not None and guard[1] is const(0, FLOAT) and kernel.nest.inputs[expr.value[0]].dtype == "float32"
+        kernel.schedule.zeros
+        and guard is not None
+        and guard[1] is const(0, FLOAT)
+        and kernel.nest.inputs[expr.value[0]].dtype == "float32"
     )
 
 
@@ -89,15 +111,22 @@ def outside_name(operand: Operand, literal: str) -> str:
 
 
 def outside(kernel: Kernel, dialect: "Dialect") -> dict[str, tuple[Operand, str]]:
-    """Name -> (operand, element as it is stored) of all arrays that the guarded loads of a kernel may read instead."""
+    """Name -> (operand, element as it is stored) of all arrays that the guarded loads of a kernel
+    may read instead.
+    """
     result = {}
     for expr in kernel.nest.loads:
         guard = load_guard(expr)
         if guard is not None and not walks_zeros(kernel, expr):
             operand, other = kernel.nest.inputs[expr.value[0]], guard[1]
-            bits = int(np.float16(other.value).view(np.uint16)) if operand.dtype == "float16" else None
+            bits = (
+                int(np.float16(other.value).view(np.uint16)) if operand.dtype == "float16" else None
+            )
             stored = dialect.literal(other.value, other.type) if bits is None else str(bits)
-            result[outside_name(operand, dialect.literal(other.value, other.type))] = (operand, stored)
+            result[outside_name(operand, dialect.literal(other.value, other.type))] = (
+                operand,
+                stored,
+            )
     return result
 
 
@@ -108,12 +137,16 @@ class Sequential(Protocol):
     def literal(self, value: float, type_: str) -> str: ...
     def scalar(self, expr: Expr, args: list[str]) -> str: ...
     def load(self, operand: Operand, pointer: str, at: str) -> str: ...
-    def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str: ...
+    def guarded(
+        self, operand: Operand, pointer: str, at: str, condition: str, other: str
+    ) -> str: ...
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str: ...
 
 
 class Dialect(Protocol):
-    """A language. `composed`: operations printed as compositions of others. `heap`: whether operands are places in arrays of all elements."""
+    """A language. `composed`: operations printed as compositions of others. `heap`: whether
+    operands are places in arrays of all elements.
+    """
 
     @property
     def composed(self) -> frozenset[str]: ...
@@ -135,7 +168,9 @@ class Dialect(Protocol):
     def least(self, a: str, b: str) -> str: ...
     def scalar(self, expr: Expr, args: list[str]) -> str: ...
     def load(self, operand: Operand, pointer: str, at: str) -> str: ...
-    def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str: ...
+    def guarded(
+        self, operand: Operand, pointer: str, at: str, condition: str, other: str
+    ) -> str: ...
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str: ...
     def start(self, item: Accumulator, name: str) -> list[str]: ...
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]: ...

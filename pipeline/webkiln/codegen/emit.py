@@ -1,7 +1,8 @@
 """Print a kernel in any dialect: as nested loops, or as the body of one GPU invocation.
 
-A schedule makes several copies of the innermost body: `count` neighbours on the tile axis, and `lanes` neighbours on the vector axis,
-as vectors where the dialect has them and as scalars where it has not.
+A schedule makes several copies of the innermost body: `count` neighbours on the tile axis, and
+`lanes` neighbours on the vector axis, as vectors where the dialect has them and as scalars where it
+has not.
 """
 
 from webkiln.codegen.blocked import Blocked
@@ -22,7 +23,9 @@ def body(kernel: Kernel, dialect: Dialect) -> list[str]:
         emitter: _Loops | Invocations = _Loops(kernel, dialect)
     else:
         shared = kernel.schedule.group > 1 and not kernel.by_rows
-        emitter = (Blocked if kernel.schedule.depth else Split if shared else Invocations)(kernel, dialect, threads)
+        emitter = (Blocked if kernel.schedule.depth else Split if shared else Invocations)(
+            kernel, dialect, threads
+        )
     loops = {loop.axis: loop for loop in kernel.nest.axes}
     with emitter.block() as top:
         emitter.parallel([loops[name] for name in kernel.schedule.order])
@@ -58,25 +61,52 @@ class _Loops(Sliding, Ahead):
         start, stop = PART if tile.axis == self.kernel.schedule.split else (None, extent)
         self.here.statements.append(self.dialect.counter(first, start))
         with self.loop(first, self.dialect.chunks(first, stop, block, rest=True)):
-            self.blocked = first, self.declare(len(self.blocks) - 1, INT, self.dialect.least(f"{first} + {block}", stop), end)
+            self.blocked = (
+                first,
+                self.declare(
+                    len(self.blocks) - 1, INT, self.dialect.least(f"{first} + {block}", stop), end
+                ),
+            )
             self.parallel(loops)
             self.blocked = ()
 
     def chunked(self, loop: Loop, inner: list[Loop]) -> None:
-        """A loop over chunks of neighbours that are computed together, and one over those that are left, if any can be."""
+        """A loop over chunks of neighbours that are computed together, and one over those that are
+        left, if any can be.
+        """
         name, schedule = loop.axis, self.kernel.schedule
         extent = self.scalar(loop.extent, 0, 0)
-        first, end = self.blocked if self.blocked and name == self.tile else PART if name == schedule.split else (None, extent)
+        first, end = (
+            self.blocked
+            if self.blocked and name == self.tile
+            else PART
+            if name == schedule.split
+            else (None, extent)
+        )
         self.here.statements.append(self.dialect.counter(name, first))
         before = self.copies, self.partial
-        rest = () if schedule.full and name == self.vector else ((self.width if name == self.vector else 1, True),)
+        rest = (
+            ()
+            if schedule.full and name == self.vector
+            else ((self.width if name == self.vector else 1, True),)
+        )
         for chunk, partial in ((schedule.span(name), False), *rest):
             vectors, tiles = before[0]
             self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
-            self.partial = before[1] or (partial and name == self.vector and self.width > 1 and not schedule.whole)
+            self.partial = before[1] or (
+                partial and name == self.vector and self.width > 1 and not schedule.whole
+            )
             clamped = schedule.clamped and name == self.tile and not partial
-            following = self.next_panel(first, end, chunk) if schedule.ahead and name == self.tile and not partial else None
-            header = self.dialect.clamped(name, end, chunk, extent) if clamped else self.dialect.chunks(name, end, chunk, partial)
+            following = (
+                self.next_panel(first, end, chunk)
+                if schedule.ahead and name == self.tile and not partial
+                else None
+            )
+            header = (
+                self.dialect.clamped(name, end, chunk, extent)
+                if clamped
+                else self.dialect.chunks(name, end, chunk, partial)
+            )
             with self.loop(name, header):
                 if clamped:
                     self.clamped = self.clamp(name, extent, chunk)
@@ -93,5 +123,10 @@ class _Loops(Sliding, Ahead):
     def clamp(self, name: str, extent: str, count: int) -> tuple[str, ...]:
         """Where each copy of a tile lies, the last ones not beyond the end."""
         level = len(self.blocks) - 1
-        others = (self.declare(level, INT, self.dialect.least(f"{name} + {t}", f"{extent} - 1"), f"{name}_{t}") for t in range(1, count))
+        others = (
+            self.declare(
+                level, INT, self.dialect.least(f"{name} + {t}", f"{extent} - 1"), f"{name}_{t}"
+            )
+            for t in range(1, count)
+        )
         return (name, *others)

@@ -1,10 +1,13 @@
-"""Bodies of fragment shaders: a fragment decodes the point of the parallel axes from its texel, and computes that point.
+"""Bodies of fragment shaders: a fragment decodes the point of the parallel axes from its texel, and
+computes that point.
 
-The stores of a nest are turned around: an element's place in the output gives its index in each dimension, and that index its axis.
-Texels that no point belongs to are discarded and keep what they hold.
+The stores of a nest are turned around: an element's place in the output gives its index in each
+dimension, and that index its axis. Texels that no point belongs to are discarded and keep what they
+hold.
 
-Where outputs lie four elements to a texel, a fragment computes four neighbours on the vector axis, as a vector or, where there is no vector
-form, lane by lane. Four turns of an unrolled reduction loop share the texels that they read.
+Where outputs lie four elements to a texel, a fragment computes four neighbours on the vector axis,
+as a vector or, where there is no vector form, lane by lane. Four turns of an unrolled reduction
+loop share the texels that they read.
 """
 
 from collections.abc import Callable
@@ -28,7 +31,9 @@ COUNT = len(LANES)
 
 
 class Fragments(Points):
-    """All outputs have one index and one shape; their values are stored into variables named after them."""
+    """All outputs have one index and one shape; their values are stored into variables named after
+    them.
+    """
 
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         super().__init__(kernel, dialect)
@@ -40,7 +45,9 @@ class Fragments(Points):
 
     def run(self) -> list[str]:
         with self.block() as top:
-            top.declarations += [self.dialect.declare(INT, name, text) for name, text in self.arguments()]
+            top.declarations += [
+                self.dialect.declare(INT, name, text) for name, text in self.arguments()
+            ]
             if self.tile is not None:
                 slot = len(self.nest.inputs)
                 self.declare(0, INT, f"(q{slot} << 2) / s{slot}_0", DISTANCE)
@@ -50,10 +57,14 @@ class Fragments(Points):
 
     def arguments(self) -> list[tuple[str, str]]:
         """Every argument with its place in the argument block, four to a vector."""
-        return [(name, f"P[{n // 4}].{'xyzw'[n % 4]}") for n, name in enumerate(self.kernel.arguments)]
+        return [
+            (name, f"P[{n // 4}].{'xyzw'[n % 4]}") for n, name in enumerate(self.kernel.arguments)
+        ]
 
     def locate(self) -> None:
-        """Declare the axes, outermost dimension first; leave where an axis does not reach the texel."""
+        """Declare the axes, outermost dimension first; leave where an axis does not reach the
+        texel.
+        """
         index = self.nest.outputs[0].index
         places = self.places(len(index))
         loops = {loop.axis: loop for loop in self.nest.axes}
@@ -64,17 +75,28 @@ class Fragments(Points):
             if len(names) == 1 and step(item, names[0]) not in (0, None):
                 self.solve(item, place, loops.pop(names[0]))
             elif len(names) == 2 and 1 in (step(item, name) for name in names):
-                self.solve_pair(item, place, [loops.pop(name) for name in sorted(names, key=lambda name: step(item, name) == 1)])
+                self.solve_pair(
+                    item,
+                    place,
+                    [
+                        loops.pop(name)
+                        for name in sorted(names, key=lambda name: step(item, name) == 1)
+                    ],
+                )
             else:
                 left.append((item, place))
         if loops:
-            raise InternalError(f"no single dimension of an output tells the axes {', '.join(loops)}")
+            raise InternalError(
+                f"no single dimension of an output tells the axes {', '.join(loops)}"
+            )
         for item, place in left:
             self.leave(f"{self.scalar(item, 0, 0)} != {place}")
 
     def unfold(self, item: Expr, place: str, loops: dict[str, Loop]) -> tuple[Expr, str]:
-        """Take off the inner axes of an index in which several are counted as one, `(outer * extent + inner)`, of more than two also behind a start;
-        what is left, and its place."""
+        """Take off the inner axes of an index in which several are counted as one, `(outer * extent
+        +
+        inner)`, of more than two also behind a start; what is left, and its place.
+        """
         if (
             item.op == "add"
             and len([name for name in loops if depends(item, name)]) > 2
@@ -123,7 +145,9 @@ class Fragments(Points):
 
     def beginning(self, item: Expr, *names: str) -> Expr:
         """An index where these axes, which are all that it moves with, are 0."""
-        start = rebuild(item, lambda e: const(0, INT) if e.op == "axis" and e.value in names else None)
+        start = rebuild(
+            item, lambda e: const(0, INT) if e.op == "axis" and e.value in names else None
+        )
         return self.still(start)
 
     def still(self, made: Expr) -> Expr:
@@ -133,15 +157,23 @@ class Fragments(Points):
         return made
 
     def length(self, along: Expr | int | None) -> str:
-        """What an index grows by along an axis: a factor of it, or a product of several, which the nest itself may not have."""
+        """What an index grows by along an axis: a factor of it, or a product of several, which the
+        nest itself may not have.
+        """
         assert isinstance(along, Expr)
         return self.scalar(self.still(along), 0, 0)
 
     def solve_pair(self, item: Expr, place: str, pair: list[Loop]) -> None:
-        """Find two axes from the index `start + first * step + second`: no two points share an element, so `second` stays below the step."""
+        """Find two axes from the index `start + first * step + second`: no two points share an
+        element, so `second` stays below the step.
+        """
         first, second = (loop.axis for loop in pair)
         start = self.beginning(item, first, second)
-        distance = place if start is const(0, INT) else self.declare(0, INT, f"{place} - {self.scalar(start, 0, 0)}")
+        distance = (
+            place
+            if start is const(0, INT)
+            else self.declare(0, INT, f"{place} - {self.scalar(start, 0, 0)}")
+        )
         size = self.length(step(item, first))
         self.leave(f"{distance} < 0")
         self.declare(0, INT, f"wk_idiv({distance}, {size})", first)
@@ -159,13 +191,18 @@ class Fragments(Points):
             return
         name = loops[0].axis
         self.here.statements.append(self.dialect.counter(name))
-        with self.loop(name, self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), COUNT, rest=False)):
+        with self.loop(
+            name, self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), COUNT, rest=False)
+        ):
             for self.turn in range(COUNT):
                 inside()
             self.turn = 0
 
     def key(self, expr: Expr, t: int, v: int, form: str) -> tuple[object, ...]:
-        return (*super().key(expr, t, v, form), self.turn if self.unrolled in self.depends[expr] else 0)
+        return (
+            *super().key(expr, t, v, form),
+            self.turn if self.unrolled in self.depends[expr] else 0,
+        )
 
     def scalar(self, expr: Expr, t: int, v: int) -> str:
         if expr.op == "axis" and expr.value == self.unrolled and self.turn:
@@ -176,11 +213,22 @@ class Fragments(Points):
             return super().scalar(expr, t, v)
         if expr.op == "acc":
             return self.simd.lane(accumulator(expr.value, t, 0), v, expr.type)
-        vector = self.known(self.key(expr, t, 0, "vector")) if self.vector in self.depends[expr] else None
-        return super().scalar(expr, t, v) if vector is None else self.simd.lane(vector, v, expr.type)
+        vector = (
+            self.known(self.key(expr, t, 0, "vector"))
+            if self.vector in self.depends[expr]
+            else None
+        )
+        return (
+            super().scalar(expr, t, v) if vector is None else self.simd.lane(vector, v, expr.type)
+        )
 
     def is_known(self, expr: Expr, t: int, v: int, form: str) -> bool:
-        if form == "scalar" and self.simd is not None and self.vector in self.depends[expr] and super().is_known(expr, t, 0, "vector"):
+        if (
+            form == "scalar"
+            and self.simd is not None
+            and self.vector in self.depends[expr]
+            and super().is_known(expr, t, 0, "vector")
+        ):
             return True
         return super().is_known(expr, t, v, form)
 
@@ -188,18 +236,28 @@ class Fragments(Points):
         assert self.simd is not None
         if expr.op == "load" and self.vector is not None and self.run_of(expr) == self.vector:
             return self.texel(expr, t, v)
-        lanewise = self.vector in self.depends[expr] and expr.op not in ("acc", "load") and spelling(expr) is None
+        lanewise = (
+            self.vector in self.depends[expr]
+            and expr.op not in ("acc", "load")
+            and spelling(expr) is None
+        )
         found = self.known(self.key(expr, t, v, "vector"))
         if not lanewise or found is not None:
             return found or super().vector_value(expr, t, v)
         self.operands_first(expr, t, v, "vector", self.vector_value)
         args = [self.vector_value(item, t, v) for item in expr.args]
         each = [
-            self.dialect.scalar(expr, [self.simd.lane(item, lane, expr.type) for item in args]) if args else self.scalar(expr, t, lane)
+            (
+                self.dialect.scalar(expr, [self.simd.lane(item, lane, expr.type) for item in args])
+                if args
+                else self.scalar(expr, t, lane)
+            )
             for lane in range(COUNT)
         ]
         type_ = self.simd.vector(expr.type)
-        return self.bound(expr, self.key(expr, t, v, "vector"), type_, f"{type_}({', '.join(each)})")
+        return self.bound(
+            expr, self.key(expr, t, v, "vector"), type_, f"{type_}({', '.join(each)})"
+        )
 
     def run_of(self, expr: Expr) -> str | None:
         """The axis on which four neighbours of a load are one texel."""
@@ -208,7 +266,11 @@ class Fragments(Points):
             return None
         for name in (self.vector, self.unrolled):
             others = (*index[:-1], *(guard or ())[:1])
-            if name is not None and step(index[-1], name) == 1 and not any(name in self.depends[item] for item in others):
+            if (
+                name is not None
+                and step(index[-1], name) == 1
+                and not any(name in self.depends[item] for item in others)
+            ):
                 return name
         return None
 
@@ -228,17 +290,24 @@ class Fragments(Points):
                 else self.fetch(position, self.address(expr, position, load_index(expr), t, first))
             )
             if guard is not None:
-                text = f"{self.scalar(guard[0], t, first)} ? {text} : vec4({self.scalar(guard[1], t, first)})"
+                text = (
+                    f"{self.scalar(guard[0], t, first)} ? {text} :"
+                    f" vec4({self.scalar(guard[1], t, first)})"
+                )
             name = self.bound(expr, key, "vec4", text)
         self.turn = turn
         return name
 
     def fetch(self, position: int, at: str) -> str:
         """The texel that holds an element of an operand."""
-        return texel(f"x{position}", at, f"q{position}" if position in self.schedule.quarters else None)
+        return texel(
+            f"x{position}", at, f"q{position}" if position in self.schedule.quarters else None
+        )
 
     def fetch_level(self, expr: Expr, t: int, v: int) -> str:
-        """The texel in a layer, where those of all neighbours on the tile axis lie at the same place."""
+        """The texel in a layer, where those of all neighbours on the tile axis lie at the same
+        place.
+        """
         position = expr.value[0]
         at = self.address(expr, position, load_index(expr), 0, v)
         key = ("place", at)
@@ -254,7 +323,11 @@ class Fragments(Points):
             return f"{self.texel(expr, t, v)}.{LANES[self.turn if run == self.unrolled else v]}"
         at = self.address(expr, position, load_index(expr), t, v)
         text = f"{self.fetch(position, at)}[({at}) & 3]"
-        return text if guard is None else f"{self.scalar(guard[0], t, v)} ? {text} : {self.scalar(guard[1], t, v)}"
+        return (
+            text
+            if guard is None
+            else f"{self.scalar(guard[0], t, v)} ? {text} : {self.scalar(guard[1], t, v)}"
+        )
 
     def vector_load(self, expr: Expr, t: int, v: int) -> str:
         assert self.simd is not None
@@ -269,4 +342,8 @@ class Fragments(Points):
             text = f"vec4({', '.join(self.scalar(value, t, lane) for lane in range(COUNT))})"
         else:
             text = self.vector_value(value, t, 0)
-        self.put(self.dialect.store(self.nest.outputs[position].operand, f"y{t or position}", "", text), t, v)
+        self.put(
+            self.dialect.store(self.nest.outputs[position].operand, f"y{t or position}", "", text),
+            t,
+            v,
+        )

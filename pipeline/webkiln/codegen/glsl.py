@@ -1,4 +1,6 @@
-"""Fragment shaders of WebGL 2 (GLSL ES 3.00): operands are textures of one texel an element, an output is what a fragment returns."""
+"""Fragment shaders of WebGL 2 (GLSL ES 3.00): operands are textures of one texel an element, an
+output is what a fragment returns.
+"""
 
 from dataclasses import replace
 
@@ -44,7 +46,13 @@ class Glsl(Braces):
         if type_ == UINT:
             return f"{int(value)}u"
         if type_ == INT:
-            return str(int(value)) if value >= 0 else "(-2147483647 - 1)" if value == -(2**31) else f"({int(value)})"
+            return (
+                str(int(value))
+                if value >= 0
+                else "(-2147483647 - 1)"
+                if value == -(2**31)
+                else f"({int(value)})"
+            )
         single = np.float32(value)
         if (value and not SMALLEST <= abs(single) <= LARGEST) or str(value) == "-0.0":
             return f"uintBitsToFloat({single.view(np.uint32):#x}u)"
@@ -80,13 +88,22 @@ class Glsl(Braces):
 
 
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
-    """One fragment shader: inputs are samplers `x0`..., outputs targets `y0`..., arguments lie in `P`."""
+    """One fragment shader: inputs are samplers `x0`..., outputs targets `y0`..., arguments lie in
+    `P`.
+    """
     dialect = Glsl()
     composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
     return templates.render(
         "nest.glsl",
-        samplers=[SAMPLERS[UINT if operand.dtype in PACKED else operand.type] for operand in kernel.nest.inputs],
-        targets=["vec4" if kernel.schedule.vector else TYPES[out.operand.type] for out in kernel.nest.outputs] * kernel.schedule.count,
+        samplers=[
+            SAMPLERS[UINT if operand.dtype in PACKED else operand.type]
+            for operand in kernel.nest.inputs
+        ],
+        targets=[
+            "vec4" if kernel.schedule.vector else TYPES[out.operand.type]
+            for out in kernel.nest.outputs
+        ]
+        * kernel.schedule.count,
         words=-(-len(kernel.arguments) // 4),
         lines=Fragments(composed, dialect).run(),
     )

@@ -1,22 +1,54 @@
-"""Vectors of four lanes in GLSL: what differs from scalars. Operations without a vector form are scalarised."""
+"""Vectors of four lanes in GLSL: what differs from scalars. Operations without a vector form are
+scalarised.
+"""
 
 from webkiln.codegen.glsl_intrinsics import BY_TYPE, LANES, ORDERED, SCALAR, texel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 
 VECTORS = {FLOAT: "vec4", INT: "ivec4", UINT: "uvec4", BOOL: "bvec4"}
-COMPARED = {"lt": "lessThan", "le": "lessThanEqual", "gt": "greaterThan", "ge": "greaterThanEqual", "eq": "equal", "ne": "notEqual"}
+COMPARED = {
+    "lt": "lessThan",
+    "le": "lessThanEqual",
+    "gt": "greaterThan",
+    "ge": "greaterThanEqual",
+    "eq": "equal",
+    "ne": "notEqual",
+}
 SAME = frozenset(
     {(op, type_) for op in ("add", "sub", "mul") for type_ in (FLOAT, INT, UINT)}
     | {(op, type_) for op in ("band", "bor", "bxor") for type_ in (INT, UINT)}
-    | {(op, FLOAT) for op in ("div", "neg", "abs", "sign", "min", "max", "isnan", "sqrt", "floor", "ceil", "trunc", "rint", "madd")}
+    | {
+        (op, FLOAT)
+        for op in (
+            "div",
+            "neg",
+            "abs",
+            "sign",
+            "min",
+            "max",
+            "isnan",
+            "sqrt",
+            "floor",
+            "ceil",
+            "trunc",
+            "rint",
+            "madd",
+        )
+    }
     | {("neg", INT)}
 )
-"""Operations and types of operands that are spelled as on scalars; helpers have a form for vectors."""
+"""Operations and types of operands that are spelled as on scalars; helpers have a form for vectors.
+"""
 OTHERS = {
-    ("not", BOOL): "not({0})", ("and", BOOL): "bvec4(uvec4({0}) & uvec4({1}))", ("or", BOOL): "bvec4(uvec4({0}) | uvec4({1}))",
-    ("shl", INT): "{0} << ({1} & 31)", ("shl", UINT): "{0} << ({1} & 31u)", ("shr", INT): "{0} >> ({1} & 31)", ("shr", UINT): "{0} >> ({1} & 31u)",
-}  # fmt: skip
+    ("not", BOOL): "not({0})",
+    ("and", BOOL): "bvec4(uvec4({0}) & uvec4({1}))",
+    ("or", BOOL): "bvec4(uvec4({0}) | uvec4({1}))",
+    ("shl", INT): "{0} << ({1} & 31)",
+    ("shl", UINT): "{0} << ({1} & 31u)",
+    ("shr", INT): "{0} >> ({1} & 31)",
+    ("shr", UINT): "{0} >> ({1} & 31u)",
+}
 
 
 def spelling(expr: Expr) -> str | None:
@@ -33,7 +65,11 @@ def spelling(expr: Expr) -> str | None:
     if expr.op == "cast":
         if source == FLOAT and expr.type != BOOL:
             return f"wk_{expr.type}({{0}})"
-        return f"{VECTORS[expr.type]}({{0}})" if expr.type != BOOL else f"notEqual({{0}}, {VECTORS[source]}(0))"
+        return (
+            f"{VECTORS[expr.type]}({{0}})"
+            if expr.type != BOOL
+            else f"notEqual({{0}}, {VECTORS[source]}(0))"
+        )
     if expr.op in ("shl", "shr") and expr.args[1].op != "const":
         return None
     return OTHERS.get((expr.op, source))

@@ -1,4 +1,6 @@
-"""Bodies of compute shaders: one invocation per point (or tile of points) of the parallel axes, instead of loops."""
+"""Bodies of compute shaders: one invocation per point (or tile of points) of the parallel axes,
+instead of loops.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -12,7 +14,9 @@ from webkiln.plan.kernel import Kernel
 
 
 class Invocations(Points):
-    """One invocation computes one point with all its copies. Copies out of bounds are computed too, because loads cannot trap, but not stored."""
+    """One invocation computes one point with all its copies. Copies out of bounds are computed too,
+    because loads cannot trap, but not stored.
+    """
 
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
         super().__init__(kernel, dialect)
@@ -29,12 +33,18 @@ class Invocations(Points):
             self.levels[name] = 0
             extent = self.extents[name] = self.scalar(loop.extent, 0, 0)
             span = schedule.span(name)
-            chunks = extent if span == 1 else self.declare(0, INT, f"({extent} + {span - 1}) / {span}")
+            chunks = (
+                extent if span == 1 else self.declare(0, INT, f"({extent} + {span - 1}) / {span}")
+            )
             place = number if loop is loops[0] else f"{number} % {chunks}"
             self.begin(name, place if span == 1 else f"{place} * {span}")
             if loop is not loops[0]:
                 number = self.declare(0, INT, f"{number} / {chunks}")
-        declared += self.threads.leave(f"{self.first(loops[0].axis)} >= {self.extents[loops[0].axis]}" if loops else f"{number} > 0")
+        declared += self.threads.leave(
+            f"{self.first(loops[0].axis)} >= {self.extents[loops[0].axis]}"
+            if loops
+            else f"{number} > 0"
+        )
         along = schedule.lanes if self.vector in self.extents else self.width
         self.copies = (along // self.width, schedule.count)
         self.point()
@@ -53,7 +63,10 @@ class Invocations(Points):
             return
         name = loops[0].axis
         self.here.statements.append(self.dialect.counter(name))
-        with self.loop(name, self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), self.width, rest=True)):
+        with self.loop(
+            name,
+            self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), self.width, rest=True),
+        ):
             self.turns(name)
 
     def turns(self, along: str) -> None:
@@ -61,7 +74,9 @@ class Invocations(Points):
         assert self.simd is not None
         assert self.vector is not None
         across = self.vector
-        row, column = sorted(self.nest.accumulators[0].body.args, key=lambda factor: depends(factor, across))
+        row, column = sorted(
+            self.nest.accumulators[0].body.args, key=lambda factor: depends(factor, across)
+        )
         self.vector = along
         rows = [self.vector_value(row, t, 0) for t in range(self.copies[1])]
         self.vector = across
@@ -71,21 +86,34 @@ class Invocations(Points):
             for position, t, v in self.accumulators():
                 factor = self.simd.splat(self.simd.lane(rows[t], turn, FLOAT), FLOAT)
                 value = self.vector_value(moved, t, v)
-                self.here.statements += self.simd.multiply_add(accumulator(position, t, v), factor, value, FLOAT)
+                self.here.statements += self.simd.multiply_add(
+                    accumulator(position, t, v), factor, value, FLOAT
+                )
 
     def spans(self, name: str, extent: str) -> Iterable[tuple[int, str]]:
         if self.groups is None:
             return super().spans(name, extent)
-        lanes, group, local = self.kernel.schedule.lanes, self.kernel.schedule.group, self.groups.local
-        rest = self.groups.strided(name, f"{extent} / {lanes} * {lanes} + {local}", extent, 1, group)
-        return [(lanes, self.groups.strided(name, f"{local} * {lanes}", extent, lanes, lanes * group)), (1, rest)]
+        lanes, group, local = (
+            self.kernel.schedule.lanes,
+            self.kernel.schedule.group,
+            self.groups.local,
+        )
+        rest = self.groups.strided(
+            name, f"{extent} / {lanes} * {lanes} + {local}", extent, 1, group
+        )
+        return [
+            (lanes, self.groups.strided(name, f"{local} * {lanes}", extent, lanes, lanes * group)),
+            (1, rest),
+        ]
 
     def reduce_rows(self) -> None:
         super().reduce_rows()
         if self.groups is not None:
             for position, t, v in self.accumulators():
                 item = self.nest.accumulators[position]
-                self.here.statements += self.groups.gather(item, accumulator(position, t, v), 1, self.combine)
+                self.here.statements += self.groups.gather(
+                    item, accumulator(position, t, v), 1, self.combine
+                )
 
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
         return self.dialect.combine(item, name, value, "0")
@@ -102,8 +130,17 @@ class Invocations(Points):
         return self.simd is not None and not self.kernel.schedule.whole
 
     def put(self, statement: str, t: int, v: int) -> None:
-        offsets = {self.tile: t, self.vector: v - v % self.width if self.kernel.schedule.whole else v}
-        checked = [(name, offset) for name, offset in offsets.items() if name in self.extents and (offset or self.strays)]
+        offsets = {
+            self.tile: t,
+            self.vector: v - v % self.width if self.kernel.schedule.whole else v,
+        }
+        checked = [
+            (name, offset)
+            for name, offset in offsets.items()
+            if name in self.extents and (offset or self.strays)
+        ]
         conditions = [f"{plus(name, offset)} < {self.extents[name]}" for name, offset in checked]
         conditions += self.conditions()
-        self.here.statements.append(f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement)
+        self.here.statements.append(
+            f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement
+        )

@@ -1,4 +1,6 @@
-"""The body at one point of the parallel axes, with all its copies (tile and lanes): accumulators, reduction loops, epilogue, stores."""
+"""The body at one point of the parallel axes, with all its copies (tile and lanes): accumulators,
+reduction loops, epilogue, stores.
+"""
 
 from webkiln.codegen.reductions import Reductions
 from webkiln.codegen.values import PRODUCED, accumulator, plus
@@ -13,7 +15,9 @@ class Points(Reductions):
             self.simd = None
         elif self.nest.accumulators:
             for position, t, v in self.accumulators():
-                self.here.statements += self.start(self.nest.accumulators[position], accumulator(position, t, v))
+                self.here.statements += self.start(
+                    self.nest.accumulators[position], accumulator(position, t, v)
+                )
             self.reduction(list(self.nest.reduce), lambda: self.updates(accumulator))
             self.finish(accumulator)
         with self.block() as tail:
@@ -23,7 +27,11 @@ class Points(Reductions):
                     for t, v in self.each():
                         self.store(position, value, index, t, v)
             del self.levels[PRODUCED]
-        self.here.statements += ["{", *("  " + line for line in tail.lines()), "}"] if tail.declarations else tail.lines()
+        self.here.statements += (
+            ["{", *("  " + line for line in tail.lines()), "}"]
+            if tail.declarations
+            else tail.lines()
+        )
         self.simd = simd
 
     def level(self, expr: Expr) -> int:
@@ -46,15 +54,21 @@ class Points(Reductions):
             return
         text = self.vector_value(value, t, v)
         if self.runs(index) and not self.ragged:
-            self.put(self.simd.store(operand, f"y{position}", plus(at(0), v), text, self.partial), t, v)
+            self.put(
+                self.simd.store(operand, f"y{position}", plus(at(0), v), text, self.partial), t, v
+            )
             return
         for lane in range(self.width):
             place = plus(at(0), v + lane) if self.runs(index) else at(v + lane)
-            self.put(self.simd.store_lane(f"y{position}", place, text, lane, self.partial), t, v + lane)
+            self.put(
+                self.simd.store_lane(f"y{position}", place, text, lane, self.partial), t, v + lane
+            )
 
     @property
     def ragged(self) -> bool:
-        """Whether the elements of a vector are stored one by one, because some may lie beyond the end of the axis."""
+        """Whether the elements of a vector are stored one by one, because some may lie beyond the
+        end of the axis.
+        """
         return False
 
     def put(self, statement: str, t: int, v: int) -> None:

@@ -1,4 +1,6 @@
-"""The module of a bundle that times launches, with what each is called and costs. Only pages that profile a model fetch it."""
+"""The module of a bundle that times launches, with what each is called and costs. Only pages that
+profile a model fetch it.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +15,9 @@ from webkiln.ir.notation import size_from_json
 MODULE = "profile"
 
 
-def profile_module(programs: Mapping[str, dict[str, Any]], templates: Templates, runtime: Path) -> str:
+def profile_module(
+    programs: Mapping[str, dict[str, Any]], templates: Templates, runtime: Path
+) -> str:
     """`programs` by backend; `runtime` has the modules of the runtime."""
     launches = {backend: _launches(program) for backend, program in programs.items()}
     script = DECLARATION.sub("", flatten(runtime, ["profiler"], {}))
@@ -21,10 +25,18 @@ def profile_module(programs: Mapping[str, dict[str, Any]], templates: Templates,
 
 
 def _launches(program: Mapping[str, Any]) -> str:
-    """A JavaScript function of sizes that gives a row for each step: layer, kernel, operations, bytes."""
+    """A JavaScript function of sizes that gives a row for each step: layer, kernel, operations,
+    bytes.
+    """
     known = {*program["placeholders"], *program["data_dependent"]}
-    rows = [[layer, *_cost(step, known)] for layer, step in zip(_layers(program["main"], ""), sites(program["main"]), strict=True)]
-    return f"({', '.join([*parameters(dict(program)), *data_dependent(dict(program))])}) => {literal(rows)}"
+    rows = [
+        [layer, *_cost(step, known)]
+        for layer, step in zip(_layers(program["main"], ""), sites(program["main"]), strict=True)
+    ]
+    return (
+        f"({', '.join([*parameters(dict(program)), *data_dependent(dict(program))])}) =>"
+        f" {literal(rows)}"
+    )
 
 
 def _layers(items: Iterable[dict[str, Any]], around: str) -> Iterator[str]:
@@ -43,7 +55,10 @@ def _cost(step: Mapping[str, Any], known: set[str]) -> list[Any]:
         return ["copy", 0, _told(2 * size_from_json(step["copy"]), known)]
     if "host" in step:
         return [step["host"], None, None]
-    return [step["kernel"], *(_told(size_from_json(step[key]), known) for key in ("flops", "bytes"))]
+    return [
+        step["kernel"],
+        *(_told(size_from_json(step[key]), known) for key in ("flops", "bytes")),
+    ]
 
 
 def _told(size: int, known: set[str]) -> int | None:

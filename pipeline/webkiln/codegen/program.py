@@ -12,15 +12,21 @@ from webkiln.plan import kernel as kernels
 
 
 def write_code(program: dict[str, Any], templates: Templates, folder: Path, **options: Any) -> None:
-    """Write the sources of `program` into `folder`; `options` are those of the backend's writer, as `thresholds` of wasm's.
+    """Write the sources of `program` into `folder`; `options` are those of the backend's writer, as
+    `thresholds` of wasm's.
 
-    The writer of a backend is imported by name: the graph of actions adds its module, and the templates that it needs, to the key of that
-    backend alone.
+    The writer of a backend is imported by name: the graph of actions adds its module, and the
+    templates that it needs, to the key of that backend alone.
     """
     sources = Sources(
         {name: kernels.from_json(data) for name, data in sorted(program["kernels"].items())},
         {name: procedures.from_json(data) for name, data in sorted(program["procedures"].items())},
-        {name: custom_kernel.from_json(data) for name, data in sorted(program["custom_kernels"].items())},
+        {
+            name: custom_kernel.from_json(data)
+            for name, data in sorted(program["custom_kernels"].items())
+        },
     )
     folder.mkdir(parents=True, exist_ok=True)
-    import_module(f"webkiln.codegen.write_{program['backend']}").write(program, sources, templates, folder, **options)
+    import_module(f"webkiln.codegen.write_{program['backend']}").write(
+        program, sources, templates, folder, **options
+    )

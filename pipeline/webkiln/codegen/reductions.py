@@ -1,4 +1,6 @@
-"""Reductions: accumulators, the loops that update them, and horizontal folds of a vectorised reduction loop."""
+"""Reductions: accumulators, the loops that update them, and horizontal folds of a vectorised
+reduction loop.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -17,38 +19,59 @@ class Reductions(Values):
 
     def accumulators(self) -> list[tuple[int, int, int]]:
         """(position, tile offset, vector offset) of every accumulator's copies."""
-        return [(position, t, v) for position in range(len(self.nest.accumulators)) for t, v in self.each()]
+        return [
+            (position, t, v)
+            for position in range(len(self.nest.accumulators))
+            for t, v in self.each()
+        ]
 
     def finish(self, name: Callable[[int, int, int], str]) -> None:
         for place in self.accumulators():
             if self.simd is not None:
-                self.here.statements += self.simd.finish(self.nest.accumulators[place[0]], name(*place))
+                self.here.statements += self.simd.finish(
+                    self.nest.accumulators[place[0]], name(*place)
+                )
 
     def reduce_rows(self) -> None:
-        """Lanes lie on the last reduction loop: each copy has accumulators for them and a scalar one, into which all are folded."""
+        """Lanes lie on the last reduction loop: each copy has accumulators for them and a scalar
+        one, into which all are folded.
+        """
         (along,) = (loop for loop in self.nest.reduce if loop.axis == self.vector)
         _, tiles = self.copies
         for position, t, _ in self.accumulators():
-            self.here.statements += self.dialect.start(self.nest.accumulators[position], accumulator(position, t, 0))
+            self.here.statements += self.dialect.start(
+                self.nest.accumulators[position], accumulator(position, t, 0)
+            )
         self.copies = (self.kernel.schedule.lanes // self.width, tiles)
         for position, t, v in self.accumulators():
-            self.here.statements += self.start(self.nest.accumulators[position], _lane(position, t, v))
-        self.reduction([loop for loop in self.nest.reduce if loop is not along], lambda: self.row(along))
+            self.here.statements += self.start(
+                self.nest.accumulators[position], _lane(position, t, v)
+            )
+        self.reduction(
+            [loop for loop in self.nest.reduce if loop is not along], lambda: self.row(along)
+        )
         self.finish(_lane)
         for position, t, v in self.accumulators():
             if v and self.simd is not None:
-                self.here.statements += self.simd.combine(self.nest.accumulators[position], _lane(position, t, 0), _lane(position, t, v))
+                self.here.statements += self.simd.combine(
+                    self.nest.accumulators[position], _lane(position, t, 0), _lane(position, t, v)
+                )
         self.copies = (1 if self.simd else self.kernel.schedule.lanes, tiles)
         self.finish(_lane)
         for position, t, v in self.accumulators():
             item = self.nest.accumulators[position]
             parts = (
-                [self.simd.lane(_lane(position, t, v), n, item.body.type) for n in range(self.width)]
+                [
+                    self.simd.lane(_lane(position, t, v), n, item.body.type)
+                    for n in range(self.width)
+                ]
                 if self.simd
                 else [_lane(position, t, v)]
             )
             for part in parts:
-                self.here.statements += self.dialect.combine(item, accumulator(position, t, 0), part, "0")
+                self.here.statements += self.dialect.combine(
+                    item, accumulator(position, t, 0), part, "0"
+                )
         self.copies = (1, tiles)
 
     def row(self, along: Loop) -> None:
@@ -70,7 +93,9 @@ class Reductions(Values):
     def start(self, item: Accumulator, name: str) -> list[str]:
         if self.simd is None:
             return self.dialect.start(item, name)
-        return self.simd.start(item, name, self.dialect.literal(item.identity.value, item.identity.type))
+        return self.simd.start(
+            item, name, self.dialect.literal(item.identity.value, item.identity.type)
+        )
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
         if not loops:
@@ -82,7 +107,9 @@ class Reductions(Values):
 
     def updates(self, name: Callable[[int, int, int], str]) -> None:
         for position, t, v in self.accumulators():
-            self.here.statements += self.update(self.nest.accumulators[position], name(position, t, v), t, v)
+            self.here.statements += self.update(
+                self.nest.accumulators[position], name(position, t, v), t, v
+            )
 
     def update(self, item: Accumulator, name: str, t: int, v: int) -> list[str]:
         product = item.combiner == "sum" and item.body.op == "mul"
@@ -98,7 +125,11 @@ class Reductions(Values):
         """The row-major position on the reduction loops, for argmax and argmin."""
         text = "0"
         for loop in self.nest.reduce:
-            text = loop.axis if text == "0" else f"({text} * {self.scalar(loop.extent, 0, 0)} + {loop.axis})"
+            text = (
+                loop.axis
+                if text == "0"
+                else f"({text} * {self.scalar(loop.extent, 0, 0)} + {loop.axis})"
+            )
         return text
 
 

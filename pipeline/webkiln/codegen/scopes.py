@@ -1,4 +1,6 @@
-"""Nested scopes of printed code: loop-invariant code is hoisted to the scope of its loop level and declared there once."""
+"""Nested scopes of printed code: loop-invariant code is hoisted to the scope of its loop level and
+declared there once.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +51,9 @@ class Scopes:
         self.here.statements += [header, *("  " + line for line in inner.lines()), "}"]
 
     def level(self, expr: Expr) -> int:
-        return max((self.levels[name] for name in self.depends[expr] if name in self.levels), default=0)
+        return max(
+            (self.levels[name] for name in self.depends[expr] if name in self.levels), default=0
+        )
 
     def declare(self, level: int, type_: str, text: str, name: str | None = None) -> str:
         if name is None:
@@ -58,7 +62,9 @@ class Scopes:
         self.blocks[level].declarations.append(self.dialect.declare(type_, name, text))
         return name
 
-    def bound(self, expr: Expr, key: tuple[object, ...], type_: str, text: str, level: int | None = None) -> str:
+    def bound(
+        self, expr: Expr, key: tuple[object, ...], type_: str, text: str, level: int | None = None
+    ) -> str:
         """Name `text` at the level of `expr`."""
         where = self.level(expr) if level is None else level
         name = self.declare(where, type_, text)
@@ -66,4 +72,6 @@ class Scopes:
         return name
 
     def known(self, key: tuple[object, ...]) -> str | None:
-        return next((block.values[key] for block in reversed(self.blocks) if key in block.values), None)
+        return next(
+            (block.values[key] for block in reversed(self.blocks) if key in block.values), None
+        )

@@ -16,7 +16,9 @@ IMPORT = re.compile(r"^import \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULT
 REEXPORT = re.compile(r"^export \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
 EXPORT = re.compile(r"^export \{ ([^}]+) \};\n", re.MULTILINE)
 DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function\*?|let) )", re.MULTILINE)
-NAME = re.compile(r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE)
+NAME = re.compile(
+    r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE
+)
 
 
 def strip_comments(text: str) -> str:
@@ -30,20 +32,33 @@ def compact(text: str) -> str:
 
 
 def enclosed(text: str) -> tuple[str, list[str]]:
-    """A module without imports as the body of a function, and what it exports, as `name` or `exported: name`."""
-    names = NAME.findall("".join(line for line in text.splitlines(keepends=True) if DECLARATION.match(line)))
+    """A module without imports as the body of a function, and what it exports, as `name` or
+    `exported: name`.
+    """
+    names = NAME.findall(
+        "".join(line for line in text.splitlines(keepends=True) if DECLARATION.match(line))
+    )
     for listed in EXPORT.findall(text):
-        names += [": ".join(reversed(item.split(" as "))) for item in map(str.strip, listed.split(",")) if item]
+        names += [
+            ": ".join(reversed(item.split(" as ")))
+            for item in map(str.strip, listed.split(","))
+            if item
+        ]
     body = DECLARATION.sub("", EXPORT.sub("", text))
     if re.search(r"^(import|export)\b", body, re.MULTILINE):
-        raise InternalError("a module that is to be enclosed imports others, or exports in a form that is not known")
+        raise InternalError(
+            "a module that is to be enclosed imports others, or exports in a form that is not known"
+        )
     return body, names
 
 
 def flatten(sources: Path, entries: Sequence[str], outside: dict[str, str]) -> str:
-    """Join modules and all that they import into one, which exports what they do, without comments and indentation.
+    """Join modules and all that they import into one, which exports what they do, without comments
+    and
+    indentation.
 
-    Modules import and re-export by name only, one statement a line. `outside` maps modules that stay separate to the file that holds them.
+    Modules import and re-export by name only, one statement a line. `outside` maps modules that
+    stay separate to the file that holds them.
     """
     parts: list[str] = []
     imported: dict[str, set[str]] = {}
@@ -58,17 +73,24 @@ def flatten(sources: Path, entries: Sequence[str], outside: dict[str, str]) -> s
         text = compact(bare)
         for names, needed in IMPORT.findall(text) + REEXPORT.findall(text):
             if needed in outside:
-                imported.setdefault(outside[needed], set()).update(name.strip() for name in names.split(","))
+                imported.setdefault(outside[needed], set()).update(
+                    name.strip() for name in names.split(",")
+                )
             else:
                 visit(needed)
         text = REEXPORT.sub(lambda line: f"export {{ {line[1]} }};\n", IMPORT.sub("", text))
         for name in NAME.findall(bare):
             if name in owners:
-                raise InternalError(f"{sources.name}: {module}.js and {owners[name]}.js both declare {name}")
+                raise InternalError(
+                    f"{sources.name}: {module}.js and {owners[name]}.js both declare {name}"
+                )
             owners[name] = module
         parts.append(text if module in entries else DECLARATION.sub("", text))
 
     for entry in entries:
         visit(entry)
-    head = [f"import {{ {', '.join(sorted(names))} }} from './{file}';\n" for file, names in sorted(imported.items())]
+    head = [
+        f"import {{ {', '.join(sorted(names))} }} from './{file}';\n"
+        for file, names in sorted(imported.items())
+    ]
     return "".join(head + parts)

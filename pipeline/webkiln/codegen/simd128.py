@@ -4,25 +4,45 @@ from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 
 VECTOR = {
-    ("madd", FLOAT): "WK_MADD({0}, {1}, {2})", ("div", FLOAT): "wasm_f32x4_div({0}, {1})", ("sqrt", FLOAT): "wasm_f32x4_sqrt({0})", ("floor", FLOAT): "wasm_f32x4_floor({0})",
-    ("ceil", FLOAT): "wasm_f32x4_ceil({0})", ("trunc", FLOAT): "wasm_f32x4_trunc({0})", ("rint", FLOAT): "wasm_f32x4_nearest({0})",
-    ("max", FLOAT): "wk_max4({0}, {1})", ("min", FLOAT): "wk_min4({0}, {1})", ("sign", FLOAT): "wk_sign4({0})", ("isnan", FLOAT): "wasm_f32x4_ne({0}, {0})",
-    ("select", FLOAT): "wasm_v128_bitselect({1}, {2}, {0})", ("select", INT): "wasm_v128_bitselect({1}, {2}, {0})",
+    ("madd", FLOAT): "WK_MADD({0}, {1}, {2})",
+    ("div", FLOAT): "wasm_f32x4_div({0}, {1})",
+    ("sqrt", FLOAT): "wasm_f32x4_sqrt({0})",
+    ("floor", FLOAT): "wasm_f32x4_floor({0})",
+    ("ceil", FLOAT): "wasm_f32x4_ceil({0})",
+    ("trunc", FLOAT): "wasm_f32x4_trunc({0})",
+    ("rint", FLOAT): "wasm_f32x4_nearest({0})",
+    ("max", FLOAT): "wk_max4({0}, {1})",
+    ("min", FLOAT): "wk_min4({0}, {1})",
+    ("sign", FLOAT): "wk_sign4({0})",
+    ("isnan", FLOAT): "wasm_f32x4_ne({0}, {0})",
+    ("select", FLOAT): "wasm_v128_bitselect({1}, {2}, {0})",
+    ("select", INT): "wasm_v128_bitselect({1}, {2}, {0})",
     ("select", BOOL): "wasm_v128_bitselect({1}, {2}, {0})",
-    ("and", BOOL): "wasm_v128_and({0}, {1})", ("or", BOOL): "wasm_v128_or({0}, {1})", ("not", BOOL): "wasm_v128_not({0})",
-    ("eq", BOOL): "wasm_v128_not(wasm_v128_xor({0}, {1}))", ("ne", BOOL): "wasm_v128_xor({0}, {1})",
+    ("and", BOOL): "wasm_v128_and({0}, {1})",
+    ("or", BOOL): "wasm_v128_or({0}, {1})",
+    ("not", BOOL): "wasm_v128_not({0})",
+    ("eq", BOOL): "wasm_v128_not(wasm_v128_xor({0}, {1}))",
+    ("ne", BOOL): "wasm_v128_xor({0}, {1})",
     ("sign", INT): "wasm_i32x4_max(wasm_i32x4_min({0}, wasm_i32x4_splat(1)), wasm_i32x4_splat(-1))",
-    ("band", INT): "wasm_v128_and({0}, {1})", ("bor", INT): "wasm_v128_or({0}, {1})", ("bxor", INT): "wasm_v128_xor({0}, {1})",
-    ("shl", INT): "wasm_i32x4_shl({0}, {1})", ("shr", INT): "wasm_i32x4_shr({0}, {1})",
-}  # fmt: skip
+    ("band", INT): "wasm_v128_and({0}, {1})",
+    ("bor", INT): "wasm_v128_or({0}, {1})",
+    ("bxor", INT): "wasm_v128_xor({0}, {1})",
+    ("shl", INT): "wasm_i32x4_shl({0}, {1})",
+    ("shr", INT): "wasm_i32x4_shr({0}, {1})",
+}
 LANES = {FLOAT: "f32x4", INT: "i32x4"}
-CASTS = {(FLOAT, INT): "wasm_i32x4_trunc_sat_f32x4({0})", (INT, FLOAT): "wasm_f32x4_convert_i32x4({0})"}
+CASTS = {
+    (FLOAT, INT): "wasm_i32x4_trunc_sat_f32x4({0})",
+    (INT, FLOAT): "wasm_f32x4_convert_i32x4({0})",
+}
 NEAR = "WK_TRUNC({0})"
 """Of what is within the range: one instruction, where the saturating cast takes eight."""
 
 
 def _extreme(expr: Expr) -> str | None:
-    """The one instruction for a select of the less or the greater of two floats, by its own rule for what is not a number."""
+    """The one instruction for a select of the less or the greater of two floats, by its own rule
+    for what is not a number.
+    """
     condition, yes, no = expr.args
     if condition.op not in ("lt", "gt") or expr.type != FLOAT or {yes, no} != set(condition.args):
         return None
@@ -31,7 +51,9 @@ def _extreme(expr: Expr) -> str | None:
 
 
 def _tracks_nan(item: Accumulator) -> bool:
-    """f32x4.max and min, which keep NaN, take several instructions; pmax and pmin are one and lose it."""
+    """f32x4.max and min, which keep NaN, take several instructions; pmax and pmin are one and lose
+    it.
+    """
     return item.combiner in ("max", "min") and item.body.type == FLOAT
 
 
@@ -40,7 +62,9 @@ def _place(pointer: str, at: str) -> str:
     start, _, offset = at.rpartition(" + ")
     if not offset.isdecimal():
         return f"{pointer} + {at}"
-    return f"WK_BEHIND({pointer} + {start}, {offset})" if start else f"WK_BEHIND({pointer}, {offset})"
+    return (
+        f"WK_BEHIND({pointer} + {start}, {offset})" if start else f"WK_BEHIND({pointer}, {offset})"
+    )
 
 
 class Simd128:
@@ -50,7 +74,11 @@ class Simd128:
         return "v128"
 
     def splat(self, text: str, type_: str) -> str:
-        return f"wasm_i32x4_splat(-({text}))" if type_ == BOOL else f"wasm_{LANES[type_]}_splat({text})"
+        return (
+            f"wasm_i32x4_splat(-({text}))"
+            if type_ == BOOL
+            else f"wasm_{LANES[type_]}_splat({text})"
+        )
 
     def operation(self, expr: Expr, args: list[str]) -> str:
         source = expr.args[-1].type
@@ -70,7 +98,11 @@ class Simd128:
 
     def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
         place = _place(pointer, at)
-        return f"wk_store_part({place}, {value}, left);" if partial else f"wasm_v128_store({place}, {value});"
+        return (
+            f"wk_store_part({place}, {value}, left);"
+            if partial
+            else f"wasm_v128_store({place}, {value});"
+        )
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
         condition = f"if (left > {lane}) " if partial and lane else ""

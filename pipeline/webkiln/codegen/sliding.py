@@ -1,4 +1,6 @@
-"""Sliding windows: the turns of the innermost reduction loop are printed one by one, and what several neighbours on the tile axis read is read once."""
+"""Sliding windows: the turns of the innermost reduction loop are printed one by one, and what
+several neighbours on the tile axis read is read once.
+"""
 
 from collections.abc import Callable
 from functools import reduce
@@ -19,18 +21,26 @@ class Sliding(Reductions):
             super().reduction(loops, inside)
 
     def window(self, along: str, slide: Slide) -> None:
-        """All turns: the neighbour `t` multiplies in its turn `n` what the first one would read in its turn `n + t * slide.ahead`."""
+        """All turns: the neighbour `t` multiplies in its turn `n` what the first one would read in
+        its turn `n + t * slide.ahead`.
+        """
         vectors, tiles = self.copies
         (item,) = self.nest.accumulators
         moving = [depends(factor, self.tile or "") for factor in item.body.args]
-        (fixed,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if not moves)
+        (fixed,) = (
+            factor for factor, moves in zip(item.body.args, moving, strict=True) if not moves
+        )
         (read,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if moves)
         value = self.vector_value if self.simd else self.scalar
-        turned = [rebuild(fixed, {axis(along): const(turn, INT)}.get) for turn in range(slide.turns)]
+        turned = [
+            rebuild(fixed, {axis(along): const(turn, INT)}.get) for turn in range(slide.turns)
+        ]
         inside = rebuild(read, lambda expr: _unguarded(expr, along))
         self.learn([*turned, inside])
         each = [v * self.width for v in range(vectors)]
-        factors = {(turn, v): value(turned[turn], 0, v) for turn in range(slide.turns) for v in each}
+        factors = {
+            (turn, v): value(turned[turn], 0, v) for turn in range(slide.turns) for v in each
+        }
         for place in range((tiles - 1) * slide.ahead + slide.turns):
             with self.loop(along, "{"):
                 self.declare(len(self.blocks) - 1, INT, str(place), along)
@@ -39,8 +49,12 @@ class Sliding(Reductions):
                 for v in each if users else ():
                     shared = value(inside if slide.first <= place < slide.end else read, 0, v)
                     for t, turn in users:
-                        a, b = (shared, factors[turn, v]) if moving[0] else (factors[turn, v], shared)
-                        self.here.statements += (self.simd or self.dialect).multiply_add(accumulator(0, t, v), a, b, item.body.type)
+                        a, b = (
+                            (shared, factors[turn, v]) if moving[0] else (factors[turn, v], shared)
+                        )
+                        self.here.statements += (self.simd or self.dialect).multiply_add(
+                            accumulator(0, t, v), a, b, item.body.type
+                        )
 
 
 def _unguarded(expr: Expr, along: str) -> Expr | None:
@@ -51,4 +65,10 @@ def _unguarded(expr: Expr, along: str) -> Expr | None:
     left = [item for item in conjuncts(guard[0]) if not depends(item, along)]
     if not left:
         return load(expr.value[0], expr.type, load_index(expr))
-    return load(expr.value[0], expr.type, load_index(expr), reduce(lambda a, b: apply("and", a, b), left), guard[1])
+    return load(
+        expr.value[0],
+        expr.type,
+        load_index(expr),
+        reduce(lambda a, b: apply("and", a, b), left),
+        guard[1],
+    )

@@ -15,7 +15,9 @@ from webkiln.plan.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the launches of a program name: kernels made of nests, procedures, and kernels that plugins define."""
+    """What the launches of a program name: kernels made of nests, procedures, and kernels that
+    plugins define.
+    """
 
     kernels: dict[str, Kernel]
     procedures: dict[str, Procedure]
@@ -28,4 +30,7 @@ class Sources:
 def elements(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | str]:
     """The offsets of the operands of a launch, each in its own elements."""
     pairs = zip(operands, entry["operands"], strict=True)
-    return [size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype))) for operand, at in pairs]
+    return [
+        size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype)))
+        for operand, at in pairs
+    ]

@@ -11,7 +11,9 @@ from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
 
 PREFIX = "d_"
-"""Sets placeholders, counters and data_dependent sizes apart from all other names of generated code."""
+"""Sets placeholders, counters and data_dependent sizes apart from all other names of generated
+code.
+"""
 BLOCKS = ("steps", "then", "else")
 """The keys of steps that hold others."""
 FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
@@ -24,8 +26,10 @@ def size(value: int | str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How the steps of a program are spelled: what declares a counter, a launch, a copy of bytes, the call of a procedure, a bool, and
-    what tells a profile which step is over."""
+    """How the steps of a program are spelled: what declares a counter, a launch, a copy of bytes,
+    the
+    call of a procedure, a bool, and what tells a profile which step is over.
+    """
 
     counter: str
     launch: Callable[[dict[str, Any]], str]
@@ -36,7 +40,9 @@ class Language:
 
 
 def sites(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The launches, copies and calls of procedures in the order in which they are written down, each once; marks tell their numbers."""
+    """The launches, copies and calls of procedures in the order in which they are written down,
+    each once; marks tell their numbers.
+    """
     for step in items:
         if _holds(step):
             for block in BLOCKS:
@@ -49,7 +55,9 @@ def steps(items: Iterable[dict[str, Any]], language: Language) -> list[str]:
     return _steps(items, language, count())
 
 
-def _steps(items: Iterable[dict[str, Any]], language: Language, numbers: Iterator[int]) -> list[str]:
+def _steps(
+    items: Iterable[dict[str, Any]], language: Language, numbers: Iterator[int]
+) -> list[str]:
     return [line for step in items for line in _step(step, language, numbers)]
 
 
@@ -62,7 +70,11 @@ def _step(step: dict[str, Any], language: Language, numbers: Iterator[int]) -> l
     inner = _indented(_steps(step["steps"], language, numbers))
     if "repeat" in step:
         name = f"{PREFIX}{step['repeat']}"
-        return [f"for ({language.counter}{name} = 0; {name} < {size(step['count'])}; {name}++) {{", *inner, "}"]
+        return [
+            f"for ({language.counter}{name} = 0; {name} < {size(step['count'])}; {name}++) {{",
+            *inner,
+            "}",
+        ]
     name = f"{PREFIX}{step['loop']}"
     bound = "" if step["bound"] is None else f"{name} < {size(step['bound'])} && "
     loop = [f"for (; {bound}{_flag(step['while'], language)}; {name}++) {{", *inner, "}"]
@@ -78,7 +90,9 @@ def _site(step: dict[str, Any], language: Language) -> str:
     if "kernel" in step:
         return f"{language.launch(step)};"
     if "copy" in step:
-        return language.copy.format(target=size(step["to"]), source=size(step["from"]), bytes=size(step["copy"]))
+        return language.copy.format(
+            target=size(step["to"]), source=size(step["from"]), bytes=size(step["copy"])
+        )
     found = f"{PREFIX}{step['result']} = " if step["result"] else ""
     return f"{found}{language.host(step)};"
 
@@ -93,7 +107,10 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 def is_dynamic(items: Iterable[dict[str, Any]]) -> bool:
     """Whether what the steps do depends on what earlier ones computed."""
-    return any(not {"kernel", "copy"} & set(step) and ("repeat" not in step or is_dynamic(step["steps"])) for step in items)
+    return any(
+        not {"kernel", "copy"} & set(step) and ("repeat" not in step or is_dynamic(step["steps"]))
+        for step in items
+    )
 
 
 def flops(items: Iterable[dict[str, Any]]) -> int:
@@ -110,11 +127,16 @@ def work(items: Iterable[dict[str, Any]]) -> dict[str, int]:
     return costs
 
 
-def _counted(items: Iterable[dict[str, Any]], times: int = 1) -> Iterator[tuple[dict[str, Any], int]]:
+def _counted(
+    items: Iterable[dict[str, Any]], times: int = 1
+) -> Iterator[tuple[dict[str, Any], int]]:
     """All launches of kernels, and how often each is done; a loop of unknown length counts once."""
     for step in items:
         for block in BLOCKS:
-            yield from _counted(step.get(block, ()), times * size_from_json(step["count"]) if "repeat" in step else times)
+            yield from _counted(
+                step.get(block, ()),
+                times * size_from_json(step["count"]) if "repeat" in step else times,
+            )
         if "kernel" in step:
             yield step, times
 
@@ -127,7 +149,9 @@ def counters(items: Iterable[dict[str, Any]]) -> list[str]:
     """Those of all loops, once each."""
     found: dict[str, None] = {}
     for step in items:
-        found |= dict.fromkeys(f"{PREFIX}{step[kind]}" for kind in ("repeat", "loop") if kind in step)
+        found |= dict.fromkeys(
+            f"{PREFIX}{step[kind]}" for kind in ("repeat", "loop") if kind in step
+        )
         for block in BLOCKS:
             found |= dict.fromkeys(counters(step.get(block, ())))
     return list(found)
@@ -138,11 +162,23 @@ def data_dependent(program: dict[str, Any]) -> list[str]:
 
 
 def described(program: dict[str, Any]) -> str:
-    """The part of a program that the runtime reads, as JavaScript; what depends on placeholders is a function of them."""
+    """The part of a program that the runtime reads, as JavaScript; what depends on placeholders is
+    a function of them.
+    """
 
     def tensors(items: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
-        sized = [{**item, "shape": list(map(size_from_json, item["shape"])), "offset": size_from_json(item["offset"])} for item in items]
-        return [{key: item[key] for key in (*keys, "dtype", "storage", "shape", "offset")} for item in sized]
+        sized = [
+            {
+                **item,
+                "shape": list(map(size_from_json, item["shape"])),
+                "offset": size_from_json(item["offset"]),
+            }
+            for item in items
+        ]
+        return [
+            {key: item[key] for key in (*keys, "dtype", "storage", "shape", "offset")}
+            for item in sized
+        ]
 
     def sized(item: dict[str, Any]) -> dict[str, Any]:
         return {"text": item["text"], "size": size_from_json(item["size"])}
@@ -154,7 +190,9 @@ def described(program: dict[str, Any]) -> str:
         "layers": tensors(program["layers"], "layer", "variable"),
         "flops": flops(program["main"]),
         "guards": [
-            sized(guard) | {"layer": guard["layer"]} | ({"equals": sized(guard["equals"])} if "equals" in guard else {})
+            sized(guard)
+            | {"layer": guard["layer"]}
+            | ({"equals": sized(guard["equals"])} if "equals" in guard else {})
             for guard in program["guards"]
         ],
     }
@@ -169,7 +207,12 @@ def described(program: dict[str, Any]) -> str:
         "init": [
             [-1, *entry["after"]]
             if "after" in entry
-            else [entry["shard"], entry["start"], entry["bytes"], *([entry["narrow"]] if "narrow" in entry else [])]
+            else [
+                entry["shard"],
+                entry["start"],
+                entry["bytes"],
+                *([entry["narrow"]] if "narrow" in entry else []),
+            ]
             for entry in program["init"]
         ],
     }
@@ -180,7 +223,11 @@ def described(program: dict[str, Any]) -> str:
 def literal(value: Any) -> str:
     """A JavaScript literal; symbolic sizes are expressions."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(key)}:{literal(value[key])}" for key in sorted(value)) + "}"
+        return (
+            "{"
+            + ",".join(f"{json.dumps(key)}:{literal(value[key])}" for key in sorted(value))
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ",".join(map(literal, value)) + "]"
     return dim.rendered(value, PREFIX, FUNCTIONS) if dim.is_symbolic(value) else json.dumps(value)

@@ -29,11 +29,17 @@ class Templates:
     def _environment(self) -> jinja2.Environment:
         loader = jinja2.FileSystemLoader(self.kernels)
         return jinja2.Environment(
-            loader=loader, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
+            loader=loader,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            undefined=jinja2.StrictUndefined,
         )
 
     def render(self, template: str, **values: Any) -> str:
-        """Fill `<template>.jinja`. Its variable `intrinsics` is the text of the helpers that `lines` need, in file order."""
+        """Fill `<template>.jinja`. Its variable `intrinsics` is the text of the helpers that
+        `lines` need, in file order.
+        """
         language = template.rsplit(".", 1)[1]
         helpers = self._helpers(language)
         needed: set[str] = set()
@@ -44,7 +50,9 @@ class Templates:
                 needed.add(name)
                 queue += _HELPER.findall(helpers[name])
         intrinsics = "\n\n".join(text for name, text in helpers.items() if name in needed)
-        return self._environment.get_template(f"{template}.jinja").render(intrinsics=intrinsics, **values)
+        return self._environment.get_template(f"{template}.jinja").render(
+            intrinsics=intrinsics, **values
+        )
 
     def engine(self, backend: str) -> str:
         """The engine of a backend, joined with the modules that it imports, without exports."""
@@ -52,7 +60,9 @@ class Templates:
 
     def _helpers(self, language: str) -> dict[str, str]:
         result = {}
-        for paragraph in (self.kernels / f"intrinsics.{language}").read_text().strip().split("\n\n"):
+        for paragraph in (
+            (self.kernels / f"intrinsics.{language}").read_text().strip().split("\n\n")
+        ):
             found = _HELPER.search(paragraph)
             if found:
                 result[found.group()] = paragraph.strip("\n")

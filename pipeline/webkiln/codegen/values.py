@@ -1,7 +1,7 @@
 """Values and addresses: scalar and vector code for an expression at the current loop level.
 
-Every subexpression is computed at the loop level of its deepest variable, once per level (expressions are total, so nothing can go
-wrong by computing early).
+Every subexpression is computed at the loop level of its deepest variable, once per level
+(expressions are total, so nothing can go wrong by computing early).
 """
 
 from collections.abc import Callable, Iterable
@@ -34,12 +34,16 @@ class Term:
 
 
 class Values(Scopes):
-    """The expressions of one kernel. A value has copies: for the neighbour `t` on the tile axis and `v` on the vector axis."""
+    """The expressions of one kernel. A value has copies: for the neighbour `t` on the tile axis and
+    `v` on the vector axis.
+    """
 
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         self.kernel, self.nest = kernel, kernel.nest
         self.vector, self.tile = kernel.schedule.vector, kernel.schedule.tile
-        produced = frozenset(name for name in (self.vector, self.tile, PRODUCED) if name is not None)
+        produced = frozenset(
+            name for name in (self.vector, self.tile, PRODUCED) if name is not None
+        )
         self.produced = produced | {loop.axis for loop in self.nest.axes}
         super().__init__(dialect, {})
         self.learn([loop.extent for loop in (*self.nest.axes, *self.nest.reduce)])
@@ -52,7 +56,9 @@ class Values(Scopes):
         self.blocked: tuple[str, str] | tuple[()] = ()
 
     def learn(self, roots: Iterable[Expr]) -> None:
-        """Find the axes that expressions move with; accumulators are known only after the reduction."""
+        """Find the axes that expressions move with; accumulators are known only after the
+        reduction.
+        """
         for expr in walk(roots):
             if expr.op == "axis":
                 self.depends[expr] = frozenset({expr.value})
@@ -70,11 +76,19 @@ class Values(Scopes):
         names = self.depends[expr]
         return (expr, t if self.tile in names else 0, v if self.vector in names else 0, form)
 
-    def operands_first(self, expr: Expr, t: int, v: int, form: str, value: Callable[[Expr, int, int], str]) -> None:
-        """Compute what is below an operation and has no name yet, the deepest first: expressions may be deeper than Python's stack."""
+    def operands_first(
+        self, expr: Expr, t: int, v: int, form: str, value: Callable[[Expr, int, int], str]
+    ) -> None:
+        """Compute what is below an operation and has no name yet, the deepest first: expressions
+        may be deeper than Python's stack.
+        """
         stack, seen = [expr], {expr}
         while stack:
-            waiting = [item for item in self.operands(stack[-1], form) if item not in seen and not self.is_known(item, t, v, form)]
+            waiting = [
+                item
+                for item in self.operands(stack[-1], form)
+                if item not in seen and not self.is_known(item, t, v, form)
+            ]
             seen.update(waiting)
             if waiting:
                 stack += reversed(waiting)
@@ -89,7 +103,11 @@ class Values(Scopes):
         if expr.op == "load" or (form == "vector" and self.vector not in self.depends[expr]):
             return []
         if form == "vector":
-            return [item for item in expr.args if item.op != "acc" and not (expr.op in SHIFTS and item.op == "const")]
+            return [
+                item
+                for item in expr.args
+                if item.op != "acc" and not (expr.op in SHIFTS and item.op == "const")
+            ]
         return [item for item in expr.args if item.op not in LEAVES]
 
     def scalar(self, expr: Expr, t: int, v: int) -> str:
@@ -130,7 +148,12 @@ class Values(Scopes):
         if expr.op == "load":
             return self.bound(expr, key, type_, self.vector_load(expr, t, v))
         self.operands_first(expr, t, v, "vector", self.vector_value)
-        args = [str(item.value) if expr.op in SHIFTS and item.op == "const" else self.vector_value(item, t, v) for item in expr.args]
+        args = [
+            str(item.value)
+            if expr.op in SHIFTS and item.op == "const"
+            else self.vector_value(item, t, v)
+            for item in expr.args
+        ]
         return self.bound(expr, key, type_, self.simd.operation(expr, args))
 
     def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[Term]:
@@ -145,19 +168,44 @@ class Values(Scopes):
             if panel is None:
                 summands.append(Term(level, text, None if dim == len(index) - 1 else stride))
             elif dim == panel.dim:
-                block, lane = f"({text} >> {panel.block.bit_length() - 1})", f"({text} & {panel.block - 1})"
-                summands += [Term(level, block, stride), Term(level, lane)] if panel.order else [Term(level, text)]
+                block, lane = (
+                    f"({text} >> {panel.block.bit_length() - 1})",
+                    f"({text} & {panel.block - 1})",
+                )
+                summands += (
+                    [Term(level, block, stride), Term(level, lane)]
+                    if panel.order
+                    else [Term(level, text)]
+                )
             else:
-                summands.append(Term(level, text, str(panel.block) if dim == panel.order[-1] else stride))
+                summands.append(
+                    Term(level, text, str(panel.block) if dim == panel.order[-1] else stride)
+                )
         return summands
 
-    def address(self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int, *, only: int | None = None) -> str:
-        """Sum the terms level by level, so that each loop adds only what changes in it; `only` bounds the level. It is counted from the
-        beginning of the operand, or of the heap where the dialect has one."""
-        summands = [item for item in self.terms(position, index, t, v) if only is None or item.level <= only]
+    def address(
+        self,
+        expr: Expr,
+        position: int,
+        index: tuple[Expr, ...],
+        t: int,
+        v: int,
+        *,
+        only: int | None = None,
+    ) -> str:
+        """Sum the terms level by level, so that each loop adds only what changes in it; `only`
+        bounds
+        the level. It is counted from the beginning of the operand, or of the heap where the dialect
+        has one.
+        """
+        summands = [
+            item for item in self.terms(position, index, t, v) if only is None or item.level <= only
+        ]
         total = self.operand(position) if self.dialect.heap else ""
         for level in sorted({item.level for item in summands}):
-            parts = ([total] if total else []) + [item.text for item in summands if item.level == level]
+            parts = ([total] if total else []) + [
+                item.text for item in summands if item.level == level
+            ]
             text = " + ".join(parts)
             if text.isidentifier():
                 total = text
@@ -170,7 +218,9 @@ class Values(Scopes):
         inputs = len(self.nest.inputs)
         return f"x{position}" if position < inputs else f"y{position - inputs}"
 
-    def place(self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int) -> tuple[str, str]:
+    def place(
+        self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int
+    ) -> tuple[str, str]:
         """Pointer and offset of an element."""
         address = self.address(expr, position, index, t, v)
         return (address, "0") if self.dialect.heap else (self.operand(position), address)
@@ -188,7 +238,9 @@ class Values(Scopes):
             pointer, at = self.guarded_pointer(expr, guard, t, first)
             return self.dialect.load(operand, pointer, plus(at, lane))
         condition, other = self.scalar(guard[0], t, v), self.scalar(guard[1], t, v)
-        return self.dialect.guarded(operand, *self.place(expr, position, index, t, v), condition, other)
+        return self.dialect.guarded(
+            operand, *self.place(expr, position, index, t, v), condition, other
+        )
 
     def runs(self, index: tuple[Expr, ...]) -> bool:
         """Neighbours on the vector axis are neighbours in memory."""
@@ -205,23 +257,36 @@ class Values(Scopes):
         if guard is not None and self.dialect.pointers:
             pointer, at = self.guarded_pointer(expr, guard, t, 0)
             return self.simd.load(operand, pointer, plus(at, v), partial)
-        text = self.simd.load(operand, f"x{position}", plus(self.address(expr, position, load_index(expr), t, 0), v), partial)
+        text = self.simd.load(
+            operand,
+            f"x{position}",
+            plus(self.address(expr, position, load_index(expr), t, 0), v),
+            partial,
+        )
         if guard is None:
             return text
         return self.simd.operation(
-            select(guard[0], expr, guard[1]), [self.vector_value(guard[0], t, v), text, self.vector_value(guard[1], t, v)]
+            select(guard[0], expr, guard[1]),
+            [self.vector_value(guard[0], t, v), text, self.vector_value(guard[1], t, v)],
         )
 
-    def guarded_pointer(self, expr: Expr, guard: tuple[Expr, Expr], t: int, v: int) -> tuple[str, str]:
-        """Pointer and offset: the pointer is chosen where the guard is known, and deeper steps are multiplied by 0 or 1, so that
-        inner loops have no branch."""
+    def guarded_pointer(
+        self, expr: Expr, guard: tuple[Expr, Expr], t: int, v: int
+    ) -> tuple[str, str]:
+        """Pointer and offset: the pointer is chosen where the guard is known, and deeper steps are
+        multiplied by 0 or 1, so that inner loops have no branch.
+        """
         assert self.dialect.pointers is not None
         position, index = expr.value[0], load_index(expr)
         operand = self.nest.inputs[position]
         condition, where = self.scalar(guard[0], t, v), self.level(guard[0])
         base = self.address(expr, position, index, t, v, only=where)
         zeros = walks_zeros(self.kernel, expr)
-        other = ZEROS if zeros else outside_name(operand, self.dialect.literal(guard[1].value, guard[1].type))
+        other = (
+            ZEROS
+            if zeros
+            else outside_name(operand, self.dialect.literal(guard[1].value, guard[1].type))
+        )
         key = ("pointer", position, condition, base, other)
         pointer = self.known(key)
         if pointer is None:
@@ -240,8 +305,12 @@ class Values(Scopes):
                     walked = ("stride", condition, item.stride)
                     stride = self.known(walked)
                     if stride is None:
-                        stride = self.blocks[where].values[walked] = self.declare(where, INT, f"{condition} ? {item.stride or '1'} : 0")
-                    product = self.blocks[item.level].values[known_step] = f"{item.factor} * {stride}"
+                        stride = self.blocks[where].values[walked] = self.declare(
+                            where, INT, f"{condition} ? {item.stride or '1'} : 0"
+                        )
+                    product = self.blocks[item.level].values[known_step] = (
+                        f"{item.factor} * {stride}"
+                    )
                 inner.append(product)
         return pointer, " + ".join(inner) or "0"
 

@@ -1,7 +1,9 @@
 """What lies in the memory of a WebAssembly module beside its program."""
 
 WALKED = 4096
-"""How far a guarded load whose guard is false may walk over the zeros that kernels share, in elements."""
+"""How far a guarded load whose guard is false may walk over the zeros that kernels share, in
+elements.
+"""
 ZEROS = WALKED + 16
 """How many lie there: a vector may begin at the last of those."""
 STACK = 65536

@@ -1,7 +1,10 @@
-"""WGSL over one arena of 32-bit words, bound read-write; operands are offsets in it, counted in their own elements.
+"""WGSL over one arena of 32-bit words, bound read-write; operands are offsets in it, counted in
+their
+own elements.
 
-Constant expressions must be finite, so infinities and NaN come from the argument block, and NaN is told by its bits, because compilers
-fold `x != x`. What differs from C otherwise: shifts take u32, and both values of a select are computed.
+Constant expressions must be finite, so infinities and NaN come from the argument block, and NaN is
+told by its bits, because compilers fold `x != x`. What differs from C otherwise: shifts take u32,
+and both values of a select are computed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,24 +31,60 @@ WORKGROUP = 64
 HALF = "f16"
 TYPES = {"float32": FLOAT, "int32": INT, "uint32": UINT}
 PACKED = {"float16": 2, "int16": 2, "uint16": 2, "int8": 4, "uint8": 4, "bool": 4}
-"""Elements of a word, for the dtypes that share it: of weights while they are decoded, and float16."""
+"""Elements of a word, for the dtypes that share it: of weights while they are decoded, and float16.
+"""
 SCALAR = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "abs": "abs({0})", "madd": "{0} * {1} + {2}",
-    "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
-    "and": "{0} & {1}", "or": "{0} | {1}", "not": "!{0}", "isnan": "wk_isnan({0})", "select": "select({2}, {1}, {0})",
-    "sqrt": "sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "rint": "round({0})", "sign": "sign({0})", "turn": "wk_turn({0})",
-    "min": "min({0}, {1})", "max": "max({0}, {1})", "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
-    "shl": "{0} << u32({1} & 31)", "shr": "{0} >> u32({1} & 31)",
-}  # fmt: skip
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "div": "{0} / {1}",
+    "neg": "-{0}",
+    "abs": "abs({0})",
+    "madd": "{0} * {1} + {2}",
+    "lt": "{0} < {1}",
+    "le": "{0} <= {1}",
+    "gt": "{0} > {1}",
+    "ge": "{0} >= {1}",
+    "eq": "{0} == {1}",
+    "ne": "{0} != {1}",
+    "and": "{0} & {1}",
+    "or": "{0} | {1}",
+    "not": "!{0}",
+    "isnan": "wk_isnan({0})",
+    "select": "select({2}, {1}, {0})",
+    "sqrt": "sqrt({0})",
+    "floor": "floor({0})",
+    "ceil": "ceil({0})",
+    "trunc": "trunc({0})",
+    "rint": "round({0})",
+    "sign": "sign({0})",
+    "turn": "wk_turn({0})",
+    "min": "min({0}, {1})",
+    "max": "max({0}, {1})",
+    "band": "{0} & {1}",
+    "bor": "{0} | {1}",
+    "bxor": "{0} ^ {1}",
+    "shl": "{0} << u32({1} & 31)",
+    "shr": "{0} >> u32({1} & 31)",
+}
 BY_TYPE = {
-    ("ne", FLOAT): "!({0} == {1})", ("neg", UINT): "0u - {0}", ("sign", FLOAT): "wk_sign({0})", ("sign", UINT): "min({0}, 1u)",
-    ("shl", UINT): "{0} << ({1} & 31u)", ("shr", UINT): "{0} >> ({1} & 31u)",
-    ("min", FLOAT): "wk_min({0}, {1})", ("max", FLOAT): "wk_max({0}, {1})",
-    ("idiv", INT): "wk_idiv({0}, {1})", ("irem", INT): "wk_irem({0}, {1})",
-    ("floordiv", INT): "wk_floordiv({0}, {1})", ("floormod", INT): "wk_floormod({0}, {1})",
-    ("idiv", UINT): "wk_udiv({0}, {1})", ("irem", UINT): "wk_urem({0}, {1})",
-    ("floordiv", UINT): "wk_udiv({0}, {1})", ("floormod", UINT): "wk_urem({0}, {1})",
-}  # fmt: skip
+    ("ne", FLOAT): "!({0} == {1})",
+    ("neg", UINT): "0u - {0}",
+    ("sign", FLOAT): "wk_sign({0})",
+    ("sign", UINT): "min({0}, 1u)",
+    ("shl", UINT): "{0} << ({1} & 31u)",
+    ("shr", UINT): "{0} >> ({1} & 31u)",
+    ("min", FLOAT): "wk_min({0}, {1})",
+    ("max", FLOAT): "wk_max({0}, {1})",
+    ("idiv", INT): "wk_idiv({0}, {1})",
+    ("irem", INT): "wk_irem({0}, {1})",
+    ("floordiv", INT): "wk_floordiv({0}, {1})",
+    ("floormod", INT): "wk_floormod({0}, {1})",
+    ("idiv", UINT): "wk_udiv({0}, {1})",
+    ("irem", UINT): "wk_urem({0}, {1})",
+    ("floordiv", UINT): "wk_udiv({0}, {1})",
+    ("floormod", UINT): "wk_urem({0}, {1})",
+}
 BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
@@ -54,7 +93,9 @@ Combine = Callable[[Accumulator, str, str], list[str]]
 
 
 class Workgroup:
-    """All invocations of a workgroup. `feature`: what a device must have beyond what every one has, if anything; `directives` declare it in a shader, which may read its `builtins`."""
+    """All invocations of a workgroup. `feature`: what a device must have beyond what every one has,
+    if anything; `directives` declare it in a shader, which may read its `builtins`.
+    """
 
     feature = ""
     directives: tuple[str, ...] = ()
@@ -74,7 +115,10 @@ class Workgroup:
         return f"vec4<f32>({', '.join(parts)})"
 
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
-        return f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent}; {name} += {step}) {{"
+        return (
+            f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent};"
+            f" {name} += {step}) {{"
+        )
 
     def gather(self, item: Accumulator, name: str, kept: int, combine: Combine) -> list[str]:
         """As a tree in the memory of the workgroup."""
@@ -94,7 +138,9 @@ ANYWHERE = Workgroup()
 
 
 class Subgroups(Workgroup):
-    """Sums and products first within each subgroup, which needs no memory; the extremes of subgroups are vague about NaN."""
+    """Sums and products first within each subgroup, which needs no memory; the extremes of
+    subgroups are vague about NaN.
+    """
 
     feature = "subgroups"
     directives = ("enable subgroups;", "requires subgroup_id;")
@@ -186,27 +232,39 @@ class Wgsl(Braces):
         place = f"{pointer} + {at}"
         if operand.dtype == "float16":
             return self.memory.store_half.format(place, value)
-        return self.memory.store.format(place, value if operand.dtype == "uint32" else f"bitcast<u32>({value})")
+        return self.memory.store.format(
+            place, value if operand.dtype == "uint32" else f"bitcast<u32>({value})"
+        )
 
 
 def parts(kernel: Kernel, staged: str) -> dict[str, str]:
     """The memory of a workgroup: name -> type and size."""
     schedule = kernel.schedule
     if schedule.depth:
-        sizes = {ROWS: schedule.depth // 4 * schedule.count, COLUMNS: schedule.depth * schedule.lanes // 4}
+        sizes = {
+            ROWS: schedule.depth // 4 * schedule.count,
+            COLUMNS: schedule.depth * schedule.lanes // 4,
+        }
         return {name: f"vec4<{staged}>, {SIDE * size}" for name, size in sizes.items()}
     if schedule.group == 1:
         return {}
     vectors = [0] if kernel.by_rows else range(0, schedule.lanes, 4)
     element = "{}" if kernel.by_rows else "vec4<{}>"
     places = product(enumerate(kernel.nest.accumulators), range(schedule.count), vectors)
-    return {f"parts_{accumulator(n, t, v)}": f"{element.format(item.body.type)}, {WORKGROUP}" for (n, item), t, v in places}
+    return {
+        f"parts_{accumulator(n, t, v)}": f"{element.format(item.body.type)}, {WORKGROUP}"
+        for (n, item), t, v in places
+    }
 
 
 def variants(kernel: Kernel) -> Iterator[Workgroup]:
     """What a kernel can do better where devices have a feature."""
     schedule = kernel.schedule
-    if schedule.group > 1 and kernel.by_rows and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators):
+    if (
+        schedule.group > 1
+        and kernel.by_rows
+        and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
+    ):
         yield Subgroups()
     if schedule.float16:
         yield Float16Workgroup()

@@ -1,7 +1,9 @@
-"""The forms in which a shader sees the arena; a kernel takes the one whose elements are what it reads and writes.
+"""The forms in which a shader sees the arena; a kernel takes the one whose elements are what it
+reads
+and writes.
 
-What a store writes must be an element: of parts of one, the neighbours may be lost. Texts have places for a place, counted in the elements of
-an operand, and for a value.
+What a store writes must be an element: of parts of one, the neighbours may be lost. Texts have
+places for a place, counted in the elements of an operand, and for a value.
 """
 
 from dataclasses import dataclass
@@ -11,7 +13,9 @@ from webkiln.plan.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`element`: of the arena. `word`, `four`, `float16`: how a word, a vector of words, and one of four float16 is read; the others write them."""
+    """`element`: of the arena. `word`, `four`, `float16`: how a word, a vector of words, and one of
+    four float16 is read; the others write them.
+    """
 
     element: str
     word: str
@@ -31,7 +35,9 @@ WORDS = Memory(
     store_four="wk_store_four({0}, {1});",
     float16="wk_load_float16({0})",
 )
-FOURS = Memory("vec4u", "wk_lane({0})", four="arena[({0}) >> 2u]", store_four="arena[({0}) >> 2u] = {1};")
+FOURS = Memory(
+    "vec4u", "wk_lane({0})", four="arena[({0}) >> 2u]", store_four="arena[({0}) >> 2u] = {1};"
+)
 PAIRS = Memory(
     "vec2u",
     "arena[({0}) >> 1u][({0}) & 1]",
@@ -40,7 +46,12 @@ PAIRS = Memory(
     float16="wk_unpack_float16(arena[({0}) >> 2u])",
     store_float16="arena[({0}) >> 2u] = wk_pack_float16({1});",
 )
-SHARED = Memory("atomic<u32>", "atomicLoad(&arena[{0}])", "atomicStore(&arena[{0}], {1});", store_half="wk_store_half({0}, {1});")
+SHARED = Memory(
+    "atomic<u32>",
+    "atomicLoad(&arena[{0}])",
+    "atomicStore(&arena[{0}], {1});",
+    store_half="wk_store_half({0}, {1});",
+)
 """Words of which several invocations write parts."""
 
 

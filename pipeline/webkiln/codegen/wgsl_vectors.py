@@ -5,16 +5,39 @@ from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 
 VECTOR = {
-    ("max", FLOAT): "wk_max4({0}, {1})", ("min", FLOAT): "wk_min4({0}, {1})", ("sign", FLOAT): "wk_sign4({0})", ("isnan", FLOAT): "wk_isnan4({0})",
-    ("ne", FLOAT): "!({0} == {1})", ("not", BOOL): "!{0}", ("neg", UINT): "vec4<u32>() - {0}",
-    ("shl", INT): "{0} << vec4<u32>({1})", ("shr", INT): "{0} >> vec4<u32>({1})",
-    ("shl", UINT): "{0} << vec4<u32>({1})", ("shr", UINT): "{0} >> vec4<u32>({1})",
-    ("rint", FLOAT): "round({0})", ("madd", FLOAT): "{0} * {1} + {2}", ("neg", FLOAT): "-{0}", ("neg", INT): "-{0}",
-}  # fmt: skip
+    ("max", FLOAT): "wk_max4({0}, {1})",
+    ("min", FLOAT): "wk_min4({0}, {1})",
+    ("sign", FLOAT): "wk_sign4({0})",
+    ("isnan", FLOAT): "wk_isnan4({0})",
+    ("ne", FLOAT): "!({0} == {1})",
+    ("not", BOOL): "!{0}",
+    ("neg", UINT): "vec4<u32>() - {0}",
+    ("shl", INT): "{0} << vec4<u32>({1})",
+    ("shr", INT): "{0} >> vec4<u32>({1})",
+    ("shl", UINT): "{0} << vec4<u32>({1})",
+    ("shr", UINT): "{0} >> vec4<u32>({1})",
+    ("rint", FLOAT): "round({0})",
+    ("madd", FLOAT): "{0} * {1} + {2}",
+    ("neg", FLOAT): "-{0}",
+    ("neg", INT): "-{0}",
+}
 SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-    "and": "&", "or": "|", "band": "&", "bor": "|", "bxor": "^",
-}  # fmt: skip
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+    "and": "&",
+    "or": "|",
+    "band": "&",
+    "bor": "|",
+    "bxor": "^",
+}
 CASTS = {(FLOAT, INT): "wk_i32x4({0})", (FLOAT, UINT): "wk_u32x4({0})"}
 
 
@@ -74,4 +97,5 @@ class WgslVectors:
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
         if item.combiner in ("sum", "prod"):
             return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
-        return [f"{name} = {VECTOR.get((item.combiner, item.body.type), f'{item.combiner}({{0}}, {{1}})').format(name, value)};"]
+        template = VECTOR.get((item.combiner, item.body.type), f"{item.combiner}({{0}}, {{1}})")
+        return [f"{name} = {template.format(name, value)};"]

@@ -1,6 +1,9 @@
-"""Workgroups that compute neighbouring points: a square of invocations, whose columns are neighbours on the vector axis.
+"""Workgroups that compute neighbouring points: a square of invocations, whose columns are
+neighbours
+on the vector axis.
 
-Down the square, the invocations share a reduction and add up what each has found (`Split`), or are neighbours on the tile axis (`Blocked`).
+Down the square, the invocations share a reduction and add up what each has found (`Split`), or are
+neighbours on the tile axis (`Blocked`).
 """
 
 from collections.abc import Callable
@@ -24,7 +27,10 @@ class Grouped(Invocations):
         assert threads.groups is not None
         assert self.vector is not None
         self.square = threads.groups
-        self.square_column, self.square_row = f"{self.square.local} % {SIDE}", f"{self.square.local} / {SIDE}"
+        self.square_column, self.square_row = (
+            f"{self.square.local} % {SIDE}",
+            f"{self.square.local} / {SIDE}",
+        )
         self.own = {self.vector: self.square_column}
 
     def begin(self, name: str, start: str) -> None:
@@ -32,7 +38,12 @@ class Grouped(Invocations):
             super().begin(name, start)
             return
         self.declare(0, INT, start, self.first(name))
-        self.declare(0, INT, f"{self.first(name)} + {self.own[name]} * {self.kernel.schedule.copies(name)}", name)
+        self.declare(
+            0,
+            INT,
+            f"{self.first(name)} + {self.own[name]} * {self.kernel.schedule.copies(name)}",
+            name,
+        )
 
     def first(self, name: str) -> str:
         return f"{name}_block" if name in self.own else name
@@ -47,7 +58,9 @@ class Split(Grouped):
             return
         (along,) = loops
         extent = self.scalar(along.extent, 0, 0)
-        with self.loop(along.axis, self.square.strided(along.axis, self.square_row, extent, 1, SIDE)):
+        with self.loop(
+            along.axis, self.square.strided(along.axis, self.square_row, extent, 1, SIDE)
+        ):
             inside()
 
     def finish(self, name: Callable[[int, int, int], str]) -> None:
@@ -55,7 +68,9 @@ class Split(Grouped):
         assert self.simd is not None
         for position, t, v in self.accumulators():
             item = self.nest.accumulators[position]
-            self.here.statements += self.square.gather(item, accumulator(position, t, v), SIDE, self.simd.combine)
+            self.here.statements += self.square.gather(
+                item, accumulator(position, t, v), SIDE, self.simd.combine
+            )
 
     def conditions(self) -> list[str]:
         return [f"{self.square_row} == 0"]

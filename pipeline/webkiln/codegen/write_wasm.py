@@ -1,4 +1,6 @@
-"""The sources of the wasm backend: a C file for each kernel and procedure, one that calls them, and a small ES module."""
+"""The sources of the wasm backend: a C file for each kernel and procedure, one that calls them, and
+a small ES module.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +9,17 @@ from typing import Any
 
 from webkiln.codegen import c, wasm_memory
 from webkiln.codegen.sources import Sources
-from webkiln.codegen.steps import Language, counters, data_dependent, described, flops, parameters, size, steps, work
+from webkiln.codegen.steps import (
+    Language,
+    counters,
+    data_dependent,
+    described,
+    flops,
+    parameters,
+    size,
+    steps,
+    work,
+)
 from webkiln.codegen.templates import Templates
 from webkiln.errors import ToolError
 from webkiln.ir.dim import is_symbolic
@@ -15,7 +27,12 @@ from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.procedure import Procedure
 from webkiln.plan.kernel import Kernel
 
-DATA = ("kernels/*.c", "kernels/*.c.jinja", "kernels/program.wasm.js.jinja", "kernels/intrinsics.js")
+DATA = (
+    "kernels/*.c",
+    "kernels/*.c.jinja",
+    "kernels/program.wasm.js.jinja",
+    "kernels/intrinsics.js",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +40,38 @@ class Thresholds:
     """What is worth being shared by processors, and worth being called before the first run."""
 
     shared: int = 200_000
-    """Operations or bytes of a launch that outweigh telling another processor of it: some microseconds."""
+    """Operations or bytes of a launch that outweigh telling another processor of it: some
+    microseconds.
+    """
     short: int = 30_000_000
     """Operations of a run that is over before another processor has woken up."""
     turns: int = 3000
-    """Calls of a kernel with nothing to do after which engines optimise it, while weights arrive, instead of during the first run: V8 counts the length
-    of code that returned, up to some millions of bytes."""
+    """Calls of a kernel with nothing to do after which engines optimise it, while weights arrive,
+    instead of during the first run: V8 counts the length of code that returned, up to some millions
+    of bytes.
+    """
     cold: float = 0.005
     """The part of a program's operations and bytes below which a kernel is not worth that."""
 
 
-def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path, thresholds: Thresholds = Thresholds()) -> None:
+def write(
+    program: dict[str, Any],
+    sources: Sources,
+    templates: Templates,
+    folder: Path,
+    thresholds: Thresholds = Thresholds(),
+) -> None:
     (folder / "kernels").mkdir()
     texts = {
         **{name: c.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
-        **{name: c.print_procedure(procedure, templates) for name, procedure in sources.procedures.items()},
-        **{name: c.print_custom(kernel, templates) for name, kernel in sources.custom_kernels.items()},
+        **{
+            name: c.print_procedure(procedure, templates)
+            for name, procedure in sources.procedures.items()
+        },
+        **{
+            name: c.print_custom(kernel, templates)
+            for name, kernel in sources.custom_kernels.items()
+        },
     }
     for name, text in texts.items():
         (folder / "kernels" / f"{name}.c").write_text(text)
@@ -56,14 +89,21 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         if short or not _is_shared(entry, thresholds.shared):
             return call(entry["kernel"], entry)
         turns, grain = map(size, entry["split"])
-        shared.append(call(entry["kernel"], entry, [f"wk_share({turns}, {grain}, {part}, parts)" for part in ("part", "part + 1")]))
+        shared.append(
+            call(
+                entry["kernel"],
+                entry,
+                [f"wk_share({turns}, {grain}, {part}, parts)" for part in ("part", "part + 1")],
+            )
+        )
         return f"wk_launch(work, {len(shared) - 1})"
 
     declared = [
         {
             "name": name,
             "returns": "int" if name in sources.procedures else "void",
-            "parameters": ["void *"] * len(sources.find(name).operands) + ["int"] * len(_numbers(sources.find(name))),
+            "parameters": ["void *"] * len(sources.find(name).operands)
+            + ["int"] * len(_numbers(sources.find(name))),
         }
         for name in texts
     ]
@@ -78,7 +118,11 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     warmed = (
         []
         if short
-        else [_idle(name, sources.kernels[name]) for name in _warmed(program["main"], thresholds.cold) if name in sources.kernels]
+        else [
+            _idle(name, sources.kernels[name])
+            for name in _warmed(program["main"], thresholds.cold)
+            if name in sources.kernels
+        ]
     )
     main = steps(program["main"], language)
     main_text = templates.render(
@@ -98,7 +142,9 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     about = described(program)
     pages = wasm_memory.pages(program["loaded"])
     if pages > wasm_memory.MOST:
-        raise ToolError(f"the program needs {program['loaded']} bytes, WebAssembly has at most 4 GiB")
+        raise ToolError(
+            f"the program needs {program['loaded']} bytes, WebAssembly has at most 4 GiB"
+        )
     text = templates.render(
         "program.wasm.js",
         program=about,
@@ -121,7 +167,9 @@ def _warmed(items: Sequence[dict[str, Any]], cold: float) -> list[str]:
 
 
 def _idle(name: str, kernel: Kernel) -> str:
-    """A call of a kernel whose loops have no turns. What it does outside of them may store an element, where nothing lies yet."""
+    """A call of a kernel whose loops have no turns. What it does outside of them may store an
+    element, where nothing lies yet.
+    """
     return f"{name}({', '.join(['m'] * len(kernel.operands) + ['0'] * len(_numbers(kernel)))})"
 
 

@@ -1,4 +1,6 @@
-"""The ES module of the webgl backend: fragment shaders as text, the steps as calls of its engine, procedures as functions over typed arrays."""
+"""The ES module of the webgl backend: fragment shaders as text, the steps as calls of its engine,
+procedures as functions over typed arrays.
+"""
 
 import json
 from functools import partial
@@ -7,7 +9,16 @@ from typing import Any
 
 from webkiln.codegen import glsl, js
 from webkiln.codegen.sources import Sources
-from webkiln.codegen.steps import Language, data_dependent, described, is_dynamic, literal, parameters, size, steps
+from webkiln.codegen.steps import (
+    Language,
+    data_dependent,
+    described,
+    is_dynamic,
+    literal,
+    parameters,
+    size,
+    steps,
+)
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
@@ -38,7 +49,10 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     )
     main = steps(program["main"], language)
     engine, about = templates.engine("webgl"), described(program)
-    formats = [b["storage"] + ("x4" if b["lanes"] == VECTOR else "") + ("q" if b["quarters"] else "") for b in program["buffers"]]
+    formats = [
+        b["storage"] + ("x4" if b["lanes"] == VECTOR else "") + ("q" if b["quarters"] else "")
+        for b in program["buffers"]
+    ]
     sizes = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
@@ -46,29 +60,54 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         program=about,
         engine=engine,
         buffers=literal(
-            [[format_, 0 if dim.is_symbolic(elements) else elements] for format_, elements in zip(formats, sizes, strict=True)]
+            [
+                [format_, 0 if dim.is_symbolic(elements) else elements]
+                for format_, elements in zip(formats, sizes, strict=True)
+            ]
         ),
         kernels=[
-            {"name": name, "inputs": len(kernel.nest.inputs), "text": glsl.print_kernel(kernel, templates)}
+            {
+                "name": name,
+                "inputs": len(kernel.nest.inputs),
+                "text": glsl.print_kernel(kernel, templates),
+            }
             for name, kernel in sources.kernels.items()
         ]
         + [
-            {"name": name, "inputs": len(kernel.inputs), "text": glsl.print_custom(kernel, templates)}
+            {
+                "name": name,
+                "inputs": len(kernel.inputs),
+                "text": glsl.print_custom(kernel, templates),
+            }
             for name, kernel in sources.custom_kernels.items()
         ],
         functions=functions,
         entries=json.dumps(
-            [[entry["kernel"], [*map(partial(_staged, entry), entry["operands"])], entry["args"]] for entry in program["init"]]
+            [
+                [entry["kernel"], [*map(partial(_staged, entry), entry["operands"])], entry["args"]]
+                for entry in program["init"]
+            ]
         ),
         parameters=parameters(program),
         data_dependent=data_dependent(program),
         dynamic=is_dynamic(program["main"]),
         main=main,
-        lines=[about, *main, engine, *(line for function in functions for line in function["lines"])],
+        lines=[
+            about,
+            *main,
+            engine,
+            *(line for function in functions for line in function["lines"]),
+        ],
     )
     (folder / "webgl.js").write_text(text)
 
 
 def _staged(entry: dict[str, Any], operand: Any) -> Any:
-    """An operand of an init entry; a part of staging says what its bytes are before they are narrowed."""
-    return {**operand, "narrow": entry["narrow"]} if "narrow" in entry and isinstance(operand, dict) else operand
+    """An operand of an init entry; a part of staging says what its bytes are before they are
+    narrowed.
+    """
+    return (
+        {**operand, "narrow": entry["narrow"]}
+        if "narrow" in entry and isinstance(operand, dict)
+        else operand
+    )

@@ -1,4 +1,6 @@
-"""The ES module of the webgpu backend: shaders as text, the steps as calls of its engine, procedures as functions over typed arrays."""
+"""The ES module of the webgpu backend: shaders as text, the steps as calls of its engine,
+procedures as functions over typed arrays.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +8,15 @@ from typing import Any
 
 from webkiln.codegen import js, wgsl
 from webkiln.codegen.sources import Sources, elements
-from webkiln.codegen.steps import Language, data_dependent, described, is_dynamic, parameters, size, steps
+from webkiln.codegen.steps import (
+    Language,
+    data_dependent,
+    described,
+    is_dynamic,
+    parameters,
+    size,
+    steps,
+)
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
@@ -30,7 +40,11 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     def launch(entry: dict[str, Any]) -> str:
         name = entry["kernel"]
         words = map(size, [*elements(sources.find(name).operands, entry), *entry["args"]])
-        count = entry["args"][0] if name in sources.custom_kernels else _invocations(sources.kernels[name], entry)
+        count = (
+            entry["args"][0]
+            if name in sources.custom_kernels
+            else _invocations(sources.kernels[name], entry)
+        )
         return f"step.launch('{name}', {size(count)}, [{', '.join(words)}])"
 
     language = Language(
@@ -43,7 +57,9 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     )
     main = steps(program["main"], language)
     launched = map(sources.find, (*sources.kernels, *sources.custom_kernels))
-    words = max((2 + len(kernel.operands) + len(kernel.arguments) for kernel in launched), default=2)
+    words = max(
+        (2 + len(kernel.operands) + len(kernel.arguments) for kernel in launched), default=2
+    )
     engine, about = templates.engine("webgpu"), described(program)
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
@@ -51,8 +67,14 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         program=about,
         engine=engine,
         shaders={
-            **{name: f"`{wgsl.print_kernel(kernel, templates)}`" for name, kernel in sources.kernels.items()},
-            **{name: f"`{wgsl.print_custom(kernel, templates)}`" for name, kernel in sources.custom_kernels.items()},
+            **{
+                name: f"`{wgsl.print_kernel(kernel, templates)}`"
+                for name, kernel in sources.kernels.items()
+            },
+            **{
+                name: f"`{wgsl.print_custom(kernel, templates)}`"
+                for name, kernel in sources.custom_kernels.items()
+            },
         },
         variants=_variants(sources.kernels, templates),
         functions=functions,
@@ -62,7 +84,12 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         dynamic=is_dynamic(program["main"]),
         parameters=parameters(program),
         data_dependent=data_dependent(program),
-        lines=[about, *main, engine, *(line for function in functions for line in function["lines"])],
+        lines=[
+            about,
+            *main,
+            engine,
+            *(line for function in functions for line in function["lines"]),
+        ],
     )
     (folder / "webgpu.js").write_text(text)
 
@@ -72,7 +99,9 @@ def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, 
     found: dict[str, dict[str, str]] = {}
     for name, kernel in kernels.items():
         for groups in wgsl.variants(kernel):
-            found.setdefault(groups.feature, {})[name] = f"`{wgsl.print_kernel(kernel, templates, groups)}`"
+            found.setdefault(groups.feature, {})[name] = (
+                f"`{wgsl.print_kernel(kernel, templates, groups)}`"
+            )
     return found
 
 

@@ -23,7 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         verb = verbs.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
         if name == "gc":
             verb.add_argument(
-                "--max-size", metavar="SIZE", help="such as 5GB: remove what was not used for the longest time until no more is left"
+                "--max-size",
+                metavar="SIZE",
+                help=(
+                    "such as 5GB: remove what was not used for the longest time until no more is"
+                    " left"
+                ),
             )
 
 
@@ -41,23 +46,40 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
     del options
     held = cache.stat()
     print(
-        f"{cache.root}: {held['actions']} results, {held['blobs']} files of {size(held['bytes'])}, {held['elsewhere']} more in the remote cache"
+        f"{cache.root}: {held['actions']} results, {held['blobs']} files of {size(held['bytes'])},"
+        f" {held['elsewhere']} more in the remote cache"
     )
     for provenance, count in sorted(cache.provenances().items()):
-        print(f"  {count} {origin(provenance)}{'' if cache.trusts(provenance) else ', not used with this key'}")
+        print(
+            f"  {count}"
+            f" {origin(provenance)}{'' if cache.trusts(provenance) else ', not used with this key'}"
+        )
     if cache.shared is None:
         print(f"no remote cache ({VARIABLE})")
         return 0
     answers, seconds = cache.shared.probe()
-    writes = "results are stored" if cache.shared.writes else f"nothing is stored ({WRITE_VARIABLE})"
-    signed = "no key, so that whoever writes there is trusted" if cache.shared.signer is None else f"signed by {cache.shared.signer.key_id}"
-    print(f"{cache.shared.place}: {f'answers in {1000 * seconds:.0f} ms' if answers else 'does not answer'}; {writes}; {signed}")
+    writes = (
+        "results are stored" if cache.shared.writes else f"nothing is stored ({WRITE_VARIABLE})"
+    )
+    signed = (
+        "no key, so that whoever writes there is trusted"
+        if cache.shared.signer is None
+        else f"signed by {cache.shared.signer.key_id}"
+    )
+    print(
+        f"{cache.shared.place}:"
+        f" {f'answers in {1000 * seconds:.0f} ms' if answers else 'does not answer'}; {writes};"
+        f" {signed}"
+    )
     return 0 if answers else 1
 
 
 def _gc(cache: ActionCache, options: argparse.Namespace) -> int:
     removed = cache.gc() if options.max_size is None else cache.shrink(_bytes(options.max_size))
-    print(f"{cache.root}: removed {removed['actions']} results and {removed['blobs']} files of {size(removed['bytes'])}")
+    print(
+        f"{cache.root}: removed {removed['actions']} results and {removed['blobs']} files of"
+        f" {size(removed['bytes'])}"
+    )
     return 0
 
 
@@ -68,7 +90,11 @@ def _verify(cache: ActionCache, options: argparse.Namespace) -> int:
         print(f"removed: {item}")
     print(
         f"{cache.root}: "
-        + (f"{len(damaged)} removed, which are built again when they are needed" if damaged else "every byte is as it was stored")
+        + (
+            f"{len(damaged)} removed, which are built again when they are needed"
+            if damaged
+            else "every byte is as it was stored"
+        )
     )
     return 1 if damaged else 0
 
@@ -86,7 +112,9 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
             left[result.provenance] += 1
     shared.wait(_told)
     if shared.unstored:
-        raise ToolError(f"{shared.place}: {shared.unstored} of {count} results are not stored there")
+        raise ToolError(
+            f"{shared.place}: {shared.unstored} of {count} results are not stored there"
+        )
     print(f"{shared.place}: {count} results are there")
     for provenance, number in sorted(left.items()):
         print(f"left out, since this key does not sign them: {number} {origin(provenance)}")
@@ -94,25 +122,37 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
 
 
 def _pull(cache: ActionCache, options: argparse.Namespace) -> int:
-    """What the trees of this machine have results of, so that they can be used without the remote cache."""
+    """What the trees of this machine have results of, so that they can be used without the remote
+    cache.
+    """
     del options
     shared = _remote(cache)
-    wanted = {blob for state in cache.trees() for result in live_results(state) for blob in result.outputs.values()}
+    wanted = {
+        blob
+        for state in cache.trees()
+        for result in live_results(state)
+        for blob in result.outputs.values()
+    }
     lacking = [blob for blob in wanted if not cache.store.is_here(blob)]
     cache.store.bring(lacking)
     left = [blob for blob in lacking if not cache.store.is_here(blob)]
     print(
-        f"{cache.root}: {len(lacking) - len(left)} files of {size(sum(blob.bytes for blob in lacking) - sum(blob.bytes for blob in left))} fetched from {shared.place}"
+        f"{cache.root}: {len(lacking) - len(left)} files of"
+        f" {size(sum(blob.bytes for blob in lacking) - sum(blob.bytes for blob in left))} fetched"
+        f" from {shared.place}"
     )
     if left:
-        raise ToolError(f"{shared.place}: {len(left)} files are not there; build again, which makes them")
+        raise ToolError(
+            f"{shared.place}: {len(left)} files are not there; build again, which makes them"
+        )
     return 0
 
 
 def _remote(cache: ActionCache) -> SharedCache:
     if cache.shared is None:
         raise RecipeError(
-            f"{VARIABLE} names no remote cache: a folder, or an address that begins with s3, gs, az, http, https, grpc or grpcs://"
+            f"{VARIABLE} names no remote cache: a folder, or an address that begins with s3, gs,"
+            " az, http, https, grpc or grpcs://"
         )
     return cache.shared
 

@@ -1,4 +1,6 @@
-"""What a profile says of launches: times, operations and bytes of a run, one by one and summed by layer."""
+"""What a profile says of launches: times, operations and bytes of a run, one by one and summed by
+layer.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +12,9 @@ NO_LAYER = "(no layer)"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of a run: how often something was launched, and all of that together; operations and bytes are None where they are not known."""
+    """Of a run: how often something was launched, and all of that together; operations and bytes
+    are None where they are not known.
+    """
 
     layer: str
     kernel: str
@@ -38,7 +42,10 @@ def launches_of(profile: Mapping[str, Any]) -> list[Figures]:
             item["kernel"],
             item["count"],
             item["ms"],
-            *(None if item[key] is None else item["count"] * item[key] for key in ("flops", "bytes")),
+            *(
+                None if item[key] is None else item["count"] * item[key]
+                for key in ("flops", "bytes")
+            ),
         )
         for item in profile["launches"]
     ]
@@ -49,17 +56,28 @@ def layers_of(launches: Iterable[Figures]) -> list[Figures]:
     groups: dict[str, list[Figures]] = {}
     for launch in launches:
         groups.setdefault(launch.layer, []).append(launch)
-    return [summed(group, layer, f"{len(group)} launch{'es' if len(group) > 1 else ''}") for layer, group in groups.items()]
+    return [
+        summed(group, layer, f"{len(group)} launch{'es' if len(group) > 1 else ''}")
+        for layer, group in groups.items()
+    ]
 
 
 def summed(launches: Iterable[Figures], layer: str, kernel: str) -> Figures:
     """All together; of operations and bytes those that are known, if any are."""
     items = list(launches)
     known = [
-        [value for value in values if value is not None] for values in ([item.flops for item in items], [item.bytes for item in items])
+        [value for value in values if value is not None]
+        for values in ([item.flops for item in items], [item.bytes for item in items])
     ]
     flops, moved = (sum(values) if values else None for values in known)
-    return Figures(layer, kernel, sum(item.count for item in items), sum(item.ms for item in items), flops, moved)
+    return Figures(
+        layer,
+        kernel,
+        sum(item.count for item in items),
+        sum(item.ms for item in items),
+        flops,
+        moved,
+    )
 
 
 def milliseconds(ms: float, total: Figures) -> str:
@@ -74,23 +92,41 @@ def largest_first(figures: Iterable[Figures]) -> list[Figures]:
 def where(profile: Mapping[str, Any]) -> str:
     """What ran: backend, variant, threads."""
     variant = f" ({profile['variant']})" if profile["variant"] else ""
-    return f"{profile['backend']}{variant}, {profile['threads']} thread{'s' if profile['threads'] > 1 else ''}"
+    return (
+        f"{profile['backend']}{variant}, {profile['threads']}"
+        f" thread{'s' if profile['threads'] > 1 else ''}"
+    )
 
 
 def _short(ms: float) -> str:
     """A short time, in a unit that fits it."""
-    scale, unit = next(((scale, unit) for scale, unit in ((1e3, "µs"), (1e6, "ns")) if ms * scale >= 1), (1e6, "ns"))
+    scale, unit = next(
+        ((scale, unit) for scale, unit in ((1e3, "µs"), (1e6, "ns")) if ms * scale >= 1),
+        (1e6, "ns"),
+    )
     return f"{ms * scale:.3g} {unit}"
 
 
 def remarks(profile: Mapping[str, Any]) -> list[str]:
     """How the times came about, and where that leaves them vague."""
-    step, times = profile["resolutionMs"], [item["ms"] / item["count"] for item in profile["launches"] if item["count"]]
+    step, times = (
+        profile["resolutionMs"],
+        [item["ms"] / item["count"] for item in profile["launches"] if item["count"]],
+    )
     short = sum(ms < step for ms in times)
     found = [
-        f"{profile['runs']} runs, of which the faster half counts; times by {profile['clock']}, in steps of {_short(step)}",
-        f"peak: {profile['peakGflops']:.3g} GFLOP/s, of a loop that multiplies and adds, in all threads together",
+        (
+            f"{profile['runs']} runs, of which the faster half counts; times by {profile['clock']},"
+            f" in steps of {_short(step)}"
+        ),
+        (
+            f"peak: {profile['peakGflops']:.3g} GFLOP/s, of a loop that multiplies and adds, in all"
+            " threads together"
+        ),
     ]
     if short:
-        found.append(f"{short} of {len(times)} launches take less than a step of the clock each; more --runs make their means better")
+        found.append(
+            f"{short} of {len(times)} launches take less than a step of the clock each; more --runs"
+            " make their means better"
+        )
     return found

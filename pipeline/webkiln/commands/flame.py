@@ -5,8 +5,28 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from webkiln.backends.html_pages import bar, colour, document, escape, section, size_text, svg, table, tile
-from webkiln.commands.figures import NO_LAYER, Figures, largest_first, launches_of, layers_of, milliseconds, remarks, summed, where
+from webkiln.backends.html_pages import (
+    bar,
+    colour,
+    document,
+    escape,
+    section,
+    size_text,
+    svg,
+    table,
+    tile,
+)
+from webkiln.commands.figures import (
+    NO_LAYER,
+    Figures,
+    largest_first,
+    launches_of,
+    layers_of,
+    milliseconds,
+    remarks,
+    summed,
+    where,
+)
 
 WIDTH, MOST_WIDTH = 990, 12000
 """Pixels of the chart of a whole run, and at most of the one that names can be read in."""
@@ -18,9 +38,10 @@ NARROW = 0.4
 CHARACTER, LABEL = 7, 48
 """Pixels that a character takes, about, and the label of a time."""
 STYLE = (
-    "<style>.name { fill: var(--ink); pointer-events: none; } "
-    ".cut { max-width: 320px; overflow: hidden; text-overflow: ellipsis; } td.kernel { font-family: ui-monospace, monospace; font-size: 12.5px; } "
-    ".wide { width: 14%; min-width: 90px; } .near { overflow-x: auto; margin-top: 12px; }</style>"
+    "<style>.name { fill: var(--ink); pointer-events: none; } .cut { max-width: 320px; overflow:"
+    " hidden; text-overflow: ellipsis; } td.kernel { font-family: ui-monospace, monospace;"
+    " font-size: 12.5px; } .wide { width: 14%; min-width: 90px; } .near { overflow-x: auto;"
+    " margin-top: 12px; }</style>"
 )
 
 
@@ -43,15 +64,23 @@ def page(name: str, profile: Mapping[str, Any]) -> str:
     peak, tint = profile["peakGflops"], colour(profile["backend"])
     tiles = [
         tile(f"{milliseconds(profile['runMs'], total)} ms", "a run, with inputs and outputs"),
-        tile(f"{milliseconds(total.ms, total)} ms", f"{total.count:g} launches, {_percent(total.ms, profile['runMs'])} of it"),
-        tile(f"{total.gflops or 0:.3g}", f"GFLOP/s, {_percent(total.gflops or 0, peak)} of {peak:.3g}"),
+        tile(
+            f"{milliseconds(total.ms, total)} ms",
+            f"{total.count:g} launches, {_percent(total.ms, profile['runMs'])} of it",
+        ),
+        tile(
+            f"{total.gflops or 0:.3g}",
+            f"GFLOP/s, {_percent(total.gflops or 0, peak)} of {peak:.3g}",
+        ),
         tile(size_text(total.bytes or 0), "read and written by launches"),
     ]
     header = f'<h1>{escape(name)}</h1><span class="note">{escape(where(profile))}</span>'
     body = [
         section(
             "Flame chart",
-            "The fastest run from left to right: layers, and the launches of each below; then the same with room for names. The stronger a colour, the nearer the launch is to the peak. Point at a bar for its figures.",
+            "The fastest run from left to right: layers, and the launches of each below; then the"
+            " same with room for names. The stronger a colour, the nearer the launch is to the"
+            " peak. Point at a bar for its figures.",
             _chart(profile, launches, tint),
         ),
         section(
@@ -61,7 +90,13 @@ def page(name: str, profile: Mapping[str, Any]) -> str:
         ),
     ]
     if len(layers) < len(launches):
-        body.append(section("Layers", "The same launches, summed by layer.", _table(largest_first(layers), total, peak, tint)))
+        body.append(
+            section(
+                "Layers",
+                "The same launches, summed by layer.",
+                _table(largest_first(layers), total, peak, tint),
+            )
+        )
     return document(
         f"{name}: profile",
         header,
@@ -89,19 +124,37 @@ def _boxes(profile: Mapping[str, Any], launches: Sequence[Figures]) -> Iterator[
         # The timeline has each time by itself; the figures are those of all together.
         speed = launch.gflops or 0.0
         told = [f"{launch.layer}, {launch.kernel}", f"{entry['ms']:.4g} ms", *_speeds(launch, peak)]
-        yield Flame(deepest[index], entry["startMs"], entry["ms"], launch.kernel, "\n".join(told), min(speed / peak, 1.0) if peak else 0.0)
+        yield Flame(
+            deepest[index],
+            entry["startMs"],
+            entry["ms"],
+            launch.kernel,
+            "\n".join(told),
+            min(speed / peak, 1.0) if peak else 0.0,
+        )
 
 
 def _nested(parts: Sequence[tuple[list[str], Mapping[str, Any]]], depth: int) -> Iterator[Flame]:
-    """One bar for each run of launches whose layers have the same name up to this depth, and those inside it."""
-    for name, group in groupby(parts, key=lambda part: part[0][depth] if depth < len(part[0]) else None):
+    """One bar for each run of launches whose layers have the same name up to this depth, and those
+    inside it.
+    """
+    for name, group in groupby(
+        parts, key=lambda part: part[0][depth] if depth < len(part[0]) else None
+    ):
         inside = list(group)
         if name is None:
             continue
         begin = inside[0][1]["startMs"]
         ms = max(entry["startMs"] + entry["ms"] for _, entry in inside) - begin
         count = f"{len(inside)} launch{'es' if len(inside) > 1 else ''}"
-        yield Flame(depth, begin, ms, name, f"{'/'.join(inside[0][0][: depth + 1])}\n{ms:.4g} ms, {count}", 0.0)
+        yield Flame(
+            depth,
+            begin,
+            ms,
+            name,
+            f"{'/'.join(inside[0][0][: depth + 1])}\n{ms:.4g} ms, {count}",
+            0.0,
+        )
         yield from _nested(inside, depth + 1)
 
 
@@ -112,7 +165,11 @@ def _chart(profile: Mapping[str, Any], launches: Sequence[Figures], tint: str) -
         return '<p class="note">The clock saw no launch begin and end.</p>'
     far = _drawn(boxes, whole, WIDTH, tint)
     width = min(EACH * len(profile["timeline"]), MOST_WIDTH)
-    return far if width <= WIDTH else f'{far}<div class="near">{_drawn(boxes, whole, width, tint)}</div>'
+    return (
+        far
+        if width <= WIDTH
+        else f'{far}<div class="near">{_drawn(boxes, whole, width, tint)}</div>'
+    )
 
 
 def _drawn(boxes: Sequence[Flame], whole: float, width: float, tint: str) -> str:
@@ -124,19 +181,34 @@ def _drawn(boxes: Sequence[Flame], whole: float, width: float, tint: str) -> str
 
 def _bar(box: Flame, scale: float, tint: str) -> str:
     x, y, width = box.start * scale, box.depth * ROW + 18, max(box.ms * scale - 0.6, NARROW)
-    fill = f"fill:{tint};fill-opacity:{0.18 + 0.72 * box.strength:.2f}" if box.strength else "fill:var(--track)"
+    fill = (
+        f"fill:{tint};fill-opacity:{0.18 + 0.72 * box.strength:.2f}"
+        if box.strength
+        else "fill:var(--track)"
+    )
     room = int((width - 8) / CHARACTER)
     text = box.text if len(box.text) <= room else f"{box.text[: room - 1]}…" if room > 3 else ""
     label = f'<text class="name" x="{x + 4:.1f}" y="{y + 14}">{escape(text)}</text>' if text else ""
-    return f'<g><rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{ROW - GAP}" rx="2" style="{fill}"><title>{escape(box.told)}</title></rect>{label}</g>'
+    return (
+        f'<g><rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{ROW - GAP}" rx="2"'
+        f' style="{fill}"><title>{escape(box.told)}</title></rect>{label}</g>'
+    )
 
 
 def _ticks(whole: float, width: float) -> list[float]:
     """Round milliseconds, about 120 pixels apart."""
     rough = whole * 120 / width
-    power = 10.0 ** (len(str(int(rough))) - 1 if rough >= 1 else -next(n for n in range(1, 12) if rough * 10**n >= 1))
+    power = 10.0 ** (
+        len(str(int(rough))) - 1
+        if rough >= 1
+        else -next(n for n in range(1, 12) if rough * 10**n >= 1)
+    )
     step = next(step * power for step in (1, 2, 5, 10) if step * power >= rough)
-    return [index * step for index in range(int(whole / step) + 1) if width * (1 - index * step / whole) > LABEL]
+    return [
+        index * step
+        for index in range(int(whole / step) + 1)
+        if width * (1 - index * step / whole) > LABEL
+    ]
 
 
 def _mark(at: float, scale: float, rows: int) -> str:
@@ -146,7 +218,11 @@ def _mark(at: float, scale: float, rows: int) -> str:
 
 
 def _speeds(item: Figures, peak: float) -> list[str]:
-    found = [f"{item.gflops:.3g} GFLOP/s, {_percent(item.gflops, peak)} of the peak"] if item.gflops else []
+    found = (
+        [f"{item.gflops:.3g} GFLOP/s, {_percent(item.gflops, peak)} of the peak"]
+        if item.gflops
+        else []
+    )
     return [*found, *([f"{item.gigabytes:.3g} GB/s"] if item.gigabytes else [])]
 
 
@@ -167,9 +243,11 @@ def _table(figures: Sequence[Figures], total: Figures, peak: float, tint: str) -
         head,
         [
             [
-                f'<span title="{escape(item.layer)}">{escape(item.layer)}</span>'
-                if item.layer != NO_LAYER
-                else f'<span class="soft">{NO_LAYER}</span>',
+                (
+                    f'<span title="{escape(item.layer)}">{escape(item.layer)}</span>'
+                    if item.layer != NO_LAYER
+                    else f'<span class="soft">{NO_LAYER}</span>'
+                ),
                 escape(item.kernel),
                 f"{item.count:g}",
                 milliseconds(item.ms, total),

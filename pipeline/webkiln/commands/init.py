@@ -34,7 +34,10 @@ FIRST = "digits"
 """The model of who has none."""
 COPIED_BYTES = 100_000_000
 """A larger model stays where it is, and the recipe refers to it."""
-DODO = 'from webkiln.build.tasks import DOIT_CONFIG, tasks\n\n\ndef task_models():\n    return tasks("models")\n'
+DODO = (
+    "from webkiln.build.tasks import DOIT_CONFIG, tasks\n\n\ndef task_models():\n    return"
+    ' tasks("models")\n'
+)
 HTML = """<!doctype html>
 <html lang="en">
 <head>
@@ -59,7 +62,9 @@ class Addition:
 
 @dataclass(frozen=True)
 class Amendment:
-    """A change of a file of the user's; `edit` gives None where it cannot be made safely, and then `advice` says what to add."""
+    """A change of a file of the user's; `edit` gives None where it cannot be made safely, and then
+    `advice` says what to add.
+    """
 
     path: Path
     edit: Callable[[str], str | None]
@@ -72,7 +77,9 @@ Change = Addition | Amendment
 
 @dataclass(frozen=True)
 class Given:
-    """The model: its recipe, the files that the recipe needs in the project, and an input that it is known for."""
+    """The model: its recipe, the files that the recipe needs in the project, and an input that it
+    is known for.
+    """
 
     recipe: Recipe
     files: tuple[Addition, ...] = ()
@@ -83,16 +90,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         nargs="?",
-        help=f"a model file, or a function that returns a model (module:function); default: {FIRST}, which comes with webkiln",
+        help=(
+            f"a model file, or a function that returns a model (module:function); default: {FIRST},"
+            " which comes with webkiln"
+        ),
     )
     build.add_format_argument(parser)
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
-        "--plugin", action="append", default=[], type=Path, help="a Python file that the model's layers need; goes into the recipe"
+        "--plugin",
+        action="append",
+        default=[],
+        type=Path,
+        help="a Python file that the model's layers need; goes into the recipe",
     )
-    parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries; goes into the recipe")
-    parser.add_argument("--force", action="store_true", help="overwrite files that are there and differ from what init writes")
-    parser.add_argument("--dry-run", action="store_true", help="build the model and say what would be written, and write nothing")
+    parser.add_argument(
+        "--trust-source",
+        action="store_true",
+        help="run code that the model file carries; goes into the recipe",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="overwrite files that are there and differ from what init writes",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="build the model and say what would be written, and write nothing",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -101,59 +127,113 @@ def run(options: argparse.Namespace) -> int:
     manifest, types = built(given.recipe, project.root)
     changes = [*given.files, *CHANGES[project.kind](project, manifest, types, given.samples or {})]
     print(f"{project.root}: {project}")
-    told = [apply(project.root, change, force=options.force, dry=options.dry_run) for change in changes]
+    told = [
+        apply(project.root, change, force=options.force, dry=options.dry_run) for change in changes
+    ]
     print("\n".join(told))
     if not options.dry_run:
         name = given.recipe.name
         if project.kind in ("next", "html"):
             build_into(name, bundle_place(project, name))
-        print("\n".join(["", "Next:", *(f"  {line}" for line in (*by_hand(project, manifest, told), *next_steps(project)))]))
+        print(
+            "\n".join(
+                [
+                    "",
+                    "Next:",
+                    *(
+                        f"  {line}"
+                        for line in (*by_hand(project, manifest, told), *next_steps(project))
+                    ),
+                ]
+            )
+        )
     return 0
 
 
 def given_model(root: Path, options: argparse.Namespace) -> Given:
     """The model that is asked for, with the files that it takes in the project."""
     wanted, shared, force = options.model or FIRST, build.shipped(), options.force
-    name = options.name or re.sub(r"[^A-Za-z0-9_-]", "_", wanted.rpartition(":")[2] if MODULE.fullmatch(wanted) else Path(wanted).stem)
+    name = options.name or re.sub(
+        r"[^A-Za-z0-9_-]",
+        "_",
+        wanted.rpartition(":")[2] if MODULE.fullmatch(wanted) else Path(wanted).stem,
+    )
     if not Path(wanted).is_file() and wanted in shared:
         source = shared[wanted].source
         if not isinstance(source, PathSource):
-            raise SourceError(f"{wanted} comes with webkiln and needs no recipe here; import it as 'webkiln:{wanted}'")
+            raise SourceError(
+                f"{wanted} comes with webkiln and needs no recipe here; import it as"
+                f" 'webkiln:{wanted}'"
+            )
         tests = source.path.with_name("test.npz")
-        samples = {tensor.removesuffix("s"): values[:1] for tensor, values in npz.read(tests).items()} if tests.is_file() else {}
+        samples = (
+            {tensor.removesuffix("s"): values[:1] for tensor, values in npz.read(tests).items()}
+            if tests.is_file()
+            else {}
+        )
         known = shared[wanted].labels
-        labels = "".join(f"{output} = {json.dumps(list(names))}\n" for output, names in known.items()) if isinstance(known, Mapping) else ""
-        return _given(root, name, source.path, f"\n[labels]\n{labels}" if labels else "", samples, copied=True, force=force)
+        labels = (
+            "".join(f"{output} = {json.dumps(list(names))}\n" for output, names in known.items())
+            if isinstance(known, Mapping)
+            else ""
+        )
+        return _given(
+            root,
+            name,
+            source.path,
+            f"\n[labels]\n{labels}" if labels else "",
+            samples,
+            copied=True,
+            force=force,
+        )
     if not Path(wanted).is_file() and MODULE.fullmatch(wanted):
         text = f"source = {json.dumps(wanted)}\n{_keys(root, name, options)}"
-        return Given(_recipe(root, name, text, force=force), (Addition(Path("models") / name / "recipe.toml", text.encode()),))
+        return Given(
+            _recipe(root, name, text, force=force),
+            (Addition(Path("models") / name / "recipe.toml", text.encode()),),
+        )
     if not Path(wanted).is_file():
         raise SourceError(
-            f"{wanted}: no such file; give the path of a model file, such as my.keras, a function as module:function, "
-            f"or nothing for {FIRST}, which comes with webkiln{similar(wanted, shared)}"
+            f"{wanted}: no such file; give the path of a model file, such as my.keras, a function"
+            f" as module:function, or nothing for {FIRST}, which comes with"
+            f" webkiln{similar(wanted, shared)}"
         )
     source_file = Path(wanted).parent.resolve() / Path(wanted).name
     beside = (BY_NAME.get(options.source_format) or format_of_file(source_file)).beside(source_file)
-    copied = not source_file.is_relative_to(root) and not beside and source_file.stat().st_size <= COPIED_BYTES
-    return _given(root, name, source_file, _keys(root, name, options), {}, copied=copied, force=force)
+    copied = (
+        not source_file.is_relative_to(root)
+        and not beside
+        and source_file.stat().st_size <= COPIED_BYTES
+    )
+    return _given(
+        root, name, source_file, _keys(root, name, options), {}, copied=copied, force=force
+    )
 
 
 def _keys(root: Path, name: str, options: argparse.Namespace) -> str:
     """What the recipe says besides the source."""
-    plugins = [Path(os.path.relpath(path.absolute(), root / "models" / name)).as_posix() for path in options.plugin]
-    lines = [f"source_format = {json.dumps(options.source_format)}"] if options.source_format else []
+    plugins = [
+        Path(os.path.relpath(path.absolute(), root / "models" / name)).as_posix()
+        for path in options.plugin
+    ]
+    lines = (
+        [f"source_format = {json.dumps(options.source_format)}"] if options.source_format else []
+    )
     lines += [f"plugins = {json.dumps(plugins, ensure_ascii=False)}"] if plugins else []
     lines += ["trust_source = true"] if options.trust_source else []
     return "".join(f"{line}\n" for line in lines)
 
 
-def _given(root: Path, name: str, source: Path, more: str, samples: Samples, *, copied: bool, force: bool) -> Given:
+def _given(
+    root: Path, name: str, source: Path, more: str, samples: Samples, *, copied: bool, force: bool
+) -> Given:
     folder = Path("models") / name
     written = source.name if copied else Path(os.path.relpath(source, root / folder)).as_posix()
     text = f"source = {json.dumps(written, ensure_ascii=False)}\n{more}"
     recipe = _recipe(root, name, text, force=force)
     if recipe.source == PathSource(root / folder / written) and not recipe.source.path.is_file():
-        # Built before anything is written, so that a model that cannot be built leaves nothing behind.
+        # Built before anything is written, so that a model that cannot be built leaves nothing
+        # behind.
         recipe = replace(recipe, source=PathSource(source))
     model = [Addition(folder / written, source.read_bytes())] if copied else []
     return Given(recipe, (Addition(folder / "recipe.toml", text.encode()), *model), samples)
@@ -176,26 +256,41 @@ def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
         action = graph.bundle(buildable(engine, graph, Selection(recipe.backends)))
         engine.expect(each for each in graph.actions() if engine.current(each) is None)
         outputs = engine.run(action).outputs
-        manifest, types = (engine.cache.store.file(outputs[f"bundle/{name}"]) for name in ("manifest.json", "index.d.ts"))
+        manifest, types = (
+            engine.cache.store.file(outputs[f"bundle/{name}"])
+            for name in ("manifest.json", "index.d.ts")
+        )
         return canonical.read(manifest), types.read_text()
 
 
-def _additions_of_vite(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
+def _additions_of_vite(
+    project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
+) -> Iterator[Change]:
     ending, module = "ts" if project.typescript else "js", f"webkiln:{manifest['name']}"
     call = plugin_call(project)
     yield from _plugin_packed(project)
     config = project.vite_config
     if (project.root / config).is_file():
         advice = f"import webkiln from 'unplugin-webkiln/vite', and {call} among its plugins"
-        yield Amendment(config, lambda text: text if "unplugin-webkiln" in text else with_plugin(text, call), "the plugin", advice)
+        yield Amendment(
+            config,
+            lambda text: text if "unplugin-webkiln" in text else with_plugin(text, call),
+            "the plugin",
+            advice,
+        )
     else:
         yield Addition(
             config,
-            f"import {{ defineConfig }} from 'vite';\nimport webkiln from 'unplugin-webkiln/vite';\n\nexport default defineConfig({{\n  plugins: [{call}],\n}});\n".encode(),
+            "import { defineConfig } from 'vite';\nimport webkiln from"
+            " 'unplugin-webkiln/vite';\n\nexport default defineConfig({\n  plugins:"
+            f" [{call}],\n}});\n".encode(),
         )
     yield from _types_added(project, module, types)
     page = f"src/model.{ending}"
-    yield Addition(Path(page), shown_in_page(answer(manifest, module, samples, typescript=project.typescript)).encode())
+    yield Addition(
+        Path(page),
+        shown_in_page(answer(manifest, module, samples, typescript=project.typescript)).encode(),
+    )
     line = f'<script type="module" src="/{page}"></script>'
     if (project.root / "index.html").is_file():
         yield Amendment(
@@ -212,13 +307,17 @@ def plugin_call(project: Project) -> str:
 
 
 def _plugin_packed(project: Project) -> Iterator[Change]:
-    """The plugin's package, which package.json names; a file of the same name that is not there is of the project that this one was copied from."""
+    """The plugin's package, which package.json names; a file of the same name that is not there is
+    of the project that this one was copied from.
+    """
     archive = Path("vendor") / f"unplugin-webkiln-{plugin_version()}.tgz"
     yield Addition(archive, plugin())
     said = str(project.package.get("devDependencies", {}).get("unplugin-webkiln", ""))
     gone = said.startswith("file:") and not (project.root / said.removeprefix("file:")).exists()
     needed = {"devDependencies": {"unplugin-webkiln": f"file:{archive.as_posix()}"}}
-    yield _package_amendment(replace(project, package={}) if gone else project, needed, "devDependencies")
+    yield _package_amendment(
+        replace(project, package={}) if gone else project, needed, "devDependencies"
+    )
 
 
 def _types_added(project: Project, module: str, types: str) -> Iterator[Change]:
@@ -226,30 +325,43 @@ def _types_added(project: Project, module: str, types: str) -> Iterator[Change]:
         yield Amendment(project.types, lambda text: with_types(text, module, types), "types", "")
 
 
-def _additions_of_bundler(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
+def _additions_of_bundler(
+    project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
+) -> Iterator[Change]:
     yield from _plugin_packed(project)
     yield from _types_added(project, f"webkiln:{manifest['name']}", types)
 
 
-def _additions_of_next(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
+def _additions_of_next(
+    project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
+) -> Iterator[Change]:
     bundle = bundle_place(project, manifest["name"])
     command = f"webkiln build {manifest['name']} -o {bundle.as_posix()}"
     scripts = {"predev": command, "prebuild": command}
     yield _package_amendment(project, {"scripts": scripts}, "scripts")
     yield Addition(bundle.parent / ".gitignore", b"*\n!.gitignore\n")
     ending = "tsx" if project.typescript else "jsx"
-    routed = (project.root / project.source / "app").is_dir() or not (project.root / project.source / "pages").is_dir()
+    routed = (project.root / project.source / "app").is_dir() or not (
+        project.root / project.source / "pages"
+    ).is_dir()
     page = project.source / (f"app/model/page.{ending}" if routed else f"pages/model.{ending}")
     up = os.path.relpath(bundle / "index.js", page.parent).replace(os.sep, "/")
-    yield Addition(page, shown_in_react(answer(manifest, up, samples, typescript=project.typescript)).encode())
+    yield Addition(
+        page, shown_in_react(answer(manifest, up, samples, typescript=project.typescript)).encode()
+    )
 
 
-def _additions_of_html(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
+def _additions_of_html(
+    project: Project, manifest: Mapping[str, Any], types: str, samples: Samples
+) -> Iterator[Change]:
     name = manifest["name"]
     yield Addition(Path("dodo.py"), DODO.encode())
     yield Addition(Path("model.html"), HTML.format(name=name).encode())
     module = f"./{bundle_place(project, name).as_posix()}/index.js"
-    yield Addition(Path("model.js"), shown_in_page(answer(manifest, module, samples, typescript=False)).encode())
+    yield Addition(
+        Path("model.js"),
+        shown_in_page(answer(manifest, module, samples, typescript=False)).encode(),
+    )
 
 
 CHANGES: dict[str, Callable[[Project, Mapping[str, Any], str, Samples], Iterator[Change]]] = {
@@ -265,9 +377,13 @@ def bundle_place(project: Project, name: str) -> Path:
     return Path("dist") / name if project.kind == "html" else project.source / "webkiln" / name
 
 
-def _package_amendment(project: Project, additions: Mapping[str, Mapping[str, str]], what: str) -> Amendment:
+def _package_amendment(
+    project: Project, additions: Mapping[str, Mapping[str, str]], what: str
+) -> Amendment:
     lacking = {
-        table: {name: value for name, value in entries.items() if _lacks(project.package, table, name)}
+        table: {
+            name: value for name, value in entries.items() if _lacks(project.package, table, name)
+        }
         for table, entries in additions.items()
     }
     taken = [
@@ -277,15 +393,28 @@ def _package_amendment(project: Project, additions: Mapping[str, Mapping[str, st
         if table == "scripts" and value not in (project.package.get(table, {}).get(name, value))
     ]
     advice = f"{', '.join(taken)} among its {what}"
-    return Amendment(Path("package.json"), lambda text: None if taken else with_package(text, lacking), what, advice)
+    return Amendment(
+        Path("package.json"),
+        lambda text: None if taken else with_package(text, lacking),
+        what,
+        advice,
+    )
 
 
 def _lacks(package: Mapping[str, Any], table: str, name: str) -> bool:
-    """Whether an entry is to be written: where there is none, and where an earlier init wrote that of its version."""
+    """Whether an entry is to be written: where there is none, and where an earlier init wrote that
+    of its version.
+    """
     if table == "scripts":
         return name not in package.get(table, {})
-    found = [entries[name] for key in ("dependencies", "devDependencies") if name in (entries := package.get(key, {}))]
-    return not found or (name in package.get(table, {}) and str(found[-1]).startswith(f"file:vendor/{name}-"))
+    found = [
+        entries[name]
+        for key in ("dependencies", "devDependencies")
+        if name in (entries := package.get(key, {}))
+    ]
+    return not found or (
+        name in package.get(table, {}) and str(found[-1]).startswith(f"file:vendor/{name}-")
+    )
 
 
 WOULD = {"wrote": "write", "overwrote": "overwrite", "changed": "change"}
@@ -300,7 +429,9 @@ def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
         if there == change.data:
             return f"  as it was  {name}"
         if there is not None and not force:
-            return f"  kept       {name}, which differs from what init writes; --force overwrites it"
+            return (
+                f"  kept       {name}, which differs from what init writes; --force overwrites it"
+            )
         data, verb = change.data, "wrote" if there is None else "overwrote"
     else:
         before = (there or b"").decode()
@@ -310,7 +441,10 @@ def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
             return f"  left       {name}; add by hand: {change.advice}"
         if text == before.replace("\r\n", "\n"):
             return f"  as it was  {name}"
-        data, verb, name = text.replace("\n", ends).encode(), *(("wrote", name) if there is None else ("changed", f"{name}: {change.what}"))
+        data, verb, name = (
+            text.replace("\n", ends).encode(),
+            *(("wrote", name) if there is None else ("changed", f"{name}: {change.what}")),
+        )
     if dry:
         return f"  would {WOULD[verb]} {name}"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -330,16 +464,23 @@ def by_hand(project: Project, manifest: Mapping[str, Any], told: Sequence[str]) 
     if any(line.startswith("  left ") for line in told):
         yield "add by hand what was left, above"
     if project.kind == "bundler":
-        yield f"import webkiln from 'unplugin-webkiln/{project.bundler}', and {plugin_call(project)} among the plugins of the configuration of {project.bundler}"
+        yield (
+            f"import webkiln from 'unplugin-webkiln/{project.bundler}', and {plugin_call(project)}"
+            f" among the plugins of the configuration of {project.bundler}"
+        )
     if project.kind == "bundler" or (
-        project.kind == "vite" and any(line.startswith("  kept ") and f"{project.source}/model." in line for line in told)
+        project.kind == "vite"
+        and any(line.startswith("  kept ") and f"{project.source}/model." in line for line in told)
     ):
         yield f"import {{ load }} from 'webkiln:{manifest['name']}' in your code"
 
 
 def next_steps(project: Project) -> Iterator[str]:
     if not shutil.which("webkiln") and not (project.root / ".venv" / "bin" / "webkiln").is_file():
-        yield f"export PATH={Path(sys.argv[0]).absolute().parent}:$PATH   (webkiln is not on PATH, where the build looks for it)"
+        yield (
+            f"export PATH={Path(sys.argv[0]).absolute().parent}:$PATH   (webkiln is not on PATH,"
+            " where the build looks for it)"
+        )
     if project.kind == "html":
         yield "python3 -m http.server    and open http://localhost:8000/model.html"
         yield "doit watch                builds again what changes"
@@ -348,18 +489,26 @@ def next_steps(project: Project) -> Iterator[str]:
         yield f"{project.manager} install"
         return
     place = "/model" if project.kind == "next" else "/"
-    install = "" if (project.kind == "next" and (project.root / "node_modules").is_dir()) else f"{project.manager} install && "
+    install = (
+        ""
+        if (project.kind == "next" and (project.root / "node_modules").is_dir())
+        else f"{project.manager} install && "
+    )
     yield f"{install}{project.manager} run dev    and open {place} at the address that it says"
 
 
 def plugin_version() -> str:
-    return str(json.loads((shared_root() / "runtime" / "unplugin" / "package.json").read_text())["version"])
+    return str(
+        json.loads((shared_root() / "runtime" / "unplugin" / "package.json").read_text())["version"]
+    )
 
 
 def plugin() -> bytes:
     """The npm package of the plugin that belongs to this webkiln, the same bytes each time."""
     folder = shared_root() / "runtime" / "unplugin"
-    files = sorted(path for pattern in ("package.json", "*.d.ts", "src/*.js") for path in folder.glob(pattern))
+    files = sorted(
+        path for pattern in ("package.json", "*.d.ts", "src/*.js") for path in folder.glob(pattern)
+    )
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as stream,

@@ -1,4 +1,6 @@
-"""`webkiln inspect`: what a model file is, who wrote it, what goes in and out, whether it converts, and all that does not; looked at, not built."""
+"""`webkiln inspect`: what a model file is, who wrote it, what goes in and out, whether it converts,
+and all that does not; looked at, not built.
+"""
 
 import argparse
 import json
@@ -28,7 +30,13 @@ from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.frontends.core.unsupported_formats import ForeignFormat
 from webkiln.frontends.inspect.archive_listing import Holding, holdings, is_archive, unpack_apart
 from webkiln.frontends.inspect.facts import FileFacts, SignatureFacts, TensorFacts, clean
-from webkiln.frontends.inspect.inspection import Inspection, inspect_apart, inspect_graph, inspector, to_json
+from webkiln.frontends.inspect.inspection import (
+    Inspection,
+    inspect_apart,
+    inspect_graph,
+    inspector,
+    to_json,
+)
 from webkiln.ir.graph import Graph
 from webkiln.ir.guards import said
 from webkiln.ir.serial import from_json
@@ -47,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print what is found as JSON")
     parser.add_argument(
-        "--kernels", action="store_true", help="also lower the model: its layers, and the kernels that each backend makes of them"
+        "--kernels",
+        action="store_true",
+        help="also lower the model: its layers, and the kernels that each backend makes of them",
     )
 
 
@@ -59,7 +69,9 @@ def run(options: argparse.Namespace) -> int:
             shown = _listing(options.source, found, scratch)
             if len(found) != 1:
                 print(
-                    json.dumps({"holds": [{"path": path, "format": title} for path, title in shown]})
+                    json.dumps(
+                        {"holds": [{"path": path, "format": title} for path, title in shown]}
+                    )
                     if options.json
                     else _several(called, shown)
                 )
@@ -75,7 +87,17 @@ def run(options: argparse.Namespace) -> int:
         with Engine(state) as engine:
             actions, inspection = _inspected(recipe, engine, scratch)
             if options.json:
-                print(json.dumps({"name": recipe.name, "file": called, "format": actions.format.name, **to_json(inspection)}, indent=2))
+                print(
+                    json.dumps(
+                        {
+                            "name": recipe.name,
+                            "file": called,
+                            "format": actions.format.name,
+                            **to_json(inspection),
+                        },
+                        indent=2,
+                    )
+                )
             else:
                 print("\n".join(_summary(f"{called}: {actions.format.title}", recipe, inspection)))
             if not inspection.converts:
@@ -121,29 +143,52 @@ def _several(called: str, shown: Sequence[tuple[str, str]]) -> str:
 
 
 def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGraph, Inspection]:
-    """What a recipe's source is. What a function returns can only be told when it has run, and so can what has to be downloaded or written."""
+    """What a recipe's source is. What a function returns can only be told when it has run, and so
+    can what has to be downloaded or written.
+    """
     actions = ModelGraph(recipe, engine.share)
     if isinstance(recipe.source, ModuleSource):
         graph = from_json(_output(engine, actions.convert(), "graph.json"))
-        model = inspector(actions.format.name).described(_output(engine, actions.load(), "spec.json"))
+        model = inspector(actions.format.name).described(
+            _output(engine, actions.load(), "spec.json")
+        )
         return actions, inspect_graph(FileFacts(), model, graph)
     looked = actions
     if not isinstance(recipe.source, PathSource):
         blob = engine.run(actions.fetch()).outputs["source"]
-        name = recipe.source.url.partition("?")[0].rpartition("/")[2] if isinstance(recipe.source, UrlSource) else recipe.name
-        path = scratch / "fetched" / (name if name.endswith(actions.format.suffixes) else f"{name}{actions.format.suffixes[0]}")
+        name = (
+            recipe.source.url.partition("?")[0].rpartition("/")[2]
+            if isinstance(recipe.source, UrlSource)
+            else recipe.name
+        )
+        path = (
+            scratch
+            / "fetched"
+            / (
+                name
+                if name.endswith(actions.format.suffixes)
+                else f"{name}{actions.format.suffixes[0]}"
+            )
+        )
         path.parent.mkdir()
         path.symlink_to(engine.cache.store.file(blob).absolute())
-        looked = ModelGraph(replace(recipe, source=PathSource(path), source_format=actions.format.name), engine.share)
+        looked = ModelGraph(
+            replace(recipe, source=PathSource(path), source_format=actions.format.name),
+            engine.share,
+        )
     inputs, params = _laid_out([looked.fetch(), looked.load(), looked.convert()], scratch)
     if not inputs["source"].is_file():
-        raise SourceError(f"{inputs['source']}: there is no such file; give the path of a model file")
+        raise SourceError(
+            f"{inputs['source']}: there is no such file; give the path of a model file"
+        )
     trusted = recipe.trust_source or bool(recipe.plugins or recipe.operators)
     return actions, inspect_apart(actions.format.name, inputs, params, trusted=trusted)
 
 
 def _laid_out(actions: Sequence[Action], scratch: Path) -> tuple[dict[str, Path], dict[str, Any]]:
-    """The files that actions take of the user's, where their programs look for them, and their parameters."""
+    """The files that actions take of the user's, where their programs look for them, and their
+    parameters.
+    """
     inputs: dict[str, Path] = {}
     params: dict[str, Any] = {}
     for action in actions:
@@ -162,7 +207,10 @@ def _laid_out(actions: Sequence[Action], scratch: Path) -> tuple[dict[str, Path]
 
 def _refusal(recipe: Recipe, found: Inspection) -> Exception:
     if found.unsupported:
-        return UnsupportedError(recipe.source.path.name if isinstance(recipe.source, PathSource) else recipe.name, found.unsupported)
+        return UnsupportedError(
+            recipe.source.path.name if isinstance(recipe.source, PathSource) else recipe.name,
+            found.unsupported,
+        )
     return RecipeError(found.reason)
 
 
@@ -171,7 +219,10 @@ def _summary(title: str, recipe: Recipe, found: Inspection) -> list[str]:
     lines = textwrap.wrap(f"{title}{_size(recipe)}", WIDTH, subsequent_indent="  ")
     for name, value in found.file.rows:
         lines += _labelled(name, [value])
-    lines += _labelled("signatures", [_signature(item, alone=len(found.file.signatures) == 1) for item in found.file.signatures])
+    lines += _labelled(
+        "signatures",
+        [_signature(item, alone=len(found.file.signatures) == 1) for item in found.file.signatures],
+    )
     for name, items in (("inputs", model.inputs), ("outputs", model.outputs)):
         lines += _labelled(name, list(map(tensor_text, items)))
     lines += _labelled("sizes", found.sizes)
@@ -180,10 +231,16 @@ def _summary(title: str, recipe: Recipe, found: Inspection) -> list[str]:
     if model.parts:
         kinds = sorted(model.parts.items(), key=lambda item: (-item[1], item[0]))
         more = [f"and {len(kinds) - MOST_PARTS} kinds more"] if len(kinds) > MOST_PARTS else []
-        told = ", ".join([*(f"{clean(kind)}{TOGETHER}{count}" for kind, count in kinds[:MOST_PARTS]), *more])
+        told = ", ".join(
+            [*(f"{clean(kind)}{TOGETHER}{count}" for kind, count in kinds[:MOST_PARTS]), *more]
+        )
         lines += _labelled("nodes", [f"{sum(model.parts.values()):,}: {told}"])
     count = len(found.unsupported)
-    verdict = {True: "yes", None: "not known", False: f"no, {count} unsupported part{'s' * (count != 1)}" if count else "no"}
+    verdict = {
+        True: "yes",
+        None: "not known",
+        False: f"no, {count} unsupported part{'s' * (count != 1)}" if count else "no",
+    }
     return [*lines, *_labelled("converts", [verdict[found.converts]])]
 
 
@@ -200,9 +257,19 @@ def _labelled(label: str, values: Sequence[str]) -> list[str]:
     lines = [
         line
         for value in values
-        for line in textwrap.wrap(value, WIDTH - LABEL - 2, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) or [""]
+        for line in textwrap.wrap(
+            value,
+            WIDTH - LABEL - 2,
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        or [""]
     ]
-    return [f"  {label if number == 0 else '':<{LABEL}}{line}".rstrip().replace(TOGETHER, " ") for number, line in enumerate(lines)]
+    return [
+        f"  {label if number == 0 else '':<{LABEL}}{line}".rstrip().replace(TOGETHER, " ")
+        for number, line in enumerate(lines)
+    ]
 
 
 def _signature(item: SignatureFacts, *, alone: bool) -> str:
@@ -212,23 +279,38 @@ def _signature(item: SignatureFacts, *, alone: bool) -> str:
 
 
 def tensor_text(item: TensorFacts) -> str:
-    shape = "" if item.shape is None else f"[{', '.join('?' if one is None else str(one) for one in item.shape)}]"
+    shape = (
+        ""
+        if item.shape is None
+        else f"[{', '.join('?' if one is None else str(one) for one in item.shape)}]"
+    )
     return clean(f"{item.name} {item.dtype}{shape}".rstrip()).replace(" ", TOGETHER)
 
 
 def _weights(weights: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
     elements = sum(prod(shape) for _, shape in weights.values())
-    total = sum(prod(shape) * (np.dtype(dtype).itemsize if dtype in DTYPES else 2) for dtype, shape in weights.values())
-    return f"{elements:,} numbers in {len(weights):,} array{'s' * (len(weights) != 1)}, {size(total)}"
+    total = sum(
+        prod(shape) * (np.dtype(dtype).itemsize if dtype in DTYPES else 2)
+        for dtype, shape in weights.values()
+    )
+    return (
+        f"{elements:,} numbers in {len(weights):,} array{'s' * (len(weights) != 1)}, {size(total)}"
+    )
 
 
 def _print_kernels(recipe: Recipe, actions: ModelGraph, engine: Engine) -> None:
     graph = from_json(_output(engine, actions.convert(), "graph.json"))
-    print(f"\n{table(f'{recipe.name}: what the source says', ('layer', 'operators', 'output', 'parameters'), layer_rows(graph))}")
+    print(
+        f"\n{table(f'{recipe.name}: what the source says', ('layer', 'operators', 'output', 'parameters'), layer_rows(graph))}"
+    )
     for backend in recipe.backends:
-        program = _output(engine, actions.lower(backend, Selection(recipe.backends)), "program.json")
+        program = _output(
+            engine, actions.lower(backend, Selection(recipe.backends)), "program.json"
+        )
         rows = explain.rows(list(launches(program["main"])))
-        print(table(f"{recipe.name}, {backend}", ("layer", "kernel", "FLOPs", "bytes", "how"), rows))
+        print(
+            table(f"{recipe.name}, {backend}", ("layer", "kernel", "FLOPs", "bytes", "how"), rows)
+        )
 
 
 def _output(engine: Engine, action: Action, name: str) -> dict[str, Any]:
@@ -237,7 +319,9 @@ def _output(engine: Engine, action: Action, name: str) -> dict[str, Any]:
 
 
 def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
-    """One row a layer: its operators, the type of its last output, the elements of the slots that it is first to read."""
+    """One row a layer: its operators, the type of its last output, the elements of the slots that
+    it is first to read.
+    """
     seen: set[str] = set()
     layers: dict[str, dict[str, Any]] = {}
 
@@ -245,14 +329,19 @@ def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
         return Type(type_.dtype, tuple(said(size, graph.divisibility) for size in type_.shape))
 
     for node in graph.nodes:
-        row = layers.setdefault(node.layer or node.name, {"operators": [], "output": "", "parameters": 0})
+        row = layers.setdefault(
+            node.layer or node.name, {"operators": [], "output": "", "parameters": 0}
+        )
         row["operators"].append(node.op)
         row["output"] = str(told(graph.type(node.outputs[0])))
         for name in node.inputs:
             if name in graph.slots and name not in seen:
                 seen.add(name)
                 row["parameters"] += graph.type(name).size
-    rows = [(name, " ".join(row["operators"]), row["output"], f"{row['parameters']:,}") for name, row in layers.items()]
+    rows = [
+        (name, " ".join(row["operators"]), row["output"], f"{row['parameters']:,}")
+        for name, row in layers.items()
+    ]
     inputs = [(name, "input", str(told(graph.type(name))), "0") for name in graph.inputs]
     total = sum(row["parameters"] for row in layers.values())
     return [*inputs, *rows, (f"{len(layers)} layers", "", "", f"{total:,}")]

@@ -1,4 +1,6 @@
-"""`webkiln profile`: the times of a bundle's launches and layers, as a table, a page with a flame chart and a trace."""
+"""`webkiln profile`: the times of a bundle's launches and layers, as a table, a page with a flame
+chart and a trace.
+"""
 
 import argparse
 import json
@@ -12,7 +14,16 @@ from webkiln.build.files import write_atomic
 from webkiln.build.table import table
 from webkiln.codegen.declarations import inputs_of
 from webkiln.commands import flame
-from webkiln.commands.figures import Figures, largest_first, launches_of, layers_of, milliseconds, remarks, summed, where
+from webkiln.commands.figures import (
+    Figures,
+    largest_first,
+    launches_of,
+    layers_of,
+    milliseconds,
+    remarks,
+    summed,
+    where,
+)
 from webkiln.commands.run import chosen, fit, read_arrays
 from webkiln.commands.trace import trace
 from webkiln.errors import RecipeError, SourceError, ToolError
@@ -22,29 +33,54 @@ HEADER = ("ms", "share %", "GFLOP/s", "peak %", "MB", "GB/s", "count", "kernel",
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="the folder of the bundle")
-    parser.add_argument("--backend", help="default: the best that the bundle and the browser have, as its load does")
-    parser.add_argument("--variant", help="one variant of the wasm backend, instead of the best that the engine runs")
+    parser.add_argument(
+        "--backend", help="default: the best that the bundle and the browser have, as its load does"
+    )
+    parser.add_argument(
+        "--variant",
+        help="one variant of the wasm backend, instead of the best that the engine runs",
+    )
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--threads", type=int, default=1, help="of the wasm backend, default: 1")
     parser.add_argument("--runs", type=int, default=20, help="default: 20, after some that warm up")
-    parser.add_argument("--inputs", type=Path, metavar="NPZ", help="one array for each input, by name; default: made-up numbers")
-    parser.add_argument("--trace", type=Path, metavar="JSON", help="gets the fastest run for chrome://tracing or Perfetto")
-    parser.add_argument("--html", type=Path, metavar="HTML", help="gets a page with a flame chart and tables")
+    parser.add_argument(
+        "--inputs",
+        type=Path,
+        metavar="NPZ",
+        help="one array for each input, by name; default: made-up numbers",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="JSON",
+        help="gets the fastest run for chrome://tracing or Perfetto",
+    )
+    parser.add_argument(
+        "--html", type=Path, metavar="HTML", help="gets a page with a flame chart and tables"
+    )
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
 
 
 def run(options: argparse.Namespace) -> int:
     manifest = host.read_manifest(options.bundle)
     if "single" in manifest:
-        raise RecipeError(f"{options.bundle}: a single file has no profile.js beside it; build the model as a folder (--format folder)")
+        raise RecipeError(
+            f"{options.bundle}: a single file has no profile.js beside it; build the model as a"
+            " folder (--format folder)"
+        )
     if not (options.bundle / manifest.get("profile", {}).get("module", "profile.js")).is_file():
-        raise SourceError(f"{options.bundle}: there is no profile.js, which times launches; build the bundle again")
+        raise SourceError(
+            f"{options.bundle}: there is no profile.js, which times launches; build the bundle"
+            " again"
+        )
     for name in ("threads", "runs"):
         if getattr(options, name) < 1:
             raise RecipeError(f"--{name} is {getattr(options, name)}, expected at least 1")
     backend = chosen(options, manifest)
     inputs = (
-        next(iter(sample_inputs(manifest).values())) if options.inputs is None else fit(read_arrays(options.inputs), inputs_of(manifest))
+        next(iter(sample_inputs(manifest).values()))
+        if options.inputs is None
+        else fit(read_arrays(options.inputs), inputs_of(manifest))
     )
     profile = host.profile_bundle(
         options.bundle,
@@ -57,7 +93,9 @@ def run(options: argparse.Namespace) -> int:
         timeout=options.timeout,
     )
     if not profile["runs"]:
-        raise ToolError(f"{options.bundle}: the GPU says of each run that its times are wrong; run it again")
+        raise ToolError(
+            f"{options.bundle}: the GPU says of each run that its times are wrong; run it again"
+        )
     name = f"{manifest['name']} in {options.browser}"
     print(shown(name, profile))
     if options.trace is not None:
@@ -72,11 +110,17 @@ def shown(name: str, profile: Mapping[str, Any]) -> str:
     launches = launches_of(profile)
     layers = layers_of(launches)
     total = summed(launches, "all launches", "")
-    rest, share = profile["runMs"] - total.ms, f" ({100 * total.ms / profile['runMs']:.1f} %)" if profile["runMs"] else ""
+    rest, share = (
+        profile["runMs"] - total.ms,
+        f" ({100 * total.ms / profile['runMs']:.1f} %)" if profile["runMs"] else "",
+    )
     title = "\n".join(
         [
             f"{name}, {where(profile)}: {milliseconds(profile['runMs'], total)} ms a run",
-            f"launches take {milliseconds(total.ms, total)} ms of it{share}, inputs, outputs and calls {milliseconds(max(rest, 0), total)} ms",
+            (
+                f"launches take {milliseconds(total.ms, total)} ms of it{share}, inputs, outputs"
+                f" and calls {milliseconds(max(rest, 0), total)} ms"
+            ),
             *remarks(profile),
         ]
     )

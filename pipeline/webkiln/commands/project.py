@@ -19,12 +19,20 @@ OTHER_BUNDLERS = {
     "esbuild": "esbuild",
     "@farmfe/core": "farm",
 }
-LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun", "package-lock.json": "npm"}
+LOCKS = {
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+    "package-lock.json": "npm",
+}
 
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with a web project: `vite`, `next`, `bundler` (another that the plugin takes) or `html`."""
+    """A folder with a web project: `vite`, `next`, `bundler` (another that the plugin takes) or
+    `html`.
+    """
 
     root: Path
     kind: str
@@ -44,19 +52,31 @@ class Project:
     def vite_config(self) -> Path:
         """The file that configures Vite, or where it would be."""
         there = next((name for name in VITE_CONFIGS if (self.root / name).is_file()), None)
-        ending = "ts" if self.typescript else "js" if self.package.get("type") == "module" else "mjs"
+        ending = (
+            "ts" if self.typescript else "js" if self.package.get("type") == "module" else "mjs"
+        )
         return Path(there or f"vite.config.{ending}")
 
     @property
     def types(self) -> Path:
-        """The file that gets the types of imports: among those that templates have tsconfig.json include."""
+        """The file that gets the types of imports: among those that templates have tsconfig.json
+        include.
+        """
         return self.source / "webkiln-env.d.ts"
 
     @property
     def manager(self) -> str:
         """What installs packages here, or in the workspace that this is a package of."""
         folders = [self.root, *(folder for folder in self.root.parents if _is_workspace(folder))]
-        return next((name for folder in folders for lock, name in LOCKS.items() if (folder / lock).is_file()), "npm")
+        return next(
+            (
+                name
+                for folder in folders
+                for lock, name in LOCKS.items()
+                if (folder / lock).is_file()
+            ),
+            "npm",
+        )
 
     def __str__(self) -> str:
         names = {
@@ -78,7 +98,9 @@ def _is_workspace(folder: Path) -> bool:
 
 
 def find_project(root: Path) -> Project:
-    """The project in a folder, by its package.json, the names of its files, and index.html; SourceError that says what was looked for."""
+    """The project in a folder, by its package.json, the names of its files, and index.html;
+    SourceError that says what was looked for.
+    """
     file = root / "package.json"
     package: dict[str, Any] = {}
     if file.is_file():
@@ -96,8 +118,9 @@ def find_project(root: Path) -> Project:
     if (root / "index.html").is_file():
         return Project(root, "html", package)
     raise SourceError(
-        f"{root}: there is no web project here; looked for vite, next or another bundler in package.json, {', '.join(VITE_CONFIGS[:4])}, and index.html; "
-        "make one with `npm create vite@latest`, or go to its folder"
+        f"{root}: there is no web project here; looked for vite, next or another bundler in"
+        f" package.json, {', '.join(VITE_CONFIGS[:4])}, and index.html; make one with `npm create"
+        " vite@latest`, or go to its folder"
     )
 
 
@@ -111,11 +134,15 @@ def with_package(text: str, additions: Mapping[str, Mapping[str, str]]) -> str:
     if json.dumps(package) == before:
         return text
     indent = re.search(r"^([ \t]+)\"", text, re.MULTILINE)
-    return json.dumps(package, indent=indent[1] if indent else 2, ensure_ascii=False) + ("\n" if text.endswith("\n") else "")
+    return json.dumps(package, indent=indent[1] if indent else 2, ensure_ascii=False) + (
+        "\n" if text.endswith("\n") else ""
+    )
 
 
 def with_plugin(text: str, call: str) -> str | None:
-    """A configuration of Vite with `call` first among its plugins; None where it is not written so that this is certain to be right."""
+    """A configuration of Vite with `call` first among its plugins; None where it is not written so
+    that this is certain to be right.
+    """
     bare = _without_words(text)
     found = re.search(r"export\s+default\s+(?:defineConfig\s*\(\s*)?\{", bare)
     if found is None or bare.count("export default") != 1:
@@ -135,9 +162,22 @@ def with_plugin(text: str, call: str) -> str | None:
             return None
         rest = bare[opened.end() :].lstrip()
         separator = re.match(r"\s*\n\s*", bare[opened.end() :])
-        at, inserted = opened.end(), call if rest.startswith("]") else f"{separator[0]}{call}," if separator else f"{call}, "
+        at, inserted = (
+            opened.end(),
+            (
+                call
+                if rest.startswith("]")
+                else f"{separator[0]}{call},"
+                if separator
+                else f"{call}, "
+            ),
+        )
     changed = text[:at] + inserted + text[at:]
-    imports = list(re.finditer(r"^import\b[^;\n]*(?:\{[^}]*\}[^;\n]*)?;?[ \t]*\n", bare[: found.start()], re.MULTILINE))
+    imports = list(
+        re.finditer(
+            r"^import\b[^;\n]*(?:\{[^}]*\}[^;\n]*)?;?[ \t]*\n", bare[: found.start()], re.MULTILINE
+        )
+    )
     place = imports[-1].end() if imports else 0
     return changed[:place] + line + changed[place:]
 
@@ -170,4 +210,7 @@ def with_script(text: str, source: str) -> str | None:
     if len(ends) != 1 or len(re.findall("</body>", text, re.IGNORECASE)) != 1:
         return None
     end = ends[0]
-    return f'{text[: end.start()]}{end[1]}{end[1] or "  "}<script type="module" src="{source}"></script>\n{text[end.start() :]}'
+    return (
+        f'{text[: end.start()]}{end[1]}{end[1] or "  "}<script type="module"'
+        f' src="{source}"></script>\n{text[end.start() :]}'
+    )

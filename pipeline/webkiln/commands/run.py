@@ -21,10 +21,27 @@ TEXT = {"string": np.str_}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="the folder of the bundle")
-    parser.add_argument("--backend", help="default: the best that the bundle and the browser have, as its load does")
-    parser.add_argument("--variant", help="one variant of the wasm backend, instead of the best that the engine runs")
-    parser.add_argument("--inputs", type=Path, required=True, metavar="NPZ", help="one array for each input, by name")
-    parser.add_argument("--outputs", type=Path, required=True, metavar="NPZ", help="gets one array for each output, by name")
+    parser.add_argument(
+        "--backend", help="default: the best that the bundle and the browser have, as its load does"
+    )
+    parser.add_argument(
+        "--variant",
+        help="one variant of the wasm backend, instead of the best that the engine runs",
+    )
+    parser.add_argument(
+        "--inputs",
+        type=Path,
+        required=True,
+        metavar="NPZ",
+        help="one array for each input, by name",
+    )
+    parser.add_argument(
+        "--outputs",
+        type=Path,
+        required=True,
+        metavar="NPZ",
+        help="gets one array for each output, by name",
+    )
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
 
@@ -35,28 +52,51 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     except FileNotFoundError as error:
         raise SourceError(f"{path}: no such file; --inputs takes an .npz file") from error
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise SourceError(f"{path} is not an .npz file ({error}); write it with numpy.savez") from error
+        raise SourceError(
+            f"{path} is not an .npz file ({error}); write it with numpy.savez"
+        ) from error
 
 
 def fit(inputs: Mapping[str, np.ndarray], tensors: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Check arrays against the bundle's inputs; numbers are cast where numpy calls that the same kind or safe."""
+    """Check arrays against the bundle's inputs; numbers are cast where numpy calls that the same
+    kind or safe.
+    """
     names = [tensor["name"] for tensor in tensors]
     if unknown := sorted(set(inputs) - set(names)):
-        raise RecipeError(f"there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
+        raise RecipeError(
+            f"there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}"
+        )
     if missing := [name for name in names if name not in inputs]:
-        raise RecipeError(f"input {', '.join(missing)} is missing; the inputs are {', '.join(names)}")
+        raise RecipeError(
+            f"input {', '.join(missing)} is missing; the inputs are {', '.join(names)}"
+        )
     fitted, sizes = {}, dict[str, int]()
     for tensor in tensors:
-        name, value, dtype = tensor["name"], inputs[tensor["name"]], np.dtype(TEXT.get(tensor["dtype"], tensor["dtype"]))
+        name, value, dtype = (
+            tensor["name"],
+            inputs[tensor["name"]],
+            np.dtype(TEXT.get(tensor["dtype"], tensor["dtype"])),
+        )
         try:
             solve(map(size_from_json, tensor["shape"]), value.shape, sizes)
         except (ValueError, ShapeError):
-            known = f" with {', '.join(f'{key} = {size}' for key, size in sizes.items())}" if sizes else ""
-            raise RecipeError(f"input {name}: expected shape {tensor['shape']}{known}, got {list(value.shape)}") from None
+            known = (
+                f" with {', '.join(f'{key} = {size}' for key, size in sizes.items())}"
+                if sizes
+                else ""
+            )
+            raise RecipeError(
+                f"input {name}: expected shape {tensor['shape']}{known}, got {list(value.shape)}"
+            ) from None
         if "U" in (dtype.kind, value.dtype.kind) and dtype.kind != value.dtype.kind:
-            raise RecipeError(f"input {name}: expected {'strings' if dtype.kind == 'U' else dtype}, got {value.dtype}")
+            raise RecipeError(
+                f"input {name}: expected {'strings' if dtype.kind == 'U' else dtype}, got"
+                f" {value.dtype}"
+            )
         if not np.can_cast(value.dtype, dtype, "same_kind"):
-            raise RecipeError(f"input {name}: expected {dtype}, got {value.dtype}; convert it with numpy's astype")
+            raise RecipeError(
+                f"input {name}: expected {dtype}, got {value.dtype}; convert it with numpy's astype"
+            )
         fitted[name] = value if dtype.kind == "U" else value.astype(dtype)
     return fitted
 
@@ -75,14 +115,19 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def chosen(args: argparse.Namespace, manifest: Mapping[str, Any]) -> str:
-    """The backend that is asked for, or the best one; RecipeError where the bundle lacks it, or the variant."""
+    """The backend that is asked for, or the best one; RecipeError where the bundle lacks it, or the
+    variant.
+    """
     backends = list(manifest["backends"])
     backend: str = args.backend or host.first_backend(manifest, args.browser)
     if backend not in backends:
         raise RecipeError(f"{args.bundle} has no backend '{backend}'; it has {', '.join(backends)}")
     variants = [variant["name"] for variant in manifest["backends"][backend].get("variants", ())]
     if args.variant is not None and args.variant not in variants:
-        raise RecipeError(f"the backend {backend} has no variant '{args.variant}'; it has {', '.join(variants) or 'none'}")
+        raise RecipeError(
+            f"the backend {backend} has no variant '{args.variant}'; it has"
+            f" {', '.join(variants) or 'none'}"
+        )
     return backend
 
 
@@ -90,7 +135,14 @@ def run(args: argparse.Namespace) -> int:
     manifest: dict[str, Any] = host.read_manifest(args.bundle)
     backend = chosen(args, manifest)
     inputs = fit(read_arrays(args.inputs), inputs_of(manifest))
-    (result,) = host.run_bundle(args.bundle, backend, [inputs], host=args.browser, variant=args.variant, timeout=args.timeout)
+    (result,) = host.run_bundle(
+        args.bundle,
+        backend,
+        [inputs],
+        host=args.browser,
+        variant=args.variant,
+        timeout=args.timeout,
+    )
     write_arrays(args.outputs, result.outputs)
     used = f"{backend} ({result.variant})" if result.variant else backend
     print(f"{args.bundle}: {used} in {args.browser}, {result.ms:.2f} ms, outputs in {args.outputs}")

@@ -34,10 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def serving(bundle: Path, port: int = 0) -> Iterator[Server]:
-    """A server of the page, with the bundle below /bundle/, under a policy that leaves them nothing but themselves."""
+    """A server of the page, with the bundle below /bundle/, under a policy that leaves them nothing
+    but themselves.
+    """
     manifest = host.read_manifest(bundle)
     if not (bundle / "index.js").is_file():
-        raise SourceError(f"{bundle}: there is no index.js, which the page imports; build the bundle again")
+        raise SourceError(
+            f"{bundle}: there is no index.js, which the page imports; build the bundle again"
+        )
     if not 0 <= port < 65536:
         raise RecipeError(f"--port is {port}, expected 0 to 65535")
     # The Worker of a single file is made of its text.
@@ -48,11 +52,15 @@ def serving(bundle: Path, port: int = 0) -> Iterator[Server]:
         **ISOLATED,
     }
     try:
-        server = Server({"/bundle/": bundle, "/": PAGE}, headers=headers, address=("127.0.0.1", port))
+        server = Server(
+            {"/bundle/": bundle, "/": PAGE}, headers=headers, address=("127.0.0.1", port)
+        )
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
-        raise RecipeError(f"--port is {port}, which cannot be had ({error.strerror}); leave it out for a free one") from error
+        raise RecipeError(
+            f"--port is {port}, which cannot be had ({error.strerror}); leave it out for a free one"
+        ) from error
     with server:
         yield server
 

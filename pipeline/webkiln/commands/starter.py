@@ -10,21 +10,33 @@ import numpy as np
 from webkiln.codegen.declarations import ARRAYS, inputs_of
 
 NUMBERS = {
-    "float": "(at * 0.618 + 0.5) % 1", "bool": "at % 2", "int64": "BigInt(at % 8)", "uint64": "BigInt(at % 8)", "int": "at % 8", "uint": "at % 8",
-}  # fmt: skip
+    "float": "(at * 0.618 + 0.5) % 1",
+    "bool": "at % 2",
+    "int64": "BigInt(at % 8)",
+    "uint64": "BigInt(at % 8)",
+    "int": "at % 8",
+    "uint": "at % 8",
+}
 """A sample's numbers, by the beginnings of dtypes."""
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 OPEN_SIZE = 16
 WIDTH = 100
-INTRODUCTION = "/* Runs the model on a sample. A start: `load` and `run` are what your own code needs. */\n"
+INTRODUCTION = (
+    "/* Runs the model on a sample. A start: `load` and `run` are what your own code needs. */\n"
+)
 
 DECLARED = re.compile(r'^declare module ("(?:[^"\\]|\\.)*") \{\n.*?^\}\n', re.MULTILINE | re.DOTALL)
-TYPES_HEAD = "/* eslint-disable */\n/* Written by unplugin-webkiln: the types of the models that this project imports. */\n"
+TYPES_HEAD = (
+    "/* eslint-disable */\n/* Written by unplugin-webkiln: the types of the models that this"
+    " project imports. */\n"
+)
 UNBUILT = """  export const load: (options?: any) => Promise<any>;
   export const top: (scores: ArrayLike<number>, k?: number) => { index: number; label: string; score: number }[];
   export const manifest: any;
 """
-TYPES_REST = "".join(f"declare module '{pattern}' {{\n{UNBUILT}}}\n" for pattern in ("webkiln:*", "*?webkiln"))
+TYPES_REST = "".join(
+    f"declare module '{pattern}' {{\n{UNBUILT}}}\n" for pattern in ("webkiln:*", "*?webkiln")
+)
 """Of what was not built yet."""
 
 Samples = Mapping[str, np.ndarray]
@@ -34,9 +46,16 @@ def answer(manifest: Mapping[str, Any], bundle: str, samples: Samples, *, typesc
     """A module with `answer()`, which runs the model and resolves to a line of text."""
     output, *_ = manifest["outputs"]
     labels = output.get("labels", ())
-    scores = f"outputs.{output['name']}" if IDENTIFIER.fullmatch(output["name"]) else f"outputs[{json.dumps(output['name'])}]"
+    scores = (
+        f"outputs.{output['name']}"
+        if IDENTIFIER.fullmatch(output["name"])
+        else f"outputs[{json.dumps(output['name'])}]"
+    )
     if labels:
-        said = f"top({scores}, {min(3, len(labels))}).map(({{ label, score }}) => `${{label}} (${{score.toFixed(3)}})`)"
+        said = (
+            f"top({scores}, {min(3, len(labels))}).map(({{ label, score }}) => `${{label}}"
+            " (${score.toFixed(3)})`)"
+        )
     else:
         said = f"Array.from({scores}.slice(0, 5), Number)"
     parts = [
@@ -45,7 +64,10 @@ def answer(manifest: Mapping[str, Any], bundle: str, samples: Samples, *, typesc
         *(_sample(tensor, samples.get(tensor["name"])) for tensor in inputs_of(manifest)),
         f"}};\n\nasync function answer(){': Promise<string>' if typescript else ''} {{\n",
         "  const model = await load();\n  const outputs = await model.run(inputs);\n",
-        f"  const said = {said};\n  return `{manifest['name']} on ${{model.backend}}: ${{said.join(', ')}}`;\n}}\n",
+        (
+            f"  const said = {said};\n  return `{manifest['name']} on ${{model.backend}}:"
+            " ${said.join(', ')}`;\n}\n"
+        ),
     ]
     return "".join(parts)
 
@@ -53,8 +75,9 @@ def answer(manifest: Mapping[str, Any], bundle: str, samples: Samples, *, typesc
 def shown_in_page(code: str) -> str:
     """The module with a paragraph at the end of the page, which tells the answer."""
     return (
-        f"{code}\nconst line = document.createElement('p');\nline.id = 'webkiln';\nline.textContent = 'Loading the model…';\ndocument.body.append(line);\n"
-        "answer().then(text => { line.textContent = text; }, error => { line.textContent = String(error); });\n"
+        f"{code}\nconst line = document.createElement('p');\nline.id = 'webkiln';\nline.textContent"
+        " = 'Loading the model…';\ndocument.body.append(line);\nanswer().then(text => {"
+        " line.textContent = text; }, error => { line.textContent = String(error); });\n"
     )
 
 
@@ -62,16 +85,21 @@ def shown_in_react(code: str) -> str:
     """The module with a component for a page of its own."""
     introduction, rest = code.split("\n", 1)
     return (
-        f"'use client';\n\n{introduction}\nimport {{ useEffect, useState }} from 'react';\n{rest}\n"
-        "export default function Page() {\n  const [line, setLine] = useState('Loading the model…');\n"
-        "  useEffect(() => {\n    answer().then(setLine, error => setLine(String(error)));\n  }, []);\n"
-        '  return <p id="webkiln">{line}</p>;\n}\n'
+        f"'use client';\n\n{introduction}\nimport {{ useEffect, useState }} from"
+        f" 'react';\n{rest}\nexport default function Page() {{\n  const [line, setLine] ="
+        " useState('Loading the model…');\n  useEffect(() => {\n    answer().then(setLine, error"
+        ' => setLine(String(error)));\n  }, []);\n  return <p id="webkiln">{line}</p>;\n}\n'
     )
 
 
 def with_types(text: str, module: str, declarations: str) -> str:
     """The file of types with the declaration of one more import, as the plugin writes it."""
-    inside = re.sub(r"^(?=.)", "  ", declarations.replace("export declare ", "export ").rstrip(), flags=re.MULTILINE)
+    inside = re.sub(
+        r"^(?=.)",
+        "  ",
+        declarations.replace("export declare ", "export ").rstrip(),
+        flags=re.MULTILINE,
+    )
     blocks = {json.loads(match[1]): match[0] for match in DECLARED.finditer(text)}
     blocks[module] = f"declare module {json.dumps(module)} {{\n{inside}\n}}\n"
     return "\n".join([TYPES_HEAD, *(block for _, block in sorted(blocks.items())), TYPES_REST])

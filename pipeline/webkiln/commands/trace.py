@@ -15,20 +15,37 @@ def trace(name: str, profile: Mapping[str, Any]) -> dict[str, Any]:
         {"name": kind, "ph": "M", "pid": PROCESS, "tid": THREAD, "args": {"name": text}}
         for kind, text in (("process_name", f"webkiln {name}"), ("thread_name", where(profile)))
     ]
-    return {"traceEvents": [*events, *_events(profile["timeline"], profile["launches"])], "displayTimeUnit": "ms"}
+    return {
+        "traceEvents": [*events, *_events(profile["timeline"], profile["launches"])],
+        "displayTimeUnit": "ms",
+    }
 
 
-def _events(timeline: Sequence[Mapping[str, Any]], launches: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _events(
+    timeline: Sequence[Mapping[str, Any]], launches: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
     for layer, group in groupby(timeline, key=lambda entry: launches[entry["launch"]]["layer"]):
         entries = list(group)
         begin, end = entries[0]["startMs"], max(entry["startMs"] + entry["ms"] for entry in entries)
         yield _event(layer or NO_LAYER, "layer", begin, end - begin, {})
         for entry in entries:
             launch = launches[entry["launch"]]
-            told = {key: launch[key] for key in ("layer", "flops", "bytes")} | {"launch": entry["launch"]}
+            told = {key: launch[key] for key in ("layer", "flops", "bytes")} | {
+                "launch": entry["launch"]
+            }
             yield _event(launch["kernel"], "launch", entry["startMs"], entry["ms"], told)
 
 
-def _event(name: str, category: str, begin: float, ms: float, told: Mapping[str, Any]) -> dict[str, Any]:
+def _event(
+    name: str, category: str, begin: float, ms: float, told: Mapping[str, Any]
+) -> dict[str, Any]:
     times = {"ts": round(begin * 1000, 3), "dur": round(ms * 1000, 3)}
-    return {"name": name, "cat": category, "ph": "X", **times, "pid": PROCESS, "tid": THREAD, "args": dict(told)}
+    return {
+        "name": name,
+        "cat": category,
+        "ph": "X",
+        **times,
+        "pid": PROCESS,
+        "tid": THREAD,
+        "args": dict(told),
+    }

@@ -1,4 +1,6 @@
-"""`webkiln tune`: times what may be chosen for each kernel of a model, and writes the fastest into a file beside its recipe."""
+"""`webkiln tune`: times what may be chosen for each kernel of a model, and writes the fastest into
+a file beside its recipe.
+"""
 
 import argparse
 from pathlib import Path
@@ -16,24 +18,43 @@ from webkiln.plan.tuning import trials
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser)
-    parser.add_argument("--browser", choices=host.HOSTS, default="chromium", help="default: chromium")
-    parser.add_argument("-o", "--output", type=Path, metavar="JSON", help="default: what the recipe says, or tuned.json beside it")
-    parser.add_argument("--force", action="store_true", help="measure again what was measured before")
+    parser.add_argument(
+        "--browser", choices=host.HOSTS, default="chromium", help="default: chromium"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="JSON",
+        help="default: what the recipe says, or tuned.json beside it",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="measure again what was measured before"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     recipe, file = recipe_of(options), recipe_file(options.source)
     if file is None and options.output is None:
-        raise RecipeError(f"{options.source} has no recipe to write tuned.json beside; give a folder with a recipe.toml, or --output")
+        raise RecipeError(
+            f"{options.source} has no recipe to write tuned.json beside; give a folder with a"
+            " recipe.toml, or --output"
+        )
     chosen = tunable(recipe) if options.backend is not None else usual(recipe)
     if not chosen:
         known = ", ".join(name for name, target in TARGETS.items() if trials(target))
-        raise RecipeError(f"{options.source}: there is nothing to choose for {', '.join(recipe.backends)}; --backend takes {known}")
+        raise RecipeError(
+            f"{options.source}: there is nothing to choose for {', '.join(recipe.backends)};"
+            f" --backend takes {known}"
+        )
     output = options.output or place(recipe, file.parent if file is not None else Path())
     state = state_folder(output)
     with Engine(state, progress=progress.console()) as engine:
         tables = [
-            shown(f"{recipe.name}, {name} in {options.browser}", tune(engine, recipe, name, options.browser, output, anew=options.force))
+            shown(
+                f"{recipe.name}, {name} in {options.browser}",
+                tune(engine, recipe, name, options.browser, output, anew=options.force),
+            )
             for name in chosen
         ]
     print("\n".join(tables))

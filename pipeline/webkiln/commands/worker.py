@@ -1,4 +1,6 @@
-"""`webkiln worker`: this machine as one of a fleet, until it is stopped. Where its scheduler is gone it waits for another one at the same address."""
+"""`webkiln worker`: this machine as one of a fleet, until it is stopped. Where its scheduler is
+gone it waits for another one at the same address.
+"""
 
 import argparse
 import asyncio
@@ -20,19 +22,38 @@ if TYPE_CHECKING:
     from distributed import Worker
 
 CONNECT_SECONDS, AGAIN_SECONDS = 30, 600
-"""How long a worker waits for its scheduler at first, and for one that takes the place of one that was lost."""
+"""How long a worker waits for its scheduler at first, and for one that takes the place of one that
+was lost.
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scheduler", metavar="ADDRESS", help="of the scheduler, such as tcp://build.local:8786")
-    parser.add_argument("--processors", type=int, metavar="N", help="steps that run here at once; default: as many as there are processors")
-    parser.add_argument("--memory", type=float, metavar="GB", help="what these may take together; default: all of it")
-    parser.add_argument("--name", help="what the scheduler calls this machine; default: its address")
+    parser.add_argument(
+        "scheduler", metavar="ADDRESS", help="of the scheduler, such as tcp://build.local:8786"
+    )
+    parser.add_argument(
+        "--processors",
+        type=int,
+        metavar="N",
+        help="steps that run here at once; default: as many as there are processors",
+    )
+    parser.add_argument(
+        "--memory",
+        type=float,
+        metavar="GB",
+        help="what these may take together; default: all of it",
+    )
+    parser.add_argument(
+        "--name", help="what the scheduler calls this machine; default: its address"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     if not options.scheduler.startswith(SCHEMES):
-        raise RecipeError(f"{options.scheduler!r} is no address of a scheduler, expected one such as tcp://build.local:8786")
+        raise RecipeError(
+            f"{options.scheduler!r} is no address of a scheduler, expected one such as"
+            " tcp://build.local:8786"
+        )
     shared = own_cache()
     answers, _ = shared.probe()
     shared.close()
@@ -43,22 +64,32 @@ def run(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise missing_package(error, "webkiln worker") or ToolError(str(error)) from error
     processors = options.processors or os.cpu_count() or 1
-    offered = {"memory": options.memory or round(MEMORY_LIMIT / GIGABYTE, 1), **programs(processors)}
+    offered = {
+        "memory": options.memory or round(MEMORY_LIMIT / GIGABYTE, 1),
+        **programs(processors),
+    }
     print(
-        f"offers {processors} processors, {', '.join(f'{amount:g} {name}' for name, amount in offered.items())} to {options.scheduler}",
+        f"offers {processors} processors,"
+        f" {', '.join(f'{amount:g} {name}' for name, amount in offered.items())} to"
+        f" {options.scheduler}",
         flush=True,
     )
     try:
         asyncio.run(_work(options.scheduler, processors, offered, options.name))
     except (OSError, TimeoutError) as error:
-        raise ToolError(f"no scheduler answers at {options.scheduler} ({error}); start one with `dask scheduler`") from error
+        raise ToolError(
+            f"no scheduler answers at {options.scheduler} ({error}); start one with `dask"
+            " scheduler`"
+        ) from error
     except (KeyboardInterrupt, asyncio.CancelledError):
         print("stopped", file=sys.stderr)
     return 0
 
 
 def programs(processors: int) -> dict[str, float]:
-    """The programs that stages ask for, as far as they are here, and how many of each may run at once. The compiler takes all processors on its own."""
+    """The programs that stages ask for, as far as they are here, and how many of each may run at
+    once. The compiler takes all processors on its own.
+    """
     found = {} if missing_compilers() else {"compiler": 1.0}
     for name in BROWSERS:
         try:
@@ -70,7 +101,9 @@ def programs(processors: int) -> dict[str, float]:
     return found
 
 
-async def _work(scheduler: str, processors: int, offered: dict[str, float], name: str | None) -> None:
+async def _work(
+    scheduler: str, processors: int, offered: dict[str, float], name: str | None
+) -> None:
     from distributed import Worker
 
     loop, stopped, patience = asyncio.get_running_loop(), asyncio.Event(), CONNECT_SECONDS
@@ -79,7 +112,13 @@ async def _work(scheduler: str, processors: int, offered: dict[str, float], name
     stop = asyncio.ensure_future(stopped.wait())
     while not stopped.is_set():
         worker = Worker(  # memory is counted by steps: what a stage takes is not in this process
-            scheduler, nthreads=processors, resources=offered, name=name, memory_limit=0, dashboard=False, death_timeout=patience
+            scheduler,
+            nthreads=processors,
+            resources=offered,
+            name=name,
+            memory_limit=0,
+            dashboard=False,
+            death_timeout=patience,
         )
         work = asyncio.ensure_future(_served(worker))
         await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)

@@ -1,6 +1,7 @@
 """Axes and orders: names for the dimensions of a Variable.
 
-An Order is an annotation. It is used for sugar in converter handlers, for layout hints and in the manifest; no number depends on it.
+An Order is an annotation. It is used for sugar in converter handlers, for layout hints and in the
+manifest; no number depends on it.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ class Axis:
         return self.name
 
 
-N, C, H, W, D, T, KH, KW = AXES = tuple(Axis(name) for name in ("N", "C", "H", "W", "D", "T", "KH", "KW"))
+N, C, H, W, D, T, KH, KW = AXES = tuple(
+    Axis(name) for name in ("N", "C", "H", "W", "D", "T", "KH", "KW")
+)
 PREDEFINED = {axis.name: axis for axis in AXES}
 
 

@@ -11,14 +11,21 @@ from webkiln.ir.types import Type
 
 
 def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
-    """The graph with sizes replaced in the types of its Variables, in attributes and in the graphs inside it."""
+    """The graph with sizes replaced in the types of its Variables, in attributes and in the graphs
+    inside it.
+    """
     if not values:
         return graph
     variables = {
-        name: replace(variable, type=Type(variable.dtype, tuple(dim.at(size, values) for size in variable.shape)))
+        name: replace(
+            variable,
+            type=Type(variable.dtype, tuple(dim.at(size, values) for size in variable.shape)),
+        )
         for name, variable in graph.variables.items()
     }
-    return graph.edit(variables=variables, nodes=tuple(bind_node(node, values) for node in graph.nodes))
+    return graph.edit(
+        variables=variables, nodes=tuple(bind_node(node, values) for node in graph.nodes)
+    )
 
 
 def bind_node(node: Node, values: Mapping[str, int]) -> Node:
@@ -31,13 +38,21 @@ def bind_node(node: Node, values: Mapping[str, int]) -> Node:
             return tuple(map(attribute, value))
         return dim.at(value, values) if dim.is_symbolic(value) else value
 
-    return replace(node, attrs={key: attribute(value) for key, value in node.attrs.items()}) if values else node
+    return (
+        replace(node, attrs={key: attribute(value) for key, value in node.attrs.items()})
+        if values
+        else node
+    )
 
 
 def placeholders(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     """The values of the placeholders for inputs of given shapes; ShapeError where sizes contradict."""
     values: dict[str, int] = {}
     for name in graph.inputs:
-        if name in shapes and len(shapes[name]) == graph.type(name).rank and any(map(dim.is_symbolic, graph.type(name).shape)):
+        if (
+            name in shapes
+            and len(shapes[name]) == graph.type(name).rank
+            and any(map(dim.is_symbolic, graph.type(name).shape))
+        ):
             solve(graph.type(name).shape, shapes[name], values)
     return values

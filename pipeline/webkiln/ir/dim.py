@@ -1,9 +1,11 @@
 """Symbolic sizes: canonical integer expressions over named placeholders.
 
-A placeholder such as `T` is set when the model runs and is at least 1; the counter of a loop, and a size that only the run itself finds out,
-are at least 0. A Dim is a polynomial with integer coefficients, whose atoms are names and the terms floordiv, max and min of other sizes.
-Equal polynomials are equal Dims; a result that depends on no name is an int, so that code that computes with sizes need not tell them apart.
-What would need a number (`range`, an allocation) fails; a comparison that the lower bounds cannot decide raises ShapeError.
+A placeholder such as `T` is set when the model runs and is at least 1; the counter of a loop, and a
+size that only the run itself finds out, are at least 0. A Dim is a polynomial with integer
+coefficients, whose atoms are names and the terms floordiv, max and min of other sizes. Equal
+polynomials are equal Dims; a result that depends on no name is an int, so that code that computes
+with sizes need not tell them apart. What would need a number (`range`, an allocation) fails; a
+comparison that the lower bounds cannot decide raises ShapeError.
 """
 
 import keyword
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     _Number = int
 else:
     _Number = object
-"""Shapes are typed as ints: a Dim adds and multiplies like one. At run time it is none, so that nothing takes it for a number."""
+"""Shapes are typed as ints: a Dim adds and multiplies like one. At run time it is none, so that
+nothing takes it for a number.
+"""
 
 NAME = re.compile(r"[A-Za-z]\w*\Z", re.ASCII)
 COUNTER = re.compile(r"i\d+\Z")
@@ -38,7 +42,9 @@ Terms = Mapping[Monomial, int]
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A name with its lower bound, or floordiv, max or min of two sizes. Its hash and text are kept: sizes nest deep, and are looked up often."""
+    """A name with its lower bound, or floordiv, max or min of two sizes. Its hash and text are
+    kept: sizes nest deep, and are looked up often.
+    """
 
     op: str
     args: tuple[Any, ...]
@@ -47,7 +53,15 @@ class Atom:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((self.op, self.args)))
-        object.__setattr__(self, "_text", str(self.args[0]) if self.op == "name" else f"{self.op}({', '.join(map(str, self.args))})")
+        object.__setattr__(
+            self,
+            "_text",
+            (
+                str(self.args[0])
+                if self.op == "name"
+                else f"{self.op}({', '.join(map(str, self.args))})"
+            ),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Atom, (self.op, self.args))
@@ -68,7 +82,13 @@ class Atom:
         first, second = lows
         if first is None or second is None:
             return None
-        return min(first, second) if self.op == "min" else first // self.args[1] if isinstance(self.args[1], int) else min(first, 0)
+        return (
+            min(first, second)
+            if self.op == "min"
+            else first // self.args[1]
+            if isinstance(self.args[1], int)
+            else min(first, 0)
+        )
 
 
 class Dim(_Number):
@@ -150,13 +170,19 @@ class Dim(_Number):
             return True
         if (low := lower_bound(other - self)) is not None and low > 0:
             return False
-        raise ShapeError(f"whether {self} is at least {other} is not known before the model runs; build it with a fixed size there")
+        raise ShapeError(
+            f"whether {self} is at least {other} is not known before the model runs; build it with"
+            " a fixed size there"
+        )
 
 
 def placeholder(name: str) -> int:
     """The size called `name`, at least 1; ShapeError where a size cannot have that name."""
     if COUNTER.match(name) or LATE.match(name) or UNIT.match(name):
-        raise ShapeError(f"{name!r} is the name of a step counter or of a size that webkiln finds out; choose another one for the size")
+        raise ShapeError(
+            f"{name!r} is the name of a step counter or of a size that webkiln finds out; choose"
+            " another one for the size"
+        )
     return _named(name, 1)
 
 
@@ -187,7 +213,10 @@ def named(name: str) -> int:
 
 def _named(name: str, low: int) -> int:
     if not NAME.match(name) or keyword.iskeyword(name):
-        raise ShapeError(f"{name!r} is not a name for a size; use a letter, then letters, digits and underscores, and no word of Python's")
+        raise ShapeError(
+            f"{name!r} is not a name for a size; use a letter, then letters, digits and"
+            " underscores, and no word of Python's"
+        )
     return Dim((((Atom("name", (name, low)),), 1),))
 
 
@@ -203,7 +232,9 @@ def _made(terms: Terms) -> int:
     kept = {monomial: factor for monomial, factor in terms.items() if factor}
     if not kept or set(kept) == {()}:
         return kept.get((), 0)
-    return Dim(tuple(sorted(kept.items(), key=lambda item: (-len(item[0]), tuple(map(str, item[0]))))))
+    return Dim(
+        tuple(sorted(kept.items(), key=lambda item: (-len(item[0]), tuple(map(str, item[0])))))
+    )
 
 
 def _sum(sizes: Iterable[int]) -> int:
@@ -235,9 +266,21 @@ def floordiv(a: int, b: int) -> int:
         return whole + (_atom("floordiv", rest, b) if isinstance(rest, Dim) else rest // b)
     if b == a:
         return 1
-    common = [_without(monomial, b.terms[0][0]) for monomial in _terms(a)] if len(b.terms) == 1 else [None]
-    if all(rest is not None for rest in common) and all(factor % b.terms[0][1] == 0 for factor in _terms(a).values()):
-        return _made({rest: factor // b.terms[0][1] for rest, factor in zip(common, _terms(a).values(), strict=True) if rest is not None})
+    common = (
+        [_without(monomial, b.terms[0][0]) for monomial in _terms(a)]
+        if len(b.terms) == 1
+        else [None]
+    )
+    if all(rest is not None for rest in common) and all(
+        factor % b.terms[0][1] == 0 for factor in _terms(a).values()
+    ):
+        return _made(
+            {
+                rest: factor // b.terms[0][1]
+                for rest, factor in zip(common, _terms(a).values(), strict=True)
+                if rest is not None
+            }
+        )
     return _atom("floordiv", a, b)
 
 
@@ -269,7 +312,9 @@ def greatest(sizes: Iterable[int]) -> int:
 
 
 def above(sizes: Sequence[int]) -> int:
-    """An upper bound of some sizes, by the largest coefficient of each monomial: a polynomial, unlike the maximum."""
+    """An upper bound of some sizes, by the largest coefficient of each monomial: a polynomial,
+    unlike the maximum.
+    """
     kept: dict[Monomial, int] = {}
     for size in sizes:
         for monomial, factor in _terms(size).items():
@@ -317,8 +362,11 @@ def least(a: int, b: int) -> int:
 
 @lru_cache(maxsize=4096)
 def lower_bound(size: int) -> int | None:
-    """A proven lower bound, or None: by the bounds of the atoms, or of the expression with quotients replaced by linear bounds of them. Those inside
-    others come after them, since what they are in sum may cancel."""
+    """A proven lower bound, or None: by the bounds of the atoms, or of the expression with
+    quotients
+    replaced by linear bounds of them. Those inside others come after them, since what they are in
+    sum may cancel.
+    """
     bounds, scale = [_bound_by_atoms(size)], 1
     while quotients := _outer_quotients(size):
         multiple = lcm(*(atom.args[1] for atom in quotients))
@@ -330,14 +378,21 @@ def lower_bound(size: int) -> int | None:
 
 def _outer_quotients(size: int) -> set[Atom]:
     """The quotients by numbers that are terms of their own and stand in no other quotient."""
-    found = {monomial[0] for monomial in _terms(size) if len(monomial) == 1 and _has_divisor(monomial[0])}
+    found = {
+        monomial[0] for monomial in _terms(size) if len(monomial) == 1 and _has_divisor(monomial[0])
+    }
     return found - {inner for atom in found for inner in _inside(atom)}
 
 
 @lru_cache(maxsize=4096)
 def _inside(atom: Atom) -> frozenset[Atom]:
     """The atoms that an atom is made of."""
-    parts = {part for arg in atom.args for monomial in (_terms(arg) if isinstance(arg, Dim) else ()) for part in monomial}
+    parts = {
+        part
+        for arg in atom.args
+        for monomial in (_terms(arg) if isinstance(arg, Dim) else ())
+        for part in monomial
+    }
     return frozenset(parts.union(*map(_inside, parts)))
 
 
@@ -346,13 +401,16 @@ def _has_divisor(atom: Atom) -> bool:
 
 
 def _without_quotients(size: int, quotients: Collection[Atom]) -> int:
-    """A size that is not larger: k * floordiv(a, b) is at least k * (a - b + 1) / b, and where k is negative at least k * a / b. The factors are multiples
-    of the divisors."""
+    """A size that is not larger: k * floordiv(a, b) is at least k * (a - b + 1) / b, and where k is
+    negative at least k * a / b. The factors are multiples of the divisors.
+    """
     parts: list[int] = []
     for monomial, factor in _terms(size).items():
         if len(monomial) == 1 and monomial[0] in quotients:
             numerator, divisor = monomial[0].args
-            parts.append(_product(numerator if factor < 0 else numerator - divisor + 1, factor // divisor))
+            parts.append(
+                _product(numerator if factor < 0 else numerator - divisor + 1, factor // divisor)
+            )
         else:
             parts.append(_made({monomial: factor}))
     return _sum(parts)
@@ -391,11 +449,18 @@ def at(size: int, values: Mapping[str, int]) -> int:
     """The size with names replaced by numbers or other sizes; names that `values` lacks stay."""
     if not isinstance(size, Dim):
         return size
-    return _sum(_product(factor, prod((_atom_at(atom, values) for atom in monomial), start=1)) for monomial, factor in size.terms)
+    return _sum(
+        _product(factor, prod((_atom_at(atom, values) for atom in monomial), start=1))
+        for monomial, factor in size.terms
+    )
 
 
 def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
-    return values.get(atom.args[0], _free(atom)) if atom.op == "name" else applied(atom.op, *(at(arg, values) for arg in atom.args))
+    return (
+        values.get(atom.args[0], _free(atom))
+        if atom.op == "name"
+        else applied(atom.op, *(at(arg, values) for arg in atom.args))
+    )
 
 
 def applied(op: str, a: int, b: int) -> int:
@@ -408,14 +473,25 @@ def applied(op: str, a: int, b: int) -> int:
 
 
 def rounded_up(size: int, alignment: int, coefficient: int | None = None) -> int:
-    """An upper bound whose constant term is a multiple of `alignment`, and whose other coefficients are multiples of `coefficient` (default:
-    `alignment`); for non-negative coefficients."""
-    units = {monomial: coefficient or alignment if monomial else alignment for monomial, _ in _terms(size).items()}
-    return _made({monomial: -(-factor // units[monomial]) * units[monomial] for monomial, factor in _terms(size).items()})
+    """An upper bound whose constant term is a multiple of `alignment`, and whose other coefficients
+    are multiples of `coefficient` (default: `alignment`); for non-negative coefficients.
+    """
+    units = {
+        monomial: coefficient or alignment if monomial else alignment
+        for monomial, _ in _terms(size).items()
+    }
+    return _made(
+        {
+            monomial: -(-factor // units[monomial]) * units[monomial]
+            for monomial, factor in _terms(size).items()
+        }
+    )
 
 
 def rendered(size: int, prefix: str = "", functions: Mapping[str, str] | None = None) -> str:
-    """The expression in the notation that Python, C and JavaScript share; `functions` spells floordiv, max and min."""
+    """The expression in the notation that Python, C and JavaScript share; `functions` spells
+    floordiv, max and min.
+    """
     if not isinstance(size, Dim):
         return str(size)
 

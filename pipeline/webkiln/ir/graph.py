@@ -14,12 +14,16 @@ from webkiln.ir.types import Array, Type, itemsize
 
 Attributes = Mapping[str, Any]
 INLINE_ELEMENTS = 1024
-"""The most elements of a constant that are written where it is declared; the bytes of a larger one lie apart, by their digest."""
+"""The most elements of a constant that are written where it is declared; the bytes of a larger one
+lie apart, by their digest.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the numbers of an input are to be drawn: the name of a function of keras.random, and its parameters in the order of their names."""
+    """How the numbers of an input are to be drawn: the name of a function of keras.random, and its
+    parameters in the order of their names.
+    """
 
     name: str
     parameters: tuple[tuple[str, float], ...]
@@ -63,7 +67,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A value kept between runs: `initial` is a slot, a constant or of the fixed part; `input` and `output` are Variables of its type."""
+    """A value kept between runs: `initial` is a slot, a constant or of the fixed part; `input` and
+    `output` are Variables of its type.
+    """
 
     name: str
     initial: str
@@ -73,7 +79,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """An equality of two sizes that a layer needs and that is not proven; it is checked when placeholders are set."""
+    """An equality of two sizes that a layer needs and that is not proven; it is checked when
+    placeholders are set.
+    """
 
     layer: str
     a: int
@@ -82,8 +90,11 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Divisibility:
-    """The remainders modulo `modulus` that guards of `layers` allow a placeholder of the user. Where there is one, the graph is
-    rewritten over a new placeholder, `quotient`: the user's is `modulus * quotient + offset`."""
+    """The remainders modulo `modulus` that guards of `layers` allow a placeholder of the user.
+    Where
+    there is one, the graph is rewritten over a new placeholder, `quotient`: the user's is `modulus
+    * quotient + offset`.
+    """
 
     name: str
     modulus: int
@@ -97,14 +108,21 @@ class Divisibility:
 
     def __str__(self) -> str:
         first, *others = self.remainders
-        text = f"{first} more than a multiple of {self.modulus}" if first else f"a multiple of {self.modulus}"
+        text = (
+            f"{first} more than a multiple of {self.modulus}"
+            if first
+            else f"a multiple of {self.modulus}"
+        )
         return "".join([text, *(f", or {rest} more" for rest in others)])
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant of the graph: row-major values inline, or, where there are many, the digest of their little-endian bytes. Without these `data`,
-    as after parsing the text form, it cannot be evaluated."""
+    """A constant of the graph: row-major values inline, or, where there are many, the digest of
+    their
+    little-endian bytes. Without these `data`, as after parsing the text form, it cannot be
+    evaluated.
+    """
 
     values: tuple[int | float | bool, ...] = ()
     digest: str = ""
@@ -125,16 +143,21 @@ class Constant:
             return np.array(self.values, dtype=type_.dtype).reshape(type_.shape)
         if not self.data and type_.size:
             raise InternalError(f"the bytes of the constant {self.digest} are not here")
-        return np.frombuffer(self.data, np.dtype(type_.dtype).newbyteorder("<")).astype(type_.dtype).reshape(type_.shape)
+        return (
+            np.frombuffer(self.data, np.dtype(type_.dtype).newbyteorder("<"))
+            .astype(type_.dtype)
+            .reshape(type_.shape)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
     """Nodes in topological order, and a table of Variables by name.
 
-    A Variable is exactly one of: a graph input, the input of a state, a slot (a trained weight whose bytes lie elsewhere),
-    a constant, or an output of a node. `outputs` maps the user's name of an output to a Variable.
-    `weights` holds the values of slots of a graph that was converted in memory; it takes no part in equality and is never serialised.
+    A Variable is exactly one of: a graph input, the input of a state, a slot (a trained weight
+    whose bytes lie elsewhere), a constant, or an output of a node. `outputs` maps the user's name
+    of an output to a Variable. `weights` holds the values of slots of a graph that was converted in
+    memory; it takes no part in equality and is never serialised.
     """
 
     name: str
@@ -176,7 +199,9 @@ class Graph:
         return self.constants[name].value(self.type(name))
 
     def fixed_part(self) -> tuple[Node, ...]:
-        """The nodes that depend on slots and constants alone, and on no size that is set at run time: `pack` evaluates them."""
+        """The nodes that depend on slots and constants alone, and on no size that is set at run
+        time: `pack` evaluates them.
+        """
         known = set(self.slots) | set(self.constants)
         part = []
         for node in self.nodes:
@@ -187,10 +212,22 @@ class Graph:
 
     def map_inside(self, change: Callable[["Graph"], "Graph"]) -> "Graph":
         """The graph with every graph inside its nodes changed."""
-        if not any(isinstance(value, Graph) for node in self.nodes for value in node.attrs.values()):
+        if not any(
+            isinstance(value, Graph) for node in self.nodes for value in node.attrs.values()
+        ):
             return self
-        changed = [{key: change(value) if isinstance(value, Graph) else value for key, value in node.attrs.items()} for node in self.nodes]
-        return self.edit(nodes=tuple(replace(node, attrs=attrs) for node, attrs in zip(self.nodes, changed, strict=True)))
+        changed = [
+            {
+                key: change(value) if isinstance(value, Graph) else value
+                for key, value in node.attrs.items()
+            }
+            for node in self.nodes
+        ]
+        return self.edit(
+            nodes=tuple(
+                replace(node, attrs=attrs) for node, attrs in zip(self.nodes, changed, strict=True)
+            )
+        )
 
     def edit(self, **changes: Any) -> "Graph":
         return replace(self, **changes)

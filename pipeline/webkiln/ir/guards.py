@@ -1,5 +1,7 @@
-"""Guards: equalities of sizes that are not proven. Those of one placeholder that amount to a congruence (`H` is a multiple of 32) are solved by
-rewriting the graph over a new placeholder; the others are checked when placeholders are set."""
+"""Guards: equalities of sizes that are not proven. Those of one placeholder that amount to a
+congruence (`H` is a multiple of 32) are solved by rewriting the graph over a new placeholder; the
+others are checked when placeholders are set.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +21,9 @@ SHOWN = 2
 
 
 def solved(graph: Graph, guards: Iterable[Guard]) -> Graph:
-    """The graph with guards: its sizes are multiples where all guards of one placeholder say so. SizeError where a guard can never hold."""
+    """The graph with guards: its sizes are multiples where all guards of one placeholder say so.
+    SizeError where a guard can never hold.
+    """
     left = list(dict.fromkeys(guards))
     found: list[Divisibility] = []
     for name in sorted(dim.names(size for guard in left for size in (guard.a, guard.b))):
@@ -41,20 +45,32 @@ def solved(graph: Graph, guards: Iterable[Guard]) -> Graph:
     for guard in kept:
         if dim.never_zero(guard.a - guard.b):
             a, b = (dim.shown(said(size, found)) for size in (guard.a, guard.b))
-            raise SizeError(f"{guard.layer}: two sizes that must be equal never are: {a} and {b}", (guard.a, guard.b))
+            raise SizeError(
+                f"{guard.layer}: two sizes that must be equal never are: {a} and {b}",
+                (guard.a, guard.b),
+            )
     return graph.edit(guards=tuple(kept), divisibility=tuple(found))
 
 
 def _remainders(guards: Sequence[Guard], name: str) -> tuple[int, tuple[int, ...]]:
-    """A modulus, and what is left of the only values of a size for which all guards hold; nothing where they do not follow a modulus."""
+    """A modulus, and what is left of the only values of a size for which all guards hold; nothing
+    where they do not follow a modulus.
+    """
     modulus = lcm(*(_modulus(size) for guard in guards for size in (guard.a, guard.b)))
     if not 1 < modulus <= MOST:
         return modulus, ()
-    holds = {rest: [_hold(guards, {name: modulus * turn + rest}) for turn in SAMPLES if turn or rest] for rest in range(modulus)}
+    holds = {
+        rest: [_hold(guards, {name: modulus * turn + rest}) for turn in SAMPLES if turn or rest]
+        for rest in range(modulus)
+    }
     good = [rest for rest, tries in holds.items() if all(tries)]
     if any(any(tries) for rest, tries in holds.items() if rest not in good):
         return modulus, ()
-    shorter = (step for step in range(1, modulus + 1) if modulus % step == 0 and all((rest + step) % modulus in good for rest in good))
+    shorter = (
+        step
+        for step in range(1, modulus + 1)
+        if modulus % step == 0 and all((rest + step) % modulus in good for rest in good)
+    )
     step = next(shorter)
     return step, tuple(rest for rest in good if rest < step) if step > 1 else ()
 
@@ -65,14 +81,20 @@ def _hold(guards: Sequence[Guard], values: Mapping[str, int]) -> bool:
 
 def _modulus(size: int) -> int:
     """After how much of its placeholders the quotients in a size repeat."""
-    return lcm(*(_atom_period(atom) for monomial, _ in size.terms for atom in monomial)) if isinstance(size, dim.Dim) else 1
+    return (
+        lcm(*(_atom_period(atom) for monomial, _ in size.terms for atom in monomial))
+        if isinstance(size, dim.Dim)
+        else 1
+    )
 
 
 def _atom_period(atom: dim.Atom) -> int:
     if atom.op == "name":
         return 1
     inner = lcm(*map(_modulus, atom.args))
-    return inner * atom.args[1] if atom.op == "floordiv" and isinstance(atom.args[1], int) else inner
+    return (
+        inner * atom.args[1] if atom.op == "floordiv" and isinstance(atom.args[1], int) else inner
+    )
 
 
 def said(size: int, divisibility: Sequence[Divisibility]) -> int:

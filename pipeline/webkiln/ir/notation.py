@@ -50,5 +50,9 @@ def _parsed(node: ast.expr) -> int:
             return a * b
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 2:
         a, b = map(_parsed, node.args)
-        return {"floordiv": lambda: floordiv(a, b), "max": lambda: greatest([a, b]), "min": lambda: least(a, b)}[node.func.id]()
+        return {
+            "floordiv": lambda: floordiv(a, b),
+            "max": lambda: greatest([a, b]),
+            "min": lambda: least(a, b),
+        }[node.func.id]()
     raise InternalError(f"{ast.unparse(node)!r} is not a size")

@@ -11,7 +11,9 @@ from webkiln.ir.types import Array, Type
 
 @dataclass(slots=True)
 class Edit:
-    """The result of one match: nodes that replace the matched one, new Variables, and uses to be redirected."""
+    """The result of one match: nodes that replace the matched one, new Variables, and uses to be
+    redirected.
+    """
 
     nodes: Sequence[Node] = ()
     variables: Sequence[Variable] = ()
@@ -23,7 +25,9 @@ Rule = Callable[["GraphView", Node], Edit | None]
 
 
 class GraphView:
-    """Read-only queries for a rule (producer, uses, types) on the graph with all edits so far applied."""
+    """Read-only queries for a rule (producer, uses, types) on the graph with all edits so far
+    applied.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.variables = dict(graph.variables)
@@ -93,8 +97,10 @@ class GraphView:
 
 
 def apply(graph: Graph, rule: Rule) -> Graph:
-    """Apply `rule` to the nodes in order, again and again until it matches nowhere; it sees the edits made before, and the nodes
-    of an edit are matched next."""
+    """Apply `rule` to the nodes in order, again and again until it matches nowhere; it sees the
+    edits
+    made before, and the nodes of an edit are matched next.
+    """
     view = GraphView(graph)
     nodes = list(graph.nodes)
     changed = True
@@ -124,15 +130,27 @@ def redirect(graph: Graph, renames: Mapping[str, str]) -> Graph:
     return graph.edit(
         nodes=tuple(replace(node, inputs=tuple(map(target, node.inputs))) for node in graph.nodes),
         outputs={output: target(name) for output, name in graph.outputs.items()},
-        states=tuple(replace(state, initial=target(state.initial), output=target(state.output)) for state in graph.states),
+        states=tuple(
+            replace(state, initial=target(state.initial), output=target(state.output))
+            for state in graph.states
+        ),
     )
 
 
 def remove_unused(graph: Graph) -> Graph:
-    """Drop nodes, slots, constants and Variables that no output and no state needs, nor a data_dependent size in what they need; inputs stay."""
-    needed = set(graph.outputs.values()) | {state.output for state in graph.states} | {state.initial for state in graph.states}
+    """Drop nodes, slots, constants and Variables that no output and no state needs, nor a
+    data_dependent size in what they need; inputs stay.
+    """
+    needed = (
+        set(graph.outputs.values())
+        | {state.output for state in graph.states}
+        | {state.initial for state in graph.states}
+    )
     finders = {
-        value: node.name for node in graph.nodes for value in node.attrs.values() if isinstance(value, str) and dim.LATE.match(value)
+        value: node.name
+        for node in graph.nodes
+        for value in node.attrs.values()
+        if isinstance(value, str) and dim.LATE.match(value)
     }
     nodes: list[Node] = []
     for node in reversed(graph.nodes):
@@ -142,7 +160,12 @@ def remove_unused(graph: Graph) -> Graph:
             if finders:
                 needed.update(finders[name] for name in _sizes(node, graph) if name in finders)
     nodes.reverse()
-    live = needed | set(graph.inputs) | {state.input for state in graph.states} | {o for node in nodes for o in node.outputs}
+    live = (
+        needed
+        | set(graph.inputs)
+        | {state.input for state in graph.states}
+        | {o for node in nodes for o in node.outputs}
+    )
     return graph.edit(
         nodes=tuple(nodes),
         slots=graph.slots & live,
@@ -166,4 +189,9 @@ def _sizes(node: Node, graph: Graph) -> set[str]:
         elif dim.is_symbolic(value):
             yield value
 
-    return dim.names([*mentioned(tuple(node.attrs.values())), *(size for name in node.outputs for size in graph.type(name).shape)])
+    return dim.names(
+        [
+            *mentioned(tuple(node.attrs.values())),
+            *(size for name in node.outputs for size in graph.type(name).shape),
+        ]
+    )

@@ -1,4 +1,6 @@
-"""Graph <-> JSON (`graph.json`). What JSON lacks is tagged: {"float": "inf"}, {"size": "2*T"}, and {"graph": ...} for a graph inside a node."""
+"""Graph <-> JSON (`graph.json`). What JSON lacks is tagged: {"float": "inf"}, {"size": "2*T"}, and
+{"graph": ...} for a graph inside a node.
+"""
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
@@ -8,7 +10,16 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Distribution, Divisibility, Graph, Guard, Node, State, Variable
+from webkiln.ir.graph import (
+    Constant,
+    Distribution,
+    Divisibility,
+    Graph,
+    Guard,
+    Node,
+    State,
+    Variable,
+)
 from webkiln.ir.notation import parse_size, size_from_json, size_to_json
 from webkiln.ir.types import Type
 
@@ -24,17 +35,30 @@ def to_json(graph: Graph) -> dict[str, Any]:
         "slots": sorted(graph.slots),
         "constants": {name: constant_json(constant) for name, constant in graph.constants.items()},
         "blobs": {
-            constant.digest: b64encode(constant.data).decode() for _, constant in sorted(graph.constants.items()) if constant.digest
+            constant.digest: b64encode(constant.data).decode()
+            for _, constant in sorted(graph.constants.items())
+            if constant.digest
         },
         "states": [[s.name, s.initial, s.input, s.output] for s in graph.states],
         "variables": {name: _variable(variable) for name, variable in graph.variables.items()},
         "nodes": [
-            {"op": n.op, "inputs": list(n.inputs), "outputs": list(n.outputs), "attrs": encode(dict(n.attrs)), "layer": n.layer}
+            {
+                "op": n.op,
+                "inputs": list(n.inputs),
+                "outputs": list(n.outputs),
+                "attrs": encode(dict(n.attrs)),
+                "layer": n.layer,
+            }
             for n in graph.nodes
         ],
-        "guards": [[guard.layer, size_to_json(guard.a), size_to_json(guard.b)] for guard in graph.guards],
-        "divisibility": [[item.name, item.modulus, list(item.remainders), item.quotient, list(item.layers)] for item in graph.divisibility],
-    }  # fmt: skip
+        "guards": [
+            [guard.layer, size_to_json(guard.a), size_to_json(guard.b)] for guard in graph.guards
+        ],
+        "divisibility": [
+            [item.name, item.modulus, list(item.remainders), item.quotient, list(item.layers)]
+            for item in graph.divisibility
+        ],
+    }
 
 
 def from_json(data: dict[str, Any]) -> Graph:
@@ -45,15 +69,23 @@ def from_json(data: dict[str, Any]) -> Graph:
         inputs=tuple(data["inputs"]),
         outputs=dict(data["outputs"]),
         slots=frozenset(data["slots"]),
-        constants={name: read_constant(value, data["blobs"]) for name, value in data["constants"].items()},
+        constants={
+            name: read_constant(value, data["blobs"]) for name, value in data["constants"].items()
+        },
         states=tuple(State(*state) for state in data["states"]),
         variables={name: _read_variable(name, value) for name, value in data["variables"].items()},
         nodes=tuple(
-            Node(n["op"], tuple(n["inputs"]), tuple(n["outputs"]), decode(n["attrs"]), n["layer"]) for n in data["nodes"]
+            Node(n["op"], tuple(n["inputs"]), tuple(n["outputs"]), decode(n["attrs"]), n["layer"])
+            for n in data["nodes"]
         ),
-        guards=tuple(Guard(layer, size_from_json(a), size_from_json(b)) for layer, a, b in data["guards"]),
-        divisibility=tuple(Divisibility(name, modulus, tuple(remainders), quotient, tuple(layers)) for name, modulus, remainders, quotient, layers in data["divisibility"]),
-    )  # fmt: skip
+        guards=tuple(
+            Guard(layer, size_from_json(a), size_from_json(b)) for layer, a, b in data["guards"]
+        ),
+        divisibility=tuple(
+            Divisibility(name, modulus, tuple(remainders), quotient, tuple(layers))
+            for name, modulus, remainders, quotient, layers in data["divisibility"]
+        ),
+    )
 
 
 def constant_json(constant: Constant) -> Any:
@@ -69,7 +101,9 @@ def read_constant(value: Any, blobs: Mapping[str, str]) -> Constant:
 
 
 def encode(value: Any) -> Any:
-    """Attributes as JSON: tuples become lists; non-finite floats, symbolic sizes and graphs are tagged."""
+    """Attributes as JSON: tuples become lists; non-finite floats, symbolic sizes and graphs are
+    tagged.
+    """
     if isinstance(value, float) and not isfinite(value):
         return {"float": repr(value)}
     if dim.is_symbolic(value):
@@ -99,7 +133,10 @@ def decode(value: Any) -> Any:
 
 
 def _variable(variable: Variable) -> dict[str, Any]:
-    data: dict[str, Any] = {"dtype": variable.dtype, "shape": list(map(size_to_json, variable.shape))}
+    data: dict[str, Any] = {
+        "dtype": variable.dtype,
+        "shape": list(map(size_to_json, variable.shape)),
+    }
     if variable.order is not None:
         data["order"] = str(variable.order)
     if variable.distribution is not None:
@@ -112,10 +149,14 @@ def distribution_json(distribution: Distribution) -> dict[str, Any]:
 
 
 def _read_distribution(data: dict[str, Any]) -> Distribution:
-    return Distribution(data["name"], tuple((name, value) for name, value in data.items() if name != "name"))
+    return Distribution(
+        data["name"], tuple((name, value) for name, value in data.items() if name != "name")
+    )
 
 
 def _read_variable(name: str, data: dict[str, Any]) -> Variable:
     order = parse_order(data["order"]) if "order" in data else None
     distribution = _read_distribution(data["distribution"]) if "distribution" in data else None
-    return Variable(name, Type(data["dtype"], tuple(map(size_from_json, data["shape"]))), order, distribution)
+    return Variable(
+        name, Type(data["dtype"], tuple(map(size_from_json, data["shape"]))), order, distribution
+    )

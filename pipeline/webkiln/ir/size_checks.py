@@ -13,7 +13,9 @@ _guards: ContextVar["list[int | Equality] | None"] = ContextVar("guards", defaul
 
 
 def demand(size: int, message: str) -> None:
-    """Constrain a size to be at least 0. ShapeError where it is proven to be negative; a guard where neither is proven."""
+    """Constrain a size to be at least 0. ShapeError where it is proven to be negative; a guard
+    where neither is proven.
+    """
     if reaches(size, 0):
         return
     if reaches(-1, size):
@@ -31,8 +33,10 @@ class Equality:
 
 
 def same(a: int, b: int, what: str) -> int:
-    """Constrain two sizes to be equal, and return the one with the shorter expression. SizeError where they never are equal, or where one is known only
-    during a run; a guard where neither is proven."""
+    """Constrain two sizes to be equal, and return the one with the shorter expression. SizeError
+    where
+    they never are equal, or where one is known only during a run; a guard where neither is proven.
+    """
     if a == b:
         return a
     if never_zero(a - b) or any(COUNTER.match(name) or LATE.match(name) for name in names([a, b])):
@@ -49,7 +53,9 @@ def all_same(sizes: Iterable[int], what: str) -> int:
 
 @contextmanager
 def guards() -> Iterator[list[int | Equality]]:
-    """Collects the constraints of the block that are neither proven nor refuted: sizes that must be at least 0, and equalities."""
+    """Collects the constraints of the block that are neither proven nor refuted: sizes that must be
+    at least 0, and equalities.
+    """
     found: list[int | Equality] = []
     token = _guards.set(found)
     try:

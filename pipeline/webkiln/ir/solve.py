@@ -1,4 +1,6 @@
-"""Values for the placeholders of symbolic sizes: solved from concrete shapes, or typical ones for heuristics."""
+"""Values for the placeholders of symbolic sizes: solved from concrete shapes, or typical ones for
+heuristics.
+"""
 
 from collections.abc import Iterable
 
@@ -10,7 +12,9 @@ SAMPLE = 64
 
 
 def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]) -> None:
-    """Add to `values` what names must be for sizes to be those of `actual`; ShapeError where they cannot."""
+    """Add to `values` what names must be for sizes to be those of `actual`; ShapeError where they
+    cannot.
+    """
     for size, number in zip(declared, actual, strict=True):
         rest = at(size, values)
         name, factor, constant = _linear(rest)
@@ -22,7 +26,9 @@ def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]
 
 
 def _linear(size: int) -> tuple[str, int, int]:
-    """(name, factor, constant) of a multiple of one name and a number; the name is empty where it is none."""
+    """(name, factor, constant) of a multiple of one name and a number; the name is empty where it
+    is none.
+    """
     terms = dict(size.terms) if isinstance(size, Dim) else {(): size}
     constant = terms.pop((), 0)
     ((monomial, factor),) = terms.items() if len(terms) == 1 else [((), 1)]
@@ -36,6 +42,8 @@ def sampled(size: int) -> int:
 
 
 def typical(name: str, sample: int) -> int:
-    """The value of a placeholder of that name; one that counts multiples (`H_by32`) is as many times smaller."""
+    """The value of a placeholder of that name; one that counts multiples (`H_by32`) is as many
+    times smaller.
+    """
     match = UNIT.match(name)
     return max(sample // int(match[1]), 1) if match else sample

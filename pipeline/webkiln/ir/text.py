@@ -8,13 +8,15 @@ const two: float32[] = [2.0]
 v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
 output scores = v
 
-What a size of the user must leave when divided (and the size of the graph that it is then a multiple of), and two sizes that must be equal:
+What a size of the user must leave when divided (and the size of the graph that it is then a
+multiple of), and two sizes that must be equal:
 
 size H: 0 of 32 H_by32@up1, up2
 equal T == S @sum
 
-A graph inside a node, as the body of a Scan, follows its node, indented by two spaces, below the attribute's name and a colon. What a name
-has of white space and of the characters of this notation is percent-encoded, as in URLs; the empty name is `""`.
+A graph inside a node, as the body of a Scan, follows its node, indented by two spaces, below the
+attribute's name and a colon. What a name has of white space and of the characters of this notation
+is percent-encoded, as in URLs; the empty name is `""`.
 """
 
 import json
@@ -24,7 +26,16 @@ from urllib.parse import quote, unquote
 
 from webkiln.errors import InternalError
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Distribution, Divisibility, Graph, Guard, Node, State, Variable
+from webkiln.ir.graph import (
+    Constant,
+    Distribution,
+    Divisibility,
+    Graph,
+    Guard,
+    Node,
+    State,
+    Variable,
+)
 from webkiln.ir.notation import parse_size, parse_sizes
 from webkiln.ir.serial import constant_json, decode, encode, read_constant
 from webkiln.ir.types import Type
@@ -51,13 +62,16 @@ def print_graph(graph: Graph) -> str:
     lines += [f"input {_typed(graph.variables[name])}" for name in graph.inputs]
     lines += [f"slot {_typed(graph.variables[name])}" for name in sorted(graph.slots)]
     for name in sorted(graph.constants):
-        lines.append(f"const {_typed(graph.variables[name])} = {_text(constant_json(graph.constants[name]))}")
+        lines.append(
+            f"const {_typed(graph.variables[name])} = {_text(constant_json(graph.constants[name]))}"
+        )
     for state in graph.states:
         names = " ".join(map(spelled, (state.name, state.initial, state.output)))
         lines.append(f"state {names} -> {_typed(graph.variables[state.input])}")
     for item in graph.divisibility:
         lines.append(
-            f"size {spelled(item.name)}: {', '.join(map(str, item.remainders))} of {item.modulus} {item.quotient}@{', '.join(map(spelled, item.layers))}"
+            f"size {spelled(item.name)}: {', '.join(map(str, item.remainders))} of {item.modulus}"
+            f" {item.quotient}@{', '.join(map(spelled, item.layers))}"
         )
     for guard in graph.guards:
         lines.append(f"equal {guard.a} == {guard.b} @{spelled(guard.layer)}")
@@ -70,7 +84,9 @@ def print_graph(graph: Graph) -> str:
         lines.append(f"{outputs} = {node.op}({', '.join(map(spelled, node.inputs))}){attrs}{layer}")
         for key, body in inside.items():
             lines += [f"  {key}:", *(f"    {line}" for line in print_graph(body).splitlines())]
-    lines += [f"output {spelled(name)} = {spelled(variable)}" for name, variable in graph.outputs.items()]
+    lines += [
+        f"output {spelled(name)} = {spelled(variable)}" for name, variable in graph.outputs.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -121,8 +137,19 @@ def parse(text: str) -> Graph:
             produced, op, args, attrs, layer = match.groups()
             made = tuple(declare(typed) for typed in produced.split(";"))
             read = tuple(_read(arg.strip()) for arg in args.split(",") if arg.strip())
-            inside = {key.removesuffix(":"): parse("\n".join(body)) for key, body in _blocks("\n".join(block))}
-            nodes.append(Node(op, read, made, (decode(json.loads(attrs)) if attrs else {}) | inside, _read(layer or "")))
+            inside = {
+                key.removesuffix(":"): parse("\n".join(body))
+                for key, body in _blocks("\n".join(block))
+            }
+            nodes.append(
+                Node(
+                    op,
+                    read,
+                    made,
+                    (decode(json.loads(attrs)) if attrs else {}) | inside,
+                    _read(layer or ""),
+                )
+            )
     return Graph(
         name,
         tuple(nodes),
@@ -142,17 +169,30 @@ def _read_variable(typed: str) -> Variable:
     if not match:
         raise InternalError(f"text form: {typed!r} is not `name: dtype[shape] order`")
     called, dtype, shape, order, distribution, parameters = match.groups()
-    given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
+    given = tuple(
+        (key, json.loads(value))
+        for key, value in (part.split("=") for part in (parameters or "").split(", ") if part)
+    )
     drawn = Distribution(distribution, given) if distribution else None
-    return Variable(_read(called), Type(dtype, parse_sizes(shape)), parse_order(order) if order else None, drawn)
+    return Variable(
+        _read(called), Type(dtype, parse_sizes(shape)), parse_order(order) if order else None, drawn
+    )
 
 
 def _read_divisibility(text: str) -> Divisibility:
     match = _SIZE.fullmatch(text)
     if not match:
-        raise InternalError(f"text form: cannot read {text!r} as `name: remainders of modulus quotient@layers`")
+        raise InternalError(
+            f"text form: cannot read {text!r} as `name: remainders of modulus quotient@layers`"
+        )
     name, remainders, modulus, quotient, layers = match.groups()
-    return Divisibility(_read(name), int(modulus), tuple(map(int, remainders.split(", "))), quotient, tuple(map(_read, layers.split(", "))))
+    return Divisibility(
+        _read(name),
+        int(modulus),
+        tuple(map(int, remainders.split(", "))),
+        quotient,
+        tuple(map(_read, layers.split(", "))),
+    )
 
 
 def _read_guard(text: str) -> Guard:
@@ -162,7 +202,9 @@ def _read_guard(text: str) -> Guard:
 
 
 def _blocks(text: str) -> list[tuple[str, list[str]]]:
-    """The lines of the outermost indentation, each with the lines below it that are indented further."""
+    """The lines of the outermost indentation, each with the lines below it that are indented
+    further.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
     blocks: list[tuple[str, list[str]]] = []

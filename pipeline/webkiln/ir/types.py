@@ -60,7 +60,9 @@ class Type:
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that numpy's broadcasting gives; SizeError where sizes differ and neither is 1. A symbolic size is never repeated."""
+    """The shape that numpy's broadcasting gives; SizeError where sizes differ and neither is 1. A
+    symbolic size is never repeated.
+    """
     given = list(shapes)
     rank = max((len(shape) for shape in given), default=0)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in given]

@@ -12,7 +12,9 @@ TypeRule = Callable[[Node, Sequence[Type]], tuple[Type, ...]]
 
 
 def verify(graph: Graph, infer: TypeRule) -> None:
-    """Raise InternalError for the first rule that `graph` breaks. `infer` is the operators' type rule."""
+    """Raise InternalError for the first rule that `graph` breaks. `infer` is the operators' type
+    rule.
+    """
     checker = _Checker(graph)
     checker.sources()
     for node in graph.nodes:
@@ -45,7 +47,10 @@ class _Checker:
         for name, constant in graph.constants.items():
             self.define(name, "constant")
             if constant.elements(graph.type(name)) != prod(graph.type(name).shape):
-                self.fail(f"constant {name} has {constant.elements(graph.type(name))} values, its type is {graph.type(name)}")
+                self.fail(
+                    f"constant {name} has {constant.elements(graph.type(name))} values, its type is"
+                    f" {graph.type(name)}"
+                )
         for state in graph.states:
             self.define(state.input, f"state {state.name}")
 
@@ -57,12 +62,17 @@ class _Checker:
         for key, value in node.attrs.items():
             if isinstance(value, Graph):
                 if value.slots or value.states:
-                    self.fail(f"{node.op} {node.name}: the graph {key} has slots or states of its own")
+                    self.fail(
+                        f"{node.op} {node.name}: the graph {key} has slots or states of its own"
+                    )
                 verify(value, infer)
         got = tuple(graph.type(name) for name in node.outputs if name in graph.variables)
         expected = infer(node, tuple(graph.type(name) for name in node.inputs))
         if got != expected:
-            self.fail(f"{node.op} {node.name}: outputs are {', '.join(map(str, got))}, the operator gives {', '.join(map(str, expected))}")
+            self.fail(
+                f"{node.op} {node.name}: outputs are {', '.join(map(str, got))}, the operator gives"
+                f" {', '.join(map(str, expected))}"
+            )
         for name in node.outputs:
             self.define(name, node.op)
 
@@ -71,10 +81,17 @@ class _Checker:
         for output, name in graph.outputs.items():
             if name not in self.defined:
                 self.fail(f"output {output} is {name}, which nothing defines")
-        fixed = {*graph.slots, *graph.constants, *(name for node in graph.fixed_part() for name in node.outputs)}
+        fixed = {
+            *graph.slots,
+            *graph.constants,
+            *(name for node in graph.fixed_part() for name in node.outputs),
+        }
         for state in graph.states:
             if state.initial not in fixed or state.output not in self.defined:
-                self.fail(f"state {state.name}: {state.initial} depends on an input or {state.output} is not defined")
+                self.fail(
+                    f"state {state.name}: {state.initial} depends on an input or {state.output} is"
+                    " not defined"
+                )
             types = {graph.type(name) for name in (state.initial, state.input, state.output)}
             if len(types) != 1:
                 self.fail(f"state {state.name} has types {', '.join(sorted(map(str, types)))}")
@@ -84,4 +101,7 @@ class _Checker:
             if name not in self.defined:
                 self.fail(f"{name} is in the table of Variables and defined by nothing")
             if variable.order is not None and len(variable.order) != variable.type.rank:
-                self.fail(f"{name}: order {variable.order} has {len(variable.order)} axes, its type is {variable.type}")
+                self.fail(
+                    f"{name}: order {variable.order} has {len(variable.order)} axes, its type is"
+                    f" {variable.type}"
+                )

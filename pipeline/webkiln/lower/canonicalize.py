@@ -1,4 +1,6 @@
-"""Canonical form of a call: unit axes dropped, adjacent axes coalesced, names numbered in order of appearance, so that equal kernels have equal text."""
+"""Canonical form of a call: unit axes dropped, adjacent axes coalesced, names numbered in order of
+appearance, so that equal kernels have equal text.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +20,11 @@ def tidy(call: NestCall) -> NestCall:
     return renamed(call)
 
 
-def _reindexed(call: NestCall, inputs: Sequence[tuple[View, Sequence[int]]], outputs: Sequence[tuple[View, Sequence[int]]]) -> NestCall:
+def _reindexed(
+    call: NestCall,
+    inputs: Sequence[tuple[View, Sequence[int]]],
+    outputs: Sequence[tuple[View, Sequence[int]]],
+) -> NestCall:
     """Keep, of every operand, the listed dimensions."""
 
     def change(expr: Expr) -> Expr | None:
@@ -32,19 +38,32 @@ def _reindexed(call: NestCall, inputs: Sequence[tuple[View, Sequence[int]]], out
     nest = call.nest.map(change)
     nest = replace(
         nest,
-        inputs=tuple(Operand(o.dtype, len(kept)) for o, (_, kept) in zip(nest.inputs, inputs, strict=True)),
+        inputs=tuple(
+            Operand(o.dtype, len(kept)) for o, (_, kept) in zip(nest.inputs, inputs, strict=True)
+        ),
         outputs=tuple(
-            written_output(Operand(o.operand.dtype, len(kept)), [(value, tuple(index[d] for d in kept)) for value, index in o.stores])
+            written_output(
+                Operand(o.operand.dtype, len(kept)),
+                [(value, tuple(index[d] for d in kept)) for value, index in o.stores],
+            )
             for o, (_, kept) in zip(nest.outputs, outputs, strict=True)
         ),
     )
-    return replace(call, nest=nest, inputs=tuple(v for v, _ in inputs), outputs=tuple(v for v, _ in outputs))
+    return replace(
+        call, nest=nest, inputs=tuple(v for v, _ in inputs), outputs=tuple(v for v, _ in outputs)
+    )
 
 
 def without_unused_inputs(call: NestCall) -> NestCall:
     used = sorted({e.value[0] for e in call.nest.loads})
     position = {old: new for new, old in enumerate(used)}
-    nest = call.nest.map(lambda e: make("load", e.type, e.args, (position[e.value[0]], e.value[1])) if e.op == "load" else None)
+    nest = call.nest.map(
+        lambda e: (
+            make("load", e.type, e.args, (position[e.value[0]], e.value[1]))
+            if e.op == "load"
+            else None
+        )
+    )
     nest = replace(nest, inputs=tuple(call.nest.inputs[old] for old in used))
     return replace(call, nest=nest, inputs=tuple(call.inputs[old] for old in used))
 
@@ -60,18 +79,28 @@ def _squeeze(call: NestCall) -> NestCall:
         reads.setdefault(expr.value[0], []).append(load_index(expr))
 
     def kept(view: View, places: Sequence[tuple[Expr, ...]]) -> tuple[View, list[int]]:
-        dims = [d for d, size in enumerate(view.shape) if size != 1 or not all(_is_zero(index[d]) for index in places)]
+        dims = [
+            d
+            for d, size in enumerate(view.shape)
+            if size != 1 or not all(_is_zero(index[d]) for index in places)
+        ]
         return view.reshaped([view[d] for d in dims]), dims
 
     inputs = [kept(view, reads[position]) for position, view in enumerate(call.inputs)]
-    outputs = [kept(view, [index for _, index in out.stores]) for view, out in zip(call.outputs, call.nest.outputs, strict=True)]
+    outputs = [
+        kept(view, [index for _, index in out.stores])
+        for view, out in zip(call.outputs, call.nest.outputs, strict=True)
+    ]
     return _reindexed(call, inputs, outputs)
 
 
 def _merge_one(call: NestCall) -> NestCall | None:
     for loops in (call.nest.axes, call.nest.reduce):
         for outer, inner in pairwise(loops):
-            if any(a.combiner in ("argmax", "argmin") for a in call.nest.accumulators) and loops is call.nest.reduce:
+            if (
+                any(a.combiner in ("argmax", "argmin") for a in call.nest.accumulators)
+                and loops is call.nest.reduce
+            ):
                 continue
             merged = merge(call, outer, inner)
             if merged is not None:
@@ -80,9 +109,13 @@ def _merge_one(call: NestCall) -> NestCall | None:
 
 
 def renamed(call: NestCall) -> NestCall:
-    """Axes a0.. and r0.., arguments p0.. in order of appearance; arguments that nothing reads are dropped."""
+    """Axes a0.. and r0.., arguments p0.. in order of appearance; arguments that nothing reads are
+    dropped.
+    """
     nest = call.nest
-    axes = {loop.axis: f"a{i}" for i, loop in enumerate(nest.axes)} | {loop.axis: f"r{i}" for i, loop in enumerate(nest.reduce)}
+    axes = {loop.axis: f"a{i}" for i, loop in enumerate(nest.axes)} | {
+        loop.axis: f"r{i}" for i, loop in enumerate(nest.reduce)
+    }
     extents = [loop.extent for loop in (*nest.axes, *nest.reduce)]
     names = [e.value for e in walk((*extents, *nest.roots)) if e.op == "arg"]
     args = {old: f"p{i}" for i, old in enumerate(names)}

@@ -1,8 +1,12 @@
-"""Second factors of products lie so that rows of neighbouring columns follow one another along what is summed over.
+"""Second factors of products lie so that rows of neighbouring columns follow one another along what
+is
+summed over.
 
-Keys of attention are stored (position, head, element) by their projection; scores sum over elements, and a vector of neighbouring
-positions is nowhere to be read. Whoever stores the keys may as well store (head, element, position). Values, of which weights of positions are
-summed, lie (head, position, element): of one head nearby, where rows of all heads would be far apart. No sum changes.
+Keys of attention are stored (position, head, element) by their projection; scores sum over
+elements, and a vector of neighbouring positions is nowhere to be read. Whoever stores the keys may
+as well store (head, element, position). Values, of which weights of positions are summed, lie
+(head, position, element): of one head nearby, where rows of all heads would be far apart. No sum
+changes.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,14 +21,18 @@ from webkiln.nest.expr import Expr, axis, make
 from webkiln.nest.nest import load_guard, load_index
 
 APART = 16
-"""Elements between rows whose lengths are multiples of `ALIKE`, or may be: the same few places of a cache would serve all of them."""
+"""Elements between rows whose lengths are multiples of `ALIKE`, or may be: the same few places of a
+cache would serve all of them.
+"""
 ALIKE = 256
 FEWEST = 12
 """Products of fewer rows gain less than it takes to store the columns apart."""
 
 
 def columned(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]:
-    """The calls, with the sum and then columns innermost in what one call stores and one product reads; Variables in `kept` are read from outside."""
+    """The calls, with the sum and then columns innermost in what one call stores and one product
+    reads; Variables in `kept` are read from outside.
+    """
     work = list(calls)
     alone = unique(calls, kept)
     readers: dict[str, list[int]] = {}
@@ -38,23 +46,39 @@ def columned(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]
         (reader,) = readers[name]
         order = _order(work[reader], name) if call.outputs[0] in work[reader].inputs else None
         if order is not None:
-            work[number], work[reader] = (_reordered(item, name, order) for item in (work[number], work[reader]))
+            work[number], work[reader] = (
+                _reordered(item, name, order) for item in (work[number], work[reader])
+            )
     return work
 
 
 def _order(call: NestCall, name: str) -> list[int] | None:
-    """The dimensions of the second factor of a product with what is summed over and then its columns last, where they are not yet."""
+    """The dimensions of the second factor of a product with what is summed over and then its
+    columns last, where they are not yet.
+    """
     nest = call.nest
     loads = [expr for expr in nest.loads if call.inputs[expr.value[0]].name == name]
-    if not nest.is_contraction or len(loads) != 1 or load_guard(loads[0]) is not None or len(call.outputs) != 1:
+    if (
+        not nest.is_contraction
+        or len(loads) != 1
+        or load_guard(loads[0]) is not None
+        or len(call.outputs) != 1
+    ):
         return None
     factors = nest.accumulators[0].body.args
     others = [factor for factor in factors if factor is not loads[0]]
     index, column = load_index(loads[0]), nest.outputs[0].index[-1]
     summed = {loop.axis for loop in nest.reduce}
-    if len(others) != 1 or column.op != "axis" or depends(others[0], column.value) or column not in index:
+    if (
+        len(others) != 1
+        or column.op != "axis"
+        or depends(others[0], column.value)
+        or column not in index
+    ):
         return None
-    if any(item.op not in ("axis", "const") for item in index) or not _is_worth_it(call, others[0], index):
+    if any(item.op not in ("axis", "const") for item in index) or not _is_worth_it(
+        call, others[0], index
+    ):
         return None
     place = index.index(column)
     along = [d for d, item in enumerate(index) if item.value in summed]
@@ -77,7 +101,13 @@ def _reordered(call: NestCall, name: str, order: Sequence[int]) -> NestCall:
         if view.name != name:
             return view
         *sizes, columns = (view.shape[d] for d in order)
-        return View(name, Type(view.type.dtype, (*sizes, columns + (APART if is_symbolic(columns) or columns % ALIKE == 0 else 0))))
+        return View(
+            name,
+            Type(
+                view.type.dtype,
+                (*sizes, columns + (APART if is_symbolic(columns) or columns % ALIKE == 0 else 0)),
+            ),
+        )
 
     def change(expr: Expr) -> Expr | None:
         if expr.op != "load" or call.inputs[expr.value[0]].name != name:
@@ -89,4 +119,9 @@ def _reordered(call: NestCall, name: str, order: Sequence[int]) -> NestCall:
     if call.outputs[0].name == name:
         (out,) = nest.outputs
         nest = replace(nest, outputs=(replace(out, index=tuple(out.index[d] for d in order)),))
-    return replace(call, nest=nest, inputs=tuple(map(seen, call.inputs)), outputs=tuple(map(seen, call.outputs)))
+    return replace(
+        call,
+        nest=nest,
+        inputs=tuple(map(seen, call.inputs)),
+        outputs=tuple(map(seen, call.outputs)),
+    )

@@ -1,8 +1,10 @@
-"""Softmax of which only products read the result: what is multiplied is not divided, the products are.
+"""Softmax of which only products read the result: what is multiplied is not divided, the products
+are.
 
-A softmax is three calls: the largest element of each row, the sum of exp(x - largest), and exp(x - largest) / sum. Where the row is
-summed over by every reader, the quotient leaves the reader's sum: exponentials are computed once and stored, summed as they were stored,
-and each sum of products is divided. All exponentials are at most 1, so that nothing overflows that did not before.
+A softmax is three calls: the largest element of each row, the sum of exp(x - largest), and exp(x -
+largest) / sum. Where the row is summed over by every reader, the quotient leaves the reader's sum:
+exponentials are computed once and stored, summed as they were stored, and each sum of products is
+divided. All exponentials are at most 1, so that nothing overflows that did not before.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +20,9 @@ from webkiln.nest.nest import Accumulator, Operand, load_guard, load_index
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """Where the calls of a softmax and its readers stand. `rows`: for each loop of the sum, the axis of the quotients along it."""
+    """Where the calls of a softmax and its readers stand. `rows`: for each loop of the sum, the
+    axis of the quotients along it.
+    """
 
     total: int
     quotients: int
@@ -27,7 +31,9 @@ class Softmax:
 
 
 def deferred(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]:
-    """The calls with quotients moved behind the sums that read them; Variables in `kept` are read from outside."""
+    """The calls with quotients moved behind the sums that read them; Variables in `kept` are read
+    from outside.
+    """
     work: dict[int, list[NestCall]] = {number: [call] for number, call in enumerate(calls)}
     for number in range(len(calls)):
         found = _softmax(calls, number, kept)
@@ -35,7 +41,10 @@ def deferred(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]
             continue
         quotients = calls[number]
         work[number] = []
-        work[found.total] = [_exponentials(quotients), _total(calls[found.total], quotients, found.rows)]
+        work[found.total] = [
+            _exponentials(quotients),
+            _total(calls[found.total], quotients, found.rows),
+        ]
         for reader in found.readers:
             work[reader] = [_divided(calls[reader], quotients)]
     return [call for number in sorted(work) for call in work[number]]
@@ -52,51 +61,95 @@ def _softmax(calls: Sequence[NestCall], number: int, kept: Collection[str]) -> S
         return None
     shifted = value.args[0].args[0]
     moving = [item for item in out.index if item.op != "const"]
-    if shifted.op != "sub" or shifted.args[1].op != "load" or moving != [axis(loop.axis) for loop in call.nest.axes]:
+    if (
+        shifted.op != "sub"
+        or shifted.args[1].op != "load"
+        or moving != [axis(loop.axis) for loop in call.nest.axes]
+    ):
         return None
-    total, largest = (_writer(calls, call.inputs[expr.value[0]].name) for expr in (value.args[1], shifted.args[1]))
-    if total is None or largest is None or _readers(calls, call.inputs[value.args[1].value[0]].name) != [number]:
+    total, largest = (
+        _writer(calls, call.inputs[expr.value[0]].name) for expr in (value.args[1], shifted.args[1])
+    )
+    if (
+        total is None
+        or largest is None
+        or _readers(calls, call.inputs[value.args[1].value[0]].name) != [number]
+    ):
         return None
     rows = _rows(call, value.args[1], calls[total], "sum", value.args[0])
     readers = _readers(calls, call.outputs[0].name)
     if rows is None or _rows(call, shifted.args[1], calls[largest], "max", shifted.args[0]) is None:
         return None
-    if _writer(calls, call.outputs[0].name) is None or not readers or not all(_sums(calls[reader], call) for reader in readers):
+    if (
+        _writer(calls, call.outputs[0].name) is None
+        or not readers
+        or not all(_sums(calls[reader], call) for reader in readers)
+    ):
         return None
     return Softmax(total, number, tuple(readers), rows)
 
 
 def _writer(calls: Sequence[NestCall], name: str) -> int | None:
     """The only call that writes a Variable."""
-    found = [number for number, call in enumerate(calls) if any(view.name == name for view in call.outputs)]
+    found = [
+        number
+        for number, call in enumerate(calls)
+        if any(view.name == name for view in call.outputs)
+    ]
     return found[0] if len(found) == 1 else None
 
 
 def _readers(calls: Sequence[NestCall], name: str) -> list[int]:
-    return [number for number, call in enumerate(calls) if any(view.name == name for view in call.inputs)]
+    return [
+        number
+        for number, call in enumerate(calls)
+        if any(view.name == name for view in call.inputs)
+    ]
 
 
-def _rows(call: NestCall, row: Expr, other: NestCall, combiner: str, body: Expr) -> dict[str, str] | None:
-    """For each loop of `other` the axis of `call` along it, if it reduces what `call` computes as `body` to the elements that `call` loads as
-    `row`."""
+def _rows(
+    call: NestCall, row: Expr, other: NestCall, combiner: str, body: Expr
+) -> dict[str, str] | None:
+    """For each loop of `other` the axis of `call` along it, if it reduces what `call` computes as
+    `body` to the elements that `call` loads as `row`.
+    """
     nest = other.nest
-    if len(other.outputs) != 1 or len(nest.accumulators) != 1 or len(nest.reduce) != 1 or load_guard(row) is not None:
+    if (
+        len(other.outputs) != 1
+        or len(nest.accumulators) != 1
+        or len(nest.reduce) != 1
+        or load_guard(row) is not None
+    ):
         return None
     (out,), (accumulator,) = nest.outputs, nest.accumulators
-    if other.outputs[0] != call.inputs[row.value[0]] or accumulator.combiner != combiner or out.value.op != "acc" or out.also:
+    if (
+        other.outputs[0] != call.inputs[row.value[0]]
+        or accumulator.combiner != combiner
+        or out.value.op != "acc"
+        or out.also
+    ):
         return None
-    axes = {mine.value: theirs.value for theirs, mine in zip(load_index(row), out.index, strict=True) if mine.op == theirs.op == "axis"}
+    axes = {
+        mine.value: theirs.value
+        for theirs, mine in zip(load_index(row), out.index, strict=True)
+        if mine.op == theirs.op == "axis"
+    }
     rest = [loop.axis for loop in call.nest.axes if loop.axis not in axes.values()]
     if list(axes) != [loop.axis for loop in nest.axes] or len(rest) != 1:
         return None
     axes[nest.reduce[0].axis] = rest[0]
     sizes = {loop.axis: call.args[loop.extent.value] for loop in call.nest.axes}
-    if any(other.args[loop.extent.value] != sizes[axes[loop.axis]] for loop in (*nest.axes, *nest.reduce)):
+    if any(
+        other.args[loop.extent.value] != sizes[axes[loop.axis]]
+        for loop in (*nest.axes, *nest.reduce)
+    ):
         return None
     return axes if _equal(accumulator.body, other, body, call, axes) else None
 
 
-def _equal(mine: Expr, call: NestCall, theirs: Expr, other: NestCall, axes: Mapping[str, str]) -> bool:
+def _equal(
+    mine: Expr, call: NestCall, theirs: Expr, other: NestCall, axes: Mapping[str, str]
+) -> bool:
     """Whether two expressions are the same where `axes` of the one are those of the other."""
     if (mine.op, mine.type, len(mine.args)) != (theirs.op, theirs.type, len(theirs.args)):
         return False
@@ -106,17 +159,28 @@ def _equal(mine: Expr, call: NestCall, theirs: Expr, other: NestCall, axes: Mapp
         return call.args[mine.value] == other.args[theirs.value]
     same: bool = mine.value == theirs.value
     if mine.op == "load":
-        same = call.inputs[mine.value[0]] == other.inputs[theirs.value[0]] and mine.value[1] == theirs.value[1]
-    return same and all(_equal(a, call, b, other, axes) for a, b in zip(mine.args, theirs.args, strict=True))
+        same = (
+            call.inputs[mine.value[0]] == other.inputs[theirs.value[0]]
+            and mine.value[1] == theirs.value[1]
+        )
+    return same and all(
+        _equal(a, call, b, other, axes) for a, b in zip(mine.args, theirs.args, strict=True)
+    )
 
 
 def _sums(call: NestCall, quotients: NestCall) -> bool:
-    """Whether a call is a product of which one factor is a quotient, whose row it does not sum along."""
+    """Whether a call is a product of which one factor is a quotient, whose row it does not sum
+    along.
+    """
     if not call.nest.is_contraction:
         return False
     loads = _factors(call, quotients.outputs[0])
     index = _row_index(call, quotients) if len(loads) == 1 else ()
-    plain = all(view == quotients.outputs[0] for view in call.inputs if view.name == quotients.outputs[0].name)
+    plain = all(
+        view == quotients.outputs[0]
+        for view in call.inputs
+        if view.name == quotients.outputs[0].name
+    )
     return (
         len(loads) == 1
         and plain
@@ -134,13 +198,22 @@ def _row_index(call: NestCall, quotients: NestCall) -> tuple[Expr, ...]:
     """Where a product finds the sum by which its quotients are divided."""
     (factor,) = _factors(call, quotients.outputs[0])
     (out,) = quotients.nest.outputs
-    here = {item: place for item, place in zip(out.index, load_index(factor), strict=True) if item.op == "axis"}
+    here = {
+        item: place
+        for item, place in zip(out.index, load_index(factor), strict=True)
+        if item.op == "axis"
+    }
     return tuple(rebuild(item, here.get) for item in load_index(out.value.args[1]))
 
 
 def _exponentials(quotients: NestCall) -> NestCall:
     (out,) = quotients.nest.outputs
-    return without_unused_inputs(replace(quotients, nest=replace(quotients.nest, outputs=(replace(out, value=out.value.args[0]),))))
+    return without_unused_inputs(
+        replace(
+            quotients,
+            nest=replace(quotients.nest, outputs=(replace(out, value=out.value.args[0]),)),
+        )
+    )
 
 
 def _total(total: NestCall, quotients: NestCall, rows: Mapping[str, str]) -> NestCall:
@@ -149,7 +222,11 @@ def _total(total: NestCall, quotients: NestCall, rows: Mapping[str, str]) -> Nes
     loops = {theirs: axis(mine) for mine, theirs in rows.items()}
     index = [loops.get(item.value, item) for item in quotients.nest.outputs[0].index]
     stored = load(0, total.nest.accumulators[0].body.type, index)
-    nest = replace(total.nest, inputs=(Operand(view.type.dtype, view.type.rank),), accumulators=(Accumulator("sum", stored),))
+    nest = replace(
+        total.nest,
+        inputs=(Operand(view.type.dtype, view.type.rank),),
+        accumulators=(Accumulator("sum", stored),),
+    )
     return replace(total, nest=nest, inputs=(view,))
 
 
@@ -158,5 +235,11 @@ def _divided(call: NestCall, quotients: NestCall) -> NestCall:
     view = quotients.inputs[out.value.args[1].value[0]]
     inputs = call.inputs if view in call.inputs else (*call.inputs, view)
     row = load(inputs.index(view), out.value.type, _row_index(call, quotients))
-    nest = replace(call.nest, inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in inputs))
-    return replace(call, nest=nest.map(lambda expr: apply("div", expr, row) if expr.op == "acc" else None), inputs=inputs)
+    nest = replace(
+        call.nest, inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in inputs)
+    )
+    return replace(
+        call,
+        nest=nest.map(lambda expr: apply("div", expr, row) if expr.op == "acc" else None),
+        inputs=inputs,
+    )

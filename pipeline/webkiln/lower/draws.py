@@ -1,4 +1,6 @@
-"""Split calls into draws: the outputs of one draw have one shape and one index, and are no more than there are render targets."""
+"""Split calls into draws: the outputs of one draw have one shape and one index, and are no more
+than there are render targets.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +14,14 @@ def draws(call: NestCall, targets: int) -> list[NestCall]:
     """The call, or several that compute its outputs apart."""
     groups: list[list[int]] = []
     for position in range(len(call.outputs)):
-        group = next((group for group in groups if len(group) < targets and _together(call, group[0], position)), None)
+        group = next(
+            (
+                group
+                for group in groups
+                if len(group) < targets and _together(call, group[0], position)
+            ),
+            None,
+        )
         if group is None:
             groups.append([position])
         else:
@@ -22,17 +31,32 @@ def draws(call: NestCall, targets: int) -> list[NestCall]:
 
 def _together(call: NestCall, a: int, b: int) -> bool:
     one, other = call.outputs[a], call.outputs[b]
-    return one.shape == other.shape and one.name != other.name and call.nest.outputs[a].index == call.nest.outputs[b].index
+    return (
+        one.shape == other.shape
+        and one.name != other.name
+        and call.nest.outputs[a].index == call.nest.outputs[b].index
+    )
 
 
 def _part(call: NestCall, positions: Sequence[int]) -> NestCall:
     """The call with these outputs alone, and the accumulators that they need."""
     nest = call.nest
     outputs = [nest.outputs[position] for position in positions]
-    used = sorted({expr.value for out in outputs for expr in walk([out.value]) if expr.op in ("acc", "accindex")})
+    used = sorted(
+        {
+            expr.value
+            for out in outputs
+            for expr in walk([out.value])
+            if expr.op in ("acc", "accindex")
+        }
+    )
 
     def change(expr: Expr) -> Expr | None:
-        return make(expr.op, expr.type, value=used.index(expr.value)) if expr.op in ("acc", "accindex") else None
+        return (
+            make(expr.op, expr.type, value=used.index(expr.value))
+            if expr.op in ("acc", "accindex")
+            else None
+        )
 
     kept = replace(
         nest,
@@ -40,4 +64,10 @@ def _part(call: NestCall, positions: Sequence[int]) -> NestCall:
         reduce=nest.reduce if used else (),
         accumulators=tuple(nest.accumulators[position] for position in used),
     )
-    return tidy(replace(call, nest=kept.map(change), outputs=tuple(call.outputs[position] for position in positions)))
+    return tidy(
+        replace(
+            call,
+            nest=kept.map(change),
+            outputs=tuple(call.outputs[position] for position in positions),
+        )
+    )

@@ -1,7 +1,9 @@
-"""Fusion of calls: a consumer that reads each element once becomes the epilogue of its producer; a cheap producer is inlined.
+"""Fusion of calls: a consumer that reads each element once becomes the epilogue of its producer; a
+cheap producer is inlined.
 
-The rule is one number, the uses of a produced element: a value computed once costs nothing to fuse; one used more often is
-recomputed only if it is at most two cheap operations, and never inside a sum of products, which reads slices where they are.
+The rule is one number, the uses of a produced element: a value computed once costs nothing to fuse;
+one used more often is recomputed only if it is at most two cheap operations, and never inside a sum
+of products, which reads slices where they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +19,17 @@ from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_inde
 
 MAX_LOADS = 8
 MAX_NODES = 256
-"""The largest expressions of two calls that fuse: beyond that little memory traffic is saved, and kernels would grow with the model."""
+"""The largest expressions of two calls that fuse: beyond that little memory traffic is saved, and
+kernels would grow with the model.
+"""
 CHEAP_OPERATIONS = 2
 
 
 def fuse(calls: Sequence[NestCall], kept: set[str]) -> list[NestCall]:
     """Fuse until nothing changes; Variables in `kept` are read from outside and stay.
 
-    One walk is enough: fusing changes only which call reads what the producer read, and that call is looked at again.
+    One walk is enough: fusing changes only which call reads what the producer read, and that call
+    is looked at again.
     """
     work: dict[int, NestCall] = dict(enumerate(calls))
     writers: dict[str, set[int]] = {}
@@ -48,7 +53,11 @@ def fuse(calls: Sequence[NestCall], kept: set[str]) -> list[NestCall]:
 
 
 def _fusable(
-    work: Mapping[int, NestCall], position: int, writers: Mapping[str, set[int]], readers: Mapping[str, set[int]], kept: set[str]
+    work: Mapping[int, NestCall],
+    position: int,
+    writers: Mapping[str, set[int]],
+    readers: Mapping[str, set[int]],
+    kept: set[str],
 ) -> tuple[int, NestCall] | None:
     """The first producer that fuses with the call at `position`, and both as one call."""
     consumer = work[position]
@@ -58,7 +67,11 @@ def _fusable(
             continue
         (writer,) = made
         producer = work[writer]
-        if len(producer.outputs) != 1 or _narrows(producer) or len(producer.nest.nodes) + len(consumer.nest.nodes) > MAX_NODES:
+        if (
+            len(producer.outputs) != 1
+            or _narrows(producer)
+            or len(producer.nest.nodes) + len(consumer.nest.nodes) > MAX_NODES
+        ):
             continue
         fused = as_epilogue(producer, consumer, view.name) or inlined(producer, consumer, view.name)
         if fused is not None and len(fused.nest.loads) <= MAX_LOADS:
@@ -88,7 +101,10 @@ def is_map(nest: Nest) -> bool:
 def _stores_all(call: NestCall) -> bool:
     """The single output is stored densely, each element once, in the order of the axes."""
     index = [item for item in call.nest.outputs[0].index if item.op != "const"]
-    return index == [axis(loop.axis) for loop in call.nest.axes] and prod(_sizes(call)) == call.outputs[0].type.size
+    return (
+        index == [axis(loop.axis) for loop in call.nest.axes]
+        and prod(_sizes(call)) == call.outputs[0].type.size
+    )
 
 
 def _sizes(call: NestCall) -> list[int]:
@@ -96,7 +112,9 @@ def _sizes(call: NestCall) -> list[int]:
 
 
 def imported(call: NestCall, other: NestCall) -> NestCall:
-    """Rename axes and arguments so that they cannot meet those of `other`, which may hold renamed ones from an earlier fusion."""
+    """Rename axes and arguments so that they cannot meet those of `other`, which may hold renamed
+    ones from an earlier fusion.
+    """
     taken = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
     latest = max((int(number) for name in taken for number in name.split("'")[1:]), default=0)
     mark = f"'{latest + 1}"
@@ -115,8 +133,12 @@ def imported(call: NestCall, other: NestCall) -> NestCall:
     return replace(call, nest=nest, args={name + mark: value for name, value in call.args.items()})
 
 
-def _joined(expr: Expr, first: Sequence[View], second: Sequence[View]) -> tuple[Expr, tuple[View, ...]]:
-    """Renumber the loads of `expr` (over `second`) behind the operands `first`; equal operands are shared."""
+def _joined(
+    expr: Expr, first: Sequence[View], second: Sequence[View]
+) -> tuple[Expr, tuple[View, ...]]:
+    """Renumber the loads of `expr` (over `second`) behind the operands `first`; equal operands are
+    shared.
+    """
     views = list(first)
     for view in second:
         if view not in views:
@@ -124,13 +146,19 @@ def _joined(expr: Expr, first: Sequence[View], second: Sequence[View]) -> tuple[
     position = [views.index(view) for view in second]
 
     def change(node: Expr) -> Expr | None:
-        return make("load", node.type, node.args, (position[node.value[0]], node.value[1])) if node.op == "load" else None
+        return (
+            make("load", node.type, node.args, (position[node.value[0]], node.value[1]))
+            if node.op == "load"
+            else None
+        )
 
     return rebuild(expr, change), tuple(views)
 
 
 def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall | None:
-    """The producer with the consumer's expression in its epilogue, if every read of `name` is at the consumer's own position."""
+    """The producer with the consumer's expression in its epilogue, if every read of `name` is at
+    the consumer's own position.
+    """
     if not is_map(consumer.nest) or len(consumer.outputs) != 1 or not _stores_all(producer):
         return None
     consumer = imported(consumer, producer)
@@ -141,7 +169,11 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
     for expr in consumer.nest.loads:
         if consumer.inputs[expr.value[0]].name == name:
             index = tuple(item for item in load_index(expr) if item.op != "const")
-            if index != here or load_guard(expr) is not None or consumer.inputs[expr.value[0]] != view:
+            if (
+                index != here
+                or load_guard(expr) is not None
+                or consumer.inputs[expr.value[0]] != view
+            ):
                 return None
     position = _positions(producer, consumer)
     if position is None:
@@ -160,12 +192,20 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
         return produced if expr.op == "produced" else None
 
     others = [item for item in consumer.inputs if item.name != name]
-    renumber = {old: others.index(item) for old, item in enumerate(consumer.inputs) if item.name != name}
+    renumber = {
+        old: others.index(item) for old, item in enumerate(consumer.inputs) if item.name != name
+    }
 
     def shift(expr: Expr) -> Expr | None:
-        return make("load", expr.type, expr.args, (renumber[expr.value[0]], expr.value[1])) if expr.op == "load" else None
+        return (
+            make("load", expr.type, expr.args, (renumber[expr.value[0]], expr.value[1]))
+            if expr.op == "load"
+            else None
+        )
 
-    roots = [rebuild(rebuild(rebuild(item, mark), place), shift) for item in (out.value, *out.index)]
+    roots = [
+        rebuild(rebuild(rebuild(item, mark), place), shift) for item in (out.value, *out.index)
+    ]
     joined = [_joined(item, producer.inputs, others) for item in roots]
     views = joined[0][1]
     value, *index_ = [rebuild(item, fill) for item, _ in joined]
@@ -174,11 +214,19 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
         inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views),
         outputs=(Output(out.operand, value, tuple(index_)),),
     )
-    return NestCall(nest, views, consumer.outputs, {**producer.args, **consumer.args}, _label(producer, consumer))
+    return NestCall(
+        nest,
+        views,
+        consumer.outputs,
+        {**producer.args, **consumer.args},
+        _label(producer, consumer),
+    )
 
 
 def _positions(producer: NestCall, consumer: NestCall) -> dict[str, Expr] | None:
-    """The consumer's axes as expressions over the producer's: equal sizes, or one axis made of several."""
+    """The consumer's axes as expressions over the producer's: equal sizes, or one axis made of
+    several.
+    """
     mine = list(zip(producer.nest.axes, _sizes(producer), strict=True))
     result: dict[str, Expr] = {}
     for loop, size in zip(consumer.nest.axes, _sizes(consumer), strict=True):
@@ -204,22 +252,40 @@ def _cost(nest: Nest) -> int:
 
 
 def _is_slice(nest: Nest) -> bool:
-    """Each element is one of the operand's, and neighbours stay neighbours: reading it from there costs a contraction nothing."""
+    """Each element is one of the operand's, and neighbours stay neighbours: reading it from there
+    costs a contraction nothing.
+    """
     value = nest.outputs[0].value
     if value.op != "load" or load_guard(value) is not None:
         return False
-    moving = [[loop.axis for loop in nest.axes if depends(item, loop.axis)] for item in load_index(value)]
+    moving = [
+        [loop.axis for loop in nest.axes if depends(item, loop.axis)] for item in load_index(value)
+    ]
     order = [name for names in moving for name in names]
-    steady = all(step(item, name) == 1 for item, names in zip(load_index(value), moving, strict=True) for name in names)
-    return steady and max(map(len, moving), default=0) <= 1 and order == [loop.axis for loop in nest.axes]
+    steady = all(
+        step(item, name) == 1
+        for item, names in zip(load_index(value), moving, strict=True)
+        for name in names
+    )
+    return (
+        steady
+        and max(map(len, moving), default=0) <= 1
+        and order == [loop.axis for loop in nest.axes]
+    )
 
 
 def inlined(producer: NestCall, consumer: NestCall, name: str) -> NestCall | None:
     """The consumer with the producer's expression in the place of each read of `name`."""
-    if not is_map(producer.nest) or not _stores_all(producer) or (consumer.nest.is_contraction and not _is_slice(producer.nest)):
+    if (
+        not is_map(producer.nest)
+        or not _stores_all(producer)
+        or (consumer.nest.is_contraction and not _is_slice(producer.nest))
+    ):
         return None
     reads = [e for e in consumer.nest.loads if consumer.inputs[e.value[0]].name == name]
-    points = prod(_sizes(consumer)) * prod(consumer.args[loop.extent.value] for loop in consumer.nest.reduce)
+    points = prod(_sizes(consumer)) * prod(
+        consumer.args[loop.extent.value] for loop in consumer.nest.reduce
+    )
     if (
         points * len(reads) != producer.outputs[0].type.size
         and not reaches(producer.outputs[0].type.size, points * len(reads))
@@ -235,7 +301,9 @@ def inlined(producer: NestCall, consumer: NestCall, name: str) -> NestCall | Non
     place = producer.nest.outputs[0].index
 
     def at(index: tuple[Expr, ...], guard: tuple[Expr, Expr] | None) -> Expr:
-        position = {slot.value: item for slot, item in zip(place, index, strict=True) if slot.op == "axis"}
+        position = {
+            slot.value: item for slot, item in zip(place, index, strict=True) if slot.op == "axis"
+        }
         moved = rebuild(value, lambda e: position[e.value] if e.op == "axis" else None)
         if guard is None:
             return moved
@@ -245,7 +313,13 @@ def inlined(producer: NestCall, consumer: NestCall, name: str) -> NestCall | Non
     replacement = {e: at(load_index(e), load_guard(e)) for e in reads}
     nest = consumer.nest.map(replacement.get)
     nest = replace(nest, inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views))
-    return NestCall(nest, views, consumer.outputs, {**consumer.args, **producer.args}, _label(producer, consumer))
+    return NestCall(
+        nest,
+        views,
+        consumer.outputs,
+        {**consumer.args, **producer.args},
+        _label(producer, consumer),
+    )
 
 
 def _guarded(expr: Expr, guard: Expr) -> Expr:
@@ -257,4 +331,6 @@ def _guarded(expr: Expr, guard: Expr) -> Expr:
 
 
 def _label(producer: NestCall, consumer: NestCall) -> str:
-    return producer.layer if producer.layer == consumer.layer else f"{producer.layer}+{consumer.layer}"
+    return (
+        producer.layer if producer.layer == consumer.layer else f"{producer.layer}+{consumer.layer}"
+    )

@@ -14,7 +14,17 @@ from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
 from webkiln.lower.row_tiles import stripped
 from webkiln.lower.tiled_products import chained
-from webkiln.nest.build import Lowering, NestCall, Step, View, calls, inside, map_inside, reads, writes
+from webkiln.nest.build import (
+    Lowering,
+    NestCall,
+    Step,
+    View,
+    calls,
+    inside,
+    map_inside,
+    reads,
+    writes,
+)
 from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find
 
@@ -35,39 +45,74 @@ class Lowered:
 
 
 def lower(
-    graph: Graph, keep: Collection[str] = (), target: Target | None = None, rewrite: Rewrite = lambda call: None
-) -> Lowered:  # fmt: skip
-    """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
+    graph: Graph,
+    keep: Collection[str] = (),
+    target: Target | None = None,
+    rewrite: Rewrite = lambda call: None,
+) -> Lowered:
+    """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost
+    nothing.
 
-    Variables in `keep` are computed even where fusion could do without them. Without a `target`, calls are only fused. `rewrite` gives the steps
-    that take the place of a fused call, if any.
+    Variables in `keep` are computed even where fusion could do without them. Without a `target`,
+    calls are only fused. `rewrite` gives the steps that take the place of a fused call, if any.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
-    steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
+    steps = _steps(
+        graph,
+        [node for node in graph.nodes if node.name not in fixed],
+        views,
+        _literals(graph),
+        "",
+        0,
+    )
     roots = {name: view.name for name, view in views.items()}
-    kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {roots[state.output] for state in graph.states}
+    kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
+        roots[state.output] for state in graph.states
+    }
     fused = _Fusion(kept | _crossing(steps), rewrite, target).steps(steps)
-    return Lowered(_drawn(fused, target.targets) if target is not None and target.targets else fused, roots)
+    return Lowered(
+        _drawn(fused, target.targets) if target is not None and target.targets else fused, roots
+    )
 
 
 def _steps(
-    graph: Graph, nodes: Iterable[Node], views: dict[str, View], literals: dict[str, float], scope: str, depth: int
-) -> list[Step]:  # fmt: skip
-    """The steps of nodes, whose operands are seen as `views`; a reshape becomes a view of its operand."""
+    graph: Graph,
+    nodes: Iterable[Node],
+    views: dict[str, View],
+    literals: dict[str, float],
+    scope: str,
+    depth: int,
+) -> list[Step]:
+    """The steps of nodes, whose operands are seen as `views`; a reshape becomes a view of its
+    operand.
+    """
 
     def inline(body: Graph, inputs: Sequence[View], depth: int) -> tuple[list[Step], list[View]]:
         number = next(bodies)
-        return _inlined(body, inputs, literals, f"{scope}{node.name}:{number}/" if number else f"{scope}{node.name}/", depth)
+        return _inlined(
+            body,
+            inputs,
+            literals,
+            f"{scope}{node.name}:{number}/" if number else f"{scope}{node.name}/",
+            depth,
+        )
 
     steps: list[Step] = []
     for node in nodes:
         bodies = count()
         if node.op in VIEWS:
-            views[node.outputs[0]] = views[node.inputs[0]].reshaped(graph.type(node.outputs[0]).shape)
+            views[node.outputs[0]] = views[node.inputs[0]].reshaped(
+                graph.type(node.outputs[0]).shape
+            )
             continue
         low = Lowering(
-            [views[name] for name in node.inputs], [views[name] for name in node.outputs], node.layer or node.name, literals, inline, depth
+            [views[name] for name in node.inputs],
+            [views[name] for name in node.outputs],
+            node.layer or node.name,
+            literals,
+            inline,
+            depth,
         )
         find(node.op).lower(low, complete(node))
         steps += low.steps
@@ -77,21 +122,31 @@ def _steps(
 def _inlined(
     body: Graph, inputs: Sequence[View], literals: dict[str, float], scope: str, depth: int
 ) -> tuple[list[Step], list[View]]:  # fmt: skip
-    """The steps of a graph inside a node; its Variables are named after that node and its number there, and its scalars join `literals`."""
+    """The steps of a graph inside a node; its Variables are named after that node and its number
+    there, and its scalars join `literals`.
+    """
     own = _literals(body)
     if wide := sorted(set(body.constants) - set(own)):
-        raise InternalError(f"graph {body.name}: constants {', '.join(wide)} of several elements stand inside a node")
+        raise InternalError(
+            f"graph {body.name}: constants {', '.join(wide)} of several elements stand inside a"
+            " node"
+        )
     views = {name: View(scope + name, variable.type) for name, variable in body.variables.items()}
     views |= zip(body.inputs, inputs, strict=True)
     literals.update({scope + name: value for name, value in own.items()})
-    return _steps(body, body.nodes, views, literals, scope, depth), [views[name] for name in body.outputs.values()]
+    return _steps(body, body.nodes, views, literals, scope, depth), [
+        views[name] for name in body.outputs.values()
+    ]
 
 
 def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[NestCall], list[Step]]]:
     """Neighbouring calls, which fusion may join, or what stands between them."""
     for _, group in groupby(steps, lambda step: isinstance(step, NestCall)):
         members = list(group)
-        yield [step for step in members if isinstance(step, NestCall)], [step for step in members if not isinstance(step, NestCall)]
+        yield (
+            [step for step in members if isinstance(step, NestCall)],
+            [step for step in members if not isinstance(step, NestCall)],
+        )
 
 
 def _crossing(steps: Iterable[Step]) -> set[str]:
@@ -125,7 +180,9 @@ class _Fusion:
         result: list[Step] = []
         apart = self.target is not None and self.target.targets > 0
         for run, between in _runs(steps):
-            result += self.written(self.arranged(join(fuse(run, self.kept), self.kept, apart=apart)))
+            result += self.written(
+                self.arranged(join(fuse(run, self.kept), self.kept, apart=apart))
+            )
             result += (map_inside(step, self.steps) for step in between)
         return tuple(result)
 
@@ -134,23 +191,37 @@ class _Fusion:
         if self.target is None:
             return calls
         calls = deferred(calls, self.kept)
-        steps = chained(columned(calls, self.kept) if self.target.loops else calls, self.kept, self.target.between)
+        steps = chained(
+            columned(calls, self.kept) if self.target.loops else calls,
+            self.kept,
+            self.target.between,
+        )
         return stripped(steps, self.kept, self.target.strips)
 
     def written(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
         for step in steps:
-            result += (self.rewrite(step) or [tidy(step)]) if isinstance(step, NestCall) else [map_inside(step, self.written)]
+            result += (
+                (self.rewrite(step) or [tidy(step)])
+                if isinstance(step, NestCall)
+                else [map_inside(step, self.written)]
+            )
         return tuple(result)
 
 
 def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
     result: list[Step] = []
     for step in steps:
-        result += draws(step, targets) if isinstance(step, NestCall) else [map_inside(step, lambda block: _drawn(block, targets))]
+        result += (
+            draws(step, targets)
+            if isinstance(step, NestCall)
+            else [map_inside(step, lambda block: _drawn(block, targets))]
+        )
     return tuple(result)
 
 
 def _literals(graph: Graph) -> dict[str, float]:
     """Scalars of the structure are written into the kernels."""
-    return {name: constant.values[0] for name, constant in graph.constants.items() if constant.is_scalar}
+    return {
+        name: constant.values[0] for name, constant in graph.constants.items() if constant.is_scalar
+    }

@@ -15,22 +15,42 @@ Quotient = Callable[[Expr, Expr], Expr]
 
 
 def accesses(call: NestCall) -> list[Access]:
-    reads = [(("input", e.value[0]), call.inputs[e.value[0]], load_index(e)) for e in call.nest.loads]
-    writes = [(("output", n), view, out.index) for n, (view, out) in enumerate(zip(call.outputs, call.nest.outputs, strict=True))]
+    reads = [
+        (("input", e.value[0]), call.inputs[e.value[0]], load_index(e)) for e in call.nest.loads
+    ]
+    writes = [
+        (("output", n), view, out.index)
+        for n, (view, out) in enumerate(zip(call.outputs, call.nest.outputs, strict=True))
+    ]
     return reads + writes
 
 
 def merge(call: NestCall, outer: Loop, inner: Loop) -> NestCall | None:
-    """One loop where every access moves along both as along one row: (x + outer, inner) in dimensions (d, d + 1), the second as long
-    as the inner loop, is x * length + merged. None where one does not, or where the loops count as values."""
+    """One loop where every access moves along both as along one row: (x + outer, inner) in
+    dimensions
+    (d, d + 1), the second as long as the inner loop, is x * length + merged. None where one does
+    not, or where the loops count as values.
+    """
     rows = _rows(call, outer, inner)
-    if rows is None or None in rows.values() or _mentioned_outside_indices(call, {axis(outer.axis), axis(inner.axis)}):
+    if (
+        rows is None
+        or None in rows.values()
+        or _mentioned_outside_indices(call, {axis(outer.axis), axis(inner.axis)})
+    ):
         return None
-    return _joined(call, outer, inner, {operand: d for operand, d in rows.items() if d is not None}, lambda expr: None)
+    return _joined(
+        call,
+        outer,
+        inner,
+        {operand: d for operand, d in rows.items() if d is not None},
+        lambda expr: None,
+    )
 
 
 def linear(call: NestCall, outer: Loop, inner: Loop, quotient: Quotient) -> NestCall | None:
-    """One loop of two parallel ones; accesses that do not move along both as along one row find them by a `quotient`."""
+    """One loop of two parallel ones; accesses that do not move along both as along one row find
+    them by a `quotient`.
+    """
     rows = _rows(call, outer, inner)
     if rows is None:
         return None
@@ -42,11 +62,15 @@ def linear(call: NestCall, outer: Loop, inner: Loop, quotient: Quotient) -> Nest
             return whole - number * inner.extent
         return number if expr is whole else None
 
-    return _joined(call, outer, inner, {operand: d for operand, d in rows.items() if d is not None}, found)
+    return _joined(
+        call, outer, inner, {operand: d for operand, d in rows.items() if d is not None}, found
+    )
 
 
 def _rows(call: NestCall, outer: Loop, inner: Loop) -> dict[tuple[str, int], int | None] | None:
-    """The operands that move along the loops, with the dimension of which they and the next are one row; None: they are none."""
+    """The operands that move along the loops, with the dimension of which they and the next are one
+    row; None: they are none.
+    """
     a, b = axis(outer.axis), axis(inner.axis)
     outer_size, inner_size = _size(call, outer), _size(call, inner)
     if outer_size is None or inner_size is None:
@@ -57,15 +81,26 @@ def _rows(call: NestCall, outer: Loop, inner: Loop) -> dict[tuple[str, int], int
         if not dims:
             continue
         d = dims[0]
-        fits = dims == [d, d + 1] and step(index[d], outer.axis) == 1 and index[d + 1] is b and view[d + 1] == inner_size
+        fits = (
+            dims == [d, d + 1]
+            and step(index[d], outer.axis) == 1
+            and index[d + 1] is b
+            and view[d + 1] == inner_size
+        )
         rows[operand] = d if fits and rows.get(operand, d) == d else None
     return rows
 
 
 def _joined(
-    call: NestCall, outer: Loop, inner: Loop, rows: dict[tuple[str, int], int], found: Callable[[Expr], Expr | None]
-) -> NestCall:  # fmt: skip
-    """`rows` indexed by the merged loop, which takes the name of the outer one; elsewhere the axes are what `found` says."""
+    call: NestCall,
+    outer: Loop,
+    inner: Loop,
+    rows: dict[tuple[str, int], int],
+    found: Callable[[Expr], Expr | None],
+) -> NestCall:
+    """`rows` indexed by the merged loop, which takes the name of the outer one; elsewhere the axes
+    are what `found` says.
+    """
     a, b = axis(outer.axis), axis(inner.axis)
     merged = axis(f"{outer.axis}+{inner.axis}")
 
@@ -78,32 +113,60 @@ def _joined(
         if expr.op != "load" or ("input", expr.value[0]) not in rows:
             return None
         index = load_index(expr)
-        return make("load", expr.type, (*joined(index, rows["input", expr.value[0]]), *expr.args[len(index) :]), expr.value)
+        return make(
+            "load",
+            expr.type,
+            (*joined(index, rows["input", expr.value[0]]), *expr.args[len(index) :]),
+            expr.value,
+        )
 
     def named(expr: Expr) -> Expr | None:
         return a if expr is merged else found(expr)
 
     def narrowed(role: str, views: tuple[View, ...]) -> tuple[View, ...]:
-        return tuple(_with_row(view, rows[role, n]) if (role, n) in rows else view for n, view in enumerate(views))
+        return tuple(
+            _with_row(view, rows[role, n]) if (role, n) in rows else view
+            for n, view in enumerate(views)
+        )
 
     inputs, outputs = narrowed("input", call.inputs), narrowed("output", call.outputs)
     nest = call.nest.map(change)
-    stores = [joined(out.index, rows["output", n]) if ("output", n) in rows else out.index for n, out in enumerate(nest.outputs)]
-    nest = replace(nest, outputs=tuple(replace(o, index=index) for o, index in zip(nest.outputs, stores, strict=True))).map(named)
+    stores = [
+        joined(out.index, rows["output", n]) if ("output", n) in rows else out.index
+        for n, out in enumerate(nest.outputs)
+    ]
+    nest = replace(
+        nest,
+        outputs=tuple(
+            replace(o, index=index) for o, index in zip(nest.outputs, stores, strict=True)
+        ),
+    ).map(named)
     size = f"{outer.extent.value}+{inner.extent.value}"
 
     def longer(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
-        return tuple(Loop(loop.axis, arg(size)) if loop == outer else loop for loop in loops if loop.axis != inner.axis)
+        return tuple(
+            Loop(loop.axis, arg(size)) if loop == outer else loop
+            for loop in loops
+            if loop.axis != inner.axis
+        )
 
     nest = replace(
         nest,
         axes=longer(nest.axes),
         reduce=longer(nest.reduce),
         inputs=tuple(Operand(view.type.dtype, view.type.rank) for view in inputs),
-        outputs=tuple(Output(Operand(o.operand.dtype, len(o.index)), o.value, o.index) for o in nest.outputs),
+        outputs=tuple(
+            Output(Operand(o.operand.dtype, len(o.index)), o.value, o.index) for o in nest.outputs
+        ),
     )
     sizes = [call.args[loop.extent.value] for loop in (outer, inner)]
-    return replace(call, nest=nest, inputs=inputs, outputs=outputs, args={**call.args, size: sizes[0] * sizes[1]})
+    return replace(
+        call,
+        nest=nest,
+        inputs=inputs,
+        outputs=outputs,
+        args={**call.args, size: sizes[0] * sizes[1]},
+    )
 
 
 def _size(call: NestCall, loop: Loop) -> int | None:

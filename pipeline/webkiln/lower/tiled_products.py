@@ -1,5 +1,6 @@
-"""Products of which later products read what becomes of them, as attention does with its scores, a block of rows at a time where all
-rows together would be too large: what lies between the products is never there as a whole.
+"""Products of which later products read what becomes of them, as attention does with its scores, a
+block of rows at a time where all rows together would be too large: what lies between the products
+is never there as a whole.
 
 Each element of a result is the same sum as without blocks, so that no bit of it changes.
 """
@@ -25,13 +26,18 @@ FEWEST_ROWS = 24
 EVEN_ROWS = 6
 """Blocks of more rows are multiples of so many, which are computed together."""
 COUNTERS = 900
-"""The number of the first counter: no other repeat goes on inside but those of convolutions, and none around is that deep."""
+"""The number of the first counter: no other repeat goes on inside but those of convolutions, and
+none around is that deep.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """Calls from a product to the last one that reads what becomes of it. `places`: the dimensions of that product which all of them keep to;
-    for each, the axis of every call that goes along it, and its dimension in what lies between the calls."""
+    """Calls from a product to the last one that reads what becomes of it. `places`: the dimensions
+    of
+    that product which all of them keep to; for each, the axis of every call that goes along it, and
+    its dimension in what lies between the calls.
+    """
 
     calls: tuple[NestCall, ...]
     between: frozenset[str]
@@ -44,7 +50,9 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """`count` blocks of `size` elements at most, of the `whole` ones along a dimension, for each value of a counter."""
+    """`count` blocks of `size` elements at most, of the `whole` ones along a dimension, for each
+    value of a counter.
+    """
 
     dimension: int
     whole: int
@@ -58,13 +66,23 @@ class Portion:
 
     @property
     def first(self) -> int:
-        """Where the block begins; the last one ends with the dimension, and computes some elements once more."""
+        """Where the block begins; the last one ends with the dimension, and computes some elements
+        once more.
+        """
         begin = dim.counter(self.counter) * self.size
-        return begin if self.count * self.size == self.whole else dim.least(begin, self.whole - self.extent)
+        return (
+            begin
+            if self.count * self.size == self.whole
+            else dim.least(begin, self.whole - self.extent)
+        )
 
 
-def chained(calls: Sequence[NestCall], kept: Collection[str], limit: int) -> list[NestCall | Repeat]:
-    """The calls, and repeats of those between which more than `limit` bytes would lie; Variables in `kept` are read from outside."""
+def chained(
+    calls: Sequence[NestCall], kept: Collection[str], limit: int
+) -> list[NestCall | Repeat]:
+    """The calls, and repeats of those between which more than `limit` bytes would lie; Variables in
+    `kept` are read from outside.
+    """
     alone = unique(calls, kept)
     steps: list[NestCall | Repeat] = []
     rest = list(calls)
@@ -89,8 +107,11 @@ def unique(calls: Sequence[NestCall], kept: Collection[str]) -> set[str]:
 
 
 def _followed(calls: Sequence[NestCall], alone: Collection[str]) -> list[int] | None:
-    """Where the calls stand that belong to a chain from the first one, if there is one: only they read what lies between them, of which nothing
-    has another writer, and the calls that stand among them need nothing of theirs."""
+    """Where the calls stand that belong to a chain from the first one, if there is one: only they
+    read
+    what lies between them, of which nothing has another writer, and the calls that stand among them
+    need nothing of theirs.
+    """
     if not calls[0].nest.is_contraction or not is_plain(calls[0], alone):
         return None
     between, results, read = {calls[0].outputs[0].name}, set[str](), set[str]()
@@ -118,8 +139,12 @@ def _followed(calls: Sequence[NestCall], alone: Collection[str]) -> list[int] | 
 
 
 def is_plain(call: NestCall, alone: Collection[str]) -> bool:
-    """Whether a call stores each element of one output once, which it alone writes and only other calls read."""
-    return len(call.outputs) == 1 and call.outputs[0].name in alone and not call.nest.outputs[0].also
+    """Whether a call stores each element of one output once, which it alone writes and only other
+    calls read.
+    """
+    return (
+        len(call.outputs) == 1 and call.outputs[0].name in alone and not call.nest.outputs[0].also
+    )
 
 
 def _reads(call: NestCall, names: Collection[str]) -> bool:
@@ -127,31 +152,49 @@ def _reads(call: NestCall, names: Collection[str]) -> bool:
 
 
 def _chain(calls: Sequence[NestCall]) -> Linked | None:
-    """The dimensions along which each call needs no more of what lies between than its own elements."""
+    """The dimensions along which each call needs no more of what lies between than its own
+    elements.
+    """
     written = {view.name for call in calls for view in call.outputs}
     between = frozenset(view.name for call in calls for view in call.inputs if view.name in written)
-    shapes = {view.name: {view.shape} for call in calls for view in call.outputs if view.name in between}
+    shapes = {
+        view.name: {view.shape} for call in calls for view in call.outputs if view.name in between
+    }
     for call in calls:
         for view in call.inputs:
             if view.name in between:
                 shapes[view.name].add(view.shape)
     if any(len(found) > 1 for found in shapes.values()):
         return None
-    found = ((d, _along(calls, between, d)) for d, size in enumerate(calls[0].outputs[0].shape) if size != 1)
+    found = (
+        (d, _along(calls, between, d))
+        for d, size in enumerate(calls[0].outputs[0].shape)
+        if size != 1
+    )
     places = {d: place for d, place in found if place is not None}
     return Linked(tuple(calls), between, places) if places else None
 
 
-def _along(calls: Sequence[NestCall], between: Collection[str], start: int) -> tuple[tuple[str, ...], Mapping[str, int]] | None:
-    """The axis of each call that goes along a dimension of the first one's result, and the dimension of all between, if all keep to it."""
+def _along(
+    calls: Sequence[NestCall], between: Collection[str], start: int
+) -> tuple[tuple[str, ...], Mapping[str, int]] | None:
+    """The axis of each call that goes along a dimension of the first one's result, and the
+    dimension of all between, if all keep to it.
+    """
     first = calls[0].outputs[0]
     places = {first.name: start}
     axes: list[str] = []
     for number, call in enumerate(calls):
         (out,) = call.nest.outputs
-        items = {out.index[start]} if number == 0 else {
-            load_index(expr)[places[name]] for expr in call.nest.loads if (name := call.inputs[expr.value[0]].name) in between
-        }  # fmt: skip
+        items = (
+            {out.index[start]}
+            if number == 0
+            else {
+                load_index(expr)[places[name]]
+                for expr in call.nest.loads
+                if (name := call.inputs[expr.value[0]].name) in between
+            }
+        )
         item = items.pop()
         loop = next((loop for loop in call.nest.axes if item is axis(loop.axis)), None)
         if items or loop is None or call.args[loop.extent.value] != first[start]:
@@ -160,31 +203,57 @@ def _along(calls: Sequence[NestCall], between: Collection[str], start: int) -> t
         name = call.outputs[0].name
         if name in between:
             moving = [d for d, index in enumerate(out.index) if depends(index, loop.axis)]
-            if len(moving) != 1 or out.index[moving[0]] is not item or places.setdefault(name, moving[0]) != moving[0]:
+            if (
+                len(moving) != 1
+                or out.index[moving[0]] is not item
+                or places.setdefault(name, moving[0]) != moving[0]
+            ):
                 return None
     return tuple(axes), places
 
 
 def _blocks(chain: Linked, limit: int) -> list[Portion] | None:
-    """The fewest blocks of which what lies between fits into `limit`, that have rows enough to be worth what they read again."""
+    """The fewest blocks of which what lies between fits into `limit`, that have rows enough to be
+    worth what they read again.
+    """
     possible = []
-    for outer in (outer for count in range(len(chain.places)) for outer in combinations(chain.places, count)):
+    for outer in (
+        outer for count in range(len(chain.places)) for outer in combinations(chain.places, count)
+    ):
         for inner in chain.places.keys() - set(outer):
             blocks = _block(chain, outer, inner, limit)
             if blocks is not None:
                 possible.append(blocks)
-    return min(possible, key=lambda blocks: prod(nominal(block.count) for block in blocks), default=None)
+    return min(
+        possible, key=lambda blocks: prod(nominal(block.count) for block in blocks), default=None
+    )
 
 
 def _block(chain: Linked, outer: Collection[int], inner: int, limit: int) -> list[Portion] | None:
-    """Single elements of the outer dimensions, and so many of the inner one as fit, if those are enough."""
+    """Single elements of the outer dimensions, and so many of the inner one as fit, if those are
+    enough.
+    """
     sizes = dict(enumerate(map(nominal, chain.result.shape)))
-    each = prod(size for d, size in sizes.items() if d not in outer and d != inner) * itemsize(chain.result.type.dtype)
+    each = prod(size for d, size in sizes.items() if d not in outer and d != inner) * itemsize(
+        chain.result.type.dtype
+    )
     fitting = min(limit // each, sizes[inner])
-    if fitting == 0 or any(is_symbolic(chain.result[d]) for d in chain.places.keys() - {*outer, inner}):
+    if fitting == 0 or any(
+        is_symbolic(chain.result[d]) for d in chain.places.keys() - {*outer, inner}
+    ):
         return None
-    made = [Portion(d, chain.result[d], chain.result[d], 1, f"i{COUNTERS + number}") for number, d in enumerate(outer)]
-    made.append(Portion(inner, chain.result[inner], *_even(chain.result[inner], fitting), f"i{COUNTERS + len(made)}"))
+    made = [
+        Portion(d, chain.result[d], chain.result[d], 1, f"i{COUNTERS + number}")
+        for number, d in enumerate(outer)
+    ]
+    made.append(
+        Portion(
+            inner,
+            chain.result[inner],
+            *_even(chain.result[inner], fitting),
+            f"i{COUNTERS + len(made)}",
+        )
+    )
     most = nominal(made[-1].extent)
     rows = most * prod(sizes[d] for d in chain.places if d not in outer and d != inner)
     again = sum(_again(call, number, chain, made) for number, call in enumerate(chain.calls))
@@ -212,7 +281,12 @@ def _again(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portion]
         if view.name in chain.between:
             continue
         size = bytes_of(view)
-        indices = [item for expr in call.nest.loads if expr.value[0] == position for item in load_index(expr)]
+        indices = [
+            item
+            for expr in call.nest.loads
+            if expr.value[0] == position
+            for item in load_index(expr)
+        ]
         for block in blocks:
             name = chain.places[block.dimension][0][number]
             if any(depends(item, name) for item in indices):
@@ -242,7 +316,10 @@ def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portio
         known[name] = local[name] + arg(first)
 
     def places(name: str) -> dict[int, Expr]:
-        return {chain.places[block.dimension][1][name]: local[chain.places[block.dimension][0][number]] for block in blocks}
+        return {
+            chain.places[block.dimension][1][name]: local[chain.places[block.dimension][0][number]]
+            for block in blocks
+        }
 
     def at(index: Sequence[Expr], name: str) -> tuple[Expr, ...]:
         here = places(name) if name in chain.between else {}
@@ -254,25 +331,47 @@ def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portio
         if expr.op != "load":
             return None
         index = load_index(expr)
-        return make("load", expr.type, (*at(index, call.inputs[expr.value[0]].name), *expr.args[len(index) :]), expr.value)
+        return make(
+            "load",
+            expr.type,
+            (*at(index, call.inputs[expr.value[0]].name), *expr.args[len(index) :]),
+            expr.value,
+        )
 
     def shrunk(view: View) -> View:
         if view.name not in chain.between:
             return view
         sizes = {chain.places[block.dimension][1][view.name]: block.extent for block in blocks}
-        return View(view.name, Type(view.type.dtype, tuple(sizes.get(d, size) for d, size in enumerate(view.shape))))
+        return View(
+            view.name,
+            Type(view.type.dtype, tuple(sizes.get(d, size) for d, size in enumerate(view.shape))),
+        )
 
     nest = call.nest.map(change)
     (out,) = nest.outputs
     (view,) = call.outputs
-    sized = {chain.places[block.dimension][0][number]: arg(f"extent{block.counter}") for block in blocks if block.size != 1}
+    sized = {
+        chain.places[block.dimension][0][number]: arg(f"extent{block.counter}")
+        for block in blocks
+        if block.size != 1
+    }
     gone = known.keys() - sized.keys()
     nest = replace(
         nest,
-        axes=tuple(Loop(loop.axis, sized.get(loop.axis, loop.extent)) for loop in nest.axes if loop.axis not in gone),
-        outputs=(written_output(out.operand, [(value, at(index, view.name)) for value, index in out.stores]),),
+        axes=tuple(
+            Loop(loop.axis, sized.get(loop.axis, loop.extent))
+            for loop in nest.axes
+            if loop.axis not in gone
+        ),
+        outputs=(
+            written_output(
+                out.operand, [(value, at(index, view.name)) for value, index in out.stores]
+            ),
+        ),
     )
-    return replace(call, nest=nest, inputs=tuple(map(shrunk, call.inputs)), outputs=(shrunk(view),), args=args)
+    return replace(
+        call, nest=nest, inputs=tuple(map(shrunk, call.inputs)), outputs=(shrunk(view),), args=args
+    )
 
 
 def nominal(size: int) -> int:

@@ -1,4 +1,6 @@
-"""Index expressions: whether they depend on an axis, by what stride, and what they are for given numbers."""
+"""Index expressions: whether they depend on an axis, by what stride, and what they are for given
+numbers.
+"""
 
 from collections.abc import Mapping
 
@@ -11,7 +13,9 @@ def depends(expr: Expr, name: str) -> bool:
 
 
 def step(expr: Expr, name: str) -> Expr | int | None:
-    """The increase of a sum of products when axis `name` grows by one: 0, 1, an expression free of the axis, or None if not constant."""
+    """The increase of a sum of products when axis `name` grows by one: 0, 1, an expression free of
+    the axis, or None if not constant.
+    """
     if not depends(expr, name):
         return 0
     if expr is axis(name):
@@ -39,14 +43,18 @@ def stride(expr: Expr, name: str, args: Mapping[str, int]) -> int | None:
 
 
 def evaluated(expr: Expr, args: Mapping[str, int], axes: Mapping[str, int]) -> int | None:
-    """The value of an index where `axes` tells its axes, which may be open as arguments may; None where it does not, or where the index is more than sums and products."""
+    """The value of an index where `axes` tells its axes, which may be open as arguments may; None
+    where it does not, or where the index is more than sums and products.
+    """
     if expr.op == "const":
         return int(expr.value)
     if expr.op == "arg":
         return args[expr.value]
     if expr.op == "axis":
         return axes.get(expr.value)
-    known = [item for item in (evaluated(item, args, axes) for item in expr.args) if item is not None]
+    known = [
+        item for item in (evaluated(item, args, axes) for item in expr.args) if item is not None
+    ]
     if expr.op not in ("add", "sub", "mul") or len(known) != 2:
         return None
     a, b = known

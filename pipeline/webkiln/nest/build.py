@@ -1,4 +1,6 @@
-"""How a lowering writes nests: operands by name, sizes as run-time arguments, axes of size 1 left out."""
+"""How a lowering writes nests: operands by name, sizes as run-time arguments, axes of size 1 left
+out.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +12,20 @@ from webkiln.ir import dim
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
 from webkiln.nest.custom_kernel import CustomKernel, written
-from webkiln.nest.expr import INT, UINT, Expr, acc, accindex, apply, arg, axis, bitcast, const, load, select
+from webkiln.nest.expr import (
+    INT,
+    UINT,
+    Expr,
+    acc,
+    accindex,
+    apply,
+    arg,
+    axis,
+    bitcast,
+    const,
+    load,
+    select,
+)
 from webkiln.nest.nest import COMPUTE, Accumulator, Nest, Operand, Output, check
 from webkiln.nest.nest import Loop as Axis
 from webkiln.nest.procedure import Procedure, ProcedureWriter
@@ -38,8 +53,11 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class NestCall:
-    """A nest applied to Variables, with the values of its arguments. `part_of` names the convolution that it computes a part of, or all, where there
-    is a choice how. `exact`: what follows makes its errors larger, so that float32 stays where others are computed in less."""
+    """A nest applied to Variables, with the values of its arguments. `part_of` names the
+    convolution
+    that it computes a part of, or all, where there is a choice how. `exact`: what follows makes its
+    errors larger, so that float32 stays where others are computed in less.
+    """
 
     nest: Nest
     inputs: tuple[View, ...]
@@ -70,7 +88,9 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """A procedure applied to Variables. `result`: the data_dependent size that its return value defines, and an upper bound of it."""
+    """A procedure applied to Variables. `result`: the data_dependent size that its return value
+    defines, and an upper bound of it.
+    """
 
     procedure: Procedure
     inputs: tuple[View, ...]
@@ -92,8 +112,10 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
-    """A while loop over steps, at most `bound` iterations if there is one; `counter` starts at 0. `result`: the data_dependent size that the number of
-    iterations defines, and an upper bound of it."""
+    """A while loop over steps, at most `bound` iterations if there is one; `counter` starts at 0.
+    `result`: the data_dependent size that the number of iterations defines, and an upper bound of
+    it.
+    """
 
     counter: str
     condition: View
@@ -116,7 +138,9 @@ class CustomCall:
 
 Step = NestCall | CustomCall | Copy | Repeat | HostCall | Branch | WhileLoop
 Inline = Callable[[Graph, Sequence[View], int], tuple[list[Step], list[View]]]
-"""Lowers a graph whose inputs are seen as the given views, that many repeats deep, to steps and the views of its outputs."""
+"""Lowers a graph whose inputs are seen as the given views, that many repeats deep, to steps and the
+views of its outputs.
+"""
 
 
 def inside(step: Step) -> tuple[tuple[Step, ...], ...]:
@@ -139,11 +163,23 @@ def reads(step: Step) -> tuple[View, ...]:
     """What a step itself reads, without the steps within it."""
     if isinstance(step, Branch | WhileLoop):
         return (step.condition,)
-    return step.inputs if isinstance(step, NestCall | CustomCall | HostCall) else (step.source,) if isinstance(step, Copy) else ()
+    return (
+        step.inputs
+        if isinstance(step, NestCall | CustomCall | HostCall)
+        else (step.source,)
+        if isinstance(step, Copy)
+        else ()
+    )
 
 
 def writes(step: Step) -> tuple[View, ...]:
-    return step.outputs if isinstance(step, NestCall | CustomCall | HostCall) else (step.target,) if isinstance(step, Copy) else ()
+    return (
+        step.outputs
+        if isinstance(step, NestCall | CustomCall | HostCall)
+        else (step.target,)
+        if isinstance(step, Copy)
+        else ()
+    )
 
 
 def calls(steps: Iterable[Step]) -> Iterator[NestCall]:
@@ -158,13 +194,19 @@ def calls(steps: Iterable[Step]) -> Iterator[NestCall]:
 class Lowering:
     """The operands of one operator and the steps written so far.
 
-    `literals` holds the scalars known at compile time; `inline` and `depth` (of repeats around the operator) serve graphs inside it.
+    `literals` holds the scalars known at compile time; `inline` and `depth` (of repeats around the
+    operator) serve graphs inside it.
     """
 
     def __init__(
-        self, inputs: Sequence[View], outputs: Sequence[View], layer: str, literals: Mapping[str, float] | None = None,
-        inline: Inline | None = None, depth: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        inputs: Sequence[View],
+        outputs: Sequence[View],
+        layer: str,
+        literals: Mapping[str, float] | None = None,
+        inline: Inline | None = None,
+        depth: int = 0,
+    ) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.layer = layer
@@ -205,24 +247,44 @@ class Lowering:
     def inline(self, graph: Graph, inputs: Sequence[View]) -> list[View]:
         """Append the steps of a graph; the views of its outputs."""
         if self._inline is None:
-            raise InternalError(f"{self.layer}: graphs inside operators are lowered with the graph around them")
+            raise InternalError(
+                f"{self.layer}: graphs inside operators are lowered with the graph around them"
+            )
         steps, outputs = self._inline(graph, inputs, self._depth)
         self.steps += steps
         return outputs
 
     def written(self, texts: Mapping[str, str], args: Mapping[str, int] | None = None) -> None:
-        """Append a kernel that is given as text for each backend; it computes the operator's only output."""
+        """Append a kernel that is given as text for each backend; it computes the operator's only
+        output.
+        """
         inputs, (out,) = [self.materialized(view) for view in self.inputs], self.outputs
-        kernel = written(tuple(view.type.dtype for view in inputs), out.type.dtype, tuple(args or ()), texts)
-        self.steps.append(CustomCall(kernel, tuple(inputs), (out,), {"count": out.type.size, **(args or {})}, self.layer))
+        kernel = written(
+            tuple(view.type.dtype for view in inputs), out.type.dtype, tuple(args or ()), texts
+        )
+        self.steps.append(
+            CustomCall(
+                kernel, tuple(inputs), (out,), {"count": out.type.size, **(args or {})}, self.layer
+            )
+        )
 
     def host(
-        self, writer: ProcedureWriter, inputs: Sequence[View], outputs: Sequence[View], result: tuple[Expr, str, int] | None = None
+        self,
+        writer: ProcedureWriter,
+        inputs: Sequence[View],
+        outputs: Sequence[View],
+        result: tuple[Expr, str, int] | None = None,
     ) -> None:
-        """Append what `writer` wrote; `result`: what it returns, the data_dependent size which that is, and what it is at most."""
+        """Append what `writer` wrote; `result`: what it returns, the data_dependent size which that
+        is, and what it is at most.
+        """
         made = writer.done(result[0] if result else None)
         data_dependent = result[1:] if result else None
-        self.steps.append(HostCall(made, tuple(inputs), tuple(outputs), dict(writer.args), self.layer, data_dependent))
+        self.steps.append(
+            HostCall(
+                made, tuple(inputs), tuple(outputs), dict(writer.args), self.layer, data_dependent
+            )
+        )
 
     @contextmanager
     def _block(self) -> Iterator[list[Step]]:
@@ -231,7 +293,9 @@ class Lowering:
         yield block
         self.steps = outside
 
-    def branch(self, condition: View, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+    def branch(
+        self, condition: View, then: Callable[[], None], otherwise: Callable[[], None]
+    ) -> None:
         """What one of two functions appends happens, by the bool `condition`."""
         with self._block() as yes:
             then()
@@ -240,8 +304,12 @@ class Lowering:
         self.steps.append(Branch(condition, tuple(yes), tuple(no), self.layer))
 
     @contextmanager
-    def loop(self, condition: View, bound: int | None, result: tuple[str, int] | None = None) -> Iterator[int]:
-        """What is appended inside happens while the bool `condition` holds; gives the number of the repetition, from 0."""
+    def loop(
+        self, condition: View, bound: int | None, result: tuple[str, int] | None = None
+    ) -> Iterator[int]:
+        """What is appended inside happens while the bool `condition` holds; gives the number of the
+        repetition, from 0.
+        """
         name = f"i{self._depth}"
         self._depth += 1
         with self._block() as steps:
@@ -251,7 +319,9 @@ class Lowering:
 
     @contextmanager
     def repeat(self, count: int) -> Iterator[int]:
-        """What is appended inside happens `count` times; gives the number of the repetition, from 0."""
+        """What is appended inside happens `count` times; gives the number of the repetition, from
+        0.
+        """
         name = f"i{self._depth}"
         self._depth += 1
         with self._block() as steps:
@@ -278,7 +348,9 @@ class NestBuilder:
         return const(value, INT) if value in (0, 1) else self.argument(value)
 
     def argument(self, value: int) -> Expr:
-        """An integer that is never part of the kernel, so that calls which differ in it alone share one."""
+        """An integer that is never part of the kernel, so that calls which differ in it alone share
+        one.
+        """
         name = f"p{len(self._args)}"
         self._args[name] = value
         return arg(name)
@@ -299,7 +371,9 @@ class NestBuilder:
         """Open a reduction loop."""
         return self._loop(size, "r", self._reduce)
 
-    def load(self, view: View, index: Sequence[Expr], guard: Expr | None = None, other: float = 0) -> Expr:
+    def load(
+        self, view: View, index: Sequence[Expr], guard: Expr | None = None, other: float = 0
+    ) -> Expr:
         """Read one element; where `guard` is false nothing is read and the value is `other`."""
         type_ = COMPUTE[view.type.dtype]
         if view.name in self._lowering.literals:
@@ -307,28 +381,50 @@ class NestBuilder:
             return value if guard is None else select(guard, value, const(other, type_))
         if view not in self._inputs:
             self._inputs.append(view)
-        return load(self._inputs.index(view), type_, index, guard, const(other, type_) if guard is not None else None)
+        return load(
+            self._inputs.index(view),
+            type_,
+            index,
+            guard,
+            const(other, type_) if guard is not None else None,
+        )
 
     def element(self, view: View, index: Sequence[Expr]) -> Expr:
         """Read with numpy's broadcasting: trailing dimensions aligned, size 1 repeated."""
         trailing = index[len(index) - len(view.shape) :]
-        return self.load(view, [const(0, INT) if size == 1 else item for size, item in zip(view.shape, trailing, strict=True)])
+        return self.load(
+            view,
+            [
+                const(0, INT) if size == 1 else item
+                for size, item in zip(view.shape, trailing, strict=True)
+            ],
+        )
 
     def inside(self, index: Expr, size: int | Expr) -> Expr:
         """Whether 0 <= index < size, as one unsigned comparison."""
-        return apply("lt", bitcast(index, UINT), bitcast(size if isinstance(size, Expr) else self.number(size), UINT))
+        return apply(
+            "lt",
+            bitcast(index, UINT),
+            bitcast(size if isinstance(size, Expr) else self.number(size), UINT),
+        )
 
     def accumulate(self, combiner: str, body: Expr) -> Expr:
-        """Reduce `body` over all reduction loops; a reduction over nothing but sizes of 1 is the body itself."""
+        """Reduce `body` over all reduction loops; a reduction over nothing but sizes of 1 is the
+        body itself.
+        """
         self._accumulators.append(Accumulator(combiner, body))
         return acc(len(self._accumulators) - 1, body.type)
 
     def found(self, value: Expr) -> Expr:
-        """Where an argmax or argmin accumulator has its value: the position on the (single) reduction loop."""
+        """Where an argmax or argmin accumulator has its value: the position on the (single)
+        reduction loop.
+        """
         return accindex(value.value)
 
     def store(self, view: View, value: Expr, index: Sequence[Expr] | None = None) -> None:
-        """Write one element; a view may be written several times, at other places or the same one again."""
+        """Write one element; a view may be written several times, at other places or the same one
+        again.
+        """
         place = self._indices if index is None else tuple(index)
         for number, (written_, out) in enumerate(self._outputs):
             if written_ == view:
@@ -346,4 +442,6 @@ class NestBuilder:
         )
         check(nest)
         views = tuple(view for view, _ in self._outputs)
-        self._lowering.steps.append(NestCall(nest, tuple(self._inputs), views, dict(self._args), self._lowering.layer))
+        self._lowering.steps.append(
+            NestCall(nest, tuple(self._inputs), views, dict(self._args), self._lowering.layer)
+        )

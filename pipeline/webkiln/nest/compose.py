@@ -1,8 +1,10 @@
-"""Transcendental functions as compositions of simpler operations: the same on every backend that composes them, up to fused multiplications and additions, and
-vectorised like any expression.
+"""Transcendental functions as compositions of simpler operations: the same on every backend that
+composes them, up to fused multiplications and additions, and vectorised like any expression.
 
-Range reductions and polynomials after Cephes (S. Moshier); the rational functions are minimax fits of the relative error (Lawson's weights). Errors are
-those of float32 arithmetic, a few units in the last place: docs/speed.md has them. Nothing here relies on (x + c) - c, which some shader compilers fold.
+Range reductions and polynomials after Cephes (S. Moshier); the rational functions are minimax fits
+of the relative error (Lawson's weights). Errors are those of float32 arithmetic, a few units in the
+last place: docs/speed.md has them. Nothing here relies on (x + c) - c, which some shader compilers
+fold.
 """
 
 from collections.abc import Callable, Collection
@@ -40,7 +42,15 @@ def exp(x: Expr) -> Expr:
     x = bounded(x, -104.0, 89.0)
     count = apply("rint", x * 1.4426950408889634)
     rest = madd(count, -LN2_LOW, madd(count, -LN2_HIGH, x))
-    series = polynomial(rest, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+    series = polynomial(
+        rest,
+        1.9875691500e-4,
+        1.3981999507e-3,
+        8.3334519073e-3,
+        4.1665795894e-2,
+        1.6666665459e-1,
+        5.0000001201e-1,
+    )
     value = madd(series * rest, rest, rest) + 1.0
     whole = near(count)
     half = apply("shr", whole, const(1, INT))
@@ -48,13 +58,22 @@ def exp(x: Expr) -> Expr:
 
 
 def by_logistic(a: Expr, x: Expr) -> Expr:
-    """a / (1 + exp(-x)): what is added to 1 need be exact neither near the largest float32 nor below the smallest normal one."""
+    """a / (1 + exp(-x)): what is added to 1 need be exact neither near the largest float32 nor
+    below the smallest normal one.
+    """
     x = bounded(x, -89.0, 88.0)
     count = apply("rint", x * -1.4426950408889634)
     rest = madd(count, LN2_LOW, madd(count, LN2_HIGH, x))
     value = polynomial(
-        rest, 1.3843607157e-3, -8.3741955459e-3, 4.1668005288e-2, -1.6666430235e-1, 4.9999994040e-1, -1.0, 1.0
-    )  # fmt: skip
+        rest,
+        1.3843607157e-3,
+        -8.3741955459e-3,
+        4.1668005288e-2,
+        -1.6666430235e-1,
+        4.9999994040e-1,
+        -1.0,
+        1.0,
+    )
     return a / (1.0 + value * power_of_two(near(count)))
 
 
@@ -63,7 +82,9 @@ def log(x: Expr) -> Expr:
     scaled = select(small, x * 8388608.0, x)
     bits = bitcast(scaled, INT)
     exponent = apply("shr", bits, const(23, INT)) - 127
-    mantissa = bitcast(apply("bor", apply("band", bits, const(0x7FFFFF, INT)), const(0x3F800000, INT)), FLOAT)
+    mantissa = bitcast(
+        apply("bor", apply("band", bits, const(0x7FFFFF, INT)), const(0x3F800000, INT)), FLOAT
+    )
     large = apply("gt", mantissa, const(1.4142135))
     f = select(large, mantissa * 0.5, mantissa) - 1.0
     shift = select(large, const(1.0), const(0.0)) - select(small, const(23.0), const(0.0))
@@ -94,32 +115,66 @@ def expm1(x: Expr) -> Expr:
 
 
 def tanh(x: Expr) -> Expr:
-    """An odd rational function of degree 9 by 8 up to 9, where tanh is 1 in float32 and the fit a little above."""
+    """An odd rational function of degree 9 by 8 up to 9, where tanh is 1 in float32 and the fit a
+    little above.
+    """
     x = bounded(x, -9.0, 9.0)
     square = x * x
-    above = polynomial(square, 1.335024898e-08, 2.061711227e-05, 3.496471490e-03, 1.338187173e-01, 9.999999811e-01)
-    below = polynomial(square, 7.778176260e-07, 3.286822048e-04, 2.588067371e-02, 4.671518860e-01, 1.0)
+    above = polynomial(
+        square, 1.335024898e-08, 2.061711227e-05, 3.496471490e-03, 1.338187173e-01, 9.999999811e-01
+    )
+    below = polynomial(
+        square, 7.778176260e-07, 3.286822048e-04, 2.588067371e-02, 4.671518860e-01, 1.0
+    )
     return bounded(x * above / below, -1.0, 1.0)
 
 
 def erf(x: Expr) -> Expr:
-    """An odd rational function of degree 11 by 10 up to 3.92, where erf is 1 in float32 and the fit a little above."""
+    """An odd rational function of degree 11 by 10 up to 3.92, where erf is 1 in float32 and the fit
+    a little above.
+    """
     x = bounded(x, -3.9192059, 3.9192059)
     square = x * x
-    above = polynomial(square, 2.054815998e-06, 2.850243445e-04, 3.758738654e-03, 5.272727992e-02, 1.901983391e-01, 1.128379146)
-    below = polynomial(square, 3.815043966e-05, 1.161470619e-03, 1.495474374e-02, 1.140286311e-01, 5.018916271e-01, 1.0)
+    above = polynomial(
+        square,
+        2.054815998e-06,
+        2.850243445e-04,
+        3.758738654e-03,
+        5.272727992e-02,
+        1.901983391e-01,
+        1.128379146,
+    )
+    below = polynomial(
+        square,
+        3.815043966e-05,
+        1.161470619e-03,
+        1.495474374e-02,
+        1.140286311e-01,
+        5.018916271e-01,
+        1.0,
+    )
     return bounded(x * above / below, -1.0, 1.0)
 
 
 def _quarter(x: Expr) -> tuple[Expr, Expr, Expr]:
-    """The quadrant of x and the sine and cosine of the rest, |rest| <= pi/4 (Cody & Waite in three parts, behind `turn`, which takes whole
-    turns out of what is too large for them)."""
+    """The quadrant of x and the sine and cosine of the rest, |rest| <= pi/4 (Cody & Waite in three
+    parts, behind `turn`, which takes whole turns out of what is too large for them).
+    """
     x = apply("turn", x)
     count = apply("rint", x * 0.6366197723675814)
     rest = x - count * 1.5703125 - count * 4.837512969970703125e-4 - count * 7.549789948768648e-8
     square = rest * rest
-    sine = polynomial(square, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1) * square * rest + rest
-    cosine = polynomial(square, 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2) * square * square - 0.5 * square + 1.0
+    sine = (
+        polynomial(square, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1) * square * rest
+        + rest
+    )
+    cosine = (
+        polynomial(square, 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+        * square
+        * square
+        - 0.5 * square
+        + 1.0
+    )
     return cast(count, INT), sine, cosine
 
 
@@ -147,7 +202,11 @@ def power(x: Expr, y: Expr) -> Expr:
     odd = apply("ne", apply("band", cast(y, INT), const(1, INT)), const(0, INT))
     negative = apply("lt", bitcast(x, INT), const(0, INT))
     magnitude = select(apply("eq", size, one), one, exp(y * log(size)))
-    flips = apply("and", apply("and", negative, odd), apply("and", whole, apply("lt", reach, const(16777216.0))))
+    flips = apply(
+        "and",
+        apply("and", negative, odd),
+        apply("and", whole, apply("lt", reach, const(16777216.0))),
+    )
     finite = apply("and", apply("ne", size, infinity), apply("ne", reach, infinity))
     invalid = apply("and", apply("and", apply("lt", x, zero), apply("not", whole)), finite)
     unknown = apply("or", apply("or", apply("isnan", x), apply("isnan", y)), invalid)
@@ -164,20 +223,35 @@ def half(x: Expr) -> Expr:
     rounded = bitcast(apply("band", bits + odd + 0xFFF, const(-0x2000, INT)), FLOAT)
     finite = select(apply("lt", size, const(2.0**-14)), small, rounded)
     bounded = select(apply("ge", size, const(65520.0)), const(float("inf")), finite)
-    signed = bitcast(apply("bor", bitcast(bounded, INT), apply("band", bitcast(x, INT), const(-(2**31), INT))), FLOAT)
+    signed = bitcast(
+        apply("bor", bitcast(bounded, INT), apply("band", bitcast(x, INT), const(-(2**31), INT))),
+        FLOAT,
+    )
     return select(apply("isnan", x), x, signed)
 
 
 COMPOSITIONS: dict[str, Callable[..., Expr]] = {
-    "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "erf": erf, "sin": sin, "cos": cos, "pow": power,
-}  # fmt: skip
+    "exp": exp,
+    "log": log,
+    "log1p": log1p,
+    "expm1": expm1,
+    "tanh": tanh,
+    "erf": erf,
+    "sin": sin,
+    "cos": cos,
+    "pow": power,
+}
 
 
 def compose(nest: Nest, chosen: Collection[str]) -> Nest:
     """Replace the operations in `chosen`, where they are on f32, by their compositions."""
     if "exp" in chosen:
         nest = nest.map(_as_logistic)
-    return nest.map(lambda expr: COMPOSITIONS[expr.op](*expr.args) if expr.op in chosen and expr.type == FLOAT else None)
+    return nest.map(
+        lambda expr: (
+            COMPOSITIONS[expr.op](*expr.args) if expr.op in chosen and expr.type == FLOAT else None
+        )
+    )
 
 
 def _as_logistic(expr: Expr) -> Expr | None:
@@ -186,5 +260,7 @@ def _as_logistic(expr: Expr) -> Expr | None:
         return None
     power = next((item for item in expr.args[1].args if item is not one), one)
     return (
-        by_logistic(expr.args[0], power.args[0].args[0]) if power.op == "exp" and power.args[0].op == "neg" and expr.type == FLOAT else None
+        by_logistic(expr.args[0], power.args[0].args[0])
+        if power.op == "exp" and power.args[0].op == "neg" and expr.type == FLOAT
+        else None
     )

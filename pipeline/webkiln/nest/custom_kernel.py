@@ -1,4 +1,6 @@
-"""Kernels that a plugin wrote in the languages of backends, instead of a nest that is printed to all of them."""
+"""Kernels that a plugin wrote in the languages of backends, instead of a nest that is printed to
+all of them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +13,11 @@ from webkiln.nest.nest import Operand
 
 @dataclass(frozen=True)
 class CustomKernel:
-    """The statements that compute one element of the output, by backend. They set `y` for the element number `i` (row-major); `x0(n)`, `x1(n)`
-    ... are elements of the inputs, and the arguments whole numbers."""
+    """The statements that compute one element of the output, by backend. They set `y` for the
+    element
+    number `i` (row-major); `x0(n)`, `x1(n)` ... are elements of the inputs, and the arguments whole
+    numbers.
+    """
 
     inputs: tuple[Operand, ...]
     output: Operand
@@ -36,9 +41,16 @@ class CustomKernel:
         return dict(self.texts)[backend].strip().splitlines()
 
 
-def written(inputs: tuple[str, ...], output: str, parameters: tuple[str, ...], texts: Mapping[str, str]) -> CustomKernel:
+def written(
+    inputs: tuple[str, ...], output: str, parameters: tuple[str, ...], texts: Mapping[str, str]
+) -> CustomKernel:
     """A kernel over operands of these dtypes."""
-    return CustomKernel(tuple(Operand(dtype, 1) for dtype in inputs), Operand(output, 1), parameters, tuple(sorted(texts.items())))
+    return CustomKernel(
+        tuple(Operand(dtype, 1) for dtype in inputs),
+        Operand(output, 1),
+        parameters,
+        tuple(sorted(texts.items())),
+    )
 
 
 def to_json(kernel: CustomKernel) -> dict[str, Any]:

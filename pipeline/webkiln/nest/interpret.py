@@ -10,11 +10,18 @@ from webkiln.nest.nest import Accumulator, Nest, load_guard, load_index
 from webkiln.nest.semantics import compute
 
 
-def interpret(nest: Nest, inputs: Sequence[Array], args: Mapping[str, int], outputs: Sequence[Array]) -> None:
-    """Run `nest` on dense row-major arrays, storing into `outputs`. Sums are formed in float64 and rounded once."""
+def interpret(
+    nest: Nest, inputs: Sequence[Array], args: Mapping[str, int], outputs: Sequence[Array]
+) -> None:
+    """Run `nest` on dense row-major arrays, storing into `outputs`. Sums are formed in float64 and
+    rounded once.
+    """
     machine = _Machine(nest, inputs, args)
     parallel = [machine.extent(loop.extent) for loop in nest.axes]
-    machine.open([loop.axis for loop in (*nest.axes, *nest.reduce)], [*parallel, *(machine.extent(loop.extent) for loop in nest.reduce)])
+    machine.open(
+        [loop.axis for loop in (*nest.axes, *nest.reduce)],
+        [*parallel, *(machine.extent(loop.extent) for loop in nest.reduce)],
+    )
     accumulators = [machine.reduce(item, tuple(parallel)) for item in nest.accumulators]
     machine.open([loop.axis for loop in nest.axes], parallel)
     machine.accumulators = accumulators
@@ -33,7 +40,9 @@ class _Machine:
         self.accumulators: list[tuple[Array, Array]] = []
 
     def open(self, names: Sequence[str], extents: Sequence[int]) -> None:
-        grids = np.ix_(*(np.arange(extent, dtype=np.int32) for extent in extents)) if extents else ()
+        grids = (
+            np.ix_(*(np.arange(extent, dtype=np.int32) for extent in extents)) if extents else ()
+        )
         self.axes = dict(zip(names, grids, strict=True))
         self.shape = tuple(extents)
 
@@ -65,9 +74,14 @@ class _Machine:
         if load_guard(expr) is None:
             return np.asarray(source[index]).astype(NUMPY[expr.type])
         guard, other = args[-2:]
-        inside = tuple(np.clip(item, 0, max(size - 1, 0)) for item, size in zip(index, source.shape, strict=True))
+        inside = tuple(
+            np.clip(item, 0, max(size - 1, 0))
+            for item, size in zip(index, source.shape, strict=True)
+        )
         if source.size == 0:
-            return np.broadcast_to(other, np.broadcast_shapes(guard.shape, *(item.shape for item in index)))
+            return np.broadcast_to(
+                other, np.broadcast_shapes(guard.shape, *(item.shape for item in index))
+            )
         for item, size in zip(index, source.shape, strict=True):
             if np.any(np.broadcast_arrays(guard & ((item < 0) | (item >= size)))[0]):
                 raise IndexError(f"a guarded load leaves input {expr.value[0]}, size {size}")
@@ -76,11 +90,24 @@ class _Machine:
     def reduce(self, item: Accumulator, parallel: tuple[int, ...]) -> tuple[Array, Array]:
         body = np.broadcast_to(self.value(item.body), self.shape).reshape(*parallel, -1)
         if body.shape[-1] == 0:
-            return np.full(parallel, item.identity.value, dtype=body.dtype), np.zeros(parallel, np.int32)
+            return np.full(parallel, item.identity.value, dtype=body.dtype), np.zeros(
+                parallel, np.int32
+            )
         if item.combiner in ("argmax", "argmin"):
             where = (np.argmax if item.combiner == "argmax" else np.argmin)(body, axis=-1)
             return np.take_along_axis(body, where[..., None], -1)[..., 0], where.astype(np.int32)
-        function: np.ufunc = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[item.combiner]
+        function: np.ufunc = {
+            "sum": np.add,
+            "prod": np.multiply,
+            "max": np.maximum,
+            "min": np.minimum,
+        }[item.combiner]
         with np.errstate(all="ignore"):
-            wide = body.astype(np.float64) if body.dtype == np.float32 and item.combiner in ("sum", "prod") else body
-            return np.asarray(function.reduce(wide, axis=-1)).astype(body.dtype), np.zeros(parallel, np.int32)
+            wide = (
+                body.astype(np.float64)
+                if body.dtype == np.float32 and item.combiner in ("sum", "prod")
+                else body
+            )
+            return np.asarray(function.reduce(wide, axis=-1)).astype(body.dtype), np.zeros(
+                parallel, np.int32
+            )

@@ -1,4 +1,6 @@
-"""Loop nests: what an operator computes, independent of tensor names, concrete sizes, memory layouts and backends."""
+"""Loop nests: what an operator computes, independent of tensor names, concrete sizes, memory
+layouts and backends.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +13,22 @@ import numpy as np
 from webkiln.canonical import key
 from webkiln.errors import InternalError
 from webkiln.ir.serial import decode, encode
-from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, const, make, rebuild, walk
+from webkiln.nest.expr import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    NUMPY,
+    REAL,
+    UINT,
+    ULONG,
+    Expr,
+    const,
+    make,
+    rebuild,
+    walk,
+)
 
 COMBINERS = ("sum", "prod", "max", "min", "argmax", "argmin")
 COMPUTE = {
@@ -51,7 +68,9 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A reduction of `body` over the reduction axes. argmax and argmin keep the first extreme; NaN counts as the most extreme."""
+    """A reduction of `body` over the reduction axes. argmax and argmin keep the first extreme; NaN
+    counts as the most extreme.
+    """
 
     combiner: str
     body: Expr
@@ -70,8 +89,11 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`value` (the epilogue, over accumulators, loads and axes) is stored at `index` (by default the parallel axes), and then each value of
-    `also` at its index, in their order: a later one may be stored over an earlier one."""
+    """`value` (the epilogue, over accumulators, loads and axes) is stored at `index` (by default
+    the
+    parallel axes), and then each value of `also` at its index, in their order: a later one may be
+    stored over an earlier one.
+    """
 
     operand: Operand
     value: Expr
@@ -85,7 +107,9 @@ class Output:
 
 @dataclass(frozen=True)
 class Nest:
-    """Parallel loops `axes`, inside them reduction loops `reduce` that feed the accumulators, then one store per output."""
+    """Parallel loops `axes`, inside them reduction loops `reduce` that feed the accumulators, then
+    one store per output.
+    """
 
     inputs: tuple[Operand, ...]
     outputs: tuple[Output, ...]
@@ -97,7 +121,11 @@ class Nest:
     def roots(self) -> tuple[Expr, ...]:
         bodies = tuple(item.body for item in self.accumulators)
         stores = [store for out in self.outputs for store in out.stores]
-        return (*bodies, *(value for value, _ in stores), *(item for _, index in stores for item in index))
+        return (
+            *bodies,
+            *(value for value, _ in stores),
+            *(item for _, index in stores for item in index),
+        )
 
     @cached_property
     def nodes(self) -> tuple[Expr, ...]:
@@ -111,7 +139,11 @@ class Nest:
     @property
     def is_contraction(self) -> bool:
         """One sum of products."""
-        return len(self.accumulators) == 1 and self.accumulators[0].combiner == "sum" and self.accumulators[0].body.op == "mul"
+        return (
+            len(self.accumulators) == 1
+            and self.accumulators[0].combiner == "sum"
+            and self.accumulators[0].body.op == "mul"
+        )
 
     @cached_property
     def key(self) -> str:
@@ -123,10 +155,16 @@ class Nest:
             self,
             axes=tuple(Loop(loop.axis, rebuild(loop.extent, change)) for loop in self.axes),
             reduce=tuple(Loop(loop.axis, rebuild(loop.extent, change)) for loop in self.reduce),
-            accumulators=tuple(Accumulator(a.combiner, rebuild(a.body, change)) for a in self.accumulators),
+            accumulators=tuple(
+                Accumulator(a.combiner, rebuild(a.body, change)) for a in self.accumulators
+            ),
             outputs=tuple(
                 written_output(
-                    out.operand, [(rebuild(value, change), tuple(rebuild(i, change) for i in index)) for value, index in out.stores]
+                    out.operand,
+                    [
+                        (rebuild(value, change), tuple(rebuild(i, change) for i in index))
+                        for value, index in out.stores
+                    ],
                 )
                 for out in self.outputs
             ),
@@ -146,12 +184,17 @@ def check(nest: Nest) -> None:
         raise InternalError(f"nest: an axis name stands twice in {names}")
     for accumulator in nest.accumulators:
         if accumulator.combiner not in COMBINERS:
-            raise InternalError(f"nest: combiner {accumulator.combiner!r} is none of {', '.join(COMBINERS)}")
+            raise InternalError(
+                f"nest: combiner {accumulator.combiner!r} is none of {', '.join(COMBINERS)}"
+            )
     parallel = {loop.axis for loop in nest.axes}
     for out in nest.outputs:
         for value, index in out.stores:
             if value.type != out.operand.type or len(index) != out.operand.rank:
-                raise InternalError(f"nest: an output of {out.operand} is given {value.type} at {len(index)} indices")
+                raise InternalError(
+                    f"nest: an output of {out.operand} is given {value.type} at {len(index)}"
+                    " indices"
+                )
             for expr in walk([value, *index]):
                 if expr.op == "axis" and expr.value not in parallel:
                     raise InternalError(f"nest: the epilogue reads the reduction axis {expr.value}")
@@ -159,7 +202,10 @@ def check(nest: Nest) -> None:
         position, guarded = expr.value
         rank = len(expr.args) - (2 if guarded else 0)
         if nest.inputs[position].rank != rank or nest.inputs[position].type != expr.type:
-            raise InternalError(f"nest: input {position} is {nest.inputs[position]}, loaded as {expr.type} with {rank} indices")
+            raise InternalError(
+                f"nest: input {position} is {nest.inputs[position]}, loaded as {expr.type} with"
+                f" {rank} indices"
+            )
 
 
 def load_index(expr: Expr) -> tuple[Expr, ...]:
@@ -172,7 +218,9 @@ def load_guard(expr: Expr) -> tuple[Expr, Expr] | None:
 
 def conjuncts(guard: Expr) -> list[Expr]:
     """The conditions that must all hold."""
-    return [each for item in guard.args for each in conjuncts(item)] if guard.op == "and" else [guard]
+    return (
+        [each for item in guard.args for each in conjuncts(item)] if guard.op == "and" else [guard]
+    )
 
 
 def exprs_to_json(roots: Iterable[Expr]) -> tuple[list[Any], dict[Expr, int]]:
@@ -199,7 +247,11 @@ def to_json(nest: Nest) -> dict[str, Any]:
         "reduce": [[loop.axis, position[loop.extent]] for loop in nest.reduce],
         "accumulators": [[a.combiner, position[a.body]] for a in nest.accumulators],
         "outputs": [
-            [o.operand.dtype, *([position[value], [position[i] for i in index]] for value, index in o.stores)] for o in nest.outputs
+            [
+                o.operand.dtype,
+                *([position[value], [position[i] for i in index]] for value, index in o.stores),
+            ]
+            for o in nest.outputs
         ],
     }
 
@@ -214,9 +266,14 @@ def from_json(data: dict[str, Any]) -> Nest:
         inputs=tuple(Operand(dtype, rank) for dtype, rank in data["inputs"]),
         axes=loops(data["axes"]),
         reduce=loops(data["reduce"]),
-        accumulators=tuple(Accumulator(combiner, exprs[body]) for combiner, body in data["accumulators"]),
+        accumulators=tuple(
+            Accumulator(combiner, exprs[body]) for combiner, body in data["accumulators"]
+        ),
         outputs=tuple(
-            written_output(Operand(dtype, len(stores[0][1])), [(exprs[value], tuple(exprs[i] for i in index)) for value, index in stores])
+            written_output(
+                Operand(dtype, len(stores[0][1])),
+                [(exprs[value], tuple(exprs[i] for i in index)) for value, index in stores],
+            )
             for dtype, *stores in data["outputs"]
         ),
     )

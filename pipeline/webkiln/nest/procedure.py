@@ -1,7 +1,10 @@
-"""Procedures: an imperative IR (mutable variables, loops, branches) for what no loop nest can express, such as sorting.
+"""Procedures: an imperative IR (mutable variables, loops, branches) for what no loop nest can
+express,
+such as sorting.
 
-They run on the CPU, one at a time, printed to C and to JavaScript. Expressions are those of nests; a load has one index, the position in
-memory, and outputs may be loaded too (they stand behind the inputs). Here nothing is hoisted: an expression is computed where it stands.
+They run on the CPU, one at a time, printed to C and to JavaScript. Expressions are those of nests;
+a load has one index, the position in memory, and outputs may be loaded too (they stand behind the
+inputs). Here nothing is hoisted: an expression is computed where it stands.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +66,9 @@ class Procedure:
     def name(self) -> str:
         return f"h_{key(to_json(self))[:16]}"
 
-    def map(self, change: Callable[[Expr], Expr | None], store: Callable[[StoreElement], StoreElement]) -> "Procedure":
+    def map(
+        self, change: Callable[[Expr], Expr | None], store: Callable[[StoreElement], StoreElement]
+    ) -> "Procedure":
         """Rewrite every expression bottom-up, then every store."""
 
         def each(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -73,12 +78,20 @@ class Procedure:
             if isinstance(item, Set):
                 return Set(item.name, rebuild(item.value, change))
             if isinstance(item, StoreElement):
-                return store(StoreElement(item.output, rebuild(item.index, change), rebuild(item.value, change)))
+                return store(
+                    StoreElement(
+                        item.output, rebuild(item.index, change), rebuild(item.value, change)
+                    )
+                )
             if isinstance(item, While):
                 return While(rebuild(item.condition, change), each(item.body))
             return When(rebuild(item.condition, change), each(item.then), each(item.otherwise))
 
-        return replace(self, body=each(self.body), result=None if self.result is None else rebuild(self.result, change))
+        return replace(
+            self,
+            body=each(self.body),
+            result=None if self.result is None else rebuild(self.result, change),
+        )
 
 
 def roots(body: Sequence[Statement]) -> Iterator[Expr]:
@@ -130,7 +143,9 @@ class ProcedureWriter:
         return load(operand, COMPUTE[(*self.inputs, *self.outputs)[operand]], (index,), guard)
 
     def store(self, output: int, index: Expr, value: Expr) -> None:
-        self._blocks[-1].append(StoreElement(output, index, cast(value, COMPUTE[self.outputs[output]])))
+        self._blocks[-1].append(
+            StoreElement(output, index, cast(value, COMPUTE[self.outputs[output]]))
+        )
 
     @contextmanager
     def _block(self) -> Iterator[list[Statement]]:
@@ -172,7 +187,12 @@ class ProcedureWriter:
         operands = [Operand(dtype, 1) for dtype in (*self.inputs, *self.outputs)]
         count = len(self.inputs)
         return Procedure(
-            tuple(operands[:count]), tuple(operands[count:]), tuple(self.args), tuple(self._locals.items()), tuple(self._blocks[0]), result
+            tuple(operands[:count]),
+            tuple(operands[count:]),
+            tuple(self.args),
+            tuple(self._locals.items()),
+            tuple(self._blocks[0]),
+            result,
         )
 
 

@@ -1,4 +1,6 @@
-"""Schedules: how the loops of a nest are vectorised, tiled and distributed, chosen per backend. Without one, the nest is printed as plain loops."""
+"""Schedules: how the loops of a nest are vectorised, tiled and distributed, chosen per backend.
+Without one, the nest is printed as plain loops.
+"""
 
 from dataclasses import astuple, dataclass, replace
 from math import lcm
@@ -7,8 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A constant operand repacked so that the vector axis is contiguous: dimension `dim` is cut into blocks of `block`
-    elements, and the memory order is (block number, the other dimensions in `order`, element in block)."""
+    """A constant operand repacked so that the vector axis is contiguous: dimension `dim` is cut
+    into
+    blocks of `block` elements, and the memory order is (block number, the other dimensions in
+    `order`, element in block).
+    """
 
     source: int
     dim: int
@@ -18,8 +23,11 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """`turns` of the innermost reduction loop, which are printed one by one; a neighbour on the tile axis is so many of them `ahead` of the one before it,
-    with which it shares what both read. No window leaves the tile axis at its places from `first` up to `end`."""
+    """`turns` of the innermost reduction loop, which are printed one by one; a neighbour on the
+    tile
+    axis is so many of them `ahead` of the one before it, with which it shares what both read. No
+    window leaves the tile axis at its places from `first` up to `end`.
+    """
 
     turns: int
     ahead: int
@@ -35,24 +43,31 @@ SIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together (where it is a
-    reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
-    `clamped`: where the tile axis holds a tile at least, the last one repeats its last neighbour instead of being cut off, unless
-    it is the only one left.
-    `split`: the parallel loop whose turns several processors share, in multiples of `grain`.
-    `block`: so many neighbours on the tile axis are computed for all of the vector axis before the next ones.
-    `ahead`: the panels of constants are read a little before their turn.
-    `slide`: how neighbours on the tile axis share what they read.
-    `zeros`: loads whose guard is false walk over zeros as far as others do over their operand.
-    `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `full`: it is one of `lanes`, so that no fewer are
-    computed together. `aligned`: besides, all vectors in memory begin
-    at a multiple of four elements of their operand. `group`: the invocations that share one point, where a reduction is spread over them. `depth`: the steps of the innermost reduction
-    loop for which a workgroup keeps the factors of a contraction in its memory, `float16`: as float16, in which it multiplies them, where the device can. `unroll`: the reduction loop of which four turns are done at
-    once, for which the factor that does not move along the vector axis is read as a vector.
+    """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours
+    are
+    computed together (where it is a reduction axis: accumulated apart, then folded). `tile`:
+    another parallel axis of which `count` neighbours are computed together, one named accumulator
+    each. `clamped`: where the tile axis holds a tile at least, the last one repeats its last
+    neighbour instead of being cut off, unless it is the only one left. `split`: the parallel loop
+    whose turns several processors share, in multiples of `grain`. `block`: so many neighbours on
+    the tile axis are computed for all of the vector axis before the next ones. `ahead`: the panels
+    of constants are read a little before their turn. `slide`: how neighbours on the tile axis share
+    what they read. `zeros`: loads whose guard is false walk over zeros as far as others do over
+    their operand. `whole`: the vector axis is a multiple of a vector, so that none is loaded or
+    stored in part. `full`: it is one of `lanes`, so that no fewer are computed together. `aligned`:
+    besides, all vectors in memory begin at a multiple of four elements of their operand. `group`:
+    the invocations that share one point, where a reduction is spread over them. `depth`: the steps
+    of the innermost reduction loop for which a workgroup keeps the factors of a contraction in its
+    memory, `float16`: as float16, in which it multiplies them, where the device can. `unroll`: the
+    reduction loop of which four turns are done at once, for which the factor that does not move
+    along the vector axis is read as a vector.
 
-    Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of them of which the loads along `vector` and
-    `unroll` are whole texels. `quarters` are those operands of which each quarter lies in a layer of its own; with a `tile`, its `count`
-    neighbours lie a quarter of the axis apart, one in each layer; `level` are those inputs of them whose rows do so in the same layers."""
+    Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of
+    them of which the loads along `vector` and `unroll` are whole texels. `quarters` are those
+    operands of which each quarter lies in a layer of its own; with a `tile`, its `count` neighbours
+    lie a quarter of the axis apart, one in each layer; `level` are those inputs of them whose rows
+    do so in the same layers.
+    """
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -80,7 +95,9 @@ class Schedule:
 
     @property
     def grain(self) -> int:
-        """Parts of a loop begin at multiples of this, so that no tile of any variant reaches into the next part."""
+        """Parts of a loop begin at multiples of this, so that no tile of any variant reaches into
+        the next part.
+        """
         assert self.split is not None
         span = self.span(self.split)
         return lcm(span, LEAST_TILE) if self.split == self.tile else span
@@ -91,7 +108,9 @@ class Schedule:
 
     def span(self, axis: str) -> int:
         """The neighbours on a parallel axis that one loop step or one workgroup computes."""
-        shared = (self.vector, self.tile) if self.depth else (self.vector,) if self.group > 1 else ()
+        shared = (
+            (self.vector, self.tile) if self.depth else (self.vector,) if self.group > 1 else ()
+        )
         return self.copies(axis) * (SIDE if axis in shared else 1)
 
     def panel(self, source: int) -> Panel | None:
@@ -121,15 +140,30 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
         **({"level": list(schedule.level)} if schedule.level else {}),
         **({"unroll": schedule.unroll} if schedule.unroll else {}),
-        **({"texels": list(schedule.texels), "vectors": list(schedule.vectors)} if schedule.texels else {}),
+        **(
+            {"texels": list(schedule.texels), "vectors": list(schedule.vectors)}
+            if schedule.texels
+            else {}
+        ),
     }
 
 
 def from_json(data: dict[str, Any]) -> Schedule:
-    panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
+    panels = tuple(
+        Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"]
+    )
     loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
-    texels, vectors, quarters, level = (tuple(data.get(name, ())) for name in ("texels", "vectors", "quarters", "level"))
-    schedule = Schedule(*loops, panels, data["whole"], data.get("aligned", False), data.get("group", 1), data.get("depth", 0))
+    texels, vectors, quarters, level = (
+        tuple(data.get(name, ())) for name in ("texels", "vectors", "quarters", "level")
+    )
+    schedule = Schedule(
+        *loops,
+        panels,
+        data["whole"],
+        data.get("aligned", False),
+        data.get("group", 1),
+        data.get("depth", 0),
+    )
     return replace(
         schedule,
         texels=texels,

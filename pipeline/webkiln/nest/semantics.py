@@ -1,4 +1,6 @@
-"""Semantics of the scalar operations: for each operation a numpy function over arrays of the operands' types."""
+"""Semantics of the scalar operations: for each operation a numpy function over arrays of the
+operands' types.
+"""
 
 from collections.abc import Callable
 
@@ -25,7 +27,9 @@ def _irem(a: Array, b: Array) -> Array:
 
 def _idiv(a: Array, b: Array) -> Array:
     """Truncating; x / 0 = 0; the least integer divided by -1 wraps to itself."""
-    return np.where(b == 0, 0, np.floor_divide(a - _irem(a, b), np.where(b == 0, 1, b))).astype(a.dtype)
+    return np.where(b == 0, 0, np.floor_divide(a - _irem(a, b), np.where(b == 0, 1, b))).astype(
+        a.dtype
+    )
 
 
 def _shift(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
@@ -39,7 +43,9 @@ def _double(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def erf(x: Array) -> Array:
-    """The error function in float64: a Taylor series below 3, the continued fraction of erfc above (Abramowitz & Stegun 7.1.5, 7.1.14)."""
+    """The error function in float64: a Taylor series below 3, the continued fraction of erfc above
+    (Abramowitz & Stegun 7.1.5, 7.1.14).
+    """
     magnitude = np.minimum(np.abs(x), 6.0)
     small = np.minimum(magnitude, 3.0)
     term, total = small.copy(), small.copy()
@@ -66,17 +72,51 @@ def _sign(x: Array) -> Array:
 
 
 SEMANTICS: dict[str, Callable[..., Array]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": lambda a: -a if a.dtype.kind == "f" else (a - a) - a,
-    "abs": np.abs, "sign": _sign, "min": np.minimum, "max": np.maximum, "madd": lambda a, b, c: a * b + c,
-    "div": np.divide, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
-    "exp": _double(np.exp), "log": _double(np.log), "log1p": _double(np.log1p), "expm1": _double(np.expm1),
-    "sin": _double(np.sin), "cos": _double(np.cos), "tanh": _double(np.tanh), "erf": _double(erf), "pow": _double(np.power), "turn": _turn,
-    "idiv": _idiv, "irem": _irem, "floordiv": _floordiv, "floormod": _floormod,
-    "band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor,
-    "shl": _shift(np.left_shift), "shr": _shift(np.right_shift),
-    "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "isnan": np.isnan,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "neg": lambda a: -a if a.dtype.kind == "f" else (a - a) - a,
+    "abs": np.abs,
+    "sign": _sign,
+    "min": np.minimum,
+    "max": np.maximum,
+    "madd": lambda a, b, c: a * b + c,
+    "div": np.divide,
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "rint": np.rint,
+    "exp": _double(np.exp),
+    "log": _double(np.log),
+    "log1p": _double(np.log1p),
+    "expm1": _double(np.expm1),
+    "sin": _double(np.sin),
+    "cos": _double(np.cos),
+    "tanh": _double(np.tanh),
+    "erf": _double(erf),
+    "pow": _double(np.power),
+    "turn": _turn,
+    "idiv": _idiv,
+    "irem": _irem,
+    "floordiv": _floordiv,
+    "floormod": _floormod,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
+    "shl": _shift(np.left_shift),
+    "shr": _shift(np.right_shift),
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "isnan": np.isnan,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
 
 
 def cast(value: Array, type_: str) -> Array:
@@ -88,7 +128,11 @@ def cast(value: Array, type_: str) -> Array:
         limits = np.iinfo(target)
         whole = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))
         low, high = whole <= float(limits.min), whole >= float(limits.max)
-        return np.where(low, limits.min, np.where(high, limits.max, np.where(low | high, 0, whole).astype(target))).astype(target)
+        return np.where(
+            low,
+            limits.min,
+            np.where(high, limits.max, np.where(low | high, 0, whole).astype(target)),
+        ).astype(target)
     return value.astype(target)
 
 

@@ -1,10 +1,10 @@
 """Limits on unrolling loops and evaluating constants: a model file of a few bytes can ask for any
 number of nodes and any amount of work.
 
-Work is counted in elements that a numpy reference reads or writes, each of which takes at most about
-30 ns; see `Operator.work`. Memory is counted in bytes of float64, in which references compute. Both
-limits are fixed, but for a share of the weights that the model really stores, so that only a larger
-file may cost more.
+Work is counted in elements that a numpy reference reads or writes, each of which takes at most
+about 30 ns; see `Operator.work`. Memory is counted in bytes of float64, in which references
+compute. Both limits are fixed, but for a share of the weights that the model really stores, so that
+only a larger file may cost more.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -61,8 +61,8 @@ class Budget:
         self._nodes_left -= nodes
         if self._nodes_left < 0:
             raise SourceError(
-                f"{layer or op} ({op}): the model becomes more than {self.nodes:,} nodes once its loops are unrolled and its "
-                "functions inlined; export it with fewer iterations"
+                f"{layer or op} ({op}): the model becomes more than {self.nodes:,} nodes once its"
+                " loops are unrolled and its functions inlined; export it with fewer iterations"
             )
 
     def spend(self, work: int) -> None:
@@ -85,7 +85,9 @@ class Budget:
     def _exceeded(self, limit: str) -> SourceError:
         node = self._outermost
         where = "the model" if node is None else f"{node.layer or node.name} ({node.op})"
-        return SourceError(f"{where}: evaluating the constants of this model takes more than {limit}; {ADVICE}")
+        return SourceError(
+            f"{where}: evaluating the constants of this model takes more than {limit}; {ADVICE}"
+        )
 
 
 _CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -93,8 +95,10 @@ _CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def charged(node: Node, cost: Callable[[], tuple[int, int]]) -> Iterator[None]:
-    """Evaluate a node whose reference does some work on a number of elements that it keeps in memory;
-    SourceError where that is too much."""
+    """Evaluate a node whose reference does some work on a number of elements that it keeps in
+    memory;
+    SourceError where that is too much.
+    """
     budget = _CURRENT.get()
     if budget is None:
         yield
@@ -108,8 +112,10 @@ def charged(node: Node, cost: Callable[[], tuple[int, int]]) -> Iterator[None]:
 
 @contextmanager
 def limited(stored_bytes: int = 0, spec_nodes: int | None = None) -> Iterator[None]:
-    """Evaluate, and where `spec_nodes` is given build a graph, under a budget of its own, unless there
-    is one already."""
+    """Evaluate, and where `spec_nodes` is given build a graph, under a budget of its own, unless
+    there
+    is one already.
+    """
     if _CURRENT.get() is not None:
         yield
         return
@@ -133,8 +139,10 @@ def running() -> Iterator[None]:
 
 
 def hold(nbytes: int) -> None:
-    """Count an array that stays in memory, until the node or graph that is evaluated ends; a negative
-    number releases one. SourceError where that is too much."""
+    """Count an array that stays in memory, until the node or graph that is evaluated ends; a
+    negative
+    number releases one. SourceError where that is too much.
+    """
     budget = _CURRENT.get()
     if budget is not None:
         budget.hold(nbytes)

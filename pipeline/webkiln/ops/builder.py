@@ -1,7 +1,8 @@
 """Graphs from the outside in: what frontends and tests write graphs with.
 
-A `Tensor` is a handle on a Variable of a graph under construction. Its arithmetic aligns named axes (`x + b` with x: N,C and b: C)
-and resolves them into explicit Reshape and Transpose nodes; anonymous axes follow numpy's broadcasting.
+A `Tensor` is a handle on a Variable of a graph under construction. Its arithmetic aligns named axes
+(`x + b` with x: N,C and b: C) and resolves them into explicit Reshape and Transpose nodes;
+anonymous axes follow numpy's broadcasting.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,17 @@ import numpy as np
 from webkiln.errors import InternalError, SizeError
 from webkiln.ir import dim
 from webkiln.ir.axis import Axis, Order
-from webkiln.ir.graph import Attributes, Constant, Distribution, Graph, Guard, Node, State, Variable, make_constant
+from webkiln.ir.graph import (
+    Attributes,
+    Constant,
+    Distribution,
+    Graph,
+    Guard,
+    Node,
+    State,
+    Variable,
+    make_constant,
+)
 from webkiln.ir.guards import solved
 from webkiln.ir.size_checks import Equality, guards
 from webkiln.ir.types import Array, Type
@@ -23,8 +34,23 @@ from webkiln.ops.operator import Rules
 Scalar = bool | int | float
 Block = Callable[["GraphBuilder", list["Tensor"]], Sequence["Tensor"]]
 """Writes a graph inside an operator, from its operands to its results."""
-StepFunction = Callable[["GraphBuilder", list["Tensor"], list["Tensor"]], tuple[Sequence["Tensor"], Sequence["Tensor"]]]
-KEEPS_ORDER = frozenset({"MaxPool", "AvgPool", "BatchNorm", "Softmax", "LogSoftmax", "Pad", "Slice", "Cast", "Identity", "Clip"})
+StepFunction = Callable[
+    ["GraphBuilder", list["Tensor"], list["Tensor"]], tuple[Sequence["Tensor"], Sequence["Tensor"]]
+]
+KEEPS_ORDER = frozenset(
+    {
+        "MaxPool",
+        "AvgPool",
+        "BatchNorm",
+        "Softmax",
+        "LogSoftmax",
+        "Pad",
+        "Slice",
+        "Cast",
+        "Identity",
+        "Clip",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +111,8 @@ class Tensor:
 class GraphBuilder:
     """Collects nodes, slots, constants and states; `graph` closes it.
 
-    Nodes made inside `layer` are named after it: the first `layer`, the next `layer.2`. Names carry no counter of anything else,
-    so equal models give equal graphs.
+    Nodes made inside `layer` are named after it: the first `layer`, the next `layer.2`. Names carry
+    no counter of anything else, so equal models give equal graphs.
     """
 
     def __init__(self, name: str, rules: Rules, outer: "GraphBuilder | None" = None) -> None:
@@ -111,7 +137,12 @@ class GraphBuilder:
         return tuple(self._inputs)
 
     def input(
-        self, name: str, dtype: str, shape: Sequence[int], order: Order | None = None, distribution: Distribution | None = None
+        self,
+        name: str,
+        dtype: str,
+        shape: Sequence[int],
+        order: Order | None = None,
+        distribution: Distribution | None = None,
     ) -> Tensor:
         """An input of the graph; with a `distribution`, one that takes random numbers."""
         tensor = self._declare(self._fresh(name), Type(dtype, tuple(shape)), order, distribution)
@@ -119,7 +150,9 @@ class GraphBuilder:
         return tensor
 
     def slot(self, name: str, value: Array | Type, order: Order | None = None) -> Tensor:
-        """The place of a trained weight, given as an array or by its type alone; the same name is the same slot."""
+        """The place of a trained weight, given as an array or by its type alone; the same name is
+        the same slot.
+        """
         if self._outer is not None:
             return self.inside(self._outer.slot(name, value, order))
         type_ = value if isinstance(value, Type) else Type(str(value.dtype), value.shape)
@@ -130,20 +163,33 @@ class GraphBuilder:
             return Tensor(self, known)
         asked, name = name, self._fresh(name)
         self._slot_names[asked] = name
-        self._slots[name] = None if isinstance(value, Type) else np.ascontiguousarray(value).reshape(value.shape)
+        self._slots[name] = (
+            None if isinstance(value, Type) else np.ascontiguousarray(value).reshape(value.shape)
+        )
         return self._declare(name, type_, order)
 
     def by_variable(self, slots: Mapping[str, Any]) -> dict[str, Any]:
-        """What belongs to slots, by their Variables, which are called otherwise where a name was taken."""
+        """What belongs to slots, by their Variables, which are called otherwise where a name was
+        taken.
+        """
         return {self._slot_names[name]: item for name, item in slots.items()}
 
     def is_slot(self, tensor: Tensor) -> bool:
         """Whether a tensor is a trained weight as it is."""
-        return tensor.name in self._slots if tensor.builder is self else tensor.builder.is_slot(tensor)
+        return (
+            tensor.name in self._slots if tensor.builder is self else tensor.builder.is_slot(tensor)
+        )
 
-    def constant(self, value: Array | Scalar | Sequence[Any], dtype: str | None = None, order: Order | None = None) -> Tensor:
+    def constant(
+        self,
+        value: Array | Scalar | Sequence[Any],
+        dtype: str | None = None,
+        order: Order | None = None,
+    ) -> Tensor:
         """A literal that is part of the structure."""
-        array = np.asarray(value, dtype=dtype or (None if isinstance(value, np.ndarray) else _default_dtype(value)))
+        array = np.asarray(
+            value, dtype=dtype or (None if isinstance(value, np.ndarray) else _default_dtype(value))
+        )
         if self._outer is not None and array.size != 1:
             return self.inside(self._outer.constant(array, order=order))
         name = self._fresh(f"{self.layer or self.name}.const")
@@ -151,8 +197,14 @@ class GraphBuilder:
         return self._declare(name, Type(str(array.dtype), array.shape), order)
 
     def op(
-        self, op: str, inputs: Sequence[Tensor], attrs: Attributes | None = None, order: Order | None = None, *, layer: str | None = None
-    ) -> Tensor:  # fmt: skip
+        self,
+        op: str,
+        inputs: Sequence[Tensor],
+        attrs: Attributes | None = None,
+        order: Order | None = None,
+        *,
+        layer: str | None = None,
+    ) -> Tensor:
         """The only output of a new node; ShapeError names the layer when the inputs do not fit."""
         outputs = self.ops(op, inputs, attrs, order, layer=layer)
         if len(outputs) != 1:
@@ -160,18 +212,31 @@ class GraphBuilder:
         return outputs[0]
 
     def ops(
-        self, op: str, inputs: Sequence[Tensor], attrs: Attributes | None = None, order: Order | None = None, *, layer: str | None = None
-    ) -> tuple[Tensor, ...]:  # fmt: skip
-        """All outputs of a new node. Without `order` the first input's is kept where the operator keeps the meaning of its axes."""
+        self,
+        op: str,
+        inputs: Sequence[Tensor],
+        attrs: Attributes | None = None,
+        order: Order | None = None,
+        *,
+        layer: str | None = None,
+    ) -> tuple[Tensor, ...]:
+        """All outputs of a new node. Without `order` the first input's is kept where the operator
+        keeps the meaning of its axes.
+        """
         layer = self.layer if layer is None else layer
         count_nodes(layer, op)
         inputs = [self.inside(tensor) for tensor in inputs]
         read = tuple(tensor.name for tensor in inputs)
-        types = self._inferred(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
+        types = self._inferred(
+            Node(op, read, (layer or op.lower(),), attrs or {}, layer),
+            [tensor.type for tensor in inputs],
+        )
         names = tuple(self._fresh(layer or op.lower()) for _ in types)
         self._nodes.append(Node(op, read, names, dict(attrs or {}), layer))
         return tuple(
-            self._declare(name, type_, order or _kept_order(self._rules, op, inputs, type_, attrs or {}))
+            self._declare(
+                name, type_, order or _kept_order(self._rules, op, inputs, type_, attrs or {})
+            )
             for name, type_ in zip(names, types, strict=True)
         )
 
@@ -184,7 +249,11 @@ class GraphBuilder:
             error.args = (f"{error}{self.origins(error.sizes)}",)
             raise
         finally:
-            self.require(Guard(node.layer or node.name, item.a, item.b) for item in found if isinstance(item, Equality))
+            self.require(
+                Guard(node.layer or node.name, item.a, item.b)
+                for item in found
+                if isinstance(item, Equality)
+            )
 
     def require(self, guards: Iterable[Guard]) -> None:
         """Check sizes when the outermost graph runs."""
@@ -197,13 +266,23 @@ class GraphBuilder:
         """Which axes of inputs the names in some sizes are."""
         if self._outer is not None:
             return self._outer.origins(sizes)
-        axes = {size: (axis, name) for name in reversed(self._inputs) for axis, size in enumerate(self._variables[name].shape)}
+        axes = {
+            size: (axis, name)
+            for name in reversed(self._inputs)
+            for axis, size in enumerate(self._variables[name].shape)
+        }
         places = ((name, axes.get(dim.named(name))) for name in sorted(dim.names(sizes)))
-        text = ", ".join(f"{name} is axis {place[0]} of {place[1]}" for name, place in places if place is not None)
+        text = ", ".join(
+            f"{name} is axis {place[0]} of {place[1]}"
+            for name, place in places
+            if place is not None
+        )
         return f" ({text})" if text else ""
 
     def binary(self, op: str, a: "Tensor | Scalar", b: "Tensor | Scalar") -> Tensor:
-        """An elementwise operator of two operands, aligned by axis name where every axis of both has one."""
+        """An elementwise operator of two operands, aligned by axis name where every axis of both
+        has one.
+        """
         if not isinstance(a, Tensor):
             if not isinstance(b, Tensor):
                 raise InternalError(f"{op} of two scalars is not part of a graph")
@@ -219,31 +298,57 @@ class GraphBuilder:
         return self.op(op, [a, b])
 
     def inside(self, tensor: Tensor) -> Tensor:
-        """The tensor as one of this graph: one of a graph around it becomes an input of this one, captured."""
+        """The tensor as one of this graph: one of a graph around it becomes an input of this one,
+        captured.
+        """
         if tensor.builder is self:
             return tensor
         if self._outer is None:
-            raise InternalError(f"{self.layer or self.name}: {tensor.name} belongs to another graph")
+            raise InternalError(
+                f"{self.layer or self.name}: {tensor.name} belongs to another graph"
+            )
         tensor = self._outer.inside(tensor)
         if tensor.name not in self._captured:
-            self._captured[tensor.name] = self.input(tensor.name, tensor.dtype, tensor.shape, tensor.order)
+            self._captured[tensor.name] = self.input(
+                tensor.name, tensor.dtype, tensor.shape, tensor.order
+            )
         return self._captured[tensor.name]
 
     def scan(
-        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: "StepFunction", *, axis: int, reverse: bool = False
-    ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
-        """Apply `step` to each slice of `sequences` along `axis`: the last states, and its other results stacked along that axis.
+        self,
+        states: Sequence[Tensor],
+        sequences: Sequence[Tensor],
+        step: "StepFunction",
+        *,
+        axis: int,
+        reverse: bool = False,
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Apply `step` to each slice of `sequences` along `axis`: the last states, and its other
+        results stacked along that axis.
 
-        `step(builder, states, slices)` gives the next states and the results; it writes into `builder` and may use tensors of this graph.
+        `step(builder, states, slices)` gives the next states and the results; it writes into
+        `builder` and may use tensors of this graph.
         """
         body = GraphBuilder(f"{self.layer or self.name}.step", self._rules, outer=self)
-        current = [body.input(f"state{n}", state.dtype, state.shape) for n, state in enumerate(states)]
-        slices = [body.input(f"slice{n}", item.dtype, (*item.shape[:axis], *item.shape[axis + 1 :])) for n, item in enumerate(sequences)]
+        current = [
+            body.input(f"state{n}", state.dtype, state.shape) for n, state in enumerate(states)
+        ]
+        slices = [
+            body.input(f"slice{n}", item.dtype, (*item.shape[:axis], *item.shape[axis + 1 :]))
+            for n, item in enumerate(sequences)
+        ]
         following, results = step(body, current, slices)
-        named = [(f"state{n}", tensor) for n, tensor in enumerate(following)] + [(f"result{n}", tensor) for n, tensor in enumerate(results)]
+        named = [(f"state{n}", tensor) for n, tensor in enumerate(following)] + [
+            (f"result{n}", tensor) for n, tensor in enumerate(results)
+        ]
         graph = body.graph({name: body.inside(tensor) for name, tensor in named})
         captured = [Tensor(self, self._variables[name]) for name in body._captured]
-        attrs = {"body": graph, "axes": (axis,) * len(sequences), "out_axes": (axis,) * len(results), "reverse": reverse}
+        attrs = {
+            "body": graph,
+            "axes": (axis,) * len(sequences),
+            "out_axes": (axis,) * len(results),
+            "reverse": reverse,
+        }
         outputs = self.ops("Scan", [*states, *sequences, *captured], attrs)
         return list(outputs[: len(states)]), list(outputs[len(states) :])
 
@@ -254,7 +359,9 @@ class GraphBuilder:
         self._late += 1
         return f"u{self._late - 1}"
 
-    def _inner(self, name: str, inputs: Sequence[Type], write: "Block") -> tuple[Graph, list[Tensor]]:
+    def _inner(
+        self, name: str, inputs: Sequence[Type], write: "Block"
+    ) -> tuple[Graph, list[Tensor]]:
         """A graph inside an operator, written by `write`, and what it captures of this one."""
         body = GraphBuilder(f"{self.layer or self.name}.{name}", self._rules, outer=self)
         given = [body.input(f"in{n}", type_.dtype, type_.shape) for n, type_ in enumerate(inputs)]
@@ -262,27 +369,44 @@ class GraphBuilder:
         return body.graph(results), [Tensor(self, self._variables[name]) for name in body._captured]
 
     def branch(self, condition: Tensor, then: "Block", otherwise: "Block") -> tuple[Tensor, ...]:
-        """The results of one of two functions, which write into the builder that they are given, by a bool scalar."""
+        """The results of one of two functions, which write into the builder that they are given, by
+        a bool scalar.
+        """
         yes, first = self._inner("then", [], then)
         no, second = self._inner("else", [], otherwise)
         return self.ops("If", [condition, *first, *second], {"then": yes, "otherwise": no})
 
     def loop(
-        self, condition: Tensor, states: Sequence[Tensor], step: "Block", *, bound: int | None = None, number: str = "int64"
-    ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
-        """Repeat `step` while a bool scalar holds, at most `bound` times: the last states, and its other results stacked along a new first axis.
+        self,
+        condition: Tensor,
+        states: Sequence[Tensor],
+        step: "Block",
+        *,
+        bound: int | None = None,
+        number: str = "int64",
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Repeat `step` while a bool scalar holds, at most `bound` times: the last states, and its
+        other results stacked along a new first axis.
 
-        `step(builder, (number, condition, *states))` gives the next condition, the next states and the results.
+        `step(builder, (number, condition, *states))` gives the next condition, the next states and
+        the results.
         """
         types = [Type(number, ()), condition.type, *(state.type for state in states)]
         body, captured = self._inner("step", types, step)
         stacked = len(body.outputs) - 1 - len(states)
-        attrs = {"body": body, "states": len(states), "bound": bound, "count": self.data_dependent() if stacked else ""}
+        attrs = {
+            "body": body,
+            "states": len(states),
+            "bound": bound,
+            "count": self.data_dependent() if stacked else "",
+        }
         outputs = self.ops("Loop", [condition, *states, *captured], attrs)
         return list(outputs[: len(states)]), list(outputs[len(states) :])
 
     def state(self, name: str, initial: Tensor) -> Tensor:
-        """The value that `name` has when a run starts; its first is `initial`, a slot or what is computed from slots and constants. `set_state` gives the next one."""
+        """The value that `name` has when a run starts; its first is `initial`, a slot or what is
+        computed from slots and constants. `set_state` gives the next one.
+        """
         tensor = self._declare(self._fresh(f"{name}.state"), initial.type, initial.order)
         self._states[name] = (initial.name, tensor.name, tensor.name)
         return tensor
@@ -315,9 +439,16 @@ class GraphBuilder:
         if present == list(target.axes)[len(target) - len(present) :]:
             return tensor
         sizes = dict(zip(present, tensor.shape, strict=True))
-        return self.op("Reshape", [tensor], {"shape": tuple(sizes.get(axis, 1) for axis in target.axes)}, target)
+        return self.op(
+            "Reshape",
+            [tensor],
+            {"shape": tuple(sizes.get(axis, 1) for axis in target.axes)},
+            target,
+        )
 
-    def _declare(self, name: str, type_: Type, order: Order | None, distribution: Distribution | None = None) -> Tensor:
+    def _declare(
+        self, name: str, type_: Type, order: Order | None, distribution: Distribution | None = None
+    ) -> Tensor:
         if order is not None and len(order) != type_.rank:
             raise InternalError(f"{name}: order {order} has {len(order)} axes, its type is {type_}")
         self._variables[name] = Variable(name, type_, order or None, distribution)
@@ -344,7 +475,9 @@ def _is_anonymous(axis: Axis) -> bool:
     return axis.name.startswith("_")
 
 
-def _kept_order(rules: Rules, op: str, inputs: Sequence[Tensor], type_: Type, attrs: Attributes) -> Order | None:
+def _kept_order(
+    rules: Rules, op: str, inputs: Sequence[Tensor], type_: Type, attrs: Attributes
+) -> Order | None:
     if not inputs:
         return None
     first = inputs[0]
@@ -355,5 +488,7 @@ def _kept_order(rules: Rules, op: str, inputs: Sequence[Tensor], type_: Type, at
     if op in KEEPS_ORDER:
         return first.order if first.type.rank == type_.rank else None
     if rules.elementwise(op):
-        return next((t.order for t in inputs if t.order is not None and t.shape == type_.shape), None)
+        return next(
+            (t.order for t in inputs if t.order is not None and t.shape == type_.shape), None
+        )
     return None

@@ -55,30 +55,55 @@ def _nonzero_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[T
     return 4 * inputs[0].size * max(inputs[0].rank, 1)
 
 
-NONZERO = define(Operator(
-    "NonZero", _nonzero_types, lambda attrs, x: (np.array(np.nonzero(np.atleast_1d(x))),), _lower_nonzero, {"count": REQUIRED}, cases=_nonzero_cases,
-    work=_nonzero_work, scratch=_nonzero_work,
-))  # fmt: skip
-"""The indices of what is not 0, int64 [rank, count], in row-major order; `count` names the data_dependent size."""
+NONZERO = define(
+    Operator(
+        "NonZero",
+        _nonzero_types,
+        lambda attrs, x: (np.array(np.nonzero(np.atleast_1d(x))),),
+        _lower_nonzero,
+        {"count": REQUIRED},
+        cases=_nonzero_cases,
+        work=_nonzero_work,
+        scratch=_nonzero_work,
+    )
+)
+"""The indices of what is not 0, int64 [rank, count], in row-major order; `count` names the
+data_dependent size.
+"""
 
 
 def _nms_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     boxes, scores = types[:2]
-    if boxes.rank != 3 or boxes.shape[2] != 4 or scores.rank != 3 or (scores.shape[0], scores.shape[2]) != boxes.shape[:2]:
-        raise ShapeError(f"boxes are {boxes}, scores {scores}; expected [batch, boxes, 4] and [batch, classes, boxes]")
+    if (
+        boxes.rank != 3
+        or boxes.shape[2] != 4
+        or scores.rank != 3
+        or (scores.shape[0], scores.shape[2]) != boxes.shape[:2]
+    ):
+        raise ShapeError(
+            f"boxes are {boxes}, scores {scores}; expected [batch, boxes, 4] and [batch, classes,"
+            " boxes]"
+        )
     return (Type("int64", (dim.data_dependent(attrs["count"]), 3)),)
 
 
 def _overlap_reference(a: Array, b: Array, *, center: bool) -> float:
     if center:
         a, b = (np.concatenate([box[:2] - box[2:] / 2, box[:2] + box[2:] / 2]) for box in (a, b))
-    low_a, high_a, low_b, high_b = np.minimum(a[:2], a[2:]), np.maximum(a[:2], a[2:]), np.minimum(b[:2], b[2:]), np.maximum(b[:2], b[2:])
+    low_a, high_a, low_b, high_b = (
+        np.minimum(a[:2], a[2:]),
+        np.maximum(a[:2], a[2:]),
+        np.minimum(b[:2], b[2:]),
+        np.maximum(b[:2], b[2:]),
+    )
     common = float(np.prod(np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b), 0)))
     areas = float(np.prod(high_a - low_a) + np.prod(high_b - low_b))
     return common / (areas - common) if areas > common else 0.0
 
 
-def _nms_reference(attrs: Attributes, boxes: Array, scores: Array, most: Array, iou: Array, least: Array) -> tuple[Array, ...]:
+def _nms_reference(
+    attrs: Attributes, boxes: Array, scores: Array, most: Array, iou: Array, least: Array
+) -> tuple[Array, ...]:
     found: list[tuple[int, int, int]] = []
     for batch, label in np.ndindex(*scores.shape[:2]):
         row, kept = scores[batch, label], list[int]()
@@ -86,7 +111,11 @@ def _nms_reference(attrs: Attributes, boxes: Array, scores: Array, most: Array, 
             if len(kept) >= int(most.reshape(-1)[0]) or row[index] <= least.reshape(-1)[0]:
                 break
             pairs = (
-                _overlap_reference(boxes[batch, index].astype(float), boxes[batch, other].astype(float), center=attrs["center"])
+                _overlap_reference(
+                    boxes[batch, index].astype(float),
+                    boxes[batch, other].astype(float),
+                    center=attrs["center"],
+                )
                 for other in kept
             )
             if all(overlap <= iou.reshape(-1)[0] for overlap in pairs):
@@ -120,10 +149,16 @@ def _lower_nms(low: Lowering, attrs: Attributes) -> None:
         return apply("min", a, c), apply("max", a, c), apply("min", b, d), apply("max", b, d)
 
     with w.repeat(w.number(batches)) as batch, w.repeat(classes) as label:
-        row, chosen, best = w.variable((batch * classes + label) * number), w.variable(ZERO), w.variable(ZERO)
+        row, chosen, best = (
+            w.variable((batch * classes + label) * number),
+            w.variable(ZERO),
+            w.variable(ZERO),
+        )
         with w.repeat(number) as i:
             w.store(1, i, select(apply("gt", w.load(1, row + i), least), free, gone))
-        with w.while_(apply("and", apply("ge", best, ZERO), apply("lt", cast(chosen, most.type), most))):
+        with w.while_(
+            apply("and", apply("ge", best, ZERO), apply("lt", cast(chosen, most.type), most))
+        ):
             w.set(best, const(-1, INT))
             with w.repeat(number) as i, w.when(apply("eq", w.load(6, i), free)):
                 better = w.variable(apply("lt", best, ZERO))
@@ -141,10 +176,17 @@ def _lower_nms(low: Lowering, attrs: Attributes) -> None:
                 with w.repeat(number) as i, w.when(apply("eq", w.load(6, i), free)):
                     other = [w.variable(part) for part in corners(batch * number + i)]
                     area, share = (w.variable((b[1] - b[0]) * (b[3] - b[2])) for b in (box, other))
-                    sides = [apply("min", box[n + 1], other[n + 1]) - apply("max", box[n], other[n]) for n in (0, 2)]
-                    width, height = (w.variable(apply("max", side, const(0, side.type))) for side in sides)
+                    sides = [
+                        apply("min", box[n + 1], other[n + 1]) - apply("max", box[n], other[n])
+                        for n in (0, 2)
+                    ]
+                    width, height = (
+                        w.variable(apply("max", side, const(0, side.type))) for side in sides
+                    )
                     common = w.variable(width * height)
-                    with w.when(apply("gt", common, cast(iou, common.type) * (area + share - common))):
+                    with w.when(
+                        apply("gt", common, cast(iou, common.type) * (area + share - common))
+                    ):
                         w.store(1, i, gone)
     low.host(w, inputs, operands, (found, attrs["count"], batches * labels * count))
 
@@ -152,18 +194,41 @@ def _lower_nms(low: Lowering, attrs: Attributes) -> None:
 def _nms_cases() -> Iterable[Case]:
     rng = np.random.default_rng(7)
     corner = rng.uniform(0, 8, (2, 12, 2))
-    boxes = np.concatenate([corner, corner + rng.uniform(0.5, 4, (2, 12, 2))], axis=2).astype(np.float32)
+    boxes = np.concatenate([corner, corner + rng.uniform(0.5, 4, (2, 12, 2))], axis=2).astype(
+        np.float32
+    )
     boxes[0, 3] = boxes[0, 3, [2, 3, 0, 1]]
     scores = rng.uniform(0, 1, (2, 3, 12)).astype(np.float32)
-    for most, iou, least, center in ((4, 0.2, 0.3, False), (100, 0.5, 0.0, True), (0, 0.5, 0.0, False)):
-        limits = (np.array([most], np.int64), np.array([iou], np.float32), np.array([least], np.float32))
-        yield Case((boxes, scores, *limits), {"center": center, "count": "u0"}, name=f"{most} {iou}")
+    for most, iou, least, center in (
+        (4, 0.2, 0.3, False),
+        (100, 0.5, 0.0, True),
+        (0, 0.5, 0.0, False),
+    ):
+        limits = (
+            np.array([most], np.int64),
+            np.array([iou], np.float32),
+            np.array([least], np.float32),
+        )
+        yield Case(
+            (boxes, scores, *limits), {"center": center, "count": "u0"}, name=f"{most} {iou}"
+        )
 
 
-NMS = define(Operator(
-    "NonMaxSuppression", _nms_types, _nms_reference, _lower_nms, {"center": False, "count": REQUIRED}, (5, 5), _nms_cases,
-    work=_nms_work,
-))  # fmt: skip
-"""Boxes [batch, boxes, 4] (two corners, or with `center` a centre and a size), scores [batch, classes, boxes], and one element each: how many
-to choose of a class at most, the overlap (intersection over union) above which a box is dropped, the score that it must exceed. Gives rows
-(batch, class, box), int64 [count, 3], the best of each class first."""
+NMS = define(
+    Operator(
+        "NonMaxSuppression",
+        _nms_types,
+        _nms_reference,
+        _lower_nms,
+        {"center": False, "count": REQUIRED},
+        (5, 5),
+        _nms_cases,
+        work=_nms_work,
+    )
+)
+"""Boxes [batch, boxes, 4] (two corners, or with `center` a centre and a size), scores [batch,
+classes,
+boxes], and one element each: how many to choose of a class at most, the overlap (intersection over
+union) above which a box is dropped, the score that it must exceed. Gives rows (batch, class, box),
+int64 [count, 3], the best of each class first.
+"""

@@ -33,22 +33,32 @@ def _if_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     then, otherwise = attrs["then"], attrs["otherwise"]
     _scalar_bool(types[0])
     if len(types) != 1 + len(then.inputs) + len(otherwise.inputs):
-        raise ShapeError(f"the graphs take {len(then.inputs)} and {len(otherwise.inputs)} operands, got {len(types) - 1}")
+        raise ShapeError(
+            f"the graphs take {len(then.inputs)} and {len(otherwise.inputs)} operands, got"
+            f" {len(types) - 1}"
+        )
     split = 1 + len(then.inputs)
     results, others = _check(then, types[1:split]), _check(otherwise, types[split:])
     if results != others:
-        raise ShapeError(f"one branch gives {', '.join(map(str, results))}, the other {', '.join(map(str, others))}; they must be equal")
+        raise ShapeError(
+            f"one branch gives {', '.join(map(str, results))}, the other"
+            f" {', '.join(map(str, others))}; they must be equal"
+        )
     return tuple(results)
 
 
 def _if_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tuple[Array, ...]:
     count = len(attrs["then"].inputs)
-    graph, given = (attrs["then"], arrays[:count]) if condition else (attrs["otherwise"], arrays[count:])
+    graph, given = (
+        (attrs["then"], arrays[:count]) if condition else (attrs["otherwise"], arrays[count:])
+    )
     return tuple(_run(graph, given))
 
 
 def _run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
-    from webkiln.ops.evaluate import run_graph  # it imports the table of operators, which imports this module
+    from webkiln.ops.evaluate import (
+        run_graph,
+    )  # it imports the table of operators, which imports this module
 
     return list(run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))[0].values())
 
@@ -62,13 +72,27 @@ def _lower_if(low: Lowering, attrs: Attributes) -> None:
             low.copy(result, out)
 
     low.branch(
-        low.materialized(condition), lambda: write(attrs["then"], captured[:split]), lambda: write(attrs["otherwise"], captured[split:])
+        low.materialized(condition),
+        lambda: write(attrs["then"], captured[:split]),
+        lambda: write(attrs["otherwise"], captured[split:]),
     )
 
 
-def _graph(name: str, inputs: dict[str, Type], nodes: Sequence[Node], results: dict[str, Type], outputs: Sequence[str]) -> Graph:
+def _graph(
+    name: str,
+    inputs: dict[str, Type],
+    nodes: Sequence[Node],
+    results: dict[str, Type],
+    outputs: Sequence[str],
+) -> Graph:
     variables = {key: Variable(key, type_) for key, type_ in {**inputs, **results}.items()}
-    return Graph(name, tuple(nodes), variables, tuple(inputs), {f"out{n}": key for n, key in enumerate(outputs)})
+    return Graph(
+        name,
+        tuple(nodes),
+        variables,
+        tuple(inputs),
+        {f"out{n}": key for n, key in enumerate(outputs)},
+    )
 
 
 ROW = Type("float32", (3,))
@@ -77,28 +101,68 @@ FLAG = Type("bool", ())
 
 def _if_cases() -> Iterable[Case]:
     x, y = np.array([1, -2, 3], np.float32), np.array([0.5, 4, 8], np.float32)
-    add = _graph("add", {"a": ROW, "b": ROW}, [Node("Add", ("a", "b"), ("s",))], {"s": ROW}, ["s", "a"])
-    mul = _graph("mul", {"a": ROW}, [Node("Mul", ("a", "a"), ("p",)), Node("Neg", ("p",), ("n",))], {"p": ROW, "n": ROW}, ["n", "p"])
+    add = _graph(
+        "add", {"a": ROW, "b": ROW}, [Node("Add", ("a", "b"), ("s",))], {"s": ROW}, ["s", "a"]
+    )
+    mul = _graph(
+        "mul",
+        {"a": ROW},
+        [Node("Mul", ("a", "a"), ("p",)), Node("Neg", ("p",), ("n",))],
+        {"p": ROW, "n": ROW},
+        ["n", "p"],
+    )
     for flag in (True, False):
         yield Case((np.array(flag), x, y, y), {"then": add, "otherwise": mul}, name=str(flag))
     long, many = Type("float32", (400,)), np.linspace(-1, 1, 400, dtype=np.float32)
-    wide = _graph("wide", {"a": long}, [Node("Neg", ("a",), ("t",)), Node("Exp", ("t",), ("e",))], {"t": long, "e": long}, ["e"])
-    found = [Node("ReduceMax", ("a",), ("e",), {"axes": (0,), "keepdims": False}), Node("Mul", ("a", "e"), ("t",))]
+    wide = _graph(
+        "wide",
+        {"a": long},
+        [Node("Neg", ("a",), ("t",)), Node("Exp", ("t",), ("e",))],
+        {"t": long, "e": long},
+        ["e"],
+    )
+    found = [
+        Node("ReduceMax", ("a",), ("e",), {"axes": (0,), "keepdims": False}),
+        Node("Mul", ("a", "e"), ("t",)),
+    ]
     narrow = _graph("narrow", {"a": long}, found, {"e": Type("float32", ()), "t": long}, ["t"])
     for flag in (True, False):
-        yield Case((np.array(flag), many, many), {"then": wide, "otherwise": narrow}, name=f"names alike, {flag}")
+        yield Case(
+            (np.array(flag), many, many),
+            {"then": wide, "otherwise": narrow},
+            name=f"names alike, {flag}",
+        )
 
 
-IF = define(Operator("If", _if_types, _if_reference, _lower_if, {"then": REQUIRED, "otherwise": REQUIRED}, (1, 1 << 16), _if_cases))
-"""Inputs: a bool scalar, what the graph `then` takes, what the graph `otherwise` takes. Outputs: those of the graph that is run; both have
-the same types."""
+IF = define(
+    Operator(
+        "If",
+        _if_types,
+        _if_reference,
+        _lower_if,
+        {"then": REQUIRED, "otherwise": REQUIRED},
+        (1, 1 << 16),
+        _if_cases,
+    )
+)
+"""Inputs: a bool scalar, what the graph `then` takes, what the graph `otherwise` takes. Outputs:
+those
+of the graph that is run; both have the same types.
+"""
 
 
 def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int]:
     """The body and the number of states."""
     body: Graph = attrs["body"]
-    if len(types) + 1 != len(body.inputs) or not is_integer(body.type(body.inputs[0]).dtype) or body.type(body.inputs[0]).shape:
-        raise ShapeError(f"the body {body.name} takes an integer scalar and {len(body.inputs) - 1} more operands, got {len(types)}")
+    if (
+        len(types) + 1 != len(body.inputs)
+        or not is_integer(body.type(body.inputs[0]).dtype)
+        or body.type(body.inputs[0]).shape
+    ):
+        raise ShapeError(
+            f"the body {body.name} takes an integer scalar and {len(body.inputs) - 1} more"
+            f" operands, got {len(types)}"
+        )
     return body, attrs["states"]
 
 
@@ -108,15 +172,28 @@ def _loop_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     results = _check(body, [body.type(body.inputs[0]), *types])
     for name, got, expected in zip(body.outputs, results, types[: 1 + states], strict=False):
         if got != expected:
-            raise ShapeError(f"{name} of the body {body.name} is {got}, at the start it is {expected}")
+            raise ShapeError(
+                f"{name} of the body {body.name} is {got}, at the start it is {expected}"
+            )
     stacked = results[1 + states :]
     if stacked and attrs["bound"] is None:
-        raise ShapeError(f"how often the body {body.name} runs is not bounded, so there is no room for the results that it stacks")
-    return (*types[1 : 1 + states], *(Type(type_.dtype, (dim.data_dependent(attrs["count"]), *type_.shape)) for type_ in stacked))
+        raise ShapeError(
+            f"how often the body {body.name} runs is not bounded, so there is no room for the"
+            " results that it stacks"
+        )
+    return (
+        *types[1 : 1 + states],
+        *(
+            Type(type_.dtype, (dim.data_dependent(attrs["count"]), *type_.shape))
+            for type_ in stacked
+        ),
+    )
 
 
 def _loop_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tuple[Array, ...]:
-    body, states = _signature(attrs, [Type(str(array.dtype), array.shape) for array in (condition, *arrays)])
+    body, states = _signature(
+        attrs, [Type(str(array.dtype), array.shape) for array in (condition, *arrays)]
+    )
     current, captured = list(arrays[:states]), arrays[states:]
     types = [body.type(name) for name in list(body.outputs.values())[1 + states :]]
     stacked: list[list[Array]] = [[] for _ in types]
@@ -129,7 +206,10 @@ def _loop_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tupl
             hold(result.nbytes)
             pile.append(result)
         step += 1
-    piles = [np.stack(pile) if pile else np.zeros((0, *type_.shape), type_.dtype) for pile, type_ in zip(stacked, types, strict=True)]
+    piles = [
+        np.stack(pile) if pile else np.zeros((0, *type_.shape), type_.dtype)
+        for pile, type_ in zip(stacked, types, strict=True)
+    ]
     return (*current, *piles)
 
 
@@ -141,7 +221,9 @@ def _lower_loop(low: Lowering, attrs: Attributes) -> None:
     low.copy(condition, flag)
     for initial, state in zip(rest, current, strict=False):
         low.copy(initial, state)
-    with low.loop(flag, attrs["bound"], (attrs["count"], attrs["bound"]) if stacked else None) as step:
+    with low.loop(
+        flag, attrs["bound"], (attrs["count"], attrs["bound"]) if stacked else None
+    ) as step:
         nest = low.nest()
         nest.store(number, cast(nest.argument(step), COMPUTE[number.type.dtype]), nest.axes(()))
         nest.done()
@@ -157,23 +239,42 @@ def _loop_cases() -> Iterable[Case]:
     number, one = Type("int64", ()), Type("float32", ())
     inputs = {"i": number, "go": FLAG, "x": ROW, "limit": one}
     nodes = [
-        Node("Add", ("x", "x"), ("y",)), Node("ReduceMax", ("y",), ("top",), {"axes": (0,), "keepdims": False}),
-        Node("Less", ("top", "limit"), ("more",)), Node("Cast", ("i",), ("f",), {"dtype": "float32"}),
-    ]  # fmt: skip
+        Node("Add", ("x", "x"), ("y",)),
+        Node("ReduceMax", ("y",), ("top",), {"axes": (0,), "keepdims": False}),
+        Node("Less", ("top", "limit"), ("more",)),
+        Node("Cast", ("i",), ("f",), {"dtype": "float32"}),
+    ]
     results = {"y": ROW, "top": one, "more": FLAG, "f": one}
     grow = _graph("grow", inputs, nodes, results, ["more", "y", "x", "f"])
     x = np.array([1, -2, 3], np.float32)
     for limit, bound, go in ((40, 9, True), (1000, 3, True), (40, 9, False)):
         attrs = {"body": grow, "states": 1, "bound": bound, "count": "u0"}
-        yield Case((np.array(go), x, np.array(limit, np.float32)), attrs, name=f"{limit} {bound} {go}")
+        yield Case(
+            (np.array(go), x, np.array(limit, np.float32)), attrs, name=f"{limit} {bound} {go}"
+        )
     last = _graph("last", inputs, nodes, results, ["more", "y"])
-    yield Case((np.array(1, bool), x, np.array(1e6, np.float32)), {"body": last, "states": 1}, name="without a bound")
+    yield Case(
+        (np.array(1, bool), x, np.array(1e6, np.float32)),
+        {"body": last, "states": 1},
+        name="without a bound",
+    )
 
 
-LOOP = define(Operator(
-    "Loop", _loop_types, _loop_reference, _lower_loop, {"body": REQUIRED, "states": REQUIRED, "bound": None, "count": ""}, (1, 1 << 16), _loop_cases,
-))  # fmt: skip
-"""Inputs: whether to begin (a bool scalar), initial states, captured Variables. The graph `body` takes the number of the repetition, whether
-to begin, the states and the captured Variables; it gives whether to go on, the next states and values that are stacked along a new first
-axis, whose data_dependent size is called `count`. It is run at most `bound` times (None: as long as the condition holds, with nothing stacked).
-Outputs: the last states and the stacks."""
+LOOP = define(
+    Operator(
+        "Loop",
+        _loop_types,
+        _loop_reference,
+        _lower_loop,
+        {"body": REQUIRED, "states": REQUIRED, "bound": None, "count": ""},
+        (1, 1 << 16),
+        _loop_cases,
+    )
+)
+"""Inputs: whether to begin (a bool scalar), initial states, captured Variables. The graph `body`
+takes
+the number of the repetition, whether to begin, the states and the captured Variables; it gives
+whether to go on, the next states and values that are stacked along a new first axis, whose
+data_dependent size is called `count`. It is run at most `bound` times (None: as long as the
+condition holds, with nothing stacked). Outputs: the last states and the stacks.
+"""

@@ -1,7 +1,10 @@
-"""Convolution: n-dimensional, grouped, dilated, strided, asymmetrically padded (or cropped, by negative padding).
+"""Convolution: n-dimensional, grouped, dilated, strided, asymmetrically padded (or cropped, by
+negative padding).
 
-With `x_dilation` the elements of x lie that far apart with zeros between them, as in XLA: a transposed convolution of stride s is one of
-x_dilation s over the kernel turned round. Its zeros are neither stored nor multiplied."""
+With `x_dilation` the elements of x lie that far apart with zeros between them, as in XLA: a
+transposed convolution of stride s is one of x_dilation s over the kernel turned round. Its zeros
+are neither stored nor multiplied.
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -27,7 +30,9 @@ def _spatial(attrs: Attributes, rank: int) -> int:
     count = rank - 2
     for name in ("strides", "dilation", "pad_low", "pad_high", "x_dilation"):
         if len(attrs[name]) != count and (attrs[name] or name != "x_dilation"):
-            raise ShapeError(f"{name} has {len(attrs[name])} entries, there are {count} spatial axes")
+            raise ShapeError(
+                f"{name} has {len(attrs[name])} entries, there are {count} spatial axes"
+            )
     return count
 
 
@@ -44,16 +49,21 @@ def _conv_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         raise ShapeError(f"input {x} and kernel {w} must have one rank and dtype")
     for name in ("x_dims", "w_dims", "out_dims"):
         if sorted(attrs[name]) != list(range(x.rank)):
-            raise ShapeError(f"{name} {list(attrs[name])} is not a permutation of the {x.rank} dimensions")
+            raise ShapeError(
+                f"{name} {list(attrs[name])} is not a permutation of the {x.rank} dimensions"
+            )
     channels, kernel = x.shape[attrs["x_dims"][1]], w.shape[attrs["w_dims"][1]]
     features, groups = w.shape[attrs["w_dims"][0]], attrs["groups"]
     if kernel * groups != channels or features % groups:
         fits = (
-            f", groups={channels // kernel} would fit" if kernel and channels % kernel == 0 and features % (channels // kernel) == 0 else ""
+            f", groups={channels // kernel} would fit"
+            if kernel and channels % kernel == 0 and features % (channels // kernel) == 0
+            else ""
         )
         raise ShapeError(
-            f"the kernel has {kernel} input channels and {features} features, x has {channels} channels; with groups={groups} the kernel needs "
-            f"{channels}/{groups} input channels and features divisible by {groups}{fits}"
+            f"the kernel has {kernel} input channels and {features} features, x has {channels}"
+            f" channels; with groups={groups} the kernel needs {channels}/{groups} input channels"
+            f" and features divisible by {groups}{fits}"
         )
     if len(types) == 3 and types[2].shape != (features,):
         raise ShapeError(f"the bias is {types[2]}, expected [{features}]")
@@ -63,7 +73,13 @@ def _conv_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     for axis in range(count):
         size, window = x.shape[attrs["x_dims"][axis + 2]], w.shape[attrs["w_dims"][axis + 2]]
         shape[attrs["out_dims"][axis + 2]] = window_size(
-            size, window, attrs["strides"][axis], attrs["dilation"][axis], attrs["pad_low"][axis], attrs["pad_high"][axis], spread[axis]
+            size,
+            window,
+            attrs["strides"][axis],
+            attrs["dilation"][axis],
+            attrs["pad_low"][axis],
+            attrs["pad_high"][axis],
+            spread[axis],
         )
     return (Type(x.dtype, tuple(shape)),)
 
@@ -74,13 +90,27 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
     kernel = w.transpose(attrs["w_dims"]).astype(np.float64)
     pads = list(zip(attrs["pad_low"], attrs["pad_high"], strict=True))
     spread = _x_dilation(attrs, x.ndim)
-    wide = np.zeros((*moved.shape[:2], *((size - 1) * gap + 1 for size, gap in zip(moved.shape[2:], spread, strict=True))))
+    wide = np.zeros(
+        (
+            *moved.shape[:2],
+            *((size - 1) * gap + 1 for size, gap in zip(moved.shape[2:], spread, strict=True)),
+        )
+    )
     everything = (slice(None), slice(None))
     wide[(*everything, *(slice(None, None, gap) for gap in spread))] = moved
-    inner = (slice(max(-low, 0), size - max(-high, 0)) for size, (low, high) in zip(wide.shape[2:], pads, strict=True))
-    padded = np.pad(wide[(*everything, *inner)], [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in pads)])
+    inner = (
+        slice(max(-low, 0), size - max(-high, 0))
+        for size, (low, high) in zip(wide.shape[2:], pads, strict=True)
+    )
+    padded = np.pad(
+        wide[(*everything, *inner)],
+        [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in pads)],
+    )
     spans = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], attrs["dilation"], strict=True)]
-    counts = [(size - span) // stride + 1 for size, span, stride in zip(padded.shape[2:], spans, attrs["strides"], strict=True)]
+    counts = [
+        (size - span) // stride + 1
+        for size, span, stride in zip(padded.shape[2:], spans, attrs["strides"], strict=True)
+    ]
     groups, per_group = attrs["groups"], kernel.shape[0] // attrs["groups"]
     out = np.zeros((x.shape[attrs["x_dims"][0]], kernel.shape[0], *counts))
     for tap in product(*map(range, kernel.shape[2:])):
@@ -92,8 +122,12 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
         for group in range(groups):
             features = slice(group * per_group, (group + 1) * per_group)
             channels = slice(group * kernel.shape[1], (group + 1) * kernel.shape[1])
-            weights: Array = kernel.reshape(*kernel.shape[:2], -1)[features, :, np.ravel_multi_index(tap, kernel.shape[2:])]
-            out[:, features] += np.moveaxis(np.tensordot(window[:, channels], weights, axes=([1], [1])), -1, 1)
+            weights: Array = kernel.reshape(*kernel.shape[:2], -1)[
+                features, :, np.ravel_multi_index(tap, kernel.shape[2:])
+            ]
+            out[:, features] += np.moveaxis(
+                np.tensordot(window[:, channels], weights, axes=([1], [1])), -1, 1
+            )
     if bias:
         out += bias[0].astype(np.float64).reshape(-1, *[1] * len(counts))
     return (out.transpose(np.argsort(attrs["out_dims"])),)
@@ -102,7 +136,11 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
 def _conv_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     kernel = inputs[1].size // max(inputs[1].shape[attrs["w_dims"][0]], 1)
     taps = prod(inputs[1].shape[dimension] for dimension in attrs["w_dims"][2:])
-    return int(_conv_scratch(attrs, inputs, outputs) + outputs[0].size * kernel // PRODUCTS + taps * attrs["groups"] * CALL)
+    return int(
+        _conv_scratch(attrs, inputs, outputs)
+        + outputs[0].size * kernel // PRODUCTS
+        + taps * attrs["groups"] * CALL
+    )
 
 
 def _conv_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
@@ -110,12 +148,17 @@ def _conv_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[T
     shape = [inputs[0].shape[dimension] for dimension in attrs["x_dims"]]
     spread = _x_dilation(attrs, len(shape))
     wide = [(size - 1) * gap + 1 for size, gap in zip(shape[2:], spread, strict=True)]
-    padded = [size + max(low, 0) + max(high, 0) for size, low, high in zip(wide, attrs["pad_low"], attrs["pad_high"], strict=True)]
+    padded = [
+        size + max(low, 0) + max(high, 0)
+        for size, low, high in zip(wide, attrs["pad_low"], attrs["pad_high"], strict=True)
+    ]
     return int(prod(shape[:2]) * (prod(wide) + prod(padded)))
 
 
 def _lower_conv(low: Lowering, attrs: Attributes) -> None:
-    """One nest for each combination of phases: one in all without `x_dilation`, or where open sizes say which taps meet elements."""
+    """One nest for each combination of phases: one in all without `x_dilation`, or where open sizes
+    say which taps meet elements.
+    """
     x, w, *bias = low.inputs
     spread = _x_dilation(attrs, x.type.rank)
     pad_low = attrs["pad_low"]
@@ -133,11 +176,20 @@ def _lower_conv(low: Lowering, attrs: Attributes) -> None:
     rows = zip(attrs["x_dims"][2:], attrs["out_dims"][2:], attrs["w_dims"][2:], strict=True)
     sizes = [(x[source], low.outputs[0][place], w[window]) for source, place, window in rows]
     options = zip(attrs["strides"], attrs["dilation"], pad_low, spread, strict=True)
-    for chosen in product(*(phases(*size, *option) for size, option in zip(sizes, options, strict=True))):
+    for chosen in product(
+        *(phases(*size, *option) for size, option in zip(sizes, options, strict=True))
+    ):
         _lower_phase(low, attrs, x, w, bias, chosen)
 
 
-def _lower_phase(low: Lowering, attrs: Attributes, x: View, w: View, bias: Sequence[View], chosen: Sequence[Phase]) -> None:
+def _lower_phase(
+    low: Lowering,
+    attrs: Attributes,
+    x: View,
+    w: View,
+    bias: Sequence[View],
+    chosen: Sequence[Phase],
+) -> None:
     nest = low.nest()
     out = low.outputs[0]
     groups = attrs["groups"]
@@ -162,13 +214,25 @@ def _lower_phase(low: Lowering, attrs: Attributes, x: View, w: View, bias: Seque
     checks: list[tuple[Expr, int]] = []
     reads: list[Expr] = []
     for axis, phase in enumerate(chosen):
-        reads.append(window_index(nest, places[axis], taps[axis], phase.stride, phase.dilation, phase.low, shared=phase.period > 1))
+        reads.append(
+            window_index(
+                nest,
+                places[axis],
+                taps[axis],
+                phase.stride,
+                phase.dilation,
+                phase.low,
+                shared=phase.period > 1,
+            )
+        )
         if phase.padded:
             checks.append((reads[axis], x[attrs["x_dims"][axis + 2]]))
         if phase.every > 1:
             taps[axis] = taps[axis] * nest.number(phase.every) + nest.argument(phase.first)
         if phase.period > 1:
-            index[role[attrs["out_dims"][axis + 2]]] = places[axis] * nest.number(phase.period) + nest.argument(phase.start)
+            index[role[attrs["out_dims"][axis + 2]]] = places[axis] * nest.number(
+                phase.period
+            ) + nest.argument(phase.start)
     x_view, x_index = _split(x, attrs["x_dims"], batch, (group, channel), reads, [groups, channels])
     w_view, w_index = _split_kernel(w, attrs["w_dims"], (group, feature), channel, taps, groups)
     body = nest.load(x_view, x_index, all_inside(nest, checks)) * nest.load(w_view, w_index)
@@ -180,9 +244,13 @@ def _lower_phase(low: Lowering, attrs: Attributes, x: View, w: View, bias: Seque
 
 
 def _padded_input(low: Lowering, x: View, attrs: Attributes) -> View:
-    """A padded copy, cheaper than asking at every tap where few channels follow; without guards a row of taps is one run of memory."""
+    """A padded copy, cheaper than asking at every tap where few channels follow; without guards a
+    row of taps is one run of memory.
+    """
     before, shape = [0] * x.type.rank, list(x.shape)
-    for dimension, first, last in zip(attrs["x_dims"][2:], attrs["pad_low"], attrs["pad_high"], strict=True):
+    for dimension, first, last in zip(
+        attrs["x_dims"][2:], attrs["pad_low"], attrs["pad_high"], strict=True
+    ):
         before[dimension] = first
         shape[dimension] += first + last
     wide = low.temporary(x.type.dtype, shape)
@@ -192,20 +260,37 @@ def _padded_input(low: Lowering, x: View, attrs: Attributes) -> View:
 
 def _spread_input(low: Lowering, x: View, attrs: Attributes, spread: Sequence[int]) -> View:
     """A copy with the zeros between its elements."""
-    gaps = [dict(zip(attrs["x_dims"][2:], spread, strict=True)).get(dimension, 1) for dimension in range(x.type.rank)]
-    wide = low.temporary(x.type.dtype, [(size - 1) * gap + 1 for size, gap in zip(x.shape, gaps, strict=True)])
+    gaps = [
+        dict(zip(attrs["x_dims"][2:], spread, strict=True)).get(dimension, 1)
+        for dimension in range(x.type.rank)
+    ]
+    wide = low.temporary(
+        x.type.dtype, [(size - 1) * gap + 1 for size, gap in zip(x.shape, gaps, strict=True)]
+    )
     nest = low.nest()
     places = nest.axes(wide.shape)
-    source = [place if gap == 1 else apply("floordiv", place, nest.argument(gap)) for place, gap in zip(places, gaps, strict=True)]
-    rests = [(place - whole * nest.argument(gap), 1) for place, whole, gap in zip(places, source, gaps, strict=True) if gap > 1]
+    source = [
+        place if gap == 1 else apply("floordiv", place, nest.argument(gap))
+        for place, gap in zip(places, gaps, strict=True)
+    ]
+    rests = [
+        (place - whole * nest.argument(gap), 1)
+        for place, whole, gap in zip(places, source, gaps, strict=True)
+        if gap > 1
+    ]
     nest.store(wide, nest.load(x, source, all_inside(nest, rests), 0))
     nest.done()
     return wide
 
 
 def _split(
-    x: View, dims: Sequence[int], batch: Expr, features: tuple[Expr, Expr], places: Sequence[Expr], sizes: Sequence[int]
-) -> tuple[View, list[Expr]]:  # fmt: skip
+    x: View,
+    dims: Sequence[int],
+    batch: Expr,
+    features: tuple[Expr, Expr],
+    places: Sequence[Expr],
+    sizes: Sequence[int],
+) -> tuple[View, list[Expr]]:
     """See the feature dimension of `x` as (group, channel)."""
     shape: list[int] = []
     index: list[Expr] = []
@@ -220,8 +305,13 @@ def _split(
 
 
 def _split_kernel(
-    w: View, dims: Sequence[int], features: tuple[Expr, Expr], channel: Expr, taps: Sequence[Expr], groups: int
-) -> tuple[View, list[Expr]]:  # fmt: skip
+    w: View,
+    dims: Sequence[int],
+    features: tuple[Expr, Expr],
+    channel: Expr,
+    taps: Sequence[Expr],
+    groups: int,
+) -> tuple[View, list[Expr]]:
     """See the output features of `w` as (group, feature)."""
     shape: list[int] = []
     index: list[Expr] = []
@@ -237,7 +327,13 @@ def _split_kernel(
 
 NHWC = {"x_dims": (0, 3, 1, 2), "w_dims": (3, 2, 0, 1), "out_dims": (0, 3, 1, 2)}
 NCHW = {"x_dims": (0, 1, 2, 3), "w_dims": (0, 1, 2, 3), "out_dims": (0, 1, 2, 3)}
-PLAIN_2D = {"strides": (1, 1), "dilation": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0), "groups": 1}
+PLAIN_2D = {
+    "strides": (1, 1),
+    "dilation": (1, 1),
+    "pad_low": (0, 0),
+    "pad_high": (0, 0),
+    "groups": 1,
+}
 
 
 def _conv_cases() -> Iterable[Case]:
@@ -251,16 +347,34 @@ def _conv_cases() -> Iterable[Case]:
 
     yield case("plain", make(1, 7, 6, 3), make(3, 3, 3, 5), **NHWC)
     yield case("wide", make(2, 9, 8, 8), make(3, 3, 8, 37), make(37), **NHWC)
-    yield case("few_features", make(1, 6, 7, 16), make(3, 3, 16, 3), make(3), **NHWC | {"pad_low": (1, 1), "pad_high": (1, 1)})
+    yield case(
+        "few_features",
+        make(1, 6, 7, 16),
+        make(3, 3, 16, 3),
+        make(3),
+        **NHWC | {"pad_low": (1, 1), "pad_high": (1, 1)},
+    )
     yield case("one_by_one", make(1, 5, 5, 16), make(1, 1, 16, 32), make(32), **NHWC)
     yield case(
         "every_option",
         make(2, 9, 8, 6),
         make(3, 2, 3, 8),
         make(8),
-        **NHWC | {"groups": 2, "strides": (2, 1), "dilation": (1, 3), "pad_low": (1, 0), "pad_high": (0, 2)},
+        **NHWC
+        | {
+            "groups": 2,
+            "strides": (2, 1),
+            "dilation": (1, 3),
+            "pad_low": (1, 0),
+            "pad_high": (0, 2),
+        },
     )
-    yield case("depthwise", make(1, 8, 8, 20), make(3, 3, 1, 20), **NHWC | {"groups": 20, "pad_low": (1, 1), "pad_high": (1, 1)})
+    yield case(
+        "depthwise",
+        make(1, 8, 8, 20),
+        make(3, 3, 1, 20),
+        **NHWC | {"groups": 20, "pad_low": (1, 1), "pad_high": (1, 1)},
+    )
     yield case("multiplier", make(1, 6, 6, 4), make(3, 3, 1, 8), **NHWC | {"groups": 4})
     yield case(
         "channels_first",
@@ -270,8 +384,19 @@ def _conv_cases() -> Iterable[Case]:
         **NCHW | {"groups": 2, "pad_low": (2, 0), "pad_high": (1, 1), "strides": (2, 2)},
     )
     transposed = {**NHWC, "x_dilation": (2, 2)}
-    yield case("transposed", make(1, 4, 5, 6), make(4, 4, 6, 20), make(20), **transposed | {"pad_low": (2, 2), "pad_high": (2, 2)})
-    yield case("transposed_odd", make(2, 4, 3, 6), make(3, 3, 3, 8), **transposed | {"groups": 2, "pad_low": (2, 1), "pad_high": (1, 2)})
+    yield case(
+        "transposed",
+        make(1, 4, 5, 6),
+        make(4, 4, 6, 20),
+        make(20),
+        **transposed | {"pad_low": (2, 2), "pad_high": (2, 2)},
+    )
+    yield case(
+        "transposed_odd",
+        make(2, 4, 3, 6),
+        make(3, 3, 3, 8),
+        **transposed | {"groups": 2, "pad_low": (2, 1), "pad_high": (1, 2)},
+    )
     yield case(
         "transposed_gap",
         make(1, 3, 4, 5),
@@ -283,9 +408,20 @@ def _conv_cases() -> Iterable[Case]:
         "transposed_crop",
         make(1, 5, 4, 3),
         make(2, 3, 3, 4),
-        **transposed | {"strides": (3, 4), "dilation": (2, 3), "pad_low": (-1, 4), "pad_high": (2, -1)},
+        **transposed
+        | {
+            "strides": (3, 4),
+            "dilation": (2, 3),
+            "pad_low": (-1, 4),
+            "pad_high": (2, -1),
+        },
     )
-    yield case("crop", make(1, 8, 9, 3), make(3, 3, 3, 4), **NHWC | {"pad_low": (-1, 2), "pad_high": (1, -2)})
+    yield case(
+        "crop",
+        make(1, 8, 9, 3),
+        make(3, 3, 3, 4),
+        **NHWC | {"pad_low": (-1, 2), "pad_high": (1, -2)},
+    )
     yield Case(
         (make(2, 20, 3), make(5, 3, 4)),
         {
@@ -316,8 +452,19 @@ def _conv_cases() -> Iterable[Case]:
     )
 
 
-define(Operator(
-    "Conv", _conv_types, _conv_reference, _lower_conv,
-    dict.fromkeys(("x_dims", "w_dims", "out_dims", "strides", "dilation", "pad_low", "pad_high"), REQUIRED) | {"groups": 1, "x_dilation": ()}, (2, 3), _conv_cases,
-    work=_conv_work, scratch=_conv_scratch,
-))  # fmt: skip
+define(
+    Operator(
+        "Conv",
+        _conv_types,
+        _conv_reference,
+        _lower_conv,
+        dict.fromkeys(
+            ("x_dims", "w_dims", "out_dims", "strides", "dilation", "pad_low", "pad_high"), REQUIRED
+        )
+        | {"groups": 1, "x_dilation": ()},
+        (2, 3),
+        _conv_cases,
+        work=_conv_work,
+        scratch=_conv_scratch,
+    )
+)

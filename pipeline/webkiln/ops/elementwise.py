@@ -1,4 +1,6 @@
-"""Elementwise operators: one row each. The formula is written once, as a scalar expression; the reference is numpy in float64."""
+"""Elementwise operators: one row each. The formula is written once, as a scalar expression; the
+reference is numpy in float64.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import inf, pi
@@ -10,7 +12,21 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import BOOL, FLOAT, INT, LONG, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, select
+from webkiln.nest.expr import (
+    BOOL,
+    FLOAT,
+    INT,
+    LONG,
+    REAL,
+    UINT,
+    ULONG,
+    Expr,
+    apply,
+    bitcast,
+    cast,
+    const,
+    select,
+)
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.semantics import erf
 from webkiln.ops.operator import REQUIRED, Case, Operator, Work, define, linear, per_element
@@ -27,20 +43,32 @@ def kind(dtype: str) -> str:
 
 
 def elementwise(
-    name: str, formula: Formula, reference: Callable[..., Array], cases: Iterable[Case], *,
-    kinds: Sequence[str] = ("float",), arity: int = 1, result: str | None = None, attributes: dict[str, Any] | None = None,
+    name: str,
+    formula: Formula,
+    reference: Callable[..., Array],
+    cases: Iterable[Case],
+    *,
+    kinds: Sequence[str] = ("float",),
+    arity: int = 1,
+    result: str | None = None,
+    attributes: dict[str, Any] | None = None,
     work: Work = linear,
-) -> None:  # fmt: skip
-    """Define an elementwise operator with numpy broadcasting of operands of the kinds, or just the dtypes, that `kinds` names.
+) -> None:
+    """Define an elementwise operator with numpy broadcasting of operands of the kinds, or just the
+    dtypes, that `kinds` names.
 
-    `formula(attrs, *operands)`, `reference(attrs, *arrays)`; `result` is its dtype, `work` its cost.
+    `formula(attrs, *operands)`, `reference(attrs, *arrays)`; `result` is its dtype, `work` its
+    cost.
     """
     samples = tuple(cases)
 
     def infer(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         dtypes = {item.dtype for item in types}
         if len(dtypes) != 1 or not {types[0].dtype, kind(types[0].dtype)} & {*kinds}:
-            raise ShapeError(f"operands are {', '.join(map(str, types))}; all must have one dtype ({' or '.join(kinds)})")
+            raise ShapeError(
+                f"operands are {', '.join(map(str, types))}; all must have one dtype"
+                f" ({' or '.join(kinds)})"
+            )
         return (Type(result or types[0].dtype, broadcast(item.shape for item in types)),)
 
     def compute(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
@@ -50,10 +78,24 @@ def elementwise(
     def lower(low: Lowering, attrs: Attributes) -> None:
         nest = low.nest()
         index = nest.axes(low.outputs[0].shape)
-        nest.store(low.outputs[0], formula(attrs, *(nest.element(view, index) for view in low.inputs)))
+        nest.store(
+            low.outputs[0], formula(attrs, *(nest.element(view, index) for view in low.inputs))
+        )
         nest.done()
 
-    define(Operator(name, infer, compute, lower, attributes or {}, (arity, arity), lambda: samples, elementwise=True, work=work))
+    define(
+        Operator(
+            name,
+            infer,
+            compute,
+            lower,
+            attributes or {},
+            (arity, arity),
+            lambda: samples,
+            elementwise=True,
+            work=work,
+        )
+    )
 
 
 def unary(op: str) -> Formula:
@@ -104,22 +146,39 @@ def gelu_reference(attrs: Attributes, x: Array) -> Array:
 
 
 def exponential_below_zero(scale: float, alpha: float) -> Formula:
-    return lambda attrs, x: select(apply("gt", x, const(0, x.type)), scale * x, (scale * alpha) * apply("expm1", x))
+    return lambda attrs, x: select(
+        apply("gt", x, const(0, x.type)), scale * x, (scale * alpha) * apply("expm1", x)
+    )
 
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 ALL = ("float", "int")
 
-elementwise("Identity", lambda attrs, x: x, lambda attrs, x: x, samples(FLOATS), kinds=(*ALL, "bool"))
+elementwise(
+    "Identity", lambda attrs, x: x, lambda attrs, x: x, samples(FLOATS), kinds=(*ALL, "bool")
+)
 elementwise("Neg", unary("neg"), lambda attrs, x: -x, [*samples(FLOATS), *samples(INTS)], kinds=ALL)
-elementwise("Abs", unary("abs"), lambda attrs, x: np.abs(x), [*samples(FLOATS), *samples(INTS)], kinds=ALL)
-elementwise("Sign", unary("sign"), lambda attrs, x: np.sign(x), [*samples(FLOATS), *samples(INTS)], kinds=ALL)
+elementwise(
+    "Abs", unary("abs"), lambda attrs, x: np.abs(x), [*samples(FLOATS), *samples(INTS)], kinds=ALL
+)
+elementwise(
+    "Sign",
+    unary("sign"),
+    lambda attrs, x: np.sign(x),
+    [*samples(FLOATS), *samples(INTS)],
+    kinds=ALL,
+)
 elementwise("Square", lambda attrs, x: x * x, lambda attrs, x: x * x, samples(FLOATS), kinds=ALL)
 elementwise("Floor", unary("floor"), lambda attrs, x: np.floor(x), samples(FLOATS))
 elementwise("Ceil", unary("ceil"), lambda attrs, x: np.ceil(x), samples(FLOATS))
 elementwise("Round", unary("rint"), lambda attrs, x: np.rint(x), samples(FLOATS))
 elementwise("Sqrt", unary("sqrt"), lambda attrs, x: np.sqrt(x), samples(POSITIVE))
-elementwise("Rsqrt", lambda attrs, x: 1.0 / apply("sqrt", x), lambda attrs, x: 1 / np.sqrt(x), samples(POSITIVE))
+elementwise(
+    "Rsqrt",
+    lambda attrs, x: 1.0 / apply("sqrt", x),
+    lambda attrs, x: 1 / np.sqrt(x),
+    samples(POSITIVE),
+)
 elementwise("Reciprocal", lambda attrs, x: 1.0 / x, lambda attrs, x: 1 / x, samples(POSITIVE))
 elementwise("Exp", unary("exp"), lambda attrs, x: np.exp(x), samples(FLOATS))
 elementwise("Log", unary("log"), lambda attrs, x: np.log(x), samples(POSITIVE))
@@ -129,12 +188,37 @@ elementwise("Sin", unary("sin"), lambda attrs, x: np.sin(x), samples(FLOATS))
 elementwise("Cos", unary("cos"), lambda attrs, x: np.cos(x), samples(FLOATS))
 elementwise("Tanh", unary("tanh"), lambda attrs, x: np.tanh(x), samples(FLOATS))
 elementwise("Erf", unary("erf"), lambda attrs, x: erf(x), samples(FLOATS), work=per_element(8))
-elementwise("Sigmoid", lambda attrs, x: sigmoid(x), lambda attrs, x: 1 / (1 + np.exp(-x)), samples(FLOATS))
-elementwise("Silu", lambda attrs, x: x / (1.0 + apply("exp", -x)), lambda attrs, x: x / (1 + np.exp(-x)), samples(FLOATS))
-elementwise("Relu", lambda attrs, x: positive(x), lambda attrs, x: np.maximum(x, 0), [*samples(FLOATS), *samples(INTS)], kinds=ALL)
-elementwise("Relu6", lambda attrs, x: clip({"min": 0, "max": 6}, x), lambda attrs, x: np.clip(x, 0, 6), samples(FLOATS))
-elementwise("Softplus", lambda attrs, x: softplus(x), lambda attrs, x: np.logaddexp(x, 0), samples(FLOATS))
-elementwise("Softsign", lambda attrs, x: x / (1.0 + apply("abs", x)), lambda attrs, x: x / (1 + np.abs(x)), samples(FLOATS))
+elementwise(
+    "Sigmoid", lambda attrs, x: sigmoid(x), lambda attrs, x: 1 / (1 + np.exp(-x)), samples(FLOATS)
+)
+elementwise(
+    "Silu",
+    lambda attrs, x: x / (1.0 + apply("exp", -x)),
+    lambda attrs, x: x / (1 + np.exp(-x)),
+    samples(FLOATS),
+)
+elementwise(
+    "Relu",
+    lambda attrs, x: positive(x),
+    lambda attrs, x: np.maximum(x, 0),
+    [*samples(FLOATS), *samples(INTS)],
+    kinds=ALL,
+)
+elementwise(
+    "Relu6",
+    lambda attrs, x: clip({"min": 0, "max": 6}, x),
+    lambda attrs, x: np.clip(x, 0, 6),
+    samples(FLOATS),
+)
+elementwise(
+    "Softplus", lambda attrs, x: softplus(x), lambda attrs, x: np.logaddexp(x, 0), samples(FLOATS)
+)
+elementwise(
+    "Softsign",
+    lambda attrs, x: x / (1.0 + apply("abs", x)),
+    lambda attrs, x: x / (1 + np.abs(x)),
+    samples(FLOATS),
+)
 elementwise(
     "Gelu",
     gelu,
@@ -144,17 +228,23 @@ elementwise(
     work=per_element(8),
 )
 elementwise(
-    "Elu", lambda attrs, x: exponential_below_zero(1.0, attrs["alpha"])(attrs, x),
-    lambda attrs, x: np.where(x > 0, x, attrs["alpha"] * np.expm1(x)), samples(FLOATS, alpha=0.7), attributes={"alpha": 1.0},
-)  # fmt: skip
+    "Elu",
+    lambda attrs, x: exponential_below_zero(1.0, attrs["alpha"])(attrs, x),
+    lambda attrs, x: np.where(x > 0, x, attrs["alpha"] * np.expm1(x)),
+    samples(FLOATS, alpha=0.7),
+    attributes={"alpha": 1.0},
+)
 elementwise(
     "Selu", exponential_below_zero(SELU_SCALE, SELU_ALPHA),
     lambda attrs, x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(x)), samples(FLOATS),
 )  # fmt: skip
 elementwise(
-    "LeakyRelu", lambda attrs, x: select(apply("lt", x, const(0, x.type)), x * attrs["alpha"], x),
-    lambda attrs, x: np.where(x < 0, attrs["alpha"] * x, x), samples(FLOATS, alpha=0.3), attributes={"alpha": REQUIRED},
-)  # fmt: skip
+    "LeakyRelu",
+    lambda attrs, x: select(apply("lt", x, const(0, x.type)), x * attrs["alpha"], x),
+    lambda attrs, x: np.where(x < 0, attrs["alpha"] * x, x),
+    samples(FLOATS, alpha=0.3),
+    attributes={"alpha": REQUIRED},
+)
 elementwise(
     "HardSigmoid", lambda attrs, x: clip({"min": 0, "max": 1}, x * (1 / 6) + 0.5),
     lambda attrs, x: np.clip(x / 6 + 0.5, 0, 1), samples(FLOATS),
@@ -170,7 +260,9 @@ def is_infinite(attrs: Attributes, x: Expr) -> Expr:
     above, below = (apply("eq", x, const(value, x.type)) for value in (inf, -inf))
     if attrs["positive"] and attrs["negative"]:
         return apply("or", above, below)
-    return above if attrs["positive"] else below if attrs["negative"] else apply("and", above, below)
+    return (
+        above if attrs["positive"] else below if attrs["negative"] else apply("and", above, below)
+    )
 
 
 def is_infinite_reference(attrs: Attributes, x: Array) -> Array:
@@ -179,35 +271,98 @@ def is_infinite_reference(attrs: Attributes, x: Array) -> Array:
 
 elementwise("IsNaN", unary("isnan"), lambda attrs, x: np.isnan(x), samples(SPECIAL), result="bool")
 elementwise(
-    "IsInf", is_infinite, is_infinite_reference, [Case((SPECIAL,), {"positive": p, "negative": n}) for p in (True, False) for n in (True, False)],
-    result="bool", attributes={"positive": True, "negative": True},
-)  # fmt: skip
+    "IsInf",
+    is_infinite,
+    is_infinite_reference,
+    [
+        Case((SPECIAL,), {"positive": p, "negative": n})
+        for p in (True, False)
+        for n in (True, False)
+    ],
+    result="bool",
+    attributes={"positive": True, "negative": True},
+)
 
 
 def arctangent(attrs: Attributes, x: Expr) -> Expr:
-    """Cephes: a polynomial below tan(pi / 8), of (x - 1) / (x + 1) up to tan(3 pi / 8), of -1 / x above."""
+    """Cephes: a polynomial below tan(pi / 8), of (x - 1) / (x + 1) up to tan(3 pi / 8), of -1 / x
+    above.
+    """
     size = apply("abs", x)
-    far, middle = apply("gt", size, const(2.414213562373095, x.type)), apply("gt", size, const(0.4142135623730950, x.type))
+    far, middle = (
+        apply("gt", size, const(2.414213562373095, x.type)),
+        apply("gt", size, const(0.4142135623730950, x.type)),
+    )
     near = select(far, -1.0 / size, select(middle, (size - 1.0) / (size + 1.0), size))
-    start = select(far, const(pi / 2, x.type), select(middle, const(pi / 4, x.type), const(0, x.type)))
+    start = select(
+        far, const(pi / 2, x.type), select(middle, const(pi / 4, x.type), const(0, x.type))
+    )
     z = near * near
-    series = (((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1) * z * near + near
+    series = (
+        ((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1
+    ) * z * near + near
     return select(apply("lt", x, const(0, x.type)), -(start + series), start + series)
 
 
-elementwise("Atan", arctangent, lambda attrs, x: np.arctan(x), [*samples(FLOATS), *samples(FLOATS.astype(np.float64))])
+elementwise(
+    "Atan",
+    arctangent,
+    lambda attrs, x: np.arctan(x),
+    [*samples(FLOATS), *samples(FLOATS.astype(np.float64))],
+)
 elementwise("Not", unary("not"), lambda attrs, x: ~x, samples(BOOLS), kinds=("bool",))
 
 FLOAT_PAIR = samples(FLOATS, FLOATS[:, :1] + np.float32(0.75))
 INT_PAIR = samples(INTS, np.array([2, -3, 0], np.int32))
 BOOL_PAIR = samples(BOOLS, np.array([[True], [False]]))
 
-elementwise("Add", lambda attrs, a, b: a + b, lambda attrs, a, b: a + b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Sub", lambda attrs, a, b: a - b, lambda attrs, a, b: a - b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Mul", lambda attrs, a, b: a * b, lambda attrs, a, b: a * b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Pow", binary("pow"), lambda attrs, a, b: np.power(a, b), samples(POSITIVE, np.array([2.0, -0.5, 1.5], np.float32)), arity=2)
-elementwise("Max", binary("max"), lambda attrs, a, b: np.maximum(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Min", binary("min"), lambda attrs, a, b: np.minimum(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise(
+    "Add",
+    lambda attrs, a, b: a + b,
+    lambda attrs, a, b: a + b,
+    [*FLOAT_PAIR, *INT_PAIR],
+    kinds=ALL,
+    arity=2,
+)
+elementwise(
+    "Sub",
+    lambda attrs, a, b: a - b,
+    lambda attrs, a, b: a - b,
+    [*FLOAT_PAIR, *INT_PAIR],
+    kinds=ALL,
+    arity=2,
+)
+elementwise(
+    "Mul",
+    lambda attrs, a, b: a * b,
+    lambda attrs, a, b: a * b,
+    [*FLOAT_PAIR, *INT_PAIR],
+    kinds=ALL,
+    arity=2,
+)
+elementwise(
+    "Pow",
+    binary("pow"),
+    lambda attrs, a, b: np.power(a, b),
+    samples(POSITIVE, np.array([2.0, -0.5, 1.5], np.float32)),
+    arity=2,
+)
+elementwise(
+    "Max",
+    binary("max"),
+    lambda attrs, a, b: np.maximum(a, b),
+    [*FLOAT_PAIR, *INT_PAIR],
+    kinds=ALL,
+    arity=2,
+)
+elementwise(
+    "Min",
+    binary("min"),
+    lambda attrs, a, b: np.minimum(a, b),
+    [*FLOAT_PAIR, *INT_PAIR],
+    kinds=ALL,
+    arity=2,
+)
 
 
 def floor_quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
@@ -215,17 +370,25 @@ def floor_quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
 
 
 def floor_remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
-    """With the sign of b; by an infinite number, what is of its sign is left, and anything else is that number."""
+    """With the sign of b; by an infinite number, what is of its sign is left, and anything else is
+    that number.
+    """
     if a.type not in REAL:
         return apply("floormod", a, b)
-    same = apply("or", apply("eq", apply("lt", a, const(0, a.type)), apply("lt", b, const(0, a.type))), apply("eq", a, const(0, a.type)))
+    same = apply(
+        "or",
+        apply("eq", apply("lt", a, const(0, a.type)), apply("lt", b, const(0, a.type))),
+        apply("eq", a, const(0, a.type)),
+    )
     return select(_reaches_infinity(a, b), select(same, a, b), a - apply("floor", a / b) * b)
 
 
 def _reaches_infinity(a: Expr, b: Expr) -> Expr:
     """Whether a is finite and b is not."""
     largest = const(inf, a.type)
-    return apply("and", apply("lt", apply("abs", a), largest), apply("eq", apply("abs", b), largest))
+    return apply(
+        "and", apply("lt", apply("abs", a), largest), apply("eq", apply("abs", b), largest)
+    )
 
 
 def quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
@@ -244,7 +407,9 @@ def towards_zero(a: Array, b: Array) -> Array:
     return a / b if a.dtype.kind == "f" else (a - np.fmod(a, b)) // b
 
 
-def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attributes, Array, Array], Array]:
+def whole_or_zero(
+    function: Callable[[Array, Array], Array],
+) -> Callable[[Attributes, Array, Array], Array]:
     """Integer division by zero gives 0."""
 
     def compute(attrs: Attributes, a: Array, b: Array) -> Array:
@@ -256,7 +421,9 @@ def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attrib
 
 
 def rounded_quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
-    """The quotient is one of the operands' type before it is rounded, also where expressions are computed in float64."""
+    """The quotient is one of the operands' type before it is rounded, also where expressions are
+    computed in float64.
+    """
     quotient_ = a / b
     return apply("rint", bitcast(bitcast(quotient_, INT), FLOAT) if a.type == FLOAT else quotient_)
 
@@ -267,18 +434,52 @@ def rounded_quotient_reference(attrs: Attributes, a: Array, b: Array) -> Array:
 
 HALVES = np.array([[0.35], [-1.05], [2.45]], np.float32)
 elementwise(
-    "RoundedQuotient", rounded_quotient, rounded_quotient_reference, samples(HALVES, np.array([0.1, 0.7, 0.02], np.float32)), arity=2
+    "RoundedQuotient",
+    rounded_quotient,
+    rounded_quotient_reference,
+    samples(HALVES, np.array([0.1, 0.7, 0.02], np.float32)),
+    arity=2,
 )
-REMAINDERS = samples(np.array([[0.0], [3.0], [-1.0], [np.inf]], np.float32), np.array([np.inf, -np.inf, 2.0, 0.0], np.float32))
-elementwise("Div", quotient, whole_or_zero(towards_zero), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Rem", remainder, whole_or_zero(np.fmod), [*FLOAT_PAIR, *INT_PAIR, *REMAINDERS], kinds=ALL, arity=2)
-elementwise("FloorDiv", floor_quotient, whole_or_zero(np.floor_divide), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Mod", floor_remainder, whole_or_zero(np.mod), [*FLOAT_PAIR, *INT_PAIR, *REMAINDERS], kinds=ALL, arity=2)
+REMAINDERS = samples(
+    np.array([[0.0], [3.0], [-1.0], [np.inf]], np.float32),
+    np.array([np.inf, -np.inf, 2.0, 0.0], np.float32),
+)
+elementwise(
+    "Div", quotient, whole_or_zero(towards_zero), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2
+)
+elementwise(
+    "Rem",
+    remainder,
+    whole_or_zero(np.fmod),
+    [*FLOAT_PAIR, *INT_PAIR, *REMAINDERS],
+    kinds=ALL,
+    arity=2,
+)
+elementwise(
+    "FloorDiv",
+    floor_quotient,
+    whole_or_zero(np.floor_divide),
+    [*FLOAT_PAIR, *INT_PAIR],
+    kinds=ALL,
+    arity=2,
+)
+elementwise(
+    "Mod",
+    floor_remainder,
+    whole_or_zero(np.mod),
+    [*FLOAT_PAIR, *INT_PAIR, *REMAINDERS],
+    kinds=ALL,
+    arity=2,
+)
 
 for _name, _op, _function, _kinds in (
-    ("Equal", "eq", np.equal, (*ALL, "bool")), ("NotEqual", "ne", np.not_equal, (*ALL, "bool")), ("Less", "lt", np.less, ALL),
-    ("LessEqual", "le", np.less_equal, ALL), ("Greater", "gt", np.greater, ALL), ("GreaterEqual", "ge", np.greater_equal, ALL),
-):  # fmt: skip
+    ("Equal", "eq", np.equal, (*ALL, "bool")),
+    ("NotEqual", "ne", np.not_equal, (*ALL, "bool")),
+    ("Less", "lt", np.less, ALL),
+    ("LessEqual", "le", np.less_equal, ALL),
+    ("Greater", "gt", np.greater, ALL),
+    ("GreaterEqual", "ge", np.greater_equal, ALL),
+):
     elementwise(
         _name,
         binary(_op),
@@ -326,8 +527,12 @@ def shifted(op: str) -> Formula:
     return formula
 
 
-elementwise("ShiftLeft", shifted("shl"), lambda attrs, a, b: a << b, SHIFTS, kinds=("int",), arity=2)
-elementwise("ShiftRight", shifted("shr"), lambda attrs, a, b: a >> b, SHIFTS, kinds=("int",), arity=2)
+elementwise(
+    "ShiftLeft", shifted("shl"), lambda attrs, a, b: a << b, SHIFTS, kinds=("int",), arity=2
+)
+elementwise(
+    "ShiftRight", shifted("shr"), lambda attrs, a, b: a >> b, SHIFTS, kinds=("int",), arity=2
+)
 
 elementwise("And", binary("and"), lambda attrs, a, b: a & b, BOOL_PAIR, kinds=("bool",), arity=2)
 elementwise("Or", binary("or"), lambda attrs, a, b: a | b, BOOL_PAIR, kinds=("bool",), arity=2)
@@ -336,7 +541,9 @@ elementwise("Or", binary("or"), lambda attrs, a, b: a | b, BOOL_PAIR, kinds=("bo
 def _where_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     condition, yes, no = types
     if condition.dtype != "bool" or yes.dtype != no.dtype:
-        raise ShapeError(f"the condition is {condition}, the choices {yes} and {no}; expected bool and one dtype")
+        raise ShapeError(
+            f"the condition is {condition}, the choices {yes} and {no}; expected bool and one dtype"
+        )
     return (Type(yes.dtype, broadcast(item.shape for item in types)),)
 
 
@@ -348,10 +555,17 @@ def _lower_where(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(Operator(
-    "Where", _where_types, lambda attrs, c, a, b: (np.asarray(np.where(c, a, b)),), _lower_where, arity=(3, 3), elementwise=True,
-    cases=lambda: samples(FLOATS > 0, FLOATS, np.float32(2.0) * np.ones((2, 1), np.float32)),
-))  # fmt: skip
+define(
+    Operator(
+        "Where",
+        _where_types,
+        lambda attrs, c, a, b: (np.asarray(np.where(c, a, b)),),
+        _lower_where,
+        arity=(3, 3),
+        elementwise=True,
+        cases=lambda: samples(FLOATS > 0, FLOATS, np.float32(2.0) * np.ones((2, 1), np.float32)),
+    )
+)
 
 
 def _bits_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -374,13 +588,22 @@ def _lower_bits(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-BIT_CAST = define(Operator(
-    "BitCast", _bits_types, lambda attrs, x: (np.ascontiguousarray(x).view(attrs["dtype"]).reshape(x.shape),), _lower_bits, {"dtype": REQUIRED},
-    cases=lambda: [
-        Case((FLOATS,), {"dtype": "int32"}), Case((INTS,), {"dtype": "float32"}), Case((INTS,), {"dtype": "uint32"}), Case((BITS,), {"dtype": "int8"}),
-        Case((BOOLS,), {"dtype": "uint8"}),
-    ],
-))  # fmt: skip
+BIT_CAST = define(
+    Operator(
+        "BitCast",
+        _bits_types,
+        lambda attrs, x: (np.ascontiguousarray(x).view(attrs["dtype"]).reshape(x.shape),),
+        _lower_bits,
+        {"dtype": REQUIRED},
+        cases=lambda: [
+            Case((FLOATS,), {"dtype": "int32"}),
+            Case((INTS,), {"dtype": "float32"}),
+            Case((INTS,), {"dtype": "uint32"}),
+            Case((BITS,), {"dtype": "int8"}),
+            Case((BOOLS,), {"dtype": "uint8"}),
+        ],
+    )
+)
 """The same bits as elements of another dtype of that width."""
 
 
@@ -405,12 +628,28 @@ def _cast_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     return (x != 0 if attrs["dtype"] == "bool" else x,)
 
 
-define(Operator(
-    "Cast", _cast_types, _cast_reference, _lower_cast, {"dtype": REQUIRED}, elementwise=True,
-    cases=lambda: [
-        Case((FLOATS,), {"dtype": "int32"}), Case((INTS,), {"dtype": "float32"}), Case((FLOATS,), {"dtype": BOOL}), Case((BOOLS,), {"dtype": "float32"}),
-        Case((np.array([300.7, -300.0, 126.5, -0.5, np.nan], np.float32),), {"dtype": "int8"}, name="saturates"),
-        Case((np.array([300.7, -3.0, 254.5], np.float32),), {"dtype": "uint8"}, name="saturates"),
-        Case((INTS * 100,), {"dtype": "int8"}, name="wraps"),
-    ],
-))  # fmt: skip
+define(
+    Operator(
+        "Cast",
+        _cast_types,
+        _cast_reference,
+        _lower_cast,
+        {"dtype": REQUIRED},
+        elementwise=True,
+        cases=lambda: [
+            Case((FLOATS,), {"dtype": "int32"}),
+            Case((INTS,), {"dtype": "float32"}),
+            Case((FLOATS,), {"dtype": BOOL}),
+            Case((BOOLS,), {"dtype": "float32"}),
+            Case(
+                (np.array([300.7, -300.0, 126.5, -0.5, np.nan], np.float32),),
+                {"dtype": "int8"},
+                name="saturates",
+            ),
+            Case(
+                (np.array([300.7, -3.0, 254.5], np.float32),), {"dtype": "uint8"}, name="saturates"
+            ),
+            Case((INTS * 100,), {"dtype": "int8"}, name="wraps"),
+        ],
+    )
+)

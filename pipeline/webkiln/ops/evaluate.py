@@ -29,12 +29,16 @@ def fixed_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]
 
 
 class FixedValues:
-    """The values that are `asked` for, once each, of slots (as `slot` gives them), constants and the fixed part: computed then, and kept as long as others need them."""
+    """The values that are `asked` for, once each, of slots (as `slot` gives them), constants and
+    the fixed part: computed then, and kept as long as others need them.
+    """
 
     def __init__(self, graph: Graph, slot: Callable[[str], Array], asked: Iterable[str]) -> None:
         self._graph, self._slot = graph, slot
         self._nodes = graph.fixed_part()
-        self._maker = {output: place for place, node in enumerate(self._nodes) for output in node.outputs}
+        self._maker = {
+            output: place for place, node in enumerate(self._nodes) for output in node.outputs
+        }
         self._kept: dict[str, Array] = {}
         self._uses = Counter(asked)
         for node in reversed(self._nodes):
@@ -45,7 +49,11 @@ class FixedValues:
         for place in sorted(self._missing(name)):
             node = self._nodes[place]
             results = evaluate(node, [self._take(operand) for operand in node.inputs])
-            kept = {output: result for output, result in zip(node.outputs, results, strict=True) if self._uses[output]}
+            kept = {
+                output: result
+                for output, result in zip(node.outputs, results, strict=True)
+                if self._uses[output]
+            }
             hold(sum(result.nbytes for result in kept.values()))
             self._kept |= kept
         return self._take(name)
@@ -76,28 +84,39 @@ class FixedValues:
 
 @running()
 def run_graph(
-    graph: Graph, inputs: Mapping[str, Array], weights: Mapping[str, Array] | None = None, states: Mapping[str, Array] | None = None
-) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    graph: Graph,
+    inputs: Mapping[str, Array],
+    weights: Mapping[str, Array] | None = None,
+    states: Mapping[str, Array] | None = None,
+) -> tuple[dict[str, Array], dict[str, Array]]:
     """The outputs by the user's names, and the value of every Variable.
 
-    `weights` gives the slots (without it: the graph's own); `states` the values of states by name (without it: the initial ones).
-    The next value of a state is the Variable `state.output`. ShapeError names an input that is missing or has another type.
+    `weights` gives the slots (without it: the graph's own); `states` the values of states by name
+    (without it: the initial ones). The next value of a state is the Variable `state.output`.
+    ShapeError names an input that is missing or has another type.
     """
     graph = bind(graph, placeholders(graph, {name: array.shape for name, array in inputs.items()}))
     values = fixed_values(graph, graph.weights if weights is None else weights)
     for name in graph.inputs:
         if name not in inputs:
-            raise ShapeError(f"graph {graph.name}: input {name} is missing; inputs are {', '.join(graph.inputs)}")
+            raise ShapeError(
+                f"graph {graph.name}: input {name} is missing; inputs are {', '.join(graph.inputs)}"
+            )
         expected = graph.type(name)
         if (str(inputs[name].dtype), inputs[name].shape) != (expected.dtype, expected.shape):
-            raise ShapeError(f"graph {graph.name}: input {name} is {inputs[name].dtype}{list(inputs[name].shape)}, expected {expected}")
+            raise ShapeError(
+                f"graph {graph.name}: input {name} is"
+                f" {inputs[name].dtype}{list(inputs[name].shape)}, expected {expected}"
+            )
         values[name] = inputs[name]
     for state in graph.states:
         values[state.input] = (states or {}).get(state.name, values[state.initial])
     data_dependent: dict[str, int] = {}
     for node in graph.nodes:
         if node.name not in values:
-            results = evaluate(bind_node(node, data_dependent), [values[name] for name in node.inputs])
+            results = evaluate(
+                bind_node(node, data_dependent), [values[name] for name in node.inputs]
+            )
             hold(sum(result.nbytes for result in results))
             values |= zip(node.outputs, results, strict=True)
             for name, result in zip(node.outputs, results, strict=True):

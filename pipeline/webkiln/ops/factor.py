@@ -1,4 +1,6 @@
-"""Factorisations of matrices [..., m, n] and triangular systems, as procedures that run on the CPU (Golub & Van Loan, Matrix Computations)."""
+"""Factorisations of matrices [..., m, n] and triangular systems, as procedures that run on the CPU
+(Golub & Van Loan, Matrix Computations).
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,11 +52,15 @@ def summed(w: ProcedureWriter, start: Expr, first: Expr, end: Expr) -> Iterator[
 
 
 def by_steps(times: int) -> Work:
-    """A matrix after another, in Python: so many calls for each of its rows, each of which may touch the whole matrix."""
+    """A matrix after another, in Python: so many calls for each of its rows, each of which may
+    touch the whole matrix.
+    """
 
     def work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
         size = max(*inputs[0].shape[-2:], 1)
-        return times * (CALL * prod(inputs[0].shape[:-1]) + size * elements([*inputs, *outputs]) // PRODUCTS)
+        return times * (
+            CALL * prod(inputs[0].shape[:-1]) + size * elements([*inputs, *outputs]) // PRODUCTS
+        )
 
     return work
 
@@ -150,7 +156,9 @@ def _lu_cases() -> Iterable[Case]:
 
 
 LU = define(Operator("LU", _lu_types, _lu_reference, _lower_lu, cases=_lu_cases, work=by_steps(1)))
-"""x = L U in other order: L below the diagonal (1 on it) and U, which row of x stands where (int32), and the sign of that order."""
+"""x = L U in other order: L below the diagonal (1 on it) and U, which row of x stands where
+(int32), and the sign of that order.
+"""
 
 
 def _cholesky_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -200,20 +208,35 @@ def _cholesky_cases() -> Iterable[Case]:
     for dtype in DTYPES:
         x = rng.standard_normal((3, 4, 4))
         yield Case(((x @ np.swapaxes(x, 1, 2) + np.eye(4)).astype(dtype),), name=dtype)
-    yield Case((np.stack([np.eye(2), np.array([[1.0, 0], [2, 1]])]).astype(np.float32),), name="not positive")
+    yield Case(
+        (np.stack([np.eye(2), np.array([[1.0, 0], [2, 1]])]).astype(np.float32),),
+        name="not positive",
+    )
 
 
-CHOLESKY = define(Operator(
-    "Cholesky", _cholesky_types, _cholesky_reference, _lower_cholesky, cases=_cholesky_cases, work=by_steps(1),
-))  # fmt: skip
-"""The lower factor L of L L^T, read from the lower triangle of x; NaN throughout where x is not positive definite."""
+CHOLESKY = define(
+    Operator(
+        "Cholesky",
+        _cholesky_types,
+        _cholesky_reference,
+        _lower_cholesky,
+        cases=_cholesky_cases,
+        work=by_steps(1),
+    )
+)
+"""The lower factor L of L L^T, read from the lower triangle of x; NaN throughout where x is not
+positive definite.
+"""
 
 
 def _triangular_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     a, b = types
     n = square(a)
     if b.rank != a.rank or b.dtype != a.dtype or b.shape[:-1] != (*a.shape[:-2], n):
-        raise ShapeError(f"the right side is {b}, expected {[*a.shape[:-1]]} and a number of columns, of {a.dtype}")
+        raise ShapeError(
+            f"the right side is {b}, expected {[*a.shape[:-1]]} and a number of columns, of"
+            f" {a.dtype}"
+        )
     return (b,)
 
 
@@ -251,15 +274,27 @@ def _triangular_cases() -> Iterable[Case]:
     b = rng.standard_normal((2, 4, 3))
     for lower in (True, False):
         for unit in (True, False):
-            yield Case((a.astype(np.float32), b.astype(np.float32)), {"lower": lower, "unit": unit}, 1e-4)
+            yield Case(
+                (a.astype(np.float32), b.astype(np.float32)), {"lower": lower, "unit": unit}, 1e-4
+            )
     yield Case((a, b), {"lower": True}, name="float64")
 
 
-TRIANGULAR = define(Operator(
-    "SolveTriangular", _triangular_types, _triangular_reference, _lower_triangular, {"lower": REQUIRED, "unit": False}, (2, 2), _triangular_cases,
-    work=by_steps(1),
-))  # fmt: skip
-"""x of a x = b, [..., n, k], where a is the lower or upper triangle of a matrix, with `unit` 1 on its diagonal."""
+TRIANGULAR = define(
+    Operator(
+        "SolveTriangular",
+        _triangular_types,
+        _triangular_reference,
+        _lower_triangular,
+        {"lower": REQUIRED, "unit": False},
+        (2, 2),
+        _triangular_cases,
+        work=by_steps(1),
+    )
+)
+"""x of a x = b, [..., n, k], where a is the lower or upper triangle of a matrix, with `unit` 1 on
+its diagonal.
+"""
 
 
 def _qr_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -271,17 +306,25 @@ def _qr_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _qr_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     pairs = [
-        np.linalg.qr(matrix, "complete" if attrs["complete"] else "reduced") for matrix in x.astype(np.float64).reshape(-1, *x.shape[-2:])
+        np.linalg.qr(matrix, "complete" if attrs["complete"] else "reduced")
+        for matrix in x.astype(np.float64).reshape(-1, *x.shape[-2:])
     ]
-    return tuple(np.stack([pair[number] for pair in pairs]).reshape(*x.shape[:-2], *pairs[0][number].shape) for number in (0, 1))
+    return tuple(
+        np.stack([pair[number] for pair in pairs]).reshape(*x.shape[:-2], *pairs[0][number].shape)
+        for number in (0, 1)
+    )
 
 
 def reflector(w: ProcedureWriter, first: Expr, rest: Expr) -> tuple[Expr, Expr, Expr]:
-    """beta, tau and the divisor of Householder's reflection (5.1.3) of an element `first` and others whose squares sum to `rest`; LAPACK's signs."""
+    """beta, tau and the divisor of Householder's reflection (5.1.3) of an element `first` and
+    others whose squares sum to `rest`; LAPACK's signs.
+    """
     one = const(1, first.type)
     none = w.variable(apply("eq", rest, const(0, first.type)))
     length = apply("sqrt", first * first + rest)
-    beta = w.variable(select(none, first, select(apply("ge", first, const(0, first.type)), -length, length)))
+    beta = w.variable(
+        select(none, first, select(apply("ge", first, const(0, first.type)), -length, length))
+    )
     tau = w.variable(select(none, const(0, first.type), (beta - first) / select(none, one, beta)))
     return beta, tau, w.variable(select(none, one, first - beta))
 
@@ -291,7 +334,10 @@ def _lower_qr(low: Lowering, attrs: Attributes) -> None:
     x, type_ = low.materialized(low.inputs[0]), COMPUTE[low.inputs[0].type.dtype]
     lead, m, n = matrices(x.type)
     k = low.outputs[0][-1]
-    work, taus = low.temporary(x.type.dtype, (m, n)), low.temporary(x.type.dtype, (max(min(m, n), 1),))
+    work, taus = (
+        low.temporary(x.type.dtype, (m, n)),
+        low.temporary(x.type.dtype, (max(min(m, n), 1),)),
+    )
     operands = (*low.outputs, work, taus)
     w = writer([x], operands)
     rows, columns, inner, steps = w.number(m), w.number(n), w.number(k), w.number(min(m, n))
@@ -306,7 +352,10 @@ def _lower_qr(low: Lowering, attrs: Attributes) -> None:
             target[row, column] = target[row, column] - share * a[row, c]
 
     with w.repeat(w.number(prod(lead))) as batch:
-        q, r = Matrix(w, 1, w.variable(batch * rows * inner), inner), Matrix(w, 2, w.variable(batch * inner * columns), columns)
+        q, r = (
+            Matrix(w, 1, w.variable(batch * rows * inner), inner),
+            Matrix(w, 2, w.variable(batch * inner * columns), columns),
+        )
         copied(w, Matrix(w, 0, w.variable(batch * rows * columns), columns), a, rows, columns)
         with w.repeat(steps) as c:
             with summed(w, const(0, type_), c + 1, rows) as (rest, row):
@@ -334,7 +383,17 @@ def _qr_cases() -> Iterable[Case]:
         yield from (Case((x,), {"complete": complete}, 3e-5) for x in _matrices())
 
 
-QR = define(Operator(
-    "QR", _qr_types, _qr_reference, _lower_qr, {"complete": False}, cases=_qr_cases, work=by_steps(1),
-))  # fmt: skip
-"""x = Q R, [..., m, k] and [..., k, n]: k is the smaller of m and n, or with `complete` m. Signs are LAPACK's."""
+QR = define(
+    Operator(
+        "QR",
+        _qr_types,
+        _qr_reference,
+        _lower_qr,
+        {"complete": False},
+        cases=_qr_cases,
+        work=by_steps(1),
+    )
+)
+"""x = Q R, [..., m, k] and [..., k, n]: k is the smaller of m and n, or with `complete` m. Signs
+are LAPACK's.
+"""

@@ -1,7 +1,9 @@
-"""Products of integers with scales that are integers, too, as gemmlowp and TensorFlow Lite round them.
+"""Products of integers with scales that are integers, too, as gemmlowp and TensorFlow Lite round
+them.
 
-No product here needs more than 32 bits, so that backends without 64-bit numbers compute the same: factors are taken apart into halves of 16
-bits, and carries are added by hand."""
+No product here needs more than 32 bits, so that backends without 64-bit numbers compute the same:
+factors are taken apart into halves of 16 bits, and carries are added by hand.
+"""
 
 import numpy as np
 
@@ -69,7 +71,11 @@ def _times(high: Expr, low: Expr, factor: Expr) -> WideNumber:
     top, middle = _halves(high)
     lowest = low * factor
     first = middle * factor + _carry(lowest)
-    return top * factor + _carry(first), apply("band", first, _int(HALF)), apply("band", lowest, _int(HALF))
+    return (
+        top * factor + _carry(first),
+        apply("band", first, _int(HALF)),
+        apply("band", lowest, _int(HALF)),
+    )
 
 
 def _rounded_shift(words: WideNumber, places: Expr) -> Expr:
@@ -78,7 +84,11 @@ def _rounded_shift(words: WideNumber, places: Expr) -> Expr:
     lower = apply("bor", apply("shl", words[1], _int(16)), words[2])
     near, far = apply("min", places, _int(31)), apply("max", places - _int(32), _int(0))
     free = apply("min", _int(32) - near, _int(31))
-    joined = apply("bor", apply("band", apply("shr", lower, near), apply("shl", _int(1), free) - _int(1)), apply("shl", upper, free))
+    joined = apply(
+        "bor",
+        apply("band", apply("shr", lower, near), apply("shl", _int(1), free) - _int(1)),
+        apply("shl", upper, free),
+    )
     last = select(
         apply("gt", places, _int(32)),
         _bit(upper, apply("max", far - _int(1), _int(0))),
@@ -95,14 +105,27 @@ def scaled_away(high: Expr, low: Expr, multiplier: Expr, places: Expr) -> Expr:
     """The magnitude by both halves of the multiplier, and then the sign."""
     negative = apply("lt", high, _int(0))
     borrow = select(apply("eq", low, _int(0)), _int(0), _int(1))
-    size = select(negative, -high - borrow, high), select(negative, apply("band", -low, _int(HALF)), low)
-    upper, lower = _times(*size, apply("shr", multiplier, _int(15))), _times(*size, apply("band", multiplier, _int(0x7FFF)))
+    size = (
+        select(negative, -high - borrow, high),
+        select(negative, apply("band", -low, _int(HALF)), low),
+    )
+    upper, lower = (
+        _times(*size, apply("shr", multiplier, _int(15))),
+        _times(*size, apply("band", multiplier, _int(0x7FFF))),
+    )
     word = apply("bor", apply("shl", lower[1], _int(16)), lower[2])
-    rest = apply("bor", apply("band", apply("shr", word, _int(15)), _int(0x1FFFF)), apply("shl", lower[0], _int(17)))
+    rest = apply(
+        "bor",
+        apply("band", apply("shr", word, _int(15)), _int(0x1FFFF)),
+        apply("shl", lower[0], _int(17)),
+    )
     first = upper[2] + apply("band", rest, _int(HALF))
     second = upper[1] + _carry(rest) + _carry(first)
     third = upper[0] + apply("shr", lower[0], _int(15)) + _carry(second)
-    found = _rounded_shift((third, apply("band", second, _int(HALF)), apply("band", first, _int(HALF))), places - _int(15))
+    found = _rounded_shift(
+        (third, apply("band", second, _int(HALF)), apply("band", first, _int(HALF))),
+        places - _int(15),
+    )
     return select(negative, -found, found)
 
 
@@ -134,11 +157,36 @@ def _away_reference(high: Array, low: Array, multiplier: Array, places: Array) -
         size = (abs(value) * m >> 15 << 1) + (1 << (count - 15)) >> (count - 14)
         return size if value >= 0 else -size
 
-    return np.asarray(np.frompyfunc(scale, 4, 1)(*(item.astype(object) for item in (high, low, multiplier, places))))
+    return np.asarray(
+        np.frompyfunc(scale, 4, 1)(
+            *(item.astype(object) for item in (high, low, multiplier, places))
+        )
+    )
 
 
-EDGES = np.array([LEAST, LEAST + 1, -(1 << 30), -65537, -65536, -3, -1, 0, 1, 2, 65535, 65536, (1 << 30) + 1, MOST - 1, MOST], np.int32)
-MULTIPLIERS = np.array([[LEAST], [-12345], [0], [1 << 30], [(1 << 30) + 98765], [0x7FFF0000], [MOST]], np.int32)
+EDGES = np.array(
+    [
+        LEAST,
+        LEAST + 1,
+        -(1 << 30),
+        -65537,
+        -65536,
+        -3,
+        -1,
+        0,
+        1,
+        2,
+        65535,
+        65536,
+        (1 << 30) + 1,
+        MOST - 1,
+        MOST,
+    ],
+    np.int32,
+)
+MULTIPLIERS = np.array(
+    [[LEAST], [-12345], [0], [1 << 30], [(1 << 30) + 98765], [0x7FFF0000], [MOST]], np.int32
+)
 PLACES = np.array([[0], [1], [7], [15], [16], [30], [31]], np.int32)
 ACCUMULATED = np.array([-300000, -65536, -1025, -17, -1, 0, 1, 3, 511, 65535, 299999], np.int32)
 SCALES = np.array([[1 << 30], [1518500250], [MOST]], np.int32)
@@ -152,22 +200,43 @@ WIDE_PLACES = np.array([8, 15, 16, 31, 32, 33, 46], np.int32).reshape(-1, 1, 1, 
 
 
 elementwise(
-    "DoublingHighMul", lambda attrs, a, b: doubling_high(a, b), lambda attrs, a, b: _high_reference(a, b),
-    [Case((EDGES, MULTIPLIERS))], kinds=("int32",), arity=2,
-)  # fmt: skip
+    "DoublingHighMul",
+    lambda attrs, a, b: doubling_high(a, b),
+    lambda attrs, a, b: _high_reference(a, b),
+    [Case((EDGES, MULTIPLIERS))],
+    kinds=("int32",),
+    arity=2,
+)
 elementwise(
-    "RoundingShiftRight", lambda attrs, x, places: rounding_shift(x, places), lambda attrs, x, places: _shift_reference(x, places),
-    [Case((EDGES, PLACES))], kinds=("int32",), arity=2,
-)  # fmt: skip
+    "RoundingShiftRight",
+    lambda attrs, x, places: rounding_shift(x, places),
+    lambda attrs, x, places: _shift_reference(x, places),
+    [Case((EDGES, PLACES))],
+    kinds=("int32",),
+    arity=2,
+)
 elementwise(
-    "ScaleByMultiplier", lambda attrs, x, m, s: scaled(x, m, s), lambda attrs, x, m, s: _scaled_reference(x, m, s),
-    [Case((ACCUMULATED, SCALES, SHIFTS))], kinds=("int32",), arity=3,
-)  # fmt: skip
+    "ScaleByMultiplier",
+    lambda attrs, x, m, s: scaled(x, m, s),
+    lambda attrs, x, m, s: _scaled_reference(x, m, s),
+    [Case((ACCUMULATED, SCALES, SHIFTS))],
+    kinds=("int32",),
+    arity=3,
+)
 elementwise(
-    "ScaleWide", lambda attrs, high, low, m, s: scaled_wide(high, low, m, s), lambda attrs, high, low, m, s: _wide_reference(high, low, m, s),
-    [Case((HIGHS, LOWS, REDUCED, WIDE_PLACES))], kinds=("int32",), arity=4,
-)  # fmt: skip
+    "ScaleWide",
+    lambda attrs, high, low, m, s: scaled_wide(high, low, m, s),
+    lambda attrs, high, low, m, s: _wide_reference(high, low, m, s),
+    [Case((HIGHS, LOWS, REDUCED, WIDE_PLACES))],
+    kinds=("int32",),
+    arity=4,
+)
 elementwise(
-    "ScaleAway", lambda attrs, high, low, m, s: scaled_away(high, low, m, s), lambda attrs, high, low, m, s: _away_reference(high, low, m, s),
-    [Case((HIGHS[1:6], LOWS, FINE, FINE_PLACES))], kinds=("int32",), arity=4, work=per_element(16),
-)  # fmt: skip
+    "ScaleAway",
+    lambda attrs, high, low, m, s: scaled_away(high, low, m, s),
+    lambda attrs, high, low, m, s: _away_reference(high, low, m, s),
+    [Case((HIGHS[1:6], LOWS, FINE, FINE_PLACES))],
+    kinds=("int32",),
+    arity=4,
+    work=per_element(16),
+)

@@ -1,6 +1,8 @@
-"""Operators that compute where elements are: numbers by position, and gathering and scattering by indices of any integer dtype.
+"""Operators that compute where elements are: numbers by position, and gathering and scattering by
+indices of any integer dtype.
 
-A negative index counts from the end. What lies outside is 0 when gathered and dropped when scattered.
+A negative index counts from the end. What lies outside is 0 when gathered and dropped when
+scattered.
 """
 
 from collections.abc import Sequence
@@ -27,10 +29,17 @@ def _lower_iota(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-IOTA = define(Operator(
-    "Iota", lambda attrs, types: (Type(attrs["dtype"], (attrs["size"],)),), lambda attrs: (np.arange(attrs["size"]),), _lower_iota,
-    {"size": REQUIRED, "dtype": REQUIRED}, (0, 0), lambda: [Case((), {"size": 7, "dtype": dtype}) for dtype in ("float32", "int32", "int64")],
-))  # fmt: skip
+IOTA = define(
+    Operator(
+        "Iota",
+        lambda attrs, types: (Type(attrs["dtype"], (attrs["size"],)),),
+        lambda attrs: (np.arange(attrs["size"]),),
+        _lower_iota,
+        {"size": REQUIRED, "dtype": REQUIRED},
+        (0, 0),
+        lambda: [Case((), {"size": 7, "dtype": dtype}) for dtype in ("float32", "int32", "int64")],
+    )
+)
 """0, 1, ... below `size`."""
 
 
@@ -38,22 +47,42 @@ def _lower_sizes(low: Lowering, attrs: Attributes) -> None:
     """A nest for each, all of one kernel."""
     for position, size in enumerate(attrs["sizes"]):
         nest = low.nest()
-        nest.store(low.outputs[0], cast(nest.argument(size), COMPUTE[attrs["dtype"]]), (nest.argument(position),))
+        nest.store(
+            low.outputs[0],
+            cast(nest.argument(size), COMPUTE[attrs["dtype"]]),
+            (nest.argument(position),),
+        )
         nest.done()
 
 
-SIZES = define(Operator(
-    "Sizes", lambda attrs, types: (Type(attrs["dtype"], (len(attrs["sizes"]),)),), lambda attrs: (np.array(attrs["sizes"]),), _lower_sizes,
-    {"sizes": REQUIRED, "dtype": REQUIRED}, (0, 0), lambda: [Case((), {"sizes": (4, 1, 1000), "dtype": dtype}) for dtype in ("int64", "float32")],
-))  # fmt: skip
+SIZES = define(
+    Operator(
+        "Sizes",
+        lambda attrs, types: (Type(attrs["dtype"], (len(attrs["sizes"]),)),),
+        lambda attrs: (np.array(attrs["sizes"]),),
+        _lower_sizes,
+        {"sizes": REQUIRED, "dtype": REQUIRED},
+        (0, 0),
+        lambda: [
+            Case((), {"sizes": (4, 1, 1000), "dtype": dtype}) for dtype in ("int64", "float32")
+        ],
+    )
+)
 """Sizes as numbers, also those that are set at run time."""
 
 PADDING = ("edge", "reflect", "wrap")
 
 
 def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    if attrs["mode"] not in PADDING or len(attrs["low"]) != types[0].rank or len(attrs["high"]) != types[0].rank:
-        raise ShapeError(f"mode {attrs['mode']!r} is one of {', '.join(PADDING)}; low and high have an entry for each axis of {types[0]}")
+    if (
+        attrs["mode"] not in PADDING
+        or len(attrs["low"]) != types[0].rank
+        or len(attrs["high"]) != types[0].rank
+    ):
+        raise ShapeError(
+            f"mode {attrs['mode']!r} is one of {', '.join(PADDING)}; low and high have an entry for"
+            f" each axis of {types[0]}"
+        )
     sizes = zip(types[0].shape, attrs["low"], attrs["high"], strict=True)
     return (Type(types[0].dtype, tuple(size + low + high for size, low, high in sizes)),)
 
@@ -66,7 +95,9 @@ def _lower_pad(low: Lowering, attrs: Attributes) -> None:
     x, out = low.inputs[0], low.outputs[0]
     nest = low.nest()
     index = list(nest.axes(out.shape))
-    for axis, (size, before, after) in enumerate(zip(x.shape, attrs["low"], attrs["high"], strict=True)):
+    for axis, (size, before, after) in enumerate(
+        zip(x.shape, attrs["low"], attrs["high"], strict=True)
+    ):
         if before or after:
             index[axis] = _reflected(nest, index[axis] - nest.number(before), size, attrs["mode"])
     nest.store(out, nest.load(x, index))
@@ -83,11 +114,21 @@ def _reflected(nest: NestBuilder, index: Expr, size: int, mode: str) -> Expr:
     return apply("min", turned, nest.argument(2 * size - 2) - turned)
 
 
-define(Operator(
-    "PadFrom", _pad_types, _pad_reference, _lower_pad, {"low": REQUIRED, "high": REQUIRED, "mode": REQUIRED},
-    cases=lambda: [Case((X,), {"low": (0, 4, 2), "high": (1, 0, 3), "mode": mode}, name=mode) for mode in PADDING],
-    work=per_element(8), scratch=linear,
-))  # fmt: skip
+define(
+    Operator(
+        "PadFrom",
+        _pad_types,
+        _pad_reference,
+        _lower_pad,
+        {"low": REQUIRED, "high": REQUIRED, "mode": REQUIRED},
+        cases=lambda: [
+            Case((X,), {"low": (0, 4, 2), "high": (1, 0, 3), "mode": mode}, name=mode)
+            for mode in PADDING
+        ],
+        work=per_element(8),
+        scratch=linear,
+    )
+)
 
 
 def wrapped(nest: NestBuilder, raw: Expr, size: int) -> Expr:
@@ -117,15 +158,29 @@ def _elements_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...
 
 def _outside_is_zero(x: Array, places: Sequence[Array]) -> Array:
     """x at these places, negative ones from the end, 0 outside."""
-    counted = [np.where(place < 0, place + size, place).astype(np.int64) for place, size in zip(places, x.shape, strict=False)]
+    counted = [
+        np.where(place < 0, place + size, place).astype(np.int64)
+        for place, size in zip(places, x.shape, strict=False)
+    ]
     sizes = x.shape[: len(counted)]
-    inside = np.logical_and.reduce([(place >= 0) & (place < size) for place, size in zip(counted, sizes, strict=True)])
-    taken = x[tuple(np.clip(place, 0, size - 1) for place, size in zip(counted, sizes, strict=True))]
-    return np.where(np.reshape(inside, (*np.shape(inside), *[1] * (taken.ndim - np.ndim(inside)))), taken, np.zeros((), x.dtype))
+    inside = np.logical_and.reduce(
+        [(place >= 0) & (place < size) for place, size in zip(counted, sizes, strict=True)]
+    )
+    taken = x[
+        tuple(np.clip(place, 0, size - 1) for place, size in zip(counted, sizes, strict=True))
+    ]
+    return np.where(
+        np.reshape(inside, (*np.shape(inside), *[1] * (taken.ndim - np.ndim(inside)))),
+        taken,
+        np.zeros((), x.dtype),
+    )
 
 
 def element_places(attrs: Attributes, indices: Array) -> list[Array]:
-    return [indices if axis == attrs["axis"] else np.asarray(place) for axis, place in enumerate(np.indices(indices.shape))]
+    return [
+        indices if axis == attrs["axis"] else np.asarray(place)
+        for axis, place in enumerate(np.indices(indices.shape))
+    ]
 
 
 def _elements_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
@@ -142,21 +197,34 @@ def _lower_elements(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(Operator(
-    "GatherElements", _elements_types, _elements_reference, _lower_elements, {"axis": REQUIRED}, (2, 2),
-    lambda: [
-        Case((X, np.array([[[0, 2, -1, 1]], [[1, 1, 0, 9]]], np.int32)), {"axis": 1}),
-        Case((X[0], np.array([[1, -1], [0, 3], [2, 2]], np.int64)), {"axis": 1}),
-    ],
-    work=_places_work, scratch=_places_work,
-))  # fmt: skip
+define(
+    Operator(
+        "GatherElements",
+        _elements_types,
+        _elements_reference,
+        _lower_elements,
+        {"axis": REQUIRED},
+        (2, 2),
+        lambda: [
+            Case((X, np.array([[[0, 2, -1, 1]], [[1, 1, 0, 9]]], np.int32)), {"axis": 1}),
+            Case((X[0], np.array([[1, -1], [0, 3], [2, 2]], np.int64)), {"axis": 1}),
+        ],
+        work=_places_work,
+        scratch=_places_work,
+    )
+)
 
 
 def _nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, indices = types
     check_indices(indices)
     batch = attrs["batch"]
-    if not indices.rank or batch >= indices.rank or batch + indices.shape[-1] > x.rank or x.shape[:batch] != indices.shape[:batch]:
+    if (
+        not indices.rank
+        or batch >= indices.rank
+        or batch + indices.shape[-1] > x.rank
+        or x.shape[:batch] != indices.shape[:batch]
+    ):
         raise ShapeError(f"indices {indices} do not fit {x} behind {batch} common axes")
     return (Type(x.dtype, (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])),)
 
@@ -164,7 +232,13 @@ def _nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 def _nd_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
     leading = np.indices(indices.shape[:-1]) if indices.ndim > 1 else np.zeros((0,), int)
     places = [*leading[: attrs["batch"]], *np.moveaxis(indices, -1, 0)]
-    return (_outside_is_zero(x, places) if places else np.broadcast_to(x, (*indices.shape[:-1], *x.shape)),)
+    return (
+        (
+            _outside_is_zero(x, places)
+            if places
+            else np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
+        ),
+    )
 
 
 def _lower_nd(low: Lowering, attrs: Attributes) -> None:

@@ -1,4 +1,6 @@
-"""Reading between elements: an axis at another size by any linear map of positions, and reading at places that are data."""
+"""Reading between elements: an axis at another size by any linear map of positions, and reading at
+places that are data.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
@@ -28,11 +30,26 @@ RADIUS = {"linear": 1, "cubic": 2}
 def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
     check_axes((attrs["axis"],), x.rank)
-    if attrs["mode"] not in MODES or attrs["rounding"] not in ROUNDINGS or (attrs["mode"] != "nearest" and not is_float(x.dtype)):
-        raise ShapeError(f"{attrs['mode']} ({attrs['rounding']}) of {x}: there are {', '.join(MODES)}; only nearest takes integers")
+    if (
+        attrs["mode"] not in MODES
+        or attrs["rounding"] not in ROUNDINGS
+        or (attrs["mode"] != "nearest" and not is_float(x.dtype))
+    ):
+        raise ShapeError(
+            f"{attrs['mode']} ({attrs['rounding']}) of {x}: there are {', '.join(MODES)}; only"
+            " nearest takes integers"
+        )
     if attrs["antialias"] and (is_symbolic(attrs["scale"]) or is_symbolic(attrs["unit"])):
         raise ShapeError("antialiasing needs sizes that are known before the model runs")
-    return (Type(x.dtype, tuple(attrs["size"] if axis == attrs["axis"] else size for axis, size in enumerate(x.shape))),)
+    return (
+        Type(
+            x.dtype,
+            tuple(
+                attrs["size"] if axis == attrs["axis"] else size
+                for axis, size in enumerate(x.shape)
+            ),
+        ),
+    )
 
 
 def _keys(distance: Array, a: float) -> Array:
@@ -44,7 +61,12 @@ def _keys(distance: Array, a: float) -> Array:
 
 def _rounded(attrs: Attributes, numerator: Array) -> Array:
     half = (2 * numerator) % (2 * attrs["unit"]) == attrs["unit"]
-    round_half = {"floor": np.floor, "ceil": np.ceil, "prefer_floor": np.floor, "prefer_ceil": np.ceil}[attrs["rounding"]]
+    round_half = {
+        "floor": np.floor,
+        "ceil": np.ceil,
+        "prefer_floor": np.floor,
+        "prefer_ceil": np.ceil,
+    }[attrs["rounding"]]
     round_rest = np.rint if attrs["rounding"].startswith("prefer") else round_half
     position: Array = numerator / attrs["unit"]
     return np.where(half, round_half(position), round_rest(position)).astype(int)
@@ -59,7 +81,11 @@ def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) ->
     """Each output's weights, tap by tap, and a product with their matrix."""
     x, size = inputs[0], attrs["size"]
     taps = 1 if attrs["mode"] == "nearest" else 2 * ceil(RADIUS[attrs["mode"]] * _shrink(attrs))
-    return int(taps * (8 * size + CALL) + size * x.shape[attrs["axis"]] + outputs[0].size * x.shape[attrs["axis"]] // PRODUCTS)
+    return int(
+        taps * (8 * size + CALL)
+        + size * x.shape[attrs["axis"]]
+        + outputs[0].size * x.shape[attrs["axis"]] // PRODUCTS
+    )
 
 
 def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
@@ -80,15 +106,23 @@ def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
         for offset in range(1 - reach, reach + 1):
             element = np.floor(position).astype(int) + offset
             distance = np.abs(position - element) / wide
-            weight = np.maximum(1 - distance, 0) if attrs["mode"] == "linear" else _keys(distance, attrs["a"])
+            weight = (
+                np.maximum(1 - distance, 0)
+                if attrs["mode"] == "linear"
+                else _keys(distance, attrs["a"])
+            )
             inside = (element >= 0) & (element < size)
             np.add.at(
-                weights, (np.arange(attrs["size"]), np.clip(element, 0, size - 1)), np.where(inside | (not attrs["exclude"]), weight, 0)
+                weights,
+                (np.arange(attrs["size"]), np.clip(element, 0, size - 1)),
+                np.where(inside | (not attrs["exclude"]), weight, 0),
             )
         weights /= weights.sum(axis=1, keepdims=True)
     moved = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, -1) @ weights.T
     if attrs["outside"] is not None:
-        moved = np.where((numerator < 0) | (numerator > (size - 1) * attrs["unit"]), attrs["outside"], moved)
+        moved = np.where(
+            (numerator < 0) | (numerator > (size - 1) * attrs["unit"]), attrs["outside"], moved
+        )
     return (np.moveaxis(moved, -1, axis),)
 
 
@@ -108,14 +142,20 @@ def _lower(low: Lowering, attrs: Attributes) -> None:
         value = at(_nearest(nest, attrs, numerator))
     else:
         before = apply("floordiv", numerator, nest.argument(unit))
-        share = cast(numerator - before * nest.argument(unit), type_) / cast(nest.argument(unit), type_)
+        share = cast(numerator - before * nest.argument(unit), type_) / cast(
+            nest.argument(unit), type_
+        )
         if attrs["mode"] == "linear" and not attrs["antialias"]:
             first, second = at(before), at(before + 1)
             value = first + (second - first) * share
         else:
             value = _filtered(nest, attrs, size, before, share, at)
     if attrs["outside"] is not None:
-        beyond = apply("or", apply("lt", numerator, const(0, INT)), apply("gt", numerator, nest.argument((size - 1) * unit)))
+        beyond = apply(
+            "or",
+            apply("lt", numerator, const(0, INT)),
+            apply("gt", numerator, nest.argument((size - 1) * unit)),
+        )
         value = select(beyond, const(attrs["outside"], type_), value)
     nest.store(out, value)
     nest.done()
@@ -132,7 +172,14 @@ def _nearest(nest: NestBuilder, attrs: Attributes, numerator: Expr) -> Expr:
     return apply("floordiv", numerator * 2 + nest.argument(unit), nest.argument(2 * unit))
 
 
-def _filtered(nest: NestBuilder, attrs: Attributes, size: int, before: Expr, share: Expr, at: Callable[[Expr], Expr]) -> Expr:
+def _filtered(
+    nest: NestBuilder,
+    attrs: Attributes,
+    size: int,
+    before: Expr,
+    share: Expr,
+    at: Callable[[Expr], Expr],
+) -> Expr:
     """The elements within reach, weighed, over the sum of the weights."""
     type_, wide = share.type, _shrink(attrs)
     reach = ceil(RADIUS[attrs["mode"]] * wide)
@@ -159,17 +206,38 @@ def _cases() -> Iterable[Case]:
     for rounding in ROUNDINGS:
         yield Case((x,), up | {"mode": "nearest", "rounding": rounding}, name=rounding)
     for mode, exclude, antialias in product(("linear", "cubic"), (False, True), (False, True)):
-        yield Case((x,), down | {"mode": mode, "exclude": exclude, "antialias": antialias}, 2e-5, f"{mode} {exclude} {antialias}")
+        yield Case(
+            (x,),
+            down | {"mode": mode, "exclude": exclude, "antialias": antialias},
+            2e-5,
+            f"{mode} {exclude} {antialias}",
+        )
     yield Case((x,), up | {"mode": "linear", "outside": -2.5}, 2e-5, "outside")
-    yield Case((np.arange(12, dtype=np.int32).reshape(3, 4),), {"axis": 0, "size": 5, "scale": 3, "start": 0, "unit": 5, "mode": "nearest"})
+    yield Case(
+        (np.arange(12, dtype=np.int32).reshape(3, 4),),
+        {"axis": 0, "size": 5, "scale": 3, "start": 0, "unit": 5, "mode": "nearest"},
+    )
 
 
-define(Operator(
-    "Interpolate", _types, _reference, _lower,
-    dict.fromkeys(("axis", "size", "scale", "start", "unit", "mode"), REQUIRED)
-    | {"rounding": "prefer_floor", "a": -0.75, "exclude": False, "antialias": False, "outside": None},
-    cases=_cases, work=_work, scratch=_scratch,
-))  # fmt: skip
+define(
+    Operator(
+        "Interpolate",
+        _types,
+        _reference,
+        _lower,
+        dict.fromkeys(("axis", "size", "scale", "start", "unit", "mode"), REQUIRED)
+        | {
+            "rounding": "prefer_floor",
+            "a": -0.75,
+            "exclude": False,
+            "antialias": False,
+            "outside": None,
+        },
+        cases=_cases,
+        work=_work,
+        scratch=_scratch,
+    )
+)
 
 PADDINGS = ("zeros", "border", "reflection")
 SAMPLING = (*MODES, "largest")
@@ -179,11 +247,18 @@ def _sample_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, places = types
     count = x.rank - 2
     groups = places.shape[1] if places.rank > 2 else 0
-    if places.rank < 3 or places.shape[0] != x.shape[0] or places.shape[-1] != count or not groups or x.shape[1] % groups:
+    if (
+        places.rank < 3
+        or places.shape[0] != x.shape[0]
+        or places.shape[-1] != count
+        or not groups
+        or x.shape[1] % groups
+    ):
         raise ShapeError(f"places {places} are no [batch, groups, ..., {count}] for {x}")
     if attrs["mode"] not in SAMPLING or attrs["padding"] not in PADDINGS or x.dtype != places.dtype:
         raise ShapeError(
-            f"{attrs['mode']} with {attrs['padding']} of {x} at {places}: there are {', '.join(SAMPLING)} with {', '.join(PADDINGS)}"
+            f"{attrs['mode']} with {attrs['padding']} of {x} at {places}: there are"
+            f" {', '.join(SAMPLING)} with {', '.join(PADDINGS)}"
         )
     return (Type(x.dtype, (*x.shape[:2], *places.shape[2:-1])),)
 
@@ -217,7 +292,9 @@ def _sample_reference(attrs: Attributes, x: Array, places: Array) -> tuple[Array
     out = np.zeros((batch, channels, *places.shape[2:-1]))
     wide = np.repeat(places.astype(np.float64), channels // places.shape[1], axis=1)
     numbers = np.indices(out.shape)[:2]
-    position = [np.rint(wide[..., d]) if attrs["mode"] == "nearest" else wide[..., d] for d in range(count)]
+    position = [
+        np.rint(wide[..., d]) if attrs["mode"] == "nearest" else wide[..., d] for d in range(count)
+    ]
     if attrs["padding"] == "border":
         position = [np.clip(p, 0, size - 1) for p, size in zip(position, sizes, strict=True)]
     elif attrs["padding"] == "reflection":
@@ -229,7 +306,13 @@ def _sample_reference(attrs: Attributes, x: Array, places: Array) -> tuple[Array
         for p, step, size in zip(position, tap, sizes, strict=True):
             element = np.floor(p) + step
             distance = np.abs(p - element)
-            weight = weight * (1 if attrs["mode"] == "nearest" else _keys(distance, -0.75) if attrs["mode"] == "cubic" else 1 - distance)
+            weight = weight * (
+                1
+                if attrs["mode"] == "nearest"
+                else _keys(distance, -0.75)
+                if attrs["mode"] == "cubic"
+                else 1 - distance
+            )
             if attrs["padding"] == "reflection":
                 element = np.floor(_turned(attrs, element, size))
             inside &= (element >= 0) & (element < size) | (attrs["padding"] != "zeros")
@@ -262,7 +345,9 @@ def _lower_sample(low: Lowering, attrs: Attributes) -> None:
         place = apply("rint", place) if attrs["mode"] == "nearest" else place
         if attrs["padding"] == "border":
             place = apply("min", apply("max", place, const(0, type_)), size - 1.0)
-        position.append(_reflected(attrs, place, size) if attrs["padding"] == "reflection" else place)
+        position.append(
+            _reflected(attrs, place, size) if attrs["padding"] == "reflection" else place
+        )
     view = x.reshaped((*split, *x.shape[2:]))
     taps = product(_taps(attrs["mode"]), repeat=len(sizes))
     total, *others = (_tapped(nest, attrs, view, opened[:3], position, sizes, tap) for tap in taps)
@@ -273,8 +358,14 @@ def _lower_sample(low: Lowering, attrs: Attributes) -> None:
 
 
 def _tapped(
-    nest: NestBuilder, attrs: Attributes, x: View, lead: Sequence[Expr], position: Sequence[Expr], sizes: Sequence[Expr], tap: Sequence[int]
-) -> Expr:  # fmt: skip
+    nest: NestBuilder,
+    attrs: Attributes,
+    x: View,
+    lead: Sequence[Expr],
+    position: Sequence[Expr],
+    sizes: Sequence[Expr],
+    tap: Sequence[int],
+) -> Expr:
     """A neighbour, weighed; x is [batch, groups, channels, ...]."""
     weights: list[Expr] = []
     checks: list[Expr] = []
@@ -308,14 +399,35 @@ def _sample_cases() -> Iterable[Case]:
     x = rng.standard_normal((2, 4, 5, 6)).astype(np.float32)
     places = rng.uniform(-3, 8, (2, 2, 3, 4, 2)).astype(np.float32)
     for mode, padding, corners in product(SAMPLING, PADDINGS, (False, True)):
-        yield Case((x, places), {"mode": mode, "padding": padding, "corners": corners}, 2e-5, f"{mode} {padding} {corners}")
+        yield Case(
+            (x, places),
+            {"mode": mode, "padding": padding, "corners": corners},
+            2e-5,
+            f"{mode} {padding} {corners}",
+        )
     line = rng.standard_normal((1, 2, 7)).astype(np.float32)
-    yield Case((line, rng.uniform(-2, 8, (1, 1, 9, 1)).astype(np.float32)), {"mode": "linear", "padding": "zeros"}, 2e-5, "line")
+    yield Case(
+        (line, rng.uniform(-2, 8, (1, 1, 9, 1)).astype(np.float32)),
+        {"mode": "linear", "padding": "zeros"},
+        2e-5,
+        "line",
+    )
 
 
-SAMPLE = define(Operator(
-    "Sample", _sample_types, _sample_reference, _lower_sample, {"mode": REQUIRED, "padding": REQUIRED, "corners": False}, (2, 2), _sample_cases,
-    work=_sample_work, scratch=_sample_work,
-))  # fmt: skip
-"""x [N, C, ...] read at places [N, groups, ..., spatial axes], counted in elements. `corners`: reflection is at the first and last element,
-not half an element beyond. `largest` is the largest of the weighed neighbours that `linear` adds."""
+SAMPLE = define(
+    Operator(
+        "Sample",
+        _sample_types,
+        _sample_reference,
+        _lower_sample,
+        {"mode": REQUIRED, "padding": REQUIRED, "corners": False},
+        (2, 2),
+        _sample_cases,
+        work=_sample_work,
+        scratch=_sample_work,
+    )
+)
+"""x [N, C, ...] read at places [N, groups, ..., spatial axes], counted in elements. `corners`:
+reflection is at the first and last element, not half an element beyond. `largest` is the largest of
+the weighed neighbours that `linear` adds.
+"""

@@ -22,7 +22,9 @@ PRODUCTS = 4
 def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     a, b = types
     if a.rank < 2 or b.rank < 2 or a.dtype != b.dtype:
-        raise ShapeError(f"operands are {a} and {b}; both need two or more dimensions and one dtype")
+        raise ShapeError(
+            f"operands are {a} and {b}; both need two or more dimensions and one dtype"
+        )
     rows, inner = a.shape[-2:][:: -1 if attrs["transpose_a"] else 1]
     other, columns = b.shape[-2:][:: -1 if attrs["transpose_b"] else 1]
     same(inner, other, "the inner sizes differ")
@@ -70,18 +72,34 @@ def _matmul_cases() -> Iterable[Case]:
     yield Case((make(3, 0), make(0, 2)))
 
 
-define(Operator(
-    "MatMul", _matmul_types, _matmul_reference, _lower_matmul, {"transpose_a": False, "transpose_b": False}, (2, 2), _matmul_cases,
-    work=_matmul_work,
-))  # fmt: skip
+define(
+    Operator(
+        "MatMul",
+        _matmul_types,
+        _matmul_reference,
+        _lower_matmul,
+        {"transpose_a": False, "transpose_b": False},
+        (2, 2),
+        _matmul_cases,
+        work=_matmul_work,
+    )
+)
 
 
 def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
     """The letters of each operand, and of the result."""
     left, arrow, right = attrs["equation"].partition("->")
     terms = left.split(",")
-    if not arrow or len(terms) != count or len(set(right)) != len(right) or not set(right) <= set("".join(terms)):
-        raise ShapeError(f"equation {attrs['equation']!r} is not one of {count} operands whose result names each of its axes once")
+    if (
+        not arrow
+        or len(terms) != count
+        or len(set(right)) != len(right)
+        or not set(right) <= set("".join(terms))
+    ):
+        raise ShapeError(
+            f"equation {attrs['equation']!r} is not one of {count} operands whose result names each"
+            " of its axes once"
+        )
     return terms, right
 
 
@@ -91,9 +109,16 @@ def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for term, type_ in zip(terms, types, strict=True):
         if len(term) != type_.rank:
-            raise ShapeError(f"equation {attrs['equation']!r}: {term!r} names {len(term)} axes, its operand is {type_}")
+            raise ShapeError(
+                f"equation {attrs['equation']!r}: {term!r} names {len(term)} axes, its operand is"
+                f" {type_}"
+            )
         for letter, size in zip(term, type_.shape, strict=True):
-            sizes[letter] = same(sizes.get(letter, size), size, f"equation {attrs['equation']!r}: the sizes of axis {letter} differ")
+            sizes[letter] = same(
+                sizes.get(letter, size),
+                size,
+                f"equation {attrs['equation']!r}: the sizes of axis {letter} differ",
+            )
     return sizes
 
 
@@ -116,7 +141,10 @@ def _lower_einsum(low: Lowering, attrs: Attributes) -> None:
     nest = low.nest()
     index = dict(zip(result, nest.axes(low.outputs[0].shape), strict=True))
     index |= {letter: nest.reduce(size) for letter, size in sizes.items() if letter not in index}
-    factors = [nest.load(view, [index[letter] for letter in term]) for view, term in zip(low.inputs, terms, strict=True)]
+    factors = [
+        nest.load(view, [index[letter] for letter in term])
+        for view, term in zip(low.inputs, terms, strict=True)
+    ]
     nest.store(low.outputs[0], nest.accumulate("sum", reduce(Expr.__mul__, factors)))
     nest.done()
 
@@ -128,15 +156,30 @@ def _einsum_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Ty
 def _einsum_cases() -> Iterable[Case]:
     rng = np.random.default_rng(6)
     shapes: dict[str, list[tuple[int, ...]]] = {
-        "ab,bc->ac": [(3, 5), (5, 18)], "abc,cde->abde": [(2, 3, 5), (5, 2, 8)], "abcd,cde->abe": [(1, 3, 2, 4), (2, 4, 5)],
-        "aecd,abcd->acbe": [(2, 3, 2, 4), (2, 5, 2, 4)], "ab,ab->a": [(3, 4), (3, 4)], "abc->cab": [(2, 3, 4)], "aab->b": [(3, 3, 2)],
-        "ab,b,bc->c": [(2, 3), (3,), (3, 4)], "ab,cd->": [(2, 3), (2, 2)],
-    }  # fmt: skip
+        "ab,bc->ac": [(3, 5), (5, 18)],
+        "abc,cde->abde": [(2, 3, 5), (5, 2, 8)],
+        "abcd,cde->abe": [(1, 3, 2, 4), (2, 4, 5)],
+        "aecd,abcd->acbe": [(2, 3, 2, 4), (2, 5, 2, 4)],
+        "ab,ab->a": [(3, 4), (3, 4)],
+        "abc->cab": [(2, 3, 4)],
+        "aab->b": [(3, 3, 2)],
+        "ab,b,bc->c": [(2, 3), (3,), (3, 4)],
+        "ab,cd->": [(2, 3), (2, 2)],
+    }
     for equation, operands in shapes.items():
         made = tuple(rng.standard_normal(shape).astype(np.float32) for shape in operands)
         yield Case(made, {"equation": equation}, name=equation)
 
 
-define(Operator(
-    "Einsum", _einsum_types, _einsum_reference, _lower_einsum, {"equation": REQUIRED}, (1, 4), _einsum_cases, work=_einsum_work,
-))  # fmt: skip
+define(
+    Operator(
+        "Einsum",
+        _einsum_types,
+        _einsum_reference,
+        _lower_einsum,
+        {"equation": REQUIRED},
+        (1, 4),
+        _einsum_cases,
+        work=_einsum_work,
+    )
+)

@@ -1,4 +1,6 @@
-"""What an operator is: attributes, type rule, numpy reference, sample cases and lowering, defined once."""
+"""What an operator is: attributes, type rule, numpy reference, sample cases and lowering, defined
+once.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +16,10 @@ if TYPE_CHECKING:
 
 REQUIRED = object()
 Work = Callable[[Attributes, Sequence[Type], Sequence[Type]], int]
-"""Attributes, input types and output types -> how many elements a reference reads or writes, each in
-30 ns at most (see `ops/budget.py`)."""
+"""Attributes, input types and output types -> how many elements a reference reads or writes, each
+in
+30 ns at most (see `ops/budget.py`).
+"""
 
 
 def linear(_: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
@@ -34,7 +38,9 @@ def nothing(*_: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One sample: attributes and inputs; `tolerance` bounds the relative error against the reference: max|got - reference| / max(max|reference|, 1e-6)."""
+    """One sample: attributes and inputs; `tolerance` bounds the relative error against the
+    reference: max|got - reference| / max(max|reference|, 1e-6).
+    """
 
     inputs: tuple[Array, ...]
     attrs: Mapping[str, Any] = field(default_factory=dict)
@@ -46,11 +52,12 @@ class Case:
 class Operator:
     """A stateless operator.
 
-    `attributes` maps names to defaults (`REQUIRED` for none). `infer(attrs, types)` gives the output types or raises ShapeError.
-    `reference(attrs, *arrays)` computes in float64 inside and returns one array per output; it is written independently of `lower`,
-    which writes nests through a `Lowering`. `elementwise` marks what passes may treat so. `backends`: where it works, if not everywhere.
-    `work` estimates what the reference costs, and `scratch` how many elements it keeps besides its operands and results, so
-    that constants are evaluated within limits.
+    `attributes` maps names to defaults (`REQUIRED` for none). `infer(attrs, types)` gives the
+    output types or raises ShapeError. `reference(attrs, *arrays)` computes in float64 inside and
+    returns one array per output; it is written independently of `lower`, which writes nests through
+    a `Lowering`. `elementwise` marks what passes may treat so. `backends`: where it works, if not
+    everywhere. `work` estimates what the reference costs, and `scratch` how many elements it keeps
+    besides its operands and results, so that constants are evaluated within limits.
     """
 
     name: str
@@ -68,7 +75,9 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a builder of graphs must know of operators, as a value: their type rule, and which are elementwise."""
+    """What a builder of graphs must know of operators, as a value: their type rule, and which are
+    elementwise.
+    """
 
     infer: Callable[[Node, Sequence[Type]], tuple[Type, ...]]
     elementwise: Callable[[str], bool]
@@ -79,6 +88,8 @@ DEFINED: dict[str, Operator] = {}
 
 def define(operator: Operator) -> Operator:
     if operator.name in DEFINED:
-        raise SourceError(f"operator {operator.name} is defined already; choose another name for it")
+        raise SourceError(
+            f"operator {operator.name} is defined already; choose another name for it"
+        )
     DEFINED[operator.name] = operator
     return operator

@@ -1,4 +1,6 @@
-"""What orders elements, as procedures that run on the CPU: sorting, and finding the different elements."""
+"""What orders elements, as procedures that run on the CPU: sorting, and finding the different
+elements.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
@@ -18,11 +20,16 @@ FALSE, TRUE = const(0, BOOL), const(1, BOOL)
 
 
 def writer(inputs: Sequence[View], outputs: Sequence[View]) -> ProcedureWriter:
-    return ProcedureWriter([view.type.dtype for view in inputs], [view.type.dtype for view in outputs])
+    return ProcedureWriter(
+        [view.type.dtype for view in inputs], [view.type.dtype for view in outputs]
+    )
 
 
-def merge_sort(w: ProcedureWriter, count: Expr, order: int, spare: int, before: Callable[[Expr, Expr], Expr]) -> None:
-    """Make output `order` the stable order of the numbers below `count`, merging runs bottom-up through output `spare`.
+def merge_sort(
+    w: ProcedureWriter, count: Expr, order: int, spare: int, before: Callable[[Expr, Expr], Expr]
+) -> None:
+    """Make output `order` the stable order of the numbers below `count`, merging runs bottom-up
+    through output `spare`.
 
     `before(a, b)`: whether a must precede b; it may write statements.
     """
@@ -62,7 +69,9 @@ def _precedes(a: Expr, b: Expr, *, descending: bool) -> Expr:
     if a.type not in REAL:
         return less
     first, second = (a, b) if descending else (b, a)
-    return apply("or", less, apply("and", apply("isnan", first), apply("not", apply("isnan", second))))
+    return apply(
+        "or", less, apply("and", apply("isnan", first), apply("not", apply("isnan", second)))
+    )
 
 
 def _sort_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -90,7 +99,13 @@ def _lower_sort(low: Lowering, attrs: Attributes) -> None:
         def element(number: Expr) -> Expr:
             return w.load(0, base + number * step)
 
-        merge_sort(w, size, 2, 3, lambda a, b: _precedes(element(a), element(b), descending=attrs["descending"]))
+        merge_sort(
+            w,
+            size,
+            2,
+            3,
+            lambda a, b: _precedes(element(a), element(b), descending=attrs["descending"]),
+        )
         with w.repeat(size) as i:
             found = w.variable(w.load(1 + 2, i))
             w.store(0, base + i * step, element(found))
@@ -107,13 +122,23 @@ def _sort_cases() -> Iterable[Case]:
         for descending in (False, True):
             yield Case((x,), {"axis": axis, "descending": descending})
     for dtype in ("int64", "uint8", "int32", "float16", "bool"):
-        yield Case((rng.integers(0, 9, 20).astype(dtype),), {"axis": 0, "descending": True}, name=dtype)
+        yield Case(
+            (rng.integers(0, 9, 20).astype(dtype),), {"axis": 0, "descending": True}, name=dtype
+        )
     yield Case((np.zeros((2, 0), np.float32),), {"axis": 1}, name="nothing")
 
 
-SORT = define(Operator(
-    "Sort", _sort_types, _sort_reference, _lower_sort, {"axis": REQUIRED, "descending": False}, cases=_sort_cases, work=per_element(8),
-))  # fmt: skip
+SORT = define(
+    Operator(
+        "Sort",
+        _sort_types,
+        _sort_reference,
+        _lower_sort,
+        {"axis": REQUIRED, "descending": False},
+        cases=_sort_cases,
+        work=per_element(8),
+    )
+)
 """The elements along `axis` in order, equal ones as they stood, and where each stood (int64)."""
 
 
@@ -121,12 +146,22 @@ def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     count, (x,), axis = dim.data_dependent(attrs["count"]), types, attrs["axis"]
     shape = (count,) if axis is None else (*x.shape[:axis], count, *x.shape[axis + 1 :])
     numbers = x.size if axis is None else x.shape[axis]
-    return Type(x.dtype, shape), Type("int64", (count,)), Type("int64", (numbers,)), Type("int64", (count,))
+    return (
+        Type(x.dtype, shape),
+        Type("int64", (count,)),
+        Type("int64", (numbers,)),
+        Type("int64", (count,)),
+    )
 
 
 def _unique_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     axis = attrs["axis"]
-    wanted = {"return_index": True, "return_inverse": True, "return_counts": True, "equal_nan": attrs["equal_nan"]}
+    wanted = {
+        "return_index": True,
+        "return_inverse": True,
+        "return_counts": True,
+        "equal_nan": attrs["equal_nan"],
+    }
     values, first, inverse, counts = np.unique(x, axis=axis, **wanted)
     inverse = inverse.reshape(-1)
     if not attrs["sorted"]:
@@ -138,7 +173,11 @@ def _unique_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 def _lower_unique(low: Lowering, attrs: Attributes) -> None:
     x, axis = low.materialized(low.inputs[0]), attrs["axis"]
-    shape = (1, x.type.size, 1) if axis is None else (prod(x.shape[:axis]), x[axis], prod(x.shape[axis + 1 :]))
+    shape = (
+        (1, x.type.size, 1)
+        if axis is None
+        else (prod(x.shape[:axis]), x[axis], prod(x.shape[axis + 1 :]))
+    )
     order, spare, number = (low.temporary("int32", (shape[1],)) for _ in range(3))
     operands = (*low.outputs, order, spare, number)
     w = writer([x], operands)
@@ -146,13 +185,17 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
     first = len(w.inputs)
 
     def compared(a: Expr, b: Expr, op: str) -> Expr:
-        """Whether slice a is less than (lt) or other than (ne) slice b, by the first element in which they differ."""
+        """Whether slice a is less than (lt) or other than (ne) slice b, by the first element in
+        which they differ.
+        """
         found, going = w.variable(FALSE), w.variable(TRUE)
         place = w.variable(ZERO)
         with w.while_(apply("and", going, apply("lt", place, outer * inner))):
             block = apply("idiv", place, inner)
             lane = place - block * inner
-            one, other = (w.variable(w.load(0, (block * size + item) * inner + lane)) for item in (a, b))
+            one, other = (
+                w.variable(w.load(0, (block * size + item) * inner + lane)) for item in (a, b)
+            )
             less = w.variable(_precedes(one, other, descending=False))
             differs = apply("or", less, _precedes(other, one, descending=False))
             if op == "ne" and not attrs["equal_nan"] and one.type in REAL:
@@ -188,7 +231,11 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
         here, group = w.variable(w.load(first + 5, found)), w.variable(w.load(first + 6, found))
         w.store(1, group, here)
         with w.repeat(outer) as block, w.repeat(inner) as lane:
-            w.store(0, (block * count + group) * inner + lane, w.load(0, (block * size + here) * inner + lane))
+            w.store(
+                0,
+                (block * count + group) * inner + lane,
+                w.load(0, (block * size + here) * inner + lane),
+            )
     low.host(w, [x], operands, (count, attrs["count"], shape[1]))
 
 
@@ -207,16 +254,31 @@ def _unique_cases() -> Iterable[Case]:
     x = rng.integers(0, 3, (4, 5)).astype(np.float32)
     for axis in (None, 0, 1):
         for in_order in (True, False):
-            yield Case((np.concatenate([x, x[1:]]),), {"axis": axis, "sorted": in_order, "count": "u3"})
+            yield Case(
+                (np.concatenate([x, x[1:]]),), {"axis": axis, "sorted": in_order, "count": "u3"}
+            )
     yield Case((rng.integers(-9, 9, 30),), {"axis": None, "count": "u0"}, name="int64")
     nans = np.array([np.nan, 1, np.nan, -np.inf, 1], np.float32)
     for equal in (True, False):
-        yield Case((nans,), {"axis": None, "equal_nan": equal, "count": "u0"}, name=f"NaN, equal {equal}")
+        yield Case(
+            (nans,), {"axis": None, "equal_nan": equal, "count": "u0"}, name=f"NaN, equal {equal}"
+        )
 
 
-UNIQUE = define(Operator(
-    "Unique", _unique_types, _unique_reference, _lower_unique, {"axis": None, "sorted": True, "equal_nan": True, "count": REQUIRED}, cases=_unique_cases,
-    work=per_element(32), scratch=per_element(4),
-))  # fmt: skip
-"""The different elements (with `axis`: slices), where each stands first, which one every element is, and how often each occurs (int64), in
-order or, unless `sorted`, as they first occur; NaNs are one element where they are `equal_nan`; `count` names the data_dependent size."""
+UNIQUE = define(
+    Operator(
+        "Unique",
+        _unique_types,
+        _unique_reference,
+        _lower_unique,
+        {"axis": None, "sorted": True, "equal_nan": True, "count": REQUIRED},
+        cases=_unique_cases,
+        work=per_element(32),
+        scratch=per_element(4),
+    )
+)
+"""The different elements (with `axis`: slices), where each stands first, which one every element
+is,
+and how often each occurs (int64), in order or, unless `sorted`, as they first occur; NaNs are one
+element where they are `equal_nan`; `count` names the data_dependent size.
+"""

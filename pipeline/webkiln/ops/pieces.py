@@ -11,7 +11,11 @@ def reshaped(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def transposed(b: GraphBuilder, x: Tensor, perm: Sequence[int]) -> Tensor:
-    return x if tuple(perm) == tuple(range(len(perm))) else b.op("Transpose", [x], {"perm": tuple(perm)})
+    return (
+        x
+        if tuple(perm) == tuple(range(len(perm)))
+        else b.op("Transpose", [x], {"perm": tuple(perm)})
+    )
 
 
 def part(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int, step: int = 1) -> Tensor:
@@ -21,13 +25,23 @@ def part(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int, step: in
         return x
     starts = tuple(start if d == axis else 0 for d in range(x.type.rank))
     sizes = tuple(count if d == axis else size for d, size in enumerate(x.shape))
-    return b.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": tuple(step if d == axis else 1 for d in range(x.type.rank))})
+    return b.op(
+        "Slice",
+        [x],
+        {
+            "starts": starts,
+            "sizes": sizes,
+            "steps": tuple(step if d == axis else 1 for d in range(x.type.rank)),
+        },
+    )
 
 
 def element(b: GraphBuilder, x: Tensor, axis: int, place: int) -> Tensor:
     """The slice at a place of an axis, without that axis."""
     axis %= x.type.rank
-    return reshaped(b, part(b, x, axis, place % x.shape[axis], 1), (*x.shape[:axis], *x.shape[axis + 1 :]))
+    return reshaped(
+        b, part(b, x, axis, place % x.shape[axis], 1), (*x.shape[:axis], *x.shape[axis + 1 :])
+    )
 
 
 def widened(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -46,27 +60,39 @@ def iota(b: GraphBuilder, size: int, dtype: str) -> Tensor:
 
 def sized(b: GraphBuilder, value: int, dtype: str) -> Tensor:
     """A size as a number."""
-    return reshaped(b, b.op("Sizes", [], {"sizes": (value,), "dtype": dtype}), ()) if is_symbolic(value) else b.constant(value, dtype)
+    return (
+        reshaped(b, b.op("Sizes", [], {"sizes": (value,), "dtype": dtype}), ())
+        if is_symbolic(value)
+        else b.constant(value, dtype)
+    )
 
 
 def stacked(b: GraphBuilder, xs: Sequence[Tensor], axis: int) -> Tensor:
     """Tensors of one shape along a new axis."""
     axis %= xs[0].type.rank + 1
-    return b.op("Concat", [reshaped(b, x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in xs], {"axis": axis})
+    return b.op(
+        "Concat",
+        [reshaped(b, x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in xs],
+        {"axis": axis},
+    )
 
 
 def blocks_to_space(b: GraphBuilder, x: Tensor, block: int) -> Tensor:
     """Channels of [N, H, W, C] as blocks of space, the rows of a block first."""
     n, h, w, c = x.shape
     y = reshaped(b, x, (n, h, w, block, block, c // block**2))
-    return reshaped(b, transposed(b, y, (0, 1, 3, 2, 4, 5)), (n, h * block, w * block, c // block**2))
+    return reshaped(
+        b, transposed(b, y, (0, 1, 3, 2, 4, 5)), (n, h * block, w * block, c // block**2)
+    )
 
 
 def space_to_blocks(b: GraphBuilder, x: Tensor, block: int) -> Tensor:
     """Blocks of space of [N, H, W, C] as channels."""
     n, h, w, c = x.shape
     y = reshaped(b, x, (n, h // block, block, w // block, block, c))
-    return reshaped(b, transposed(b, y, (0, 1, 3, 2, 4, 5)), (n, h // block, w // block, c * block**2))
+    return reshaped(
+        b, transposed(b, y, (0, 1, 3, 2, 4, 5)), (n, h // block, w // block, c * block**2)
+    )
 
 
 def cast(b: GraphBuilder, x: Tensor, dtype: str) -> Tensor:
@@ -75,8 +101,16 @@ def cast(b: GraphBuilder, x: Tensor, dtype: str) -> Tensor:
 
 def total(b: GraphBuilder, x: Tensor, *axes: int, keepdims: bool = False) -> Tensor:
     """The sum over axes."""
-    return b.op("ReduceSum", [x], {"axes": tuple(sorted(axis % x.type.rank for axis in axes)), "keepdims": keepdims})
+    return b.op(
+        "ReduceSum",
+        [x],
+        {"axes": tuple(sorted(axis % x.type.rank for axis in axes)), "keepdims": keepdims},
+    )
 
 
 def largest(b: GraphBuilder, x: Tensor, *axes: int, keepdims: bool = False) -> Tensor:
-    return b.op("ReduceMax", [x], {"axes": tuple(sorted(axis % x.type.rank for axis in axes)), "keepdims": keepdims})
+    return b.op(
+        "ReduceMax",
+        [x],
+        {"axes": tuple(sorted(axis % x.type.rank for axis in axes)), "keepdims": keepdims},
+    )

@@ -34,21 +34,40 @@ def defined_by(folder: Path | None) -> Iterator[None]:
 
 
 def written(
-    name: str, infer: PluginTypeRule, reference: Callable[..., tuple[Array, ...]], texts: Mapping[str, str], *,
-    attributes: Mapping[str, Any] | None = None, arguments: tuple[str, ...] = (), arity: tuple[int, int] = (1, 1), cases: Iterable[Case] = (),
-) -> Operator:  # fmt: skip
+    name: str,
+    infer: PluginTypeRule,
+    reference: Callable[..., tuple[Array, ...]],
+    texts: Mapping[str, str],
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    arguments: tuple[str, ...] = (),
+    arity: tuple[int, int] = (1, 1),
+    cases: Iterable[Case] = (),
+) -> Operator:
     """Define an operator by the text of a kernel for each backend.
 
-    A text is the statements that set `y`, element number `i` (row-major) of the only output, in C (wasm), JavaScript (js), WGSL (webgpu) or
-    GLSL ES 3.00 (webgl). `x0(n)` is element n of the first input, as float32, int32 or uint32 (on GPUs every dtype is one of these); the
-    attributes named in `arguments` are whole numbers, and `count` is how many elements the output has.
+    A text is the statements that set `y`, element number `i` (row-major) of the only output, in C
+    (wasm), JavaScript (js), WGSL (webgpu) or GLSL ES 3.00 (webgl). `x0(n)` is element n of the
+    first input, as float32, int32 or uint32 (on GPUs every dtype is one of these); the attributes
+    named in `arguments` are whole numbers, and `count` is how many elements the output has.
     """
 
     def lower(low: Lowering, attrs: Attributes) -> None:
         low.written(texts, {name: attrs[name] for name in arguments})
 
     samples = tuple(cases)
-    return define(Operator(name, infer, reference, lower, attributes or {}, arity, lambda: samples, backends=tuple(texts)))
+    return define(
+        Operator(
+            name,
+            infer,
+            reference,
+            lower,
+            attributes or {},
+            arity,
+            lambda: samples,
+            backends=tuple(texts),
+        )
+    )
 
 
 def check_backends(graph: Graph, backends: Iterable[str]) -> None:
@@ -58,7 +77,10 @@ def check_backends(graph: Graph, backends: Iterable[str]) -> None:
     for node in graph.nodes:
         known = find(node.op).backends
         if known is not None and (missing := [name for name in wanted if name not in known]):
-            where, what = node.layer or node.name, f"{node.op} has no kernel for {', '.join(missing)}"
+            where, what = (
+                node.layer or node.name,
+                f"{node.op} has no kernel for {', '.join(missing)}",
+            )
             items.append((where, what, f"Write one, or build for {', '.join(known)} only."))
     if items:
         raise UnsupportedError(graph.name, items)

@@ -1,4 +1,6 @@
-"""Pooling windows over any number of spatial axes: of one size, or adapted to give a number of outputs."""
+"""Pooling windows over any number of spatial axes: of one size, or adapted to give a number of
+outputs.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -27,7 +29,9 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     shape = list(x.shape)
     for name in WINDOW:
         if len(attrs[name]) != len(attrs["axes"]):
-            raise ShapeError(f"{name} has {len(attrs[name])} entries, there are {len(attrs['axes'])} pooled axes")
+            raise ShapeError(
+                f"{name} has {len(attrs[name])} entries, there are {len(attrs['axes'])} pooled axes"
+            )
     for axis, window, stride, dilation, low, high in _rows(attrs):
         shape[axis] = window_size(x.shape[axis], window, stride, dilation, low, high)
     return (Type(x.dtype, tuple(shape)),)
@@ -42,7 +46,9 @@ def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
     widths = [(0, 0)] * x.ndim
     for axis, _, _, _, low, high in _rows(attrs):
         widths[axis] = (low, high)
-    padded = np.pad(x.astype(np.float64) if is_float(str(x.dtype)) else x, widths, constant_values=fill)
+    padded = np.pad(
+        x.astype(np.float64) if is_float(str(x.dtype)) else x, widths, constant_values=fill
+    )
     for tap in product(*(range(window) for window in attrs["window"])):
         places = [slice(None)] * x.ndim
         for t, (axis, window, stride, dilation, low, high) in zip(tap, _rows(attrs), strict=True):
@@ -53,7 +59,9 @@ def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
 
 def _window_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """Every tap of every window, all of which are kept."""
-    pads = [1 + (low + high) / max(inputs[0].shape[axis], 1) for axis, *_, low, high in _rows(attrs)]
+    pads = [
+        1 + (low + high) / max(inputs[0].shape[axis], 1) for axis, *_, low, high in _rows(attrs)
+    ]
     taps = prod(attrs["window"])
     return int(inputs[0].size * prod(pads)) + taps * (2 * outputs[0].size + CALL)
 
@@ -85,7 +93,9 @@ def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
         if before or after:
             checks.append((index[axis], x[axis]))
     guard = all_inside(nest, checks)
-    value = nest.accumulate(combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0))
+    value = nest.accumulate(
+        combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0)
+    )
     if combiner == "sum":
         if guard is None or attrs["count_include_pad"]:
             count = const(1, INT)
@@ -93,29 +103,67 @@ def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
                 count = count * nest.number(window)
             value = value / cast(count, value.type)
         else:
-            value = value / nest.accumulate("sum", select(guard, const(1, value.type), const(0, value.type)))
+            value = value / nest.accumulate(
+                "sum", select(guard, const(1, value.type), const(0, value.type))
+            )
     nest.store(out, value)
     nest.done()
 
 
 def _cases(**extra: bool) -> Iterable[Case]:
     x = np.random.default_rng(2).standard_normal((2, 7, 6, 5)).astype(np.float32)
-    plain = {"axes": (1, 2), "window": (2, 2), "strides": (2, 2), "dilation": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0)}
+    plain = {
+        "axes": (1, 2),
+        "window": (2, 2),
+        "strides": (2, 2),
+        "dilation": (1, 1),
+        "pad_low": (0, 0),
+        "pad_high": (0, 0),
+    }
     yield Case((x,), plain | extra)
-    yield Case((x,), plain | {"window": (3, 2), "strides": (1, 2), "pad_low": (1, 0), "pad_high": (1, 1)} | extra, name="padded")
-    yield Case((x,), plain | {"axes": (2, 3), "dilation": (2, 1), "strides": (1, 1)} | extra, name="dilated")
-    yield Case((x[0, 0],), {name: value[:1] for name, value in plain.items()} | {"axes": (0,)} | extra, name="one_d")
+    yield Case(
+        (x,),
+        plain
+        | {"window": (3, 2), "strides": (1, 2), "pad_low": (1, 0), "pad_high": (1, 1)}
+        | extra,
+        name="padded",
+    )
+    yield Case(
+        (x,),
+        plain | {"axes": (2, 3), "dilation": (2, 1), "strides": (1, 1)} | extra,
+        name="dilated",
+    )
+    yield Case(
+        (x[0, 0],),
+        {name: value[:1] for name, value in plain.items()} | {"axes": (0,)} | extra,
+        name="one_d",
+    )
 
 
-define(Operator(
-    "MaxPool", _types, _max_reference, lambda low, attrs: _lower("max", low, attrs), WINDOW, cases=_cases,
-    work=_window_work, scratch=_window_work,
-))  # fmt: skip
-define(Operator(
-    "AvgPool", lambda attrs, types: _types({name: attrs[name] for name in WINDOW}, types), _average_reference,
-    lambda low, attrs: _lower("sum", low, attrs), WINDOW | {"count_include_pad": False},
-    cases=lambda: [*_cases(count_include_pad=False), *_cases(count_include_pad=True)], work=_window_work, scratch=_window_work,
-))  # fmt: skip
+define(
+    Operator(
+        "MaxPool",
+        _types,
+        _max_reference,
+        lambda low, attrs: _lower("max", low, attrs),
+        WINDOW,
+        cases=_cases,
+        work=_window_work,
+        scratch=_window_work,
+    )
+)
+define(
+    Operator(
+        "AvgPool",
+        lambda attrs, types: _types({name: attrs[name] for name in WINDOW}, types),
+        _average_reference,
+        lambda low, attrs: _lower("sum", low, attrs),
+        WINDOW | {"count_include_pad": False},
+        cases=lambda: [*_cases(count_include_pad=False), *_cases(count_include_pad=True)],
+        work=_window_work,
+        scratch=_window_work,
+    )
+)
 
 
 def _index_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -126,8 +174,12 @@ def _index_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 def _places(attrs: Attributes, shape: tuple[int, ...]) -> Array:
     """The number of each element; with `column_major` the pooled axes count from the first."""
     axes = list(attrs["axes"])
-    order = [axis for axis in range(len(shape)) if axis not in axes] + (axes[::-1] if attrs["column_major"] else axes)
-    return np.arange(prod(shape)).reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
+    order = [axis for axis in range(len(shape)) if axis not in axes] + (
+        axes[::-1] if attrs["column_major"] else axes
+    )
+    return (
+        np.arange(prod(shape)).reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
+    )
 
 
 def _index_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
@@ -146,16 +198,27 @@ def _lower_index(low: Lowering, attrs: Attributes) -> None:
     def tapped(tap: Expr) -> tuple[list[Expr], Expr | None]:
         place, checks = list(index), []
         for axis, window, stride, dilation, before, after in reversed(_rows(attrs)):
-            place[axis] = window_index(nest, index[axis], apply("irem", tap, nest.argument(window)), stride, dilation, before)
+            place[axis] = window_index(
+                nest,
+                index[axis],
+                apply("irem", tap, nest.argument(window)),
+                stride,
+                dilation,
+                before,
+            )
             tap = apply("idiv", tap, nest.argument(window))
             if before or after:
                 checks.append((place[axis], x[axis]))
         return place, all_inside(nest, checks)
 
     place, guard = tapped(number)
-    found, _ = tapped(nest.found(nest.accumulate("argmax", nest.load(x, place, guard, lowest(x.type.dtype)))))
+    found, _ = tapped(
+        nest.found(nest.accumulate("argmax", nest.load(x, place, guard, lowest(x.type.dtype))))
+    )
     axes = list(attrs["axes"])
-    order = [axis for axis in range(x.type.rank) if axis not in axes] + (axes[::-1] if attrs["column_major"] else axes)
+    order = [axis for axis in range(x.type.rank) if axis not in axes] + (
+        axes[::-1] if attrs["column_major"] else axes
+    )
     total = const(0, INT)
     for axis in order:
         total = total * nest.number(x[axis]) + found[axis]
@@ -166,19 +229,34 @@ def _lower_index(low: Lowering, attrs: Attributes) -> None:
 def _index_cases() -> Iterable[Case]:
     for column_major in (False, True):
         for case in _cases():
-            yield Case(case.inputs, {**case.attrs, "column_major": column_major}, name=f"{case.name} {column_major}")
+            yield Case(
+                case.inputs,
+                {**case.attrs, "column_major": column_major},
+                name=f"{case.name} {column_major}",
+            )
 
 
-MAX_POOL_INDEX = define(Operator(
-    "MaxPoolIndex", _index_types, _index_reference, _lower_index, WINDOW | {"column_major": False}, cases=_index_cases,
-    work=_window_work, scratch=_window_work,
-))  # fmt: skip
+MAX_POOL_INDEX = define(
+    Operator(
+        "MaxPoolIndex",
+        _index_types,
+        _index_reference,
+        _lower_index,
+        WINDOW | {"column_major": False},
+        cases=_index_cases,
+        work=_window_work,
+        scratch=_window_work,
+    )
+)
 """Where in x the largest element of each window is, the first of equals."""
 
 
 def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     check_axes(attrs["axes"], types[0].rank)
-    what = f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of 1 or more"
+    what = (
+        f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of"
+        " 1 or more"
+    )
     if len(attrs["sizes"]) != len(attrs["axes"]):
         raise ShapeError(what)
     for size in attrs["sizes"]:
@@ -190,14 +268,18 @@ def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...
 
 
 def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
-    """Output o of `count` covers the elements from floor(o * size / count) up to ceil((o + 1) * size / count)."""
+    """Output o of `count` covers the elements from floor(o * size / count) up to ceil((o + 1) *
+    size / count).
+    """
 
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
         y = x.astype(np.float64) if is_float(str(x.dtype)) else x
         for axis, count in zip(attrs["axes"], attrs["sizes"], strict=True):
             size = y.shape[axis]
             windows = (range(o * size // count, -(-(o + 1) * size // count)) for o in range(count))
-            y = np.stack([function(np.take(y, list(window), axis), axis=axis) for window in windows], axis)
+            y = np.stack(
+                [function(np.take(y, list(window), axis), axis=axis) for window in windows], axis
+            )
         return (y,)
 
     return compute
@@ -219,25 +301,51 @@ def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
         widths = [-(-(o + 1) * size // count) - o * size // count for o in range(count)]
         tap, full = nest.reduce(max(widths)), nest.argument(size)
         first = apply("floordiv", index[axis] * full, nest.argument(count))
-        width = apply("floordiv", (index[axis] + 1) * full + nest.argument(count - 1), nest.argument(count)) - first
+        width = (
+            apply(
+                "floordiv",
+                (index[axis] + 1) * full + nest.argument(count - 1),
+                nest.argument(count),
+            )
+            - first
+        )
         index[axis] = first + tap
         covered = covered * cast(width, covered.type)
         if min(widths) < max(widths):
             inside = apply("lt", tap, width)
             guard = inside if guard is None else apply("and", guard, inside)
-    value = nest.accumulate(combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0))
+    value = nest.accumulate(
+        combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0)
+    )
     nest.store(out, value / covered if combiner == "sum" else value)
     nest.done()
 
 
 def _adaptive_cases() -> Iterable[Case]:
     x = np.random.default_rng(9).standard_normal((2, 7, 6, 5)).astype(np.float32)
-    for axes, sizes in (((1, 2), (3, 4)), ((1, 2), (1, 6)), ((2,), (2,)), ((1, 2, 3), (9, 5, 2)), ((2, 3), (4, 3))):
+    for axes, sizes in (
+        ((1, 2), (3, 4)),
+        ((1, 2), (1, 6)),
+        ((2,), (2,)),
+        ((1, 2, 3), (9, 5, 2)),
+        ((2, 3), (4, 3)),
+    ):
         yield Case((x,), {"axes": axes, "sizes": sizes})
 
 
-for _name, _combiner, _function in (("AdaptiveMaxPool", "max", np.max), ("AdaptiveAvgPool", "sum", np.mean)):
-    define(Operator(
-        _name, _adaptive_types, _adaptive_reference(_function), partial(_lower_adaptive, _combiner), {"axes": REQUIRED, "sizes": REQUIRED},
-        cases=_adaptive_cases, work=_adaptive_work, scratch=_adaptive_work,
-    ))  # fmt: skip
+for _name, _combiner, _function in (
+    ("AdaptiveMaxPool", "max", np.max),
+    ("AdaptiveAvgPool", "sum", np.mean),
+):
+    define(
+        Operator(
+            _name,
+            _adaptive_types,
+            _adaptive_reference(_function),
+            partial(_lower_adaptive, _combiner),
+            {"axes": REQUIRED, "sizes": REQUIRED},
+            cases=_adaptive_cases,
+            work=_adaptive_work,
+            scratch=_adaptive_work,
+        )
+    )

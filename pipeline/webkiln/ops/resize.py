@@ -1,4 +1,6 @@
-"""Resampling to another size, axis by axis: nearest, linear, and kernels of any reach with or without antialiasing."""
+"""Resampling to another size, axis by axis: nearest, linear, and kernels of any reach with or
+without antialiasing.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +25,9 @@ from webkiln.ops.reduce import check_axes
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """How much an element at a distance weighs: nothing from `radius` on. `formula` takes the distance, at least 0 and below the radius."""
+    """How much an element at a distance weighs: nothing from `radius` on. `formula` takes the
+    distance, at least 0 and below the radius.
+    """
 
     radius: float
     formula: Callable[[Expr], Expr]
@@ -35,10 +39,14 @@ def keys(a: float) -> Filter:
 
     def weigh(near: Expr) -> Expr:
         inner = ((a + 2) * near - (a + 3)) * near * near + 1.0
-        return select(apply("lt", near, const(1.0)), inner, ((near * a - 5 * a) * near + 8 * a) * near - 4 * a)
+        return select(
+            apply("lt", near, const(1.0)), inner, ((near * a - 5 * a) * near + 8 * a) * near - 4 * a
+        )
 
     def reference(d: Array) -> Array:
-        return np.where(d < 1, (a + 2) * d**3 - (a + 3) * d**2 + 1, a * (d**3 - 5 * d**2 + 8 * d - 4))
+        return np.where(
+            d < 1, (a + 2) * d**3 - (a + 3) * d**2 + 1, a * (d**3 - 5 * d**2 + 8 * d - 4)
+        )
 
     return Filter(2, weigh, reference)
 
@@ -47,7 +55,12 @@ def lanczos(radius: int) -> Filter:
     """Duchon 1979: sinc under a wider sinc."""
 
     def weigh(near: Expr) -> Expr:
-        wave = apply("sin", near * pi) * apply("sin", near * (pi / radius)) * (radius / pi**2) / (near * near)
+        wave = (
+            apply("sin", near * pi)
+            * apply("sin", near * (pi / radius))
+            * (radius / pi**2)
+            / (near * near)
+        )
         return select(apply("lt", near, const(1e-3)), const(1.0), wave)
 
     return Filter(radius, weigh, lambda d: np.sinc(d) * np.sinc(d / radius))
@@ -65,7 +78,9 @@ COORDINATES = ("half_pixel", "asymmetric", "align_corners")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An axis that is resized. Output o lies at position (o * `scale` + `start`) / `unit` of the input."""
+    """An axis that is resized. Output o lies at position (o * `scale` + `start`) / `unit` of the
+    input.
+    """
 
     axis: int
     size: int
@@ -91,14 +106,18 @@ def _lines(attrs: Attributes, x: Type) -> list[Line]:
 def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
     check_axes(attrs["axes"], x.rank)
-    what = f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of 1 or more"
+    what = (
+        f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of"
+        " 1 or more"
+    )
     if len(attrs["sizes"]) != len(attrs["axes"]):
         raise ShapeError(what)
     for size in attrs["sizes"]:
         demand(size - 1, what)
     if attrs["method"] not in METHODS or attrs["coordinates"] not in COORDINATES:
         raise ShapeError(
-            f"method {attrs['method']!r} at {attrs['coordinates']!r}: there are {', '.join(METHODS)} at {', '.join(COORDINATES)}"
+            f"method {attrs['method']!r} at {attrs['coordinates']!r}: there are"
+            f" {', '.join(METHODS)} at {', '.join(COORDINATES)}"
         )
     if attrs["method"] != "nearest" and x.dtype != "float32":
         raise ShapeError(f"{attrs['method']} resizes float32, x is {x}")
@@ -108,7 +127,8 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         if _is_averaged(attrs) and (is_symbolic(line.size) or is_symbolic(line.out)):
             how = "antialias" if attrs["antialias"] else "area"
             raise ShapeError(
-                f"axis {line.axis} goes from {line.size} to {line.out}; {how} needs sizes that are known before the model runs"
+                f"axis {line.axis} goes from {line.size} to {line.out}; {how} needs sizes that are"
+                " known before the model runs"
             )
     return (Type(x.dtype, tuple(shape)),)
 
@@ -126,7 +146,10 @@ def _weights(attrs: Attributes, line: Line) -> Array:
         return np.eye(line.size)[chosen]
     place = np.array([float(p) for p in positions])
     if attrs["resolution"]:
-        place = np.floor(place) + np.rint((place - np.floor(place)) * attrs["resolution"]) / attrs["resolution"]
+        place = (
+            np.floor(place)
+            + np.rint((place - np.floor(place)) * attrs["resolution"]) / attrs["resolution"]
+        )
     distance = np.abs(place[:, None] - np.arange(line.size))
     step = line.scale / line.unit
     if attrs["method"] == "linear":
@@ -142,7 +165,9 @@ def _weights(attrs: Attributes, line: Line) -> Array:
 
 
 def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """The weights of each line, whose places are fractions of Python, and a product with their matrix."""
+    """The weights of each line, whose places are fractions of Python, and a product with their
+    matrix.
+    """
     total, shape = 0, list(inputs[0].shape)
     for line in _lines(attrs, inputs[0]):
         shape[line.axis] = line.out
@@ -162,7 +187,9 @@ def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type])
 def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     wide = x.astype(np.float64) if x.dtype.kind == "f" else x
     for line in _lines(attrs, Type(str(x.dtype), x.shape)):
-        wide = np.moveaxis(np.tensordot(wide, _weights(attrs, line), axes=([line.axis], [1])), -1, line.axis)
+        wide = np.moveaxis(
+            np.tensordot(wide, _weights(attrs, line), axes=([line.axis], [1])), -1, line.axis
+        )
     return (np.asarray(wide),)
 
 
@@ -195,7 +222,9 @@ def _lower_nearest(low: Lowering, lines: Sequence[Line]) -> None:
     index = list(nest.axes(low.outputs[0].shape))
     for line in lines:
         doubled = _scaled(nest, line, index[line.axis]) * 2 + nest.argument(line.unit)
-        index[line.axis] = _bounded(nest, apply("floordiv", doubled, nest.argument(2 * line.unit)), line.size)
+        index[line.axis] = _bounded(
+            nest, apply("floordiv", doubled, nest.argument(2 * line.unit)), line.size
+        )
     nest.store(low.outputs[0], nest.load(low.inputs[0], index))
     nest.done()
 
@@ -220,7 +249,10 @@ def _lower_linear(low: Lowering, lines: Sequence[Line]) -> None:
 
     values = [at(choice) for choice in product((0, 1), repeat=len(lines))]
     for share in reversed(shares):
-        values = [first + (second - first) * share for first, second in zip(values[::2], values[1::2], strict=True)]
+        values = [
+            first + (second - first) * share
+            for first, second in zip(values[::2], values[1::2], strict=True)
+        ]
     nest.store(low.outputs[0], values[0])
     nest.done()
 
@@ -228,14 +260,20 @@ def _lower_linear(low: Lowering, lines: Sequence[Line]) -> None:
 def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) -> None:
     """A table of weights, whose rows sum to 1, and the sum of what they weigh."""
     step = line.scale / line.unit if _is_averaged(attrs) else 1.0
-    reach = ceil(0.5 + step / 2 if attrs["method"] == "area" else FILTERS[attrs["method"]].radius * max(step, 1.0))
+    reach = ceil(
+        0.5 + step / 2
+        if attrs["method"] == "area"
+        else FILTERS[attrs["method"]].radius * max(step, 1.0)
+    )
     taps = 2 * reach
     total = low.temporary("float32", (line.out,))
     table = low.temporary("float32", (line.out, taps))
 
     nest = low.nest()
     (row,) = nest.axes((line.out,))
-    nest.store(total, nest.accumulate("sum", _weight(nest, attrs, line, reach, row, nest.reduce(taps))))
+    nest.store(
+        total, nest.accumulate("sum", _weight(nest, attrs, line, reach, row, nest.reduce(taps)))
+    )
     nest.done()
 
     nest = low.nest()
@@ -246,15 +284,21 @@ def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) 
     nest = low.nest()
     index = list(nest.axes(y.shape))
     row, tap = index[line.axis], nest.reduce(taps)
-    first = apply("floordiv", _scaled(nest, line, row), nest.argument(line.unit)) - nest.argument(reach - 1)
+    first = apply("floordiv", _scaled(nest, line, row), nest.argument(line.unit)) - nest.argument(
+        reach - 1
+    )
     index[line.axis] = _bounded(nest, first + tap, line.size)
     value = nest.load(x, index)
     nest.store(y, nest.accumulate("sum", value * cast(nest.load(table, (row, tap)), value.type)))
     nest.done()
 
 
-def _weight(nest: NestBuilder, attrs: Attributes, line: Line, reach: int, row: Expr, tap: Expr) -> Expr:
-    """What output `row` takes of its element `tap`, before the sum is made 1; nothing of elements outside."""
+def _weight(
+    nest: NestBuilder, attrs: Attributes, line: Line, reach: int, row: Expr, tap: Expr
+) -> Expr:
+    """What output `row` takes of its element `tap`, before the sum is made 1; nothing of elements
+    outside.
+    """
     unit, place = nest.argument(line.unit), _scaled(nest, line, row)
     before = apply("floordiv", place, unit)
     share = cast(place - before * unit, FLOAT) / cast(unit, FLOAT)
@@ -269,7 +313,9 @@ def _weight(nest: NestBuilder, attrs: Attributes, line: Line, reach: int, row: E
         kernel = FILTERS[attrs["method"]]
         near = distance / apply("max", step, const(1.0)) if attrs["antialias"] else distance
         weight = select(apply("lt", near, const(kernel.radius)), kernel.formula(near), const(0.0))
-    return select(nest.inside(before - nest.argument(reach - 1) + tap, line.size), weight, const(0.0))
+    return select(
+        nest.inside(before - nest.argument(reach - 1) + tap, line.size), weight, const(0.0)
+    )
 
 
 def _cases() -> Iterable[Case]:
@@ -277,18 +323,49 @@ def _cases() -> Iterable[Case]:
     x = rng.standard_normal((2, 5, 7, 3)).astype(np.float32)
     plane = {"axes": (1, 2), "sizes": (9, 4)}
     for method, coordinates in product(("nearest", "linear"), COORDINATES):
-        yield Case((x,), plane | {"method": method, "coordinates": coordinates}, name=f"{method} {coordinates}")
-    yield Case((rng.integers(0, 9, (4, 6)).astype(np.int32),), {"axes": (1,), "sizes": (4,), "method": "nearest"}, name="integers")
-    yield Case((x,), {"axes": (1, 2, 3), "sizes": (10, 14, 5), "method": "linear"}, name="three axes")
+        yield Case(
+            (x,),
+            plane | {"method": method, "coordinates": coordinates},
+            name=f"{method} {coordinates}",
+        )
+    yield Case(
+        (rng.integers(0, 9, (4, 6)).astype(np.int32),),
+        {"axes": (1,), "sizes": (4,), "method": "nearest"},
+        name="integers",
+    )
+    yield Case(
+        (x,), {"axes": (1, 2, 3), "sizes": (10, 14, 5), "method": "linear"}, name="three axes"
+    )
     for method, antialias in product(("area", *FILTERS), (False, True)):
-        yield Case((x,), plane | {"method": method, "antialias": antialias}, 2e-5, f"{method} {antialias}")
+        yield Case(
+            (x,), plane | {"method": method, "antialias": antialias}, 2e-5, f"{method} {antialias}"
+        )
     yield Case((x,), plane | {"method": "cubic", "resolution": 1024}, 2e-5, "resolution")
     yield Case((x,), {"axes": (2,), "sizes": (7,), "method": "cubic"}, 2e-5, "same size")
-    yield Case((x[:, :, :, 0],), {"axes": (2, 1), "sizes": (1, 1), "method": "cubic", "coordinates": "align_corners"}, 2e-5, "one pixel")
+    yield Case(
+        (x[:, :, :, 0],),
+        {"axes": (2, 1), "sizes": (1, 1), "method": "cubic", "coordinates": "align_corners"},
+        2e-5,
+        "one pixel",
+    )
 
 
-define(Operator(
-    "Resize", _types, _reference, _lower,
-    {"axes": REQUIRED, "sizes": REQUIRED, "method": REQUIRED, "coordinates": "half_pixel", "antialias": False, "resolution": 0}, cases=_cases,
-    work=_work, scratch=_scratch,
-))  # fmt: skip
+define(
+    Operator(
+        "Resize",
+        _types,
+        _reference,
+        _lower,
+        {
+            "axes": REQUIRED,
+            "sizes": REQUIRED,
+            "method": REQUIRED,
+            "coordinates": "half_pixel",
+            "antialias": False,
+            "resolution": 0,
+        },
+        cases=_cases,
+        work=_work,
+        scratch=_scratch,
+    )
+)

@@ -19,7 +19,8 @@ def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int, in
     states = len(body.outputs) - len(attrs["out_axes"])
     if len(types) != len(body.inputs) or states < 0 or states + len(axes) > len(types) or not axes:
         raise ShapeError(
-            f"the body {body.name} has {len(body.inputs)} inputs and {len(body.outputs)} outputs, which do not fit {len(types)} operands"
+            f"the body {body.name} has {len(body.inputs)} inputs and {len(body.outputs)} outputs,"
+            f" which do not fit {len(types)} operands"
         )
     lengths = [type_.shape[axis] for type_, axis in zip(types[states:], axes, strict=False)]
     steps = all_same(lengths, "the scanned inputs have other numbers of steps")
@@ -34,7 +35,12 @@ def _scan_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     ]
     given = [*types[:states], *slices, *types[states + scanned :]]
     results = [body.type(name) for name in body.outputs.values()]
-    for name, got, expected in zip((*body.inputs, *body.outputs), [*given, *results[:states]], map(body.type, body.inputs), strict=False):
+    for name, got, expected in zip(
+        (*body.inputs, *body.outputs),
+        [*given, *results[:states]],
+        map(body.type, body.inputs),
+        strict=False,
+    ):
         if got != expected:
             raise ShapeError(f"{name} of the body {body.name} is {expected}, got {got}")
     stacked = [
@@ -45,23 +51,38 @@ def _scan_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
-    from webkiln.ops.evaluate import run_graph  # it imports the table of operators, which imports this module
+    from webkiln.ops.evaluate import (
+        run_graph,
+    )  # it imports the table of operators, which imports this module
 
-    body, states, scanned, steps = _signature(attrs, [Type(str(array.dtype), array.shape) for array in arrays])
-    state, rows, captured = list(arrays[:states]), arrays[states : states + scanned], arrays[states + scanned :]
+    body, states, scanned, steps = _signature(
+        attrs, [Type(str(array.dtype), array.shape) for array in arrays]
+    )
+    state, rows, captured = (
+        list(arrays[:states]),
+        arrays[states : states + scanned],
+        arrays[states + scanned :],
+    )
     types = [body.type(name) for name in list(body.outputs.values())[states:]]
     stacked: list[list[Array]] = [[np.zeros((0,))] * steps for _ in types]
     for step in range(steps):
         at = steps - 1 - step if attrs["reverse"] else step
         slices = [np.take(row, at, axis) for row, axis in zip(rows, attrs["axes"], strict=True)]
-        results = list(run_graph(body, dict(zip(body.inputs, (*state, *slices, *captured), strict=True)))[0].values())
+        results = list(
+            run_graph(body, dict(zip(body.inputs, (*state, *slices, *captured), strict=True)))[
+                0
+            ].values()
+        )
         state = results[:states]
         for pile, result in zip(stacked, results[states:], strict=True):
             hold(result.nbytes)
             pile[at] = result
     empty = [np.zeros((0, *type_.shape), type_.dtype) for type_ in types]
     piles = [np.stack(pile) if pile else none for pile, none in zip(stacked, empty, strict=True)]
-    return (*state, *(np.moveaxis(pile, 0, axis) for pile, axis in zip(piles, attrs["out_axes"], strict=True)))
+    return (
+        *state,
+        *(np.moveaxis(pile, 0, axis) for pile, axis in zip(piles, attrs["out_axes"], strict=True)),
+    )
 
 
 def _lower_scan(low: Lowering, attrs: Attributes) -> None:
@@ -71,7 +92,10 @@ def _lower_scan(low: Lowering, attrs: Attributes) -> None:
         low.copy(initial, state)
     with low.repeat(steps) as step:
         at = steps - 1 - step if attrs["reverse"] else step
-        slices = [_slice(low, view, axis, at) for view, axis in zip(low.inputs[states:], attrs["axes"], strict=False)]
+        slices = [
+            _slice(low, view, axis, at)
+            for view, axis in zip(low.inputs[states:], attrs["axes"], strict=False)
+        ]
         results = low.inline(body, [*current, *slices, *low.inputs[states + scanned :]])
         for result, out, axis in zip(results[states:], stacked, attrs["out_axes"], strict=True):
             store_slice(low, result, out, axis, at)
@@ -98,7 +122,9 @@ def store_slice(low: Lowering, view: View, out: View, axis: int, at: int) -> Non
 
 
 def apart(low: Lowering, view: View, current: Sequence[View]) -> View:
-    """`view`, or a copy of it where it is itself the buffer of a state, which another state's next value may overwrite."""
+    """`view`, or a copy of it where it is itself the buffer of a state, which another state's next
+    value may overwrite.
+    """
     if all(view.name != state.name for state in current):
         return view
     out = low.temporary(view.type.dtype, view.shape)
@@ -114,20 +140,43 @@ def _cases() -> Iterable[Case]:
     def body(name: str, inputs: str, *nodes: Node, outputs: str) -> Graph:
         names = [*inputs.split(), *(node.name for node in nodes)]
         variables = {item: Variable(item, Type("float32", (2, 3))) for item in names}
-        return Graph(name, nodes, variables, tuple(inputs.split()), {f"out{n}": item for n, item in enumerate(outputs.split())})
+        return Graph(
+            name,
+            nodes,
+            variables,
+            tuple(inputs.split()),
+            {f"out{n}": item for n, item in enumerate(outputs.split())},
+        )
 
-    total = body("total", "h x k", Node("Mul", ("h", "k"), ("s",)), Node("Add", ("s", "x"), ("n",)), outputs="n n")
+    total = body(
+        "total",
+        "h x k",
+        Node("Mul", ("h", "k"), ("s",)),
+        Node("Add", ("s", "x"), ("n",)),
+        outputs="n n",
+    )
     swap = body("swap", "a b x", Node("Add", ("a", "x"), ("n",)), outputs="b n b")
     yield Case((start, x, scale), {"body": total, "axes": (1,), "out_axes": (1,)}, name="sum")
-    yield Case((start, x.transpose(1, 0, 2), scale), {"body": total, "axes": (0,), "out_axes": (2,), "reverse": True}, name="reverse")
-    yield Case((start, scale, y), {"body": swap, "axes": (1,), "out_axes": (0,)}, name="swapped states")
-    yield Case((start, x[:, :0], scale), {"body": total, "axes": (1,), "out_axes": (1,)}, name="no steps")
+    yield Case(
+        (start, x.transpose(1, 0, 2), scale),
+        {"body": total, "axes": (0,), "out_axes": (2,), "reverse": True},
+        name="reverse",
+    )
+    yield Case(
+        (start, scale, y), {"body": swap, "axes": (1,), "out_axes": (0,)}, name="swapped states"
+    )
+    yield Case(
+        (start, x[:, :0], scale), {"body": total, "axes": (1,), "out_axes": (1,)}, name="no steps"
+    )
 
 
 SCAN = define(Operator(
     "Scan", _scan_types, _scan_reference, _lower_scan,
     {"body": REQUIRED, "axes": REQUIRED, "out_axes": (), "reverse": False}, (1, 64), _cases,
 ))  # fmt: skip
-"""Inputs: initial states, scanned inputs (one axis of `axes` each), captured Variables. The graph `body` takes the states, one slice of
-each scanned input, and the captured Variables; it gives the next states and values that are stacked along `out_axes`. Outputs: the last
-states and the stacks. With `reverse` the steps go from the last slice to the first, and each result is stored where its slice came from."""
+"""Inputs: initial states, scanned inputs (one axis of `axes` each), captured Variables. The graph
+`body` takes the states, one slice of each scanned input, and the captured Variables; it gives the
+next states and values that are stacked along `out_axes`. Outputs: the last states and the stacks.
+With `reverse` the steps go from the last slice to the first, and each result is stored where its
+slice came from.
+"""

@@ -30,15 +30,24 @@ def _lower_reshape(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(Operator(
-    "Reshape", _reshape_types, lambda attrs, x: (x.reshape(attrs["shape"]),), _lower_reshape, {"shape": REQUIRED},
-    cases=lambda: [Case((X,), {"shape": (4, 6)}), Case((X,), {"shape": (24,)})],
-))  # fmt: skip
+define(
+    Operator(
+        "Reshape",
+        _reshape_types,
+        lambda attrs, x: (x.reshape(attrs["shape"]),),
+        _lower_reshape,
+        {"shape": REQUIRED},
+        cases=lambda: [Case((X,), {"shape": (4, 6)}), Case((X,), {"shape": (24,)})],
+    )
+)
 
 
 def _transpose_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     if sorted(attrs["perm"]) != list(range(types[0].rank)):
-        raise ShapeError(f"perm {list(attrs['perm'])} is not a permutation of the {types[0].rank} dimensions of {types[0]}")
+        raise ShapeError(
+            f"perm {list(attrs['perm'])} is not a permutation of the {types[0].rank} dimensions of"
+            f" {types[0]}"
+        )
     return (Type(types[0].dtype, tuple(types[0].shape[axis] for axis in attrs["perm"])),)
 
 
@@ -50,10 +59,16 @@ def _lower_transpose(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(Operator(
-    "Transpose", _transpose_types, lambda attrs, x: (x.transpose(attrs["perm"]),), _lower_transpose, {"perm": REQUIRED},
-    cases=lambda: [Case((X,), {"perm": (2, 0, 1)}), Case((X,), {"perm": (1, 0, 2)})],
-))  # fmt: skip
+define(
+    Operator(
+        "Transpose",
+        _transpose_types,
+        lambda attrs, x: (x.transpose(attrs["perm"]),),
+        _lower_transpose,
+        {"perm": REQUIRED},
+        cases=lambda: [Case((X,), {"perm": (2, 0, 1)}), Case((X,), {"perm": (1, 0, 2)})],
+    )
+)
 
 
 def _broadcast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -71,19 +86,35 @@ def _lower_broadcast(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(Operator(
-    "Broadcast", _broadcast_types, lambda attrs, x: (np.broadcast_to(x, attrs["shape"]),), _lower_broadcast, {"shape": REQUIRED},
-    cases=lambda: [Case((X[:, :1],), {"shape": (5, 2, 3, 4)})],
-))  # fmt: skip
+define(
+    Operator(
+        "Broadcast",
+        _broadcast_types,
+        lambda attrs, x: (np.broadcast_to(x, attrs["shape"]),),
+        _lower_broadcast,
+        {"shape": REQUIRED},
+        cases=lambda: [Case((X[:, :1],), {"shape": (5, 2, 3, 4)})],
+    )
+)
 
 
 def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     axis, first = attrs["axis"], types[0]
     for type_ in types[1:]:
         if type_.rank != first.rank or type_.dtype != first.dtype:
-            raise ShapeError(f"{type_} and {first} cannot be joined on axis {axis}: every other size and the dtype must be equal")
+            raise ShapeError(
+                f"{type_} and {first} cannot be joined on axis {axis}: every other size and the"
+                " dtype must be equal"
+            )
     rows = enumerate(zip(*(type_.shape for type_ in types), strict=True))
-    shape = [sum(sizes) if at == axis else all_same(sizes, f"joined on axis {axis}, the sizes of axis {at} differ") for at, sizes in rows]
+    shape = [
+        (
+            sum(sizes)
+            if at == axis
+            else all_same(sizes, f"joined on axis {axis}, the sizes of axis {at} differ")
+        )
+        for at, sizes in rows
+    ]
     return (Type(first.dtype, tuple(shape)),)
 
 
@@ -100,14 +131,27 @@ def _lower_concat(low: Lowering, attrs: Attributes) -> None:
         start += view[attrs["axis"]]
 
 
-define(Operator(
-    "Concat", _concat_types, lambda attrs, *xs: (np.concatenate(xs, axis=attrs["axis"]),), _lower_concat, {"axis": REQUIRED}, (1, 1 << 16),
-    cases=lambda: [Case((X, X[:, :1], X), {"axis": 1}), Case((X, X), {"axis": 2}), Case((X,), {"axis": 0})],
-))  # fmt: skip
+define(
+    Operator(
+        "Concat",
+        _concat_types,
+        lambda attrs, *xs: (np.concatenate(xs, axis=attrs["axis"]),),
+        _lower_concat,
+        {"axis": REQUIRED},
+        (1, 1 << 16),
+        cases=lambda: [
+            Case((X, X[:, :1], X), {"axis": 1}),
+            Case((X, X), {"axis": 2}),
+            Case((X,), {"axis": 0}),
+        ],
+    )
+)
 
 
 def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    for axis, (size, start, count, step) in enumerate(zip(types[0].shape, attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)):
+    for axis, (size, start, count, step) in enumerate(
+        zip(types[0].shape, attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)
+    ):
         last = start + (count - 1) * step
         for place in (start, last) if count else ():
             message = f"the slice reads {start} to {last} of axis {axis}, which has {size}"
@@ -117,7 +161,10 @@ def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _slice_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    positions = (np.arange(n) * step + start for start, n, step in zip(attrs["starts"], attrs["sizes"], attrs["steps"], strict=True))
+    positions = (
+        np.arange(n) * step + start
+        for start, n, step in zip(attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)
+    )
     return (x[np.ix_(*positions)] if x.ndim else x,)
 
 
@@ -125,16 +172,23 @@ def _lower_slice(low: Lowering, attrs: Attributes) -> None:
     nest = low.nest()
     index = nest.axes(low.outputs[0].shape)
     source = [
-        item * nest.number(step) + nest.number(start) for item, start, step in zip(index, attrs["starts"], attrs["steps"], strict=True)
+        item * nest.number(step) + nest.number(start)
+        for item, start, step in zip(index, attrs["starts"], attrs["steps"], strict=True)
     ]
     nest.store(low.outputs[0], nest.load(low.inputs[0], source))
     nest.done()
 
 
-define(Operator(
-    "Slice", _slice_types, _slice_reference, _lower_slice, {"starts": REQUIRED, "sizes": REQUIRED, "steps": REQUIRED},
-    cases=lambda: [Case((X,), {"starts": (0, 2, 1), "sizes": (2, 2, 2), "steps": (1, -1, 2)})],
-))  # fmt: skip
+define(
+    Operator(
+        "Slice",
+        _slice_types,
+        _slice_reference,
+        _lower_slice,
+        {"starts": REQUIRED, "sizes": REQUIRED, "steps": REQUIRED},
+        cases=lambda: [Case((X,), {"starts": (0, 2, 1), "sizes": (2, 2, 2), "steps": (1, -1, 2)})],
+    )
+)
 
 
 def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -143,33 +197,54 @@ def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _pad_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    return (np.pad(x, list(zip(attrs["low"], attrs["high"], strict=True)), constant_values=attrs["value"]),)
+    return (
+        np.pad(
+            x, list(zip(attrs["low"], attrs["high"], strict=True)), constant_values=attrs["value"]
+        ),
+    )
 
 
 def _lower_pad(low: Lowering, attrs: Attributes) -> None:
     write_padded(low, low.inputs[0], low.outputs[0], attrs["low"], attrs["value"])
 
 
-define(Operator(
-    "Pad", _pad_types, _pad_reference, _lower_pad, {"low": REQUIRED, "high": REQUIRED, "value": 0},
-    cases=lambda: [Case((X,), {"low": (1, 0, 2), "high": (0, 0, 1), "value": -1.5}), Case((X,), {"low": (0, 0, 0), "high": (0, 0, 0)})],
-))  # fmt: skip
+define(
+    Operator(
+        "Pad",
+        _pad_types,
+        _pad_reference,
+        _lower_pad,
+        {"low": REQUIRED, "high": REQUIRED, "value": 0},
+        cases=lambda: [
+            Case((X,), {"low": (1, 0, 2), "high": (0, 0, 1), "value": -1.5}),
+            Case((X,), {"low": (0, 0, 0), "high": (0, 0, 0)}),
+        ],
+    )
+)
 
 
 def _gather_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, indices = types
     if not is_integer(indices.dtype):
         raise ShapeError(f"indices are {indices}, expected integers")
-    return (Type(x.dtype, (*x.shape[: attrs["axis"]], *indices.shape, *x.shape[attrs["axis"] + 1 :])),)
+    return (
+        Type(x.dtype, (*x.shape[: attrs["axis"]], *indices.shape, *x.shape[attrs["axis"] + 1 :])),
+    )
 
 
 def _gather_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
     """Negative indices count from the end; an index outside gives 0."""
     size = x.shape[attrs["axis"]]
     wrapped = np.where(indices < 0, indices + size, indices)
-    source = x if size else np.zeros_like(x, shape=(*x.shape[: attrs["axis"]], 1, *x.shape[attrs["axis"] + 1 :]))
+    source = (
+        x
+        if size
+        else np.zeros_like(x, shape=(*x.shape[: attrs["axis"]], 1, *x.shape[attrs["axis"] + 1 :]))
+    )
     taken = np.take(source, np.clip(wrapped, 0, max(size - 1, 0)), axis=attrs["axis"])
-    inside = ((wrapped >= 0) & (wrapped < size)).reshape((*[1] * attrs["axis"], *indices.shape, *[1] * (x.ndim - attrs["axis"] - 1)))
+    inside = ((wrapped >= 0) & (wrapped < size)).reshape(
+        (*[1] * attrs["axis"], *indices.shape, *[1] * (x.ndim - attrs["axis"] - 1))
+    )
     return (np.where(inside, taken, 0),)
 
 
@@ -181,7 +256,10 @@ def _lower_gather(low: Lowering, attrs: Attributes) -> None:
     after = axis + len(indices.shape)
     raw = cast(nest.load(indices, index[axis:after]), INT)
     wrapped = select(apply("lt", raw, const(0, INT)), raw + nest.number(size), raw)
-    nest.store(low.outputs[0], nest.load(x, [*index[:axis], wrapped, *index[after:]], nest.inside(wrapped, size)))
+    nest.store(
+        low.outputs[0],
+        nest.load(x, [*index[:axis], wrapped, *index[after:]], nest.inside(wrapped, size)),
+    )
     nest.done()
 
 
@@ -191,4 +269,14 @@ def _gather_cases() -> Iterable[Case]:
     yield Case((X[:, :0], np.array([1, 0], np.int32)), {"axis": 1}, name="of nothing")
 
 
-define(Operator("Gather", _gather_types, _gather_reference, _lower_gather, {"axis": REQUIRED}, (2, 2), _gather_cases))
+define(
+    Operator(
+        "Gather",
+        _gather_types,
+        _gather_reference,
+        _lower_gather,
+        {"axis": REQUIRED},
+        (2, 2),
+        _gather_cases,
+    )
+)

@@ -9,8 +9,21 @@ from webkiln.nest.semantics import erf
 from webkiln.ops.elementwise import elementwise
 from webkiln.ops.operator import Case, per_element
 
-ERFC = (-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277)
-"""Press et al., Numerical Recipes, 6.2: Chebyshev's fit of log(erfc(x) exp(x**2) (1 + x / 2)) in 1 / (1 + x / 2), right to 1.2e-7 of the value."""
+ERFC = (
+    -1.26551223,
+    1.00002368,
+    0.37409196,
+    0.09678418,
+    -0.18628806,
+    0.27886807,
+    -1.13520398,
+    1.48851587,
+    -0.82215223,
+    0.17087277,
+)
+"""Press et al., Numerical Recipes, 6.2: Chebyshev's fit of log(erfc(x) exp(x**2) (1 + x / 2)) in 1
+/ (1 + x / 2), right to 1.2e-7 of the value.
+"""
 
 CENTRE = (
     2.81022636e-08,
@@ -23,8 +36,20 @@ CENTRE = (
     0.246640727,
     1.50140941,
 )
-TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682)
-"""Giles 2010, Approximating the erfinv function: polynomials in -log(1 - x**2) - 2.5 below 5, and in its root - 3 above."""
+TAIL = (
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)
+"""Giles 2010, Approximating the erfinv function: polynomials in -log(1 - x**2) - 2.5 below 5, and
+in its root - 3 above.
+"""
 
 
 def horner(coefficients: tuple[float, ...], x: Expr) -> Expr:
@@ -49,9 +74,13 @@ def inverse(attrs: Attributes, x: Expr) -> Expr:
     root = apply("sqrt", apply("max", w, const(5, x.type))) - 3.0
     value = select(near, horner(CENTRE, w - 2.5), horner(TAIL, root)) * x
     if x.type != FLOAT:
-        value = value - (apply("erf", value) - x) / (1.1283791670955126 * apply("exp", -(value * value)))
+        value = value - (apply("erf", value) - x) / (
+            1.1283791670955126 * apply("exp", -(value * value))
+        )
     size = apply("abs", x)
-    edge = select(apply("eq", size, const(1, x.type)), x * const(np.inf, x.type), const(np.nan, x.type))
+    edge = select(
+        apply("eq", size, const(1, x.type)), x * const(np.inf, x.type), const(np.nan, x.type)
+    )
     return select(apply("lt", size, const(1, x.type)), value, edge)
 
 
@@ -82,6 +111,16 @@ WITHIN = np.array([-0.999, -0.8, -0.1, 0.0, 1e-3, 0.3, 0.6, 0.95, 0.9999], np.fl
 EDGES = np.array([-1.0, 1.0, 1.5], np.float32)
 
 elementwise(
-    "Erfc", complement, complement_reference, [Case((WIDE,)), Case((np.array([3.0, 6.0], np.float32),), name="small")], work=per_element(32)
+    "Erfc",
+    complement,
+    complement_reference,
+    [Case((WIDE,)), Case((np.array([3.0, 6.0], np.float32),), name="small")],
+    work=per_element(32),
 )
-elementwise("ErfInv", inverse, inverse_reference, [Case((WITHIN,), tolerance=3e-5), Case((EDGES,), name="edges")], work=per_element(512))
+elementwise(
+    "ErfInv",
+    inverse,
+    inverse_reference,
+    [Case((WITHIN,), tolerance=3e-5), Case((EDGES,), name="edges")],
+    work=per_element(512),
+)

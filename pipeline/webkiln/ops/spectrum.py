@@ -1,7 +1,9 @@
-"""Eigenvalues of symmetric matrices and singular values, as procedures that run on the CPU (Golub & Van Loan, Matrix Computations, 8.3 and 8.6).
+"""Eigenvalues of symmetric matrices and singular values, as procedures that run on the CPU (Golub &
+Van Loan, Matrix Computations, 8.3 and 8.6).
 
-Vectors are unique up to their signs alone. Signs come from the steps taken, which are those of Eigen, TensorFlow's library, for matrices as small
-as its own procedures take whole: `eigh` of any size, `svd` of square ones below 16 rows.
+Vectors are unique up to their signs alone. Signs come from the steps taken, which are those of
+Eigen, TensorFlow's library, for matrices as small as its own procedures take whole: `eigh` of any
+size, `svd` of square ones below 16 rows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +31,17 @@ def _precision(view: View) -> float:
     return float(np.finfo(view.type.dtype).eps)
 
 
-def _rotated(w: ProcedureWriter, matrix: Matrix, count: Expr, p: Expr, q: Expr, c: Expr, s: Expr, *, rows: bool = False) -> None:
+def _rotated(
+    w: ProcedureWriter,
+    matrix: Matrix,
+    count: Expr,
+    p: Expr,
+    q: Expr,
+    c: Expr,
+    s: Expr,
+    *,
+    rows: bool = False,
+) -> None:
     """Columns (or rows) p and q of a matrix as c p - s q and s p + c q."""
     with w.repeat(count) as k:
         first, second = ((p, k), (q, k)) if rows else ((k, p), (k, q))
@@ -38,11 +50,16 @@ def _rotated(w: ProcedureWriter, matrix: Matrix, count: Expr, p: Expr, q: Expr, 
         matrix[second] = s * x + c * y
 
 
-def _sorted(w: ProcedureWriter, count: Expr, values: Matrix, vectors: Sequence[Matrix], before: str) -> None:
+def _sorted(
+    w: ProcedureWriter, count: Expr, values: Matrix, vectors: Sequence[Matrix], before: str
+) -> None:
     """The best of those that are left to the front, with its columns."""
     with w.repeat(count) as i:
         best = w.variable(i)
-        with w.repeat(count, i + 1) as k, w.when(apply(before, values[k, ZERO], values[best, ZERO])):
+        with (
+            w.repeat(count, i + 1) as k,
+            w.when(apply(before, values[k, ZERO], values[best, ZERO])),
+        ):
             w.set(best, k)
         with w.when(apply("ne", best, i)):
             held = values.keep(i, ZERO)
@@ -56,7 +73,9 @@ def _sorted(w: ProcedureWriter, count: Expr, values: Matrix, vectors: Sequence[M
 
 
 def _scale(w: ProcedureWriter, matrix: Matrix, count: Expr, *, lower: bool) -> Expr:
-    """The largest absolute value, 1 for a matrix of zeros; the matrix is divided by it. With `lower` of that triangle alone."""
+    """The largest absolute value, 1 for a matrix of zeros; the matrix is divided by it. With
+    `lower` of that triangle alone.
+    """
     most = w.variable(const(0, COMPUTE[(*w.inputs, *w.outputs)[matrix.operand]]))
     with w.repeat(count) as row, w.repeat(row + 1 if lower else count) as column:
         w.set(most, apply("max", most, apply("abs", matrix[row, column])))
@@ -81,7 +100,11 @@ def _lower_eigen(low: Lowering, attrs: Attributes) -> None:
     """To tridiagonal form by reflections (8.3.1), then QR steps with Wilkinson's shift (8.3.3)."""
     x = low.materialized(low.inputs[0])
     n, dtype, type_ = x[-1], x.type.dtype, COMPUTE[x.type.dtype]
-    work, beside, taus = low.temporary(dtype, (n, n)), low.temporary(dtype, (n,)), low.temporary(dtype, (n,))
+    work, beside, taus = (
+        low.temporary(dtype, (n, n)),
+        low.temporary(dtype, (n,)),
+        low.temporary(dtype, (n,)),
+    )
     operands = (*low.outputs, work, beside, taus)
     w = writer([x], operands)
     size = w.number(n)
@@ -118,8 +141,12 @@ def _lower_eigen(low: Lowering, attrs: Attributes) -> None:
     low.host(w, [x], operands)
 
 
-def _reflected(w: ProcedureWriter, a: Matrix, e: Matrix, p: Matrix, q: Matrix, c: Expr, size: Expr, type_: str) -> None:
-    """One column of the lower triangle of `a` below its diagonal as 0 but for the first, which is `e`; q is multiplied by the reflection."""
+def _reflected(
+    w: ProcedureWriter, a: Matrix, e: Matrix, p: Matrix, q: Matrix, c: Expr, size: Expr, type_: str
+) -> None:
+    """One column of the lower triangle of `a` below its diagonal as 0 but for the first, which is
+    `e`; q is multiplied by the reflection.
+    """
     first = w.variable(c + 1)
     with summed(w, const(0, type_), c + 2, size) as (rest, row):
         w.set(rest, rest + a[row, c] * a[row, c])
@@ -149,7 +176,9 @@ def _reflected(w: ProcedureWriter, a: Matrix, e: Matrix, p: Matrix, q: Matrix, c
                 q[row, k] = q[row, k] - dot * a[k, c]
 
 
-def _step(w: ProcedureWriter, d: Matrix, e: Matrix, q: Matrix, end: Expr, size: Expr, zero: Expr) -> None:
+def _step(
+    w: ProcedureWriter, d: Matrix, e: Matrix, q: Matrix, end: Expr, size: Expr, zero: Expr
+) -> None:
     """One implicit QR step on the block that ends at `end`."""
     start = w.variable(end - 1)
     going = w.variable(TRUE)
@@ -161,7 +190,12 @@ def _step(w: ProcedureWriter, d: Matrix, e: Matrix, q: Matrix, end: Expr, size: 
     length = apply("sqrt", half * half + beside * beside)
     below = select(apply("gt", half, zero), half + length, half - length)
     level = apply("eq", half, zero)
-    shift = w.variable(d[end, ZERO] - select(level, apply("abs", beside), beside * beside / select(level, const(1, zero.type), below)))
+    shift = w.variable(
+        d[end, ZERO]
+        - select(
+            level, apply("abs", beside), beside * beside / select(level, const(1, zero.type), below)
+        )
+    )
     x, z = w.variable(d[start, ZERO] - shift), e.keep(start, ZERO)
     k = w.variable(start)
     with w.while_(apply("and", apply("lt", k, end), apply("ne", z, zero))):
@@ -225,7 +259,9 @@ def _eigen_of(t: Array, precision: float) -> tuple[Array, Array]:
         while start > 0 and e[start - 1] != 0:
             start -= 1
         half, last = (d[end - 1] - d[end]) / 2, e[end - 1]
-        shift = d[end] - (last**2 / (half + np.copysign(np.hypot(half, last), half)) if half else abs(last))
+        shift = d[end] - (
+            last**2 / (half + np.copysign(np.hypot(half, last), half)) if half else abs(last)
+        )
         x, z = d[start] - shift, e[start]
         for k in range(start, end):
             c, s = x / np.hypot(x, z), -z / np.hypot(x, z)
@@ -256,10 +292,19 @@ def _iterated(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]
     return ITERATIONS // 3 * inputs[0].size * (CALL + size)
 
 
-EIGEN = define(Operator(
-    "SymmetricEigen", _eigen_types, _eigen_reference, _lower_eigen, cases=_eigen_cases, work=_iterated,
-))  # fmt: skip
-"""The eigenvalues of symmetric matrices, ascending, and their vectors as columns; read from the lower triangle."""
+EIGEN = define(
+    Operator(
+        "SymmetricEigen",
+        _eigen_types,
+        _eigen_reference,
+        _lower_eigen,
+        cases=_eigen_cases,
+        work=_iterated,
+    )
+)
+"""The eigenvalues of symmetric matrices, ascending, and their vectors as columns; read from the
+lower triangle.
+"""
 
 
 def _svd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -268,7 +313,9 @@ def _svd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _lower_svd(low: Lowering, attrs: Attributes) -> None:
-    """Rotations from both sides until a sweep finds nothing (Kogbetliantz 1955; Jacobi's method, 8.5 and 8.6.4)."""
+    """Rotations from both sides until a sweep finds nothing (Kogbetliantz 1955; Jacobi's method,
+    8.5 and 8.6.4).
+    """
     x = low.materialized(low.inputs[0])
     n, type_ = x[-1], COMPUTE[x.type.dtype]
     work = low.temporary(x.type.dtype, (n, n))
@@ -291,13 +338,26 @@ def _lower_svd(low: Lowering, attrs: Attributes) -> None:
             w.set(left, left - 1)
             w.set(going, FALSE)
             with w.repeat(size, ONE) as p, w.repeat(p) as q:
-                bound = apply("max", most * (2 * _precision(x)), const(float(np.finfo(x.type.dtype).tiny), type_))
-                with w.when(apply("gt", apply("max", apply("abs", a[p, q]), apply("abs", a[q, p])), bound)):
+                bound = apply(
+                    "max",
+                    most * (2 * _precision(x)),
+                    const(float(np.finfo(x.type.dtype).tiny), type_),
+                )
+                with w.when(
+                    apply("gt", apply("max", apply("abs", a[p, q]), apply("abs", a[q, p])), bound)
+                ):
                     w.set(going, TRUE)
                     _annihilated(w, a, u, v, p, q, size)
-                    w.set(most, apply("max", most, apply("max", apply("abs", a[p, p]), apply("abs", a[q, q]))))
+                    w.set(
+                        most,
+                        apply(
+                            "max", most, apply("max", apply("abs", a[p, p]), apply("abs", a[q, q]))
+                        ),
+                    )
         with w.repeat(size) as k:
-            sign = w.variable(select(apply("lt", a[k, k], const(0, type_)), const(-1, type_), const(1, type_)))
+            sign = w.variable(
+                select(apply("lt", a[k, k], const(0, type_)), const(-1, type_), const(1, type_))
+            )
             values[k, ZERO] = a[k, k] * sign
             with w.repeat(size) as row:
                 u[row, k] = u[row, k] * sign
@@ -307,7 +367,9 @@ def _lower_svd(low: Lowering, attrs: Attributes) -> None:
     low.host(w, [x], operands)
 
 
-def _annihilated(w: ProcedureWriter, a: Matrix, u: Matrix, v: Matrix, p: Expr, q: Expr, size: Expr) -> None:
+def _annihilated(
+    w: ProcedureWriter, a: Matrix, u: Matrix, v: Matrix, p: Expr, q: Expr, size: Expr
+) -> None:
     """The 2 x 2 matrix at p and q made diagonal: made symmetric by a rotation, then by Jacobi's."""
     pp, pq, qp, qq = a.keep(p, p), a.keep(p, q), a.keep(q, p), a.keep(q, q)
     zero, one = const(0, pp.type), const(1, pp.type)
@@ -315,8 +377,15 @@ def _annihilated(w: ProcedureWriter, a: Matrix, u: Matrix, v: Matrix, p: Expr, q
     plain = w.variable(apply("eq", across, zero))
     slope = w.variable((pp + qq) / select(plain, one, across))
     length = apply("sqrt", slope * slope + one)
-    s1, c1 = w.variable(select(plain, zero, one / length)), w.variable(select(plain, one, slope / length))
-    x, y, z = w.variable(c1 * pp + s1 * qp), w.variable(c1 * pq + s1 * qq), w.variable(c1 * qq - s1 * pq)
+    s1, c1 = (
+        w.variable(select(plain, zero, one / length)),
+        w.variable(select(plain, one, slope / length)),
+    )
+    x, y, z = (
+        w.variable(c1 * pp + s1 * qp),
+        w.variable(c1 * pq + s1 * qq),
+        w.variable(c1 * qq - s1 * pq),
+    )
     done = w.variable(apply("eq", y, zero))
     tau = w.variable((x - z) / (2.0 * select(done, one, apply("abs", y))))
     root = apply("sqrt", tau * tau + one)
@@ -335,7 +404,9 @@ def _svd_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     """The singular vectors of the right side from the rotations, the others from them."""
     u, values, v = np.zeros(x.shape), np.zeros(x.shape[:-1]), np.zeros(x.shape)
     for place in np.ndindex(*x.shape[:-2]):
-        u[place], values[place], v[place] = _svd_of(x[place].astype(np.float64), 2 * float(np.finfo(x.dtype).eps))
+        u[place], values[place], v[place] = _svd_of(
+            x[place].astype(np.float64), 2 * float(np.finfo(x.dtype).eps)
+        )
     return u, values, v
 
 
@@ -351,11 +422,17 @@ def _svd_of(a: Array, precision: float) -> tuple[Array, Array, Array]:
                     continue
                 going, pair = True, [p, q]
                 m = a[np.ix_(pair, pair)]
-                angle = np.arctan2(m[1, 0] - m[0, 1], m[0, 0] + m[1, 1]) if m[1, 0] != m[0, 1] else 0.0
+                angle = (
+                    np.arctan2(m[1, 0] - m[0, 1], m[0, 0] + m[1, 1]) if m[1, 0] != m[0, 1] else 0.0
+                )
                 angle -= np.pi if m[1, 0] < m[0, 1] else 0
                 first = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
                 m = first @ m
-                turn = np.arctan(2 * m[0, 1] / (m[0, 0] - m[1, 1])) / 2 if m[0, 0] != m[1, 1] else np.pi / 4 * -np.sign(m[0, 1])
+                turn = (
+                    np.arctan(2 * m[0, 1] / (m[0, 0] - m[1, 1])) / 2
+                    if m[0, 0] != m[1, 1]
+                    else np.pi / 4 * -np.sign(m[0, 1])
+                )
                 right = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
                 left = right.T @ first
                 a[pair] = left @ a[pair]
@@ -376,5 +453,7 @@ def _svd_cases() -> Iterable[Case]:
     yield Case((np.zeros((2, 2), np.float32),), name="zeros")
 
 
-SVD = define(Operator("SVD", _svd_types, _svd_reference, _lower_svd, cases=_svd_cases, work=_iterated))
+SVD = define(
+    Operator("SVD", _svd_types, _svd_reference, _lower_svd, cases=_svd_cases, work=_iterated)
+)
 """x = U S V^T of square matrices: U, the singular values, descending, and V."""

@@ -57,18 +57,24 @@ OPERATORS = DEFINED
 
 def find(name: str) -> Operator:
     if name not in OPERATORS:
-        raise InternalError(f"there is no operator {name!r}; there are {', '.join(sorted(OPERATORS))}")
+        raise InternalError(
+            f"there is no operator {name!r}; there are {', '.join(sorted(OPERATORS))}"
+        )
     return OPERATORS[name]
 
 
 def complete(node: Node) -> dict[str, Any]:
-    """The attributes of a node with defaults filled in; InternalError names what is unknown or missing."""
+    """The attributes of a node with defaults filled in; InternalError names what is unknown or
+    missing.
+    """
     operator = find(node.op)
     unknown = set(node.attrs) - set(operator.attributes)
     attrs = dict(operator.attributes) | dict(node.attrs)
     missing = [name for name, value in attrs.items() if value is REQUIRED]
     if unknown or missing:
-        raise InternalError(f"{node.op} {node.layer}: unknown attributes {sorted(unknown)}, missing {missing}")
+        raise InternalError(
+            f"{node.op} {node.layer}: unknown attributes {sorted(unknown)}, missing {missing}"
+        )
     return attrs
 
 
@@ -77,7 +83,9 @@ def infer(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
     operator = find(node.op)
     low, high = operator.arity
     if not low <= len(types) <= high:
-        raise ShapeError(f"{node.layer or node.name} ({node.op}): takes {low} to {high} inputs, got {len(types)}")
+        raise ShapeError(
+            f"{node.layer or node.name} ({node.op}): takes {low} to {high} inputs, got {len(types)}"
+        )
     try:
         return operator.infer(complete(node), types)
     except ShapeError as error:
@@ -88,23 +96,30 @@ def infer(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
 def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """Compute a node with its numpy reference; outputs have the inferred dtypes.
 
-    Raises SourceError, before it computes, where the budget in force (`ops/budget.py`) is too small.
+    Raises SourceError, before it computes, where the budget in force (`ops/budget.py`) is too
+    small.
     """
     given = [Type(str(array.dtype), array.shape) for array in arrays]
     types, operator = infer(node, given), find(node.op)
     attrs = complete(node)
 
     def cost() -> tuple[int, int]:
-        return operator.work(attrs, given, types), elements([*given, *types]) + operator.scratch(attrs, given, types)
+        return operator.work(attrs, given, types), elements([*given, *types]) + operator.scratch(
+            attrs, given, types
+        )
 
     with charged(node, cost), np.errstate(all="ignore"):
         results = operator.reference(attrs, *arrays)
         checked = []
         for type_, result in zip(types, results, strict=True):
             if len(result.shape) != type_.rank or any(
-                got != size and not is_symbolic(size) for got, size in zip(result.shape, type_.shape, strict=True)
+                got != size and not is_symbolic(size)
+                for got, size in zip(result.shape, type_.shape, strict=True)
             ):
-                raise InternalError(f"{node.op}: the reference gives shape {result.shape}, the type rule {type_.shape}")
+                raise InternalError(
+                    f"{node.op}: the reference gives shape {result.shape}, the type rule"
+                    f" {type_.shape}"
+                )
             checked.append(np.ascontiguousarray(result.astype(type_.dtype)).reshape(result.shape))
     return tuple(checked)
 

@@ -7,11 +7,21 @@ from webkiln.ops.pieces import reshaped, transposed
 
 
 def transposed_conv(
-    b: GraphBuilder, x: Tensor, w: Tensor, bias: Tensor | None, strides: Sequence[int], dilation: Sequence[int],
-    low: Sequence[int], high: Sequence[int], extra: Sequence[int], groups: int,
-) -> Tensor:  # fmt: skip
-    """A convolution over elements that lie the stride apart, by the kernel [in, out / groups, ...] turned round; `low` and `high` are cut off the full
-    result at each end, which `extra` makes longer."""
+    b: GraphBuilder,
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    low: Sequence[int],
+    high: Sequence[int],
+    extra: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """A convolution over elements that lie the stride apart, by the kernel [in, out / groups, ...]
+    turned round; `low` and `high` are cut off the full result at each end, which `extra` makes
+    longer.
+    """
     count = x.type.rank - 2
     spans = [(size - 1) * gap + 1 for size, gap in zip(w.shape[2:], dilation, strict=True)]
     starts = tuple(0 if axis < 2 else size - 1 for axis, size in enumerate(w.shape))
@@ -27,8 +37,16 @@ def transposed_conv(
         w_dims = (1, 0, *range(2, w.type.rank))
     dims = tuple(range(x.type.rank))
     attrs = {
-        "x_dims": dims, "w_dims": w_dims, "out_dims": dims, "strides": (1,) * count, "dilation": tuple(dilation), "x_dilation": tuple(strides),
+        "x_dims": dims,
+        "w_dims": w_dims,
+        "out_dims": dims,
+        "strides": (1,) * count,
+        "dilation": tuple(dilation),
+        "x_dilation": tuple(strides),
         "pad_low": tuple(span - 1 - before for span, before in zip(spans, low, strict=True)),
-        "pad_high": tuple(span - 1 + more - after for span, more, after in zip(spans, extra, high, strict=True)), "groups": groups,
-    }  # fmt: skip
+        "pad_high": tuple(
+            span - 1 + more - after for span, more, after in zip(spans, extra, high, strict=True)
+        ),
+        "groups": groups,
+    }
     return b.op("Conv", [x, turned] if bias is None else [x, turned, bias], attrs)

@@ -1,5 +1,6 @@
-"""Let products read what is transposed for them as it was: where the axis that is summed over, or that of the columns, stays innermost, nothing
-need be moved.
+"""Let products read what is transposed for them as it was: where the axis that is summed over, or
+that
+of the columns, stays innermost, nothing need be moved.
 
 before:
     graph g
@@ -47,7 +48,17 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
             inputs[position], terms[position], absorbed = source.inputs[0], term, True
     if not absorbed:
         return None
-    return Edit(nodes=[Node("Einsum", tuple(inputs), node.outputs, {"equation": f"{','.join(terms)}->{result}"}, node.layer)])
+    return Edit(
+        nodes=[
+            Node(
+                "Einsum",
+                tuple(inputs),
+                node.outputs,
+                {"equation": f"{','.join(terms)}->{result}"},
+                node.layer,
+            )
+        ]
+    )
 
 
 def _letters(view: GraphView, node: Node) -> tuple[list[str], str] | None:
@@ -58,9 +69,16 @@ def _letters(view: GraphView, node: Node) -> tuple[list[str], str] | None:
         left, _, result = node.attrs["equation"].partition("->")
         return left.split(","), result
     shapes = [view.type(name).shape for name in (*node.inputs, node.outputs[0])]
-    if node.op != "MatMul" or len({len(shape) for shape in shapes}) != 1 or len({shape[:-2] for shape in shapes}) != 1:
+    if (
+        node.op != "MatMul"
+        or len({len(shape) for shape in shapes}) != 1
+        or len({shape[:-2] for shape in shapes}) != 1
+    ):
         return None
     attrs = complete(node)
     *batch, row, column, inner = list(ascii_lowercase[: len(shapes[0]) + 1])
-    terms = [[*batch, *pair[:: -1 if attrs[f"transpose_{side}"] else 1]] for side, pair in (("a", (row, inner)), ("b", (inner, column)))]
+    terms = [
+        [*batch, *pair[:: -1 if attrs[f"transpose_{side}"] else 1]]
+        for side, pair in (("a", (row, inner)), ("b", (inner, column)))
+    ]
     return ["".join(term) for term in terms], "".join([*batch, row, column])

@@ -1,34 +1,23 @@
-"""Fold batch normalisation into the convolution or matrix product before it, or into one multiply-add, as operators on slots.
+"""Fold batch normalisation into the convolution or matrix product before it, or into one
+multiply-add,
+as operators on slots.
 
 before:
-    graph g
-    input x: float32[1,4,2]
-    slot beta: float32[5]
-    slot mean: float32[5]
-    slot scale: float32[5]
-    slot variance: float32[5]
-    slot w: float32[3,2,5]
-    c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv
-    y: float32[1,2,5] = BatchNorm(c, scale, beta, mean, variance) {"axis":2,"epsilon":0.001} @bn
-    output out = y
+    graph g input x: float32[1,4,2] slot beta: float32[5] slot mean: float32[5] slot scale:
+    float32[5] slot variance: float32[5] slot w: float32[3,2,5] c: float32[1,2,5] = Conv(x, w)
+    {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
+    @conv y: float32[1,2,5] = BatchNorm(c, scale, beta, mean, variance) {"axis":2,"epsilon":0.001}
+    @bn output out = y
 
 after:
-    graph g
-    input x: float32[1,4,2]
-    slot beta: float32[5]
-    slot mean: float32[5]
-    slot scale: float32[5]
-    slot variance: float32[5]
-    slot w: float32[3,2,5]
-    const y/epsilon: float32[] = [0.001]
-    y/safe: float32[5] = Add(variance, y/epsilon) @bn
-    y/rsqrt: float32[5] = Rsqrt(y/safe) @bn
-    y/factor: float32[5] = Mul(scale, y/rsqrt) @bn
-    y/scaled_mean: float32[5] = Mul(mean, y/factor) @bn
-    y/shift: float32[5] = Sub(beta, y/scaled_mean) @bn
-    y/kernel: float32[3,2,5] = Mul(w, y/factor) @bn
-    y: float32[1,2,5] = Conv(x, y/kernel, y/shift) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv+bn
-    output out = y
+    graph g input x: float32[1,4,2] slot beta: float32[5] slot mean: float32[5] slot scale:
+    float32[5] slot variance: float32[5] slot w: float32[3,2,5] const y/epsilon: float32[] = [0.001]
+    y/safe: float32[5] = Add(variance, y/epsilon) @bn y/rsqrt: float32[5] = Rsqrt(y/safe) @bn
+    y/factor: float32[5] = Mul(scale, y/rsqrt) @bn y/scaled_mean: float32[5] = Mul(mean, y/factor)
+    @bn y/shift: float32[5] = Sub(beta, y/scaled_mean) @bn y/kernel: float32[3,2,5] = Mul(w,
+    y/factor) @bn y: float32[1,2,5] = Conv(x, y/kernel, y/shift)
+    {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
+    @conv+bn output out = y
 """
 
 from webkiln.ir import rewrite
@@ -48,7 +37,11 @@ def fold(view: GraphView, node: Node) -> Edit | None:
     writer = _Writer(view, node)
     factor, shift = writer.factor_and_shift()
     source = view.producer(node.inputs[0], "Conv")
-    if source is not None and all(name in view.fixed for name in source.inputs[1:]) and source.attrs["out_dims"][1] == node.attrs["axis"]:
+    if (
+        source is not None
+        and all(name in view.fixed for name in source.inputs[1:])
+        and source.attrs["out_dims"][1] == node.attrs["axis"]
+    ):
         writer.fold_conv(source, factor, shift)
     elif not writer.fold_matmul(factor, shift):
         scaled = writer.add("scaled", "Mul", [node.inputs[0], writer.spread(factor)])
@@ -76,7 +69,10 @@ class _Writer:
         return name
 
     def finish(self, op: str, inputs: list[str], attrs: Attributes, layer: str) -> None:
-        self.edit.nodes = [*self.edit.nodes, Node(op, tuple(inputs), self.node.outputs, attrs, layer)]
+        self.edit.nodes = [
+            *self.edit.nodes,
+            Node(op, tuple(inputs), self.node.outputs, attrs, layer),
+        ]
 
     def factor_and_shift(self) -> tuple[str, str]:
         """scale / sqrt(variance + epsilon), and beta - mean * factor."""
@@ -87,7 +83,9 @@ class _Writer:
         self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
         safe = self.add("safe", "Add", [variance, name])
         factor = self.add("factor", "Mul", [scale, self.add("rsqrt", "Rsqrt", [safe])])
-        return factor, self.add("shift", "Sub", [beta, self.add("scaled_mean", "Mul", [mean, factor])])
+        return factor, self.add(
+            "shift", "Sub", [beta, self.add("scaled_mean", "Mul", [mean, factor])]
+        )
 
     def spread(self, name: str) -> str:
         """A per-channel vector shaped to broadcast along the normalised axis."""
@@ -113,7 +111,9 @@ class _Writer:
         weights = self.add("kernel", "Mul", [kernel, self.along(factor, rank, features)])
         offset = self.bias(bias[0] if bias else None, factor, shift)
         if self.type(offset).size != self.view.type(kernel).shape[features]:
-            offset = self.add("wide", "Broadcast", [offset], {"shape": (self.view.type(kernel).shape[features],)})
+            offset = self.add(
+                "wide", "Broadcast", [offset], {"shape": (self.view.type(kernel).shape[features],)}
+            )
         self.finish("Conv", [x, weights, offset], conv.attrs, f"{conv.layer}+{self.node.layer}")
 
     def fold_matmul(self, factor: str, shift: str) -> bool:
@@ -129,7 +129,11 @@ class _Writer:
             value = next(name for name in add.inputs if name != bias)
         product = self.view.producer(value, "MatMul")
         shape = self.view.type(self.node.inputs[0]).shape
-        if product is None or product.inputs[1] not in self.view.fixed or self.view.type(value).shape != shape:
+        if (
+            product is None
+            or product.inputs[1] not in self.view.fixed
+            or self.view.type(value).shape != shape
+        ):
             return False
         if self.node.attrs["axis"] != len(shape) - 1:
             return False
@@ -140,6 +144,11 @@ class _Writer:
         name = f"{self.node.outputs[0]}/product"
         self.types[name] = self.view.type(value)
         self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
-        self.edit.nodes = [*self.edit.nodes, Node("MatMul", (product.inputs[0], scaled), (name,), product.attrs, product.layer)]
-        self.finish("Add", [name, self.bias(bias, factor, shift)], {}, f"{product.layer}+{self.node.layer}")
+        self.edit.nodes = [
+            *self.edit.nodes,
+            Node("MatMul", (product.inputs[0], scaled), (name,), product.attrs, product.layer),
+        ]
+        self.finish(
+            "Add", [name, self.bias(bias, factor, shift)], {}, f"{product.layer}+{self.node.layer}"
+        )
         return True

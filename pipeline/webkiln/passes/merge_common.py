@@ -28,12 +28,16 @@ def run(graph: Graph) -> Graph:
     renames: dict[str, str] = {}
     for name, constant in graph.constants.items():
         type_ = graph.type(name)
-        known = first.setdefault(canonical.dumps(["constant", constant_json(constant), str(type_)]), (name,))
+        known = first.setdefault(
+            canonical.dumps(["constant", constant_json(constant), str(type_)]), (name,)
+        )
         if known != (name,):
             renames[name] = known[0]
     for node in graph.nodes:
         inputs = [renames.get(name, name) for name in node.inputs]
-        known = first.setdefault(canonical.dumps([node.op, inputs, encode(complete(node))]), node.outputs)
+        known = first.setdefault(
+            canonical.dumps([node.op, inputs, encode(complete(node))]), node.outputs
+        )
         if known != node.outputs:
             renames.update(zip(node.outputs, known, strict=True))
     return rewrite.remove_unused(rewrite.redirect(graph, renames)) if renames else graph

@@ -1,4 +1,6 @@
-"""Drop what changes nothing: Identity, x + 0, x - 0, x * 1, x / 1, x ** 1, equal casts and reshapes, empty pads, transposes that undo each other.
+"""Drop what changes nothing: Identity, x + 0, x - 0, x * 1, x / 1, x ** 1, equal casts and
+reshapes,
+empty pads, transposes that undo each other.
 
 before:
     graph g
@@ -25,7 +27,13 @@ from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, GraphView
 
-NEUTRAL = {"Add": (0, (0, 1)), "Sub": (0, (1,)), "Mul": (1, (0, 1)), "Div": (1, (1,)), "Pow": (1, (1,))}
+NEUTRAL = {
+    "Add": (0, (0, 1)),
+    "Sub": (0, (1,)),
+    "Mul": (1, (0, 1)),
+    "Div": (1, (1,)),
+    "Pow": (1, (1,)),
+}
 """Operator -> (its neutral scalar, the operands that may be it)."""
 
 UNCHANGED: dict[str, Callable[[Node], bool]] = {
@@ -36,7 +44,9 @@ UNCHANGED: dict[str, Callable[[Node], bool]] = {
     "Transpose": lambda node: tuple(node.attrs["perm"]) == tuple(range(len(node.attrs["perm"]))),
     "Pad": lambda node: not any((*node.attrs["low"], *node.attrs["high"])),
     "Concat": lambda node: len(node.inputs) == 1,
-    "Slice": lambda node: not any(node.attrs["starts"]) and all(step == 1 for step in node.attrs["steps"]),
+    "Slice": lambda node: (
+        not any(node.attrs["starts"]) and all(step == 1 for step in node.attrs["steps"])
+    ),
 }
 """Operator -> whether a node whose output has its input's type hands the input on."""
 
@@ -56,7 +66,14 @@ def _unchanged(view: GraphView, node: Node) -> str | None:
     """The input that the node hands on, if it changes nothing."""
     if node.op in NEUTRAL:
         neutral, operands = NEUTRAL[node.op]
-        return next((node.inputs[1 - place] for place in operands if view.scalar(node.inputs[place]) == neutral), None)
+        return next(
+            (
+                node.inputs[1 - place]
+                for place in operands
+                if view.scalar(node.inputs[place]) == neutral
+            ),
+            None,
+        )
     unchanged = UNCHANGED.get(node.op)
     return node.inputs[0] if unchanged is not None and unchanged(node) else None
 

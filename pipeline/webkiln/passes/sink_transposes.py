@@ -1,5 +1,6 @@
-"""Move transposes behind elementwise operators, normalisations, pads and concatenations, towards others that undo them and away from what a
-convolution or a matrix product could take into its epilogue.
+"""Move transposes behind elementwise operators, normalisations, pads and concatenations, towards
+others that undo them and away from what a convolution or a matrix product could take into its
+epilogue.
 
 before:
     graph g
@@ -41,7 +42,10 @@ def _scattered(values: Sequence[Any], perm: Perm) -> tuple[Any, ...]:
 MOVED: Mapping[str, Callable[[Attributes, Perm], Attributes]] = {
     "BatchNorm": lambda attrs, perm: {**attrs, "axis": perm[attrs["axis"]]},
     "Concat": lambda attrs, perm: {**attrs, "axis": perm[attrs["axis"]]},
-    "Pad": lambda attrs, perm: {**attrs, **{side: _scattered(attrs[side], perm) for side in ("low", "high")}},
+    "Pad": lambda attrs, perm: {
+        **attrs,
+        **{side: _scattered(attrs[side], perm) for side in ("low", "high")},
+    },
 }
 """Operator -> its attributes when it comes before the transpose of what it reads."""
 
@@ -52,11 +56,21 @@ def run(graph: Graph) -> Graph:
 
 def sink(view: GraphView, node: Node) -> Edit | None:
     elementwise = find(node.op).elementwise
-    if not (elementwise or node.op in MOVED) or len(node.outputs) != 1 or node.outputs[0] in view.fixed:
+    if (
+        not (elementwise or node.op in MOVED)
+        or len(node.outputs) != 1
+        or node.outputs[0] in view.fixed
+    ):
         return None
     rank = view.type(node.name).rank
-    sources = {name: source for name in node.inputs if (source := view.producer(name, "Transpose", only_use=False)) is not None}
-    perms = {tuple(source.attrs["perm"]) for source in sources.values() if source.name not in view.fixed}
+    sources = {
+        name: source
+        for name in node.inputs
+        if (source := view.producer(name, "Transpose", only_use=False)) is not None
+    }
+    perms = {
+        tuple(source.attrs["perm"]) for source in sources.values() if source.name not in view.fixed
+    }
     if len(perms) != 1:
         return None
     (perm,) = perms
@@ -80,10 +94,22 @@ def sink(view: GraphView, node: Node) -> Edit | None:
         if not elementwise or name not in view.fixed:
             return None
         shape = view.type(name).shape
-        wide = name if len(shape) == rank else add(
-            "Reshape", [name], f"{node.name}/wide_{position}", {"shape": (*(1,) * (rank - len(shape)), *shape)},
-        )  # fmt: skip
-        return add("Transpose", [wide], f"{node.name}/turned_{position}", {"perm": _scattered(range(rank), perm)})
+        wide = (
+            name
+            if len(shape) == rank
+            else add(
+                "Reshape",
+                [name],
+                f"{node.name}/wide_{position}",
+                {"shape": (*(1,) * (rank - len(shape)), *shape)},
+            )
+        )
+        return add(
+            "Transpose",
+            [wide],
+            f"{node.name}/turned_{position}",
+            {"perm": _scattered(range(rank), perm)},
+        )
 
     operands = [straight(position, name) for position, name in enumerate(node.inputs)]
     inputs = [name for name in operands if name is not None]
@@ -92,4 +118,7 @@ def sink(view: GraphView, node: Node) -> Edit | None:
     attrs = MOVED[node.op](node.attrs, perm) if node.op in MOVED else node.attrs
     moved = add(node.op, inputs, f"{node.name}/straight", attrs)
     made = [Variable(name, type_) for name, type_ in types.items() if name not in node.inputs]
-    return Edit(nodes=[*nodes, Node("Transpose", (moved,), node.outputs, {"perm": perm}, node.layer)], variables=made)
+    return Edit(
+        nodes=[*nodes, Node("Transpose", (moved,), node.outputs, {"perm": perm}, node.layer)],
+        variables=made,
+    )

@@ -1,4 +1,6 @@
-"""How each convolution is computed: directly, or by fewer multiplications in tiles of one size or another."""
+"""How each convolution is computed: directly, or by fewer multiplications in tiles of one size or
+another.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -19,15 +21,21 @@ DIRECT = "direct"
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """What takes the place of a convolution: its steps, and the call that transforms its filter, if there is one."""
+    """What takes the place of a convolution: its steps, and the call that transforms its filter, if
+    there is one.
+    """
 
     decision: Decision
     steps: tuple[Step, ...]
     filter: NestCall | None
 
 
-def algorithm(call: NestCall, target: Target, constants: Collection[str], tuning: Tuning, number: int) -> Algorithm | None:
-    """How a call is computed that is a convolution with a choice; `number` tells what it makes from what others make."""
+def algorithm(
+    call: NestCall, target: Target, constants: Collection[str], tuning: Tuning, number: int
+) -> Algorithm | None:
+    """How a call is computed that is a convolution with a choice; `number` tells what it makes from
+    what others make.
+    """
     found = recognised(call, constants) if target.winograd else None
     possible = [] if found is None else forms(found)
     if found is None or not possible:
@@ -38,7 +46,9 @@ def algorithm(call: NestCall, target: Target, constants: Collection[str], tuning
     ways[DIRECT] = None
     first = DIRECT if chosen is None else _name(chosen)
     names = [first, *(name for name in ways if name != first)]
-    candidates = [Candidate(name, _expected(plain, ways[name], target, constants)) for name in names]
+    candidates = [
+        Candidate(name, _expected(plain, ways[name], target, constants)) for name in names
+    ]
     decision = tuning.decide(key_of(CONVOLUTION, plain, constants), candidates)
     made = ways[names[decision.chosen]]
     steps = (plain,) if made is None else made.steps
@@ -49,7 +59,9 @@ def _name(form: Convolution) -> str:
     return "winograd " + "x".join(str(window.outputs) for window in form.windows)
 
 
-def _expected(plain: NestCall, made: Fast | None, target: Target, constants: Collection[str]) -> float:
+def _expected(
+    plain: NestCall, made: Fast | None, target: Target, constants: Collection[str]
+) -> float:
     if made is None:
         return _time([plain], target, constants)
     (filters,) = made.filter.outputs
@@ -62,11 +74,16 @@ def _time(steps: Sequence[Step], target: Target, constants: Collection[str]) -> 
         if isinstance(step, Repeat):
             total += sampled(step.count) * _time(step.steps, target, constants)
         elif isinstance(step, NestCall):
-            total += milliseconds(step, choose(step, target, constants).schedule, MACHINES[target.backend])
+            total += milliseconds(
+                step, choose(step, target, constants).schedule, MACHINES[target.backend]
+            )
     return total
 
 
 def _named(steps: Sequence[Step], key: str) -> tuple[Step, ...]:
     return tuple(
-        replace(step, part_of=key) if isinstance(step, NestCall) else map_inside(step, lambda block: _named(block, key)) for step in steps
+        replace(step, part_of=key)
+        if isinstance(step, NestCall)
+        else map_inside(step, lambda block: _named(block, key))
+        for step in steps
     )

@@ -1,4 +1,6 @@
-"""Alignment analysis: which schedules access every vector at a multiple of four elements, so that memory can be bound as an array of vectors."""
+"""Alignment analysis: which schedules access every vector at a multiple of four elements, so that
+memory can be bound as an array of vectors.
+"""
 
 from webkiln.ir.dim import rounded_up
 from webkiln.nest.affine import depends
@@ -13,19 +15,51 @@ VECTOR = 4
 
 
 def is_aligned(call: NestCall, schedule: Schedule) -> bool:
-    """Whether all stores are of whole vectors at such places, and all loads along the vector axis too."""
+    """Whether all stores are of whole vectors at such places, and all loads along the vector axis
+    too.
+    """
     name = schedule.vector
-    if name is None or not schedule.whole or schedule.lanes % VECTOR or not any(loop.axis == name for loop in call.nest.axes):
+    if (
+        name is None
+        or not schedule.whole
+        or schedule.lanes % VECTOR
+        or not any(loop.axis == name for loop in call.nest.axes)
+    ):
         return False
     stores = zip(call.outputs, call.nest.outputs, strict=True)
-    if not all(fits(call, view, index, None, name, stored=True) for view, out in stores for _, index in out.stores):
+    if not all(
+        fits(call, view, index, None, name, stored=True)
+        for view, out in stores
+        for _, index in out.stores
+    ):
         return False
-    return all(fits(call, call.inputs[e.value[0]], load_index(e), schedule.panel(e.value[0]), name, stored=False) for e in call.nest.loads)
+    return all(
+        fits(
+            call,
+            call.inputs[e.value[0]],
+            load_index(e),
+            schedule.panel(e.value[0]),
+            name,
+            stored=False,
+        )
+        for e in call.nest.loads
+    )
 
 
-def fits(call: NestCall, view: View, index: tuple[Expr, ...], panel: Panel | None, name: str, *, stored: bool) -> bool:
-    """Whether an access moves along an axis in vectors that begin at such places; `stored`: neighbours must be neighbours in memory, because
-    a vector is stored as a whole, while its lanes may be loaded one by one."""
+def fits(
+    call: NestCall,
+    view: View,
+    index: tuple[Expr, ...],
+    panel: Panel | None,
+    name: str,
+    *,
+    stored: bool,
+) -> bool:
+    """Whether an access moves along an axis in vectors that begin at such places; `stored`:
+    neighbours
+    must be neighbours in memory, because a vector is stored as a whole, while its lanes may be
+    loaded one by one.
+    """
     if stored and not contiguous(index, name):
         return False
     if not any(depends(item, name) for item in index):

@@ -1,7 +1,8 @@
 """Half precision: which Variables lie in memory as float16, and the calls that read and write them.
 
-A call computes in float32 as before. What it stores is rounded; numbers beyond those of float16 become its largest, so that no infinity comes
-of them. Whoever else than kernels sees a Variable (inputs, outputs, states, procedures, kernels of plugins) finds float32 in it.
+A call computes in float32 as before. What it stores is rounded; numbers beyond those of float16
+become its largest, so that no infinity comes of them. Whoever else than kernels sees a Variable
+(inputs, outputs, states, procedures, kernels of plugins) finds float32 in it.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,25 +17,49 @@ from webkiln.plan.schedule import Choice
 
 
 def float16_variables(
-    steps: Sequence[Step], choices: Iterable[Choice], weights: Collection[str], seen: Collection[str], *, packed: bool
+    steps: Sequence[Step],
+    choices: Iterable[Choice],
+    weights: Collection[str],
+    seen: Collection[str],
+    *,
+    packed: bool,
 ) -> frozenset[str]:
-    """The Variables that lie so, `weights` among them. `packed`: two share a word of memory, so that only stores of whole vectors can write them."""
+    """The Variables that lie so, `weights` among them. `packed`: two share a word of memory, so
+    that only stores of whole vectors can write them.
+    """
     flattened = list(flat(steps))
     calls = [step for step in flattened if isinstance(step, NestCall)]
     copies = [{step.source.name, step.target.name} for step in flattened if isinstance(step, Copy)]
     found = {view.name for call in calls for view in call.outputs} | set(weights)
-    found -= {view.name for call in calls for view in (*call.inputs, *call.outputs) if view.type.dtype != "float32"}
-    found -= {view.name for step in flattened if not isinstance(step, NestCall | Copy) for view in (*reads(step), *writes(step))}
+    found -= {
+        view.name
+        for call in calls
+        for view in (*call.inputs, *call.outputs)
+        if view.type.dtype != "float32"
+    }
+    found -= {
+        view.name
+        for step in flattened
+        if not isinstance(step, NestCall | Copy)
+        for view in (*reads(step), *writes(step))
+    }
     found -= set(seen)
     if packed:
         scheduled = zip(calls, choices, strict=True)
-        found -= {view.name for call, choice in scheduled if not choice.schedule.aligned for view in call.outputs}
+        found -= {
+            view.name
+            for call, choice in scheduled
+            if not choice.schedule.aligned
+            for view in call.outputs
+        }
     while apart := {name for pair in copies if not found >= pair for name in pair} & found:
         found -= apart
     return frozenset(found)
 
 
-def narrow_steps(steps: Iterable[Step], names: Collection[str], *, packed: bool) -> tuple[Step, ...]:
+def narrow_steps(
+    steps: Iterable[Step], names: Collection[str], *, packed: bool
+) -> tuple[Step, ...]:
     """The steps over Variables of which those in `names` lie so."""
 
     def change(step: Step) -> Step:
@@ -46,7 +71,9 @@ def narrow_steps(steps: Iterable[Step], names: Collection[str], *, packed: bool)
 
 
 def narrow(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:
-    """One call. Its operands are float16 where they are `packed`; else whoever holds them converts what is read and written."""
+    """One call. Its operands are float16 where they are `packed`; else whoever holds them converts
+    what is read and written.
+    """
     if not any(view.name in names for view in (*call.inputs, *call.outputs)):
         return call
 
@@ -59,9 +86,20 @@ def narrow(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:
     def output(view: View, own: Output) -> Output:
         if view.name not in names:
             return own
-        return written_output(operand(view, own.operand), [(within(value), index) for value, index in own.stores])
+        return written_output(
+            operand(view, own.operand), [(within(value), index) for value, index in own.stores]
+        )
 
-    inputs = tuple(operand(view, own) for view, own in zip(call.inputs, call.nest.inputs, strict=True))
-    outputs = tuple(output(view, own) for view, own in zip(call.outputs, call.nest.outputs, strict=True))
+    inputs = tuple(
+        operand(view, own) for view, own in zip(call.inputs, call.nest.inputs, strict=True)
+    )
+    outputs = tuple(
+        output(view, own) for view, own in zip(call.outputs, call.nest.outputs, strict=True)
+    )
     nest = replace(call.nest, inputs=inputs, outputs=outputs)
-    return replace(call, nest=nest, inputs=tuple(map(seen, call.inputs)), outputs=tuple(map(seen, call.outputs)))
+    return replace(
+        call,
+        nest=nest,
+        inputs=tuple(map(seen, call.inputs)),
+        outputs=tuple(map(seen, call.outputs)),
+    )

@@ -1,4 +1,6 @@
-"""Work distribution on GPUs: workgroups for large contractions and for long reductions of few points, and vector loads and stores."""
+"""Work distribution on GPUs: workgroups for large contractions and for long reductions of few
+points, and vector loads and stores.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +17,9 @@ from webkiln.plan.align import fits, is_aligned
 from webkiln.plan.vectors import contiguous, extent, unvectorised
 
 LONG_ROW, FEW_POINTS = 256, 1024
-"""From and up to where several invocations reduce one row: else there is work enough for all of them."""
+"""From and up to where several invocations reduce one row: else there is work enough for all of
+them.
+"""
 DEPTH = 16
 """So many steps of a reduction are brought to the memory of workgroups at a time."""
 
@@ -24,7 +28,12 @@ def invoked(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
     """The schedule with what is left to decide where points are computed by invocations."""
     rows = [loop for loop in call.nest.reduce if loop.axis == schedule.vector]
     if not rows and target.group == SIDE * SIDE and _blocks(call, schedule, target):
-        schedule = replace(schedule, group=target.group, depth=DEPTH, float16=target.precision == ARITHMETIC and not call.exact)
+        schedule = replace(
+            schedule,
+            group=target.group,
+            depth=DEPTH,
+            float16=target.precision == ARITHMETIC and not call.exact,
+        )
     elif target.group > 1 and _few(call, schedule, rows or call.nest.reduce):
         schedule = replace(schedule, group=target.group)
     schedule = replace(schedule, aligned=is_aligned(call, schedule))
@@ -32,25 +41,46 @@ def invoked(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
 
 
 def _few(call: NestCall, schedule: Schedule, reduce: Sequence[Loop]) -> bool:
-    """Whether several invocations share the innermost reduction loop, because it is long and the points are few."""
+    """Whether several invocations share the innermost reduction loop, because it is long and the
+    points are few.
+    """
     chunks = prod(-(-extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
     return bool(reduce) and extent(call, reduce[-1]) >= LONG_ROW and chunks <= FEW_POINTS
 
 
 def _blocks(call: NestCall, schedule: Schedule, target: Target) -> bool:
-    """Whether workgroups keep the factors of a contraction in their memory: it is large, and each factor has an axis of its own."""
-    if not target.blocks or schedule.tile is None or schedule.vector is None or not call.nest.reduce:
+    """Whether workgroups keep the factors of a contraction in their memory: it is large, and each
+    factor has an axis of its own.
+    """
+    if (
+        not target.blocks
+        or schedule.tile is None
+        or schedule.vector is None
+        or not call.nest.reduce
+    ):
         return False
     names = (schedule.tile, schedule.vector)
-    moves = {tuple(depends(factor, name) for name in names) for factor in call.nest.accumulators[0].body.args}
-    sizes = [extent(call, loop) for loop in call.nest.axes if loop.axis in names] + [extent(call, call.nest.reduce[-1])]
+    moves = {
+        tuple(depends(factor, name) for name in names)
+        for factor in call.nest.accumulators[0].body.args
+    }
+    sizes = [extent(call, loop) for loop in call.nest.axes if loop.axis in names] + [
+        extent(call, call.nest.reduce[-1])
+    ]
     return min(sizes) >= target.blocks[0] and moves == {(True, False), (False, True)}
 
 
 def _unrolled(call: NestCall, schedule: Schedule, target: Target) -> str | None:
-    """The innermost reduction loop of a contraction, where the factor that does not move along the vector axis can be read in vectors along it."""
+    """The innermost reduction loop of a contraction, where the factor that does not move along the
+    vector axis can be read in vectors along it.
+    """
     nest, vector = call.nest, schedule.vector
-    if vector is None or (schedule.group > 1 and not schedule.depth) or not nest.is_contraction or not nest.reduce:
+    if (
+        vector is None
+        or (schedule.group > 1 and not schedule.depth)
+        or not nest.is_contraction
+        or not nest.reduce
+    ):
         return None
     if any(loop.axis == vector for loop in nest.reduce):
         return None
@@ -64,8 +94,14 @@ def _unrolled(call: NestCall, schedule: Schedule, target: Target) -> str | None:
             return None
         if not any(depends(item, name) for item in index):
             continue
-        if nest.inputs[position].dtype != "float32" or schedule.panel(position) or not contiguous(index, name):
+        if (
+            nest.inputs[position].dtype != "float32"
+            or schedule.panel(position)
+            or not contiguous(index, name)
+        ):
             return None
-        if schedule.aligned and not fits(call, call.inputs[position], index, None, name, stored=False):
+        if schedule.aligned and not fits(
+            call, call.inputs[position], index, None, name, stored=False
+        ):
             return None
     return name

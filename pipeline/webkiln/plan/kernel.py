@@ -1,4 +1,6 @@
-"""Kernels: a nest with its schedule, parametrised by sizes, strides and offsets, so that many layers share one kernel."""
+"""Kernels: a nest with its schedule, parametrised by sizes, strides and offsets, so that many
+layers share one kernel.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,12 +45,21 @@ class Kernel:
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        """The nest's own arguments, then the strides `s<operand>_<dim>` that are not fixed by the layout, then the texels `q<operand>` of a
-        quarter of an operand that lies in quarters."""
+        """The nest's own arguments, then the strides `s<operand>_<dim>` that are not fixed by the
+        layout, then the texels `q<operand>` of a quarter of an operand that lies in quarters.
+        """
         extents = [loop.extent for loop in (*self.nest.axes, *self.nest.reduce)]
         own = {e.value for e in walk((*extents, *self.nest.roots)) if e.op == "arg"}
-        strides = [f"s{position}_{dim}" for position in range(len(self.operands)) for dim in self.strided(position)]
-        return (*sorted(own, key=lambda name: int(name[1:])), *strides, *(f"q{position}" for position in self.schedule.quarters))
+        strides = [
+            f"s{position}_{dim}"
+            for position in range(len(self.operands))
+            for dim in self.strided(position)
+        ]
+        return (
+            *sorted(own, key=lambda name: int(name[1:])),
+            *strides,
+            *(f"q{position}" for position in self.schedule.quarters),
+        )
 
     @property
     def part(self) -> tuple[str, ...]:
@@ -68,7 +79,9 @@ class Kernel:
 
 
 def strides(view: View, panel: Panel | None) -> dict[int, int]:
-    """Elements between neighbours on each dimension; for the dimension that a panel cuts, between its blocks."""
+    """Elements between neighbours on each dimension; for the dimension that a panel cuts, between
+    its blocks.
+    """
     shape = view.shape
     if panel is None:
         return {dim: prod(shape[dim + 1 :]) for dim in range(len(shape))}
@@ -88,8 +101,15 @@ def elements(view: View, panel: Panel | None) -> int:
     return blocks * panel.block * prod(view[dim] for dim in panel.order)
 
 
-def values(kernel: Kernel, views: Sequence[View], args: Mapping[str, int], quarters: Mapping[str, int] = NONE) -> list[int]:
-    """The value of every argument for operands seen as `views`; `quarters`: the elements of a quarter of those that lie in quarters."""
+def values(
+    kernel: Kernel,
+    views: Sequence[View],
+    args: Mapping[str, int],
+    quarters: Mapping[str, int] = NONE,
+) -> list[int]:
+    """The value of every argument for operands seen as `views`; `quarters`: the elements of a
+    quarter of those that lie in quarters.
+    """
     result = []
     for name in kernel.arguments:
         if name.startswith("s"):

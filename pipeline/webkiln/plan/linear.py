@@ -1,4 +1,6 @@
-"""Contractions over an image as contractions over its pixels: rows and columns become one axis, so that a tile is cut off once an image instead of once a row."""
+"""Contractions over an image as contractions over its pixels: rows and columns become one axis, so
+that a tile is cut off once an image instead of once a row.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -15,8 +17,12 @@ from webkiln.plan.quotients import quotient
 from webkiln.plan.schedule import choose
 
 
-def with_pixels(steps: Iterable[Step], target: Target, constants: Collection[str]) -> tuple[Step, ...]:
-    """The steps with the tile of each contraction on as many neighbouring parallel axes as its weights do not move along."""
+def with_pixels(
+    steps: Iterable[Step], target: Target, constants: Collection[str]
+) -> tuple[Step, ...]:
+    """The steps with the tile of each contraction on as many neighbouring parallel axes as its
+    weights do not move along.
+    """
 
     def changed(step: Step) -> Step:
         if isinstance(step, NestCall):
@@ -27,7 +33,10 @@ def with_pixels(steps: Iterable[Step], target: Target, constants: Collection[str
 
 
 def _pixels(call: NestCall, target: Target, constants: Collection[str]) -> NestCall:
-    while call.nest.is_contraction and (merged := _merged(call, choose(call, target, constants).schedule, target)) is not None:
+    while (
+        call.nest.is_contraction
+        and (merged := _merged(call, choose(call, target, constants).schedule, target)) is not None
+    ):
         call = merged
     return call
 
@@ -35,10 +44,17 @@ def _pixels(call: NestCall, target: Target, constants: Collection[str]) -> NestC
 def _merged(call: NestCall, schedule: Schedule, target: Target) -> NestCall | None:
     for outer, inner in pairwise(call.nest.axes):
         axes = (outer.axis, inner.axis)
-        if not schedule.clamped or schedule.tile not in axes or schedule.vector in axes or not _apart(call, axes):
+        if (
+            not schedule.clamped
+            or schedule.tile not in axes
+            or schedule.vector in axes
+            or not _apart(call, axes)
+        ):
             continue
         sizes = [call.args[loop.extent.value] for loop in (outer, inner)]
-        found = linear(call, outer, inner, partial(quotient, above=prod(sizes), size=sizes[1], target=target))
+        found = linear(
+            call, outer, inner, partial(quotient, above=prod(sizes), size=sizes[1], target=target)
+        )
         if found is not None:
             return renamed(found)
     return None
@@ -46,4 +62,7 @@ def _merged(call: NestCall, schedule: Schedule, target: Target) -> NestCall | No
 
 def _apart(call: NestCall, axes: Sequence[str]) -> bool:
     """Whether one factor of a contraction moves along none of some axes."""
-    return any(not any(depends(factor, name) for name in axes) for factor in call.nest.accumulators[0].body.args)
+    return any(
+        not any(depends(factor, name) for name in axes)
+        for factor in call.nest.accumulators[0].body.args
+    )

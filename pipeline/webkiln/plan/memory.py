@@ -1,4 +1,6 @@
-"""Memory planning: offsets in one arena by live ranges, and an independent checker that simulates the steps and rejects reads of overwritten buffers."""
+"""Memory planning: offsets in one arena by live ranges, and an independent checker that simulates
+the steps and rejects reads of overwritten buffers.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +12,9 @@ from webkiln.ir.solve import sampled
 from webkiln.nest.build import Repeat, Step, WhileLoop, inside, reads, writes
 
 OPEN_ALIGNMENT = 16
-"""Bytes: of what is multiplied by an open size. A vector begins there; more would take several times the memory of small elements."""
+"""Bytes: of what is multiplied by an open size. A vector begins there; more would take several
+times the memory of small elements.
+"""
 SAMPLES = (1, 2, 3, 17, 64, 1000)
 """Values of placeholders at which a symbolic plan is checked."""
 
@@ -28,7 +32,8 @@ class Range:
 def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str]) -> list[Range]:
     """One range per Variable in `sizes`; those in `kept` stay live to the end.
 
-    What a repeat and its surroundings share is live as long as the repeat runs; what only its steps mention is made anew each time.
+    What a repeat and its surroundings share is live as long as the repeat runs; what only its steps
+    mention is made anew each time.
     """
     mentions = Counter(name for step in flat(steps) for name in _names(step))
     spans: dict[str, tuple[int, int]] = {}
@@ -50,7 +55,11 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str])
         return position, found
 
     end, _ = visit(steps, 0)
-    return [Range(name, sizes[name], spans[name][0], end if name in kept else spans[name][1]) for name in sizes if name in spans]
+    return [
+        Range(name, sizes[name], spans[name][0], end if name in kept else spans[name][1])
+        for name in sizes
+        if name in spans
+    ]
 
 
 def _names(step: Step) -> list[str]:
@@ -58,8 +67,10 @@ def _names(step: Step) -> list[str]:
 
 
 def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
-    """The steps in the order in which they run, with as many turns of each repeat or loop and both branches; one that holds others comes
-    before them (and a loop again behind them), as far as it reads anything itself."""
+    """The steps in the order in which they run, with as many turns of each repeat or loop and both
+    branches; one that holds others comes before them (and a loop again behind them), as far as it
+    reads anything itself.
+    """
     for step in steps:
         if not isinstance(step, Repeat):
             yield step
@@ -75,15 +86,29 @@ def aligned(size: int, alignment: int) -> int:
 
 
 def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:
-    """Offsets and total bytes: largest first, each at the lowest gap left by those live at the same time (Pisarchyk & Lee 2020, greedy by
-    size). With symbolic sizes a gap must be wide enough for every value of the placeholders, and large and low are meant at typical ones;
-    what finds no gap lies above all others.
+    """Offsets and total bytes: largest first, each at the lowest gap left by those live at the same
+    time (Pisarchyk & Lee 2020, greedy by size). With symbolic sizes a gap must be wide enough for
+    every value of the placeholders, and large and low are meant at typical ones; what finds no gap
+    lies above all others.
     """
     placed: list[tuple[int, Range]] = []
     for item in sorted(ranges, key=lambda r: (-sampled(r.bytes), r.first, r.name)):
-        taken = [(offset, offset + aligned(other.bytes, alignment)) for offset, other in placed if _overlap(other, item)]
-        starts = sorted({0, *(end for _, end in taken)}, key=lambda start: (sampled(start), str(start)))
-        free = (start for start in starts if all(dim.reaches(start, end) or dim.reaches(begin, start + item.bytes) for begin, end in taken))
+        taken = [
+            (offset, offset + aligned(other.bytes, alignment))
+            for offset, other in placed
+            if _overlap(other, item)
+        ]
+        starts = sorted(
+            {0, *(end for _, end in taken)}, key=lambda start: (sampled(start), str(start))
+        )
+        free = (
+            start
+            for start in starts
+            if all(
+                dim.reaches(start, end) or dim.reaches(begin, start + item.bytes)
+                for begin, end in taken
+            )
+        )
         lowest = next(free, None)
         placed.append((dim.above([end for _, end in taken]) if lowest is None else lowest, item))
     total = dim.greatest(offset + aligned(item.bytes, alignment) for offset, item in placed)
@@ -95,12 +120,17 @@ def _overlap(a: Range, b: Range) -> bool:
 
 
 def check(steps: Sequence[Step], places: Mapping[str, tuple[int, int]], kept: set[str]) -> None:
-    """Run the steps, each repeat twice, over buffers at (offset, bytes), and demand that every read finds what was written last to its
-    Variable; InternalError names the two buffers. Independent of `live_ranges` and `place`."""
+    """Run the steps, each repeat twice, over buffers at (offset, bytes), and demand that every read
+    finds what was written last to its Variable; InternalError names the two buffers. Independent of
+    `live_ranges` and `place`.
+    """
     names = dim.names([size for place in places.values() for size in place])
     for sample in SAMPLES if names else SAMPLES[:1]:
         values = dict.fromkeys(names, sample)
-        extents = {name: (dim.at(offset, values), dim.at(size, values)) for name, (offset, size) in places.items()}
+        extents = {
+            name: (dim.at(offset, values), dim.at(size, values))
+            for name, (offset, size) in places.items()
+        }
         _simulate(steps, extents, kept)
 
 
@@ -108,7 +138,9 @@ def _layer(step: Step) -> str:
     return "" if isinstance(step, Repeat) else step.layer
 
 
-def _simulate(steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kept: set[str]) -> None:
+def _simulate(
+    steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kept: set[str]
+) -> None:
     valid: set[str] = set()
     overwritten: dict[str, str] = {}
 
@@ -129,7 +161,10 @@ def _simulate(steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kep
                 continue
             lost = {name for name in valid if name != view.name and overlaps(name, view.name)}
             if clash := lost & {other.name for other in (*reads(step), *writes(step))}:
-                raise InternalError(f"memory plan: {_layer(step)} writes {view.name} over {', '.join(sorted(clash))}, which it also uses")
+                raise InternalError(
+                    f"memory plan: {_layer(step)} writes {view.name} over"
+                    f" {', '.join(sorted(clash))}, which it also uses"
+                )
             valid -= lost
             overwritten |= dict.fromkeys(lost, view.name)
             valid.add(view.name)

@@ -11,9 +11,13 @@ from webkiln.nest.nest import exprs_to_json
 
 
 def key_of(kind: str, call: NestCall, constants: Collection[str]) -> str:
-    """A name of the reduction that a call computes, by sizes, strides and dtypes, whatever its epilogue does."""
+    """A name of the reduction that a call computes, by sizes, strides and dtypes, whatever its
+    epilogue does.
+    """
     nest = call.nest
-    places = {loop.axis: f"a{n}" for n, loop in enumerate(nest.axes)} | {loop.axis: f"r{n}" for n, loop in enumerate(nest.reduce)}
+    places = {loop.axis: f"a{n}" for n, loop in enumerate(nest.axes)} | {
+        loop.axis: f"r{n}" for n, loop in enumerate(nest.reduce)
+    }
     operands: list[int] = []
 
     def change(expr: Expr) -> Expr | None:
@@ -33,7 +37,10 @@ def key_of(kind: str, call: NestCall, constants: Collection[str]) -> str:
         [[size_to_json(size) for size in row] for row in sizes],
         [item.combiner for item in nest.accumulators],
         exprs_to_json(bodies)[0],
-        [[list(map(size_to_json, view.shape)), view.type.dtype, view.name in constants] for view in views],
+        [
+            [list(map(size_to_json, view.shape)), view.type.dtype, view.name in constants]
+            for view in views
+        ],
         [out.operand.dtype for out in nest.outputs],
     ]
     outer, inner = ("x".join(map(shown, row)) for row in sizes)

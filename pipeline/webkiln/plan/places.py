@@ -14,8 +14,9 @@ from webkiln.plan.memory import aligned, check, live_ranges, place
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`elements` of the dtype `storage`; a size may be symbolic. `lanes`: how many make a texel. `quarters`: whether each
-    quarter lies in a layer of its own."""
+    """`elements` of the dtype `storage`; a size may be symbolic. `lanes`: how many make a texel.
+    `quarters`: whether each quarter lies in a layer of its own.
+    """
 
     storage: str
     elements: int
@@ -37,8 +38,10 @@ class Passing:
 
 
 class Arena:
-    """Persistent buffers one after another, then an arena that all others share. Weights are decoded from a staging area, which overlaps the
-    buffers that follow them."""
+    """Persistent buffers one after another, then an arena that all others share. Weights are
+    decoded
+    from a staging area, which overlaps the buffers that follow them.
+    """
 
     def __init__(self, alignment: int) -> None:
         self.alignment = alignment
@@ -55,10 +58,19 @@ class Arena:
             self.ends[name] = self.end = aligned(self.end + buffer.bytes, self.alignment)
 
     def stage(self, size: int, passing: Sequence[Passing]) -> None:
-        """Make room for what arrives, and for what is not kept after loading: one after another, as low as the last Variable that is computed from each
-        allows. It lies below them, and only what is computed later where they lie."""
-        behind = [*accumulate(aligned(item.buffer.bytes, self.alignment) for item in reversed(passing))][::-1]
-        end = max([self.end, *(self.ends[item.last] + size for item, size in zip(passing, behind, strict=True))])
+        """Make room for what arrives, and for what is not kept after loading: one after another, as
+        low as the last Variable that is computed from each allows. It lies below them, and only
+        what is computed later where they lie.
+        """
+        behind = [
+            *accumulate(aligned(item.buffer.bytes, self.alignment) for item in reversed(passing))
+        ][::-1]
+        end = max(
+            [
+                self.end,
+                *(self.ends[item.last] + size for item, size in zip(passing, behind, strict=True)),
+            ]
+        )
         self.offsets |= {item.name: end - size for item, size in zip(passing, behind, strict=True)}
         self.staging = {"offset": end, "bytes": size}
         self.loaded = aligned(end + size, self.alignment)
@@ -76,4 +88,8 @@ class Arena:
 
     def described(self) -> dict[str, Any]:
         needed = dim.greatest([self.loaded, self.end + self.arena])
-        return {"loaded": self.loaded if dim.is_symbolic(needed) else needed, "memory": size_to_json(needed), "staging": self.staging}
+        return {
+            "loaded": self.loaded if dim.is_symbolic(needed) else needed,
+            "memory": size_to_json(needed),
+            "staging": self.staging,
+        }

@@ -1,4 +1,6 @@
-"""Choose a schedule for each call: which axis is the vector, which the tile, which constant operands become panels.
+"""Choose a schedule for each call: which axis is the vector, which the tile, which constant
+operands
+become panels.
 
 A rule that refuses says why; `webkiln explain` shows it.
 """
@@ -20,18 +22,24 @@ from webkiln.plan.sliding import slide
 from webkiln.plan.vectors import contiguous, extent, moving, unvectorised
 
 BLOCK = 192
-"""The rows of a contraction that are multiplied with all panels before the next ones, where there are many."""
+"""The rows of a contraction that are multiplied with all panels before the next ones, where there
+are many.
+"""
 FEW_LOADS = 8
 """So many loads leave registers for several vectors of each."""
 MANY_TURNS = 100
 """So many are shared evenly by a few processors, whatever their number."""
 FEW_ROWS = 54
-"""So many neighbours at most of each constant are done before it has been read once from memory, if caches do not hold all constants."""
+"""So many neighbours at most of each constant are done before it has been read once from memory, if
+caches do not hold all constants.
+"""
 CACHED_BYTES = 1 << 19
 AHEAD_BYTES = 1 << 16
 """Smaller constants come as fast by themselves."""
 AHEAD_ROWS = 24
-"""Fewer neighbours leave so little to compute between two reads of the cache's lines that the breaks cost more than the reads."""
+"""Fewer neighbours leave so little to compute between two reads of the cache's lines that the
+breaks cost more than the reads.
+"""
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
 
@@ -49,22 +57,39 @@ def plain(call: NestCall, why: str) -> Choice:
 def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
     choice = _ordered(call, target, constants)
-    full, ahead = _is_full(call, choice.schedule, target), target.ahead and _reads_ahead(call, choice.schedule)
+    full, ahead = (
+        _is_full(call, choice.schedule, target),
+        target.ahead and _reads_ahead(call, choice.schedule),
+    )
     choice = replace(choice, schedule=replace(choice.schedule, full=full, ahead=ahead))
-    return replace(choice, schedule=replace(choice.schedule, split=_split(call, choice.schedule))) if target.shared else choice
+    return (
+        replace(choice, schedule=replace(choice.schedule, split=_split(call, choice.schedule)))
+        if target.shared
+        else choice
+    )
 
 
 def _split(call: NestCall, schedule: Schedule) -> str | None:
-    """The loop whose turns several processors share: the outermost of many, the tile axis before others, else the one that is shared most evenly; of those
-    which move along what is most to read, so that no processor reads all of it."""
+    """The loop whose turns several processors share: the outermost of many, the tile axis before
+    others, else the one that is shared most evenly; of those which move along what is most to read,
+    so that no processor reads all of it.
+    """
     most = _most_read(call)
-    along = [name for name in schedule.order if most is None or any(depends(item, name) for item in most)]
+    along = [
+        name for name in schedule.order if most is None or any(depends(item, name) for item in most)
+    ]
     loops = sorted(along or schedule.order, key=lambda name: name != schedule.tile)
-    turns = {name: max(1, -(-extent(call, _loop(call.nest, name)) // schedule.span(name))) for name in loops}
+    turns = {
+        name: max(1, -(-extent(call, _loop(call.nest, name)) // schedule.span(name)))
+        for name in loops
+    }
     many = [name for name in loops if turns[name] >= MANY_TURNS]
     if many or not loops:
         return many[0] if many else None
-    best = min(loops, key=lambda name: max(-(-turns[name] // parts) * parts / turns[name] for parts in (2, 3, 4)))
+    best = min(
+        loops,
+        key=lambda name: max(-(-turns[name] // parts) * parts / turns[name] for parts in (2, 3, 4)),
+    )
     return best if turns[best] > 1 else None
 
 
@@ -101,22 +126,31 @@ def _ordered(call: NestCall, target: Target, constants: Collection[str]) -> Choi
 
 
 def _chosen(schedule: Schedule, call: NestCall, target: Target, refusals: list[str]) -> Choice:
-    """The choice with its words: what is computed together, which operands are repacked, what was tried first."""
+    """The choice with its words: what is computed together, which operands are repacked, what was
+    tried first.
+    """
     if target.threads:
         schedule = invoked(call, schedule, target)
     schedule = replace(schedule, zeros=_walks_zeros(call, schedule, target))
     parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
     if schedule.depth:
-        parts.append(f"in blocks of a workgroup, {schedule.depth} deep{', in float16 where the device can' if schedule.float16 else ''}")
+        parts.append(
+            f"in blocks of a workgroup, {schedule.depth}"
+            f" deep{', in float16 where the device can' if schedule.float16 else ''}"
+        )
     elif schedule.group > 1:
         parts.append(f"by {schedule.group} invocations")
     if schedule.tile is not None:
         parts.append(f"{schedule.count} of {schedule.tile}")
-    parts += [f"{call.inputs[panel.source].name} in panels of {panel.block}" for panel in schedule.panels]
+    parts += [
+        f"{call.inputs[panel.source].name} in panels of {panel.block}" for panel in schedule.panels
+    ]
     return Choice(schedule, ", ".join(parts) + (f" ({'; '.join(refusals)})" if refusals else ""))
 
 
-def _vector(call: NestCall, loop: Loop, target: Target, constants: Collection[str]) -> list[Panel] | str:
+def _vector(
+    call: NestCall, loop: Loop, target: Target, constants: Collection[str]
+) -> list[Panel] | str:
     """The panels that make `loop` the vector axis, or why it cannot be."""
     nest, name = call.nest, loop.axis
     found = moving(call, name, target)
@@ -140,10 +174,16 @@ def _vector(call: NestCall, loop: Loop, target: Target, constants: Collection[st
         if not nest.accumulators and not all(contiguous(index, name) for _, index in out.stores):
             return "the output is not contiguous on it"
     if target.width > 1:
-        reason = unvectorised([a.body for a in nest.accumulators] + [value for out in nest.outputs for value, _ in out.stores], name)
+        reason = unvectorised(
+            [a.body for a in nest.accumulators]
+            + [value for out in nest.outputs for value, _ in out.stores],
+            name,
+        )
         if reason:
             return reason
-    if extent(call, loop) < (2 if panels or (target.threads and nest.is_contraction) else max(target.width, 2)):
+    if extent(call, loop) < (
+        2 if panels or (target.threads and nest.is_contraction) else max(target.width, 2)
+    ):
         return f"its size {extent(call, loop)} is below a vector"
     return list(panels.values())
 
@@ -162,12 +202,22 @@ def _unfit_row(call: NestCall, loop: Loop, target: Target) -> str | None:
     return unvectorised([a.body for a in nest.accumulators], name) if target.width > 1 else None
 
 
-def _panel(call: NestCall, expr: Expr, name: str, target: Target, constants: Collection[str]) -> Panel | None:
-    """A constant factor of a contraction is repacked with the vector axis innermost, and the dimensions that deeper loops move along
-    further in; one that no loop moves along goes with the dimension before it."""
+def _panel(
+    call: NestCall, expr: Expr, name: str, target: Target, constants: Collection[str]
+) -> Panel | None:
+    """A constant factor of a contraction is repacked with the vector axis innermost, and the
+    dimensions that deeper loops move along further in; one that no loop moves along goes with the
+    dimension before it.
+    """
     source, index = expr.value[0], load_index(expr)
     reads = [e for e in call.nest.loads if e.value[0] == source]
-    if not target.packs or not call.nest.is_contraction or call.inputs[source].name not in constants or len(reads) > 1 or load_guard(expr):
+    if (
+        not target.packs
+        or not call.nest.is_contraction
+        or call.inputs[source].name not in constants
+        or len(reads) > 1
+        or load_guard(expr)
+    ):
         return None
     along = [item for item in index if depends(item, name)]
     if expr not in call.nest.accumulators[0].body.args or along != [axis(name)]:
@@ -177,21 +227,35 @@ def _panel(call: NestCall, expr: Expr, name: str, target: Target, constants: Col
         return None
     dim, depths = index.index(axis(name)), [-1]
     for item in index:
-        depths.append(max((depth for depth, loop in enumerate(loops) if depends(item, loop)), default=depths[-1]))
+        depths.append(
+            max(
+                (depth for depth, loop in enumerate(loops) if depends(item, loop)),
+                default=depths[-1],
+            )
+        )
     order = sorted((d for d in range(len(index)) if d != dim), key=lambda d: depths[d + 1])
     return Panel(source, dim, tuple(order), _lanes(call, name, target)[0])
 
 
 def _walks_zeros(call: NestCall, schedule: Schedule, target: Target) -> bool:
-    """Whether there are zeros enough for every guarded load whose index moves along loops deeper than its guard."""
+    """Whether there are zeros enough for every guarded load whose index moves along loops deeper
+    than its guard.
+    """
     nest = call.nest
-    loops = {loop.axis: (depth, loop) for depth, loop in enumerate((*(_loop(nest, name) for name in schedule.order), *nest.reduce))}
+    loops = {
+        loop.axis: (depth, loop)
+        for depth, loop in enumerate(
+            (*(_loop(nest, name) for name in schedule.order), *nest.reduce)
+        )
+    }
     reaches = [0]
     for expr in nest.loads:
         guard = load_guard(expr)
         if guard is None:
             continue
-        known = max((depth for name, (depth, _) in loops.items() if depends(guard[0], name)), default=-1)
+        known = max(
+            (depth for name, (depth, _) in loops.items() if depends(guard[0], name)), default=-1
+        )
         deeper = [loop for depth, loop in loops.values() if depth > known]
         view = call.inputs[expr.value[0]]
         for dim_, item in enumerate(load_index(expr)):
@@ -215,18 +279,34 @@ def _loop(nest: Nest, name: str) -> Loop:
 
 
 def _tile(call: NestCall, name: str) -> Loop | None:
-    """The innermost other parallel axis, of 8 or the largest size, on which some factor of the contraction does not depend."""
+    """The innermost other parallel axis, of 8 or the largest size, on which some factor of the
+    contraction does not depend.
+    """
     candidates = [loop for loop in call.nest.axes if loop.axis != name and extent(call, loop) > 1]
-    last = [loop for loop in candidates if any(not depends(e, loop.axis) for e in call.nest.accumulators[0].body.args)]
+    last = [
+        loop
+        for loop in candidates
+        if any(not depends(e, loop.axis) for e in call.nest.accumulators[0].body.args)
+    ]
     pool = last or candidates
-    return max(pool, key=lambda loop: (min(extent(call, loop), 8), call.nest.axes.index(loop))) if pool else None
+    return (
+        max(pool, key=lambda loop: (min(extent(call, loop), 8), call.nest.axes.index(loop)))
+        if pool
+        else None
+    )
 
 
 def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     loop = next(item for item in call.nest.axes if item.axis == name)
     size = extent(call, loop)
     tile = _tile(call, name)
-    first = (_of_each(call, name, tile, target) if each(call, name) else ()) if tile else ((target.alone, 1),) if target.alone else ()
+    first = (
+        (_of_each(call, name, tile, target) if each(call, name) else ())
+        if tile
+        else ((target.alone, 1),)
+        if target.alone
+        else ()
+    )
     streamed = (target.streamed,) if target.streamed and _streams(call, name) else ()
     for lanes, count in (*first, *streamed, *target.shapes):
         if size % lanes == 0 or size >= 4 * lanes:
@@ -235,10 +315,16 @@ def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
 
 
 def _of_each(call: NestCall, name: str, tile: Loop, target: Target) -> tuple[tuple[int, int], ...]:
-    """The shapes of contractions of which all factors move along the vector axis: windows that slide are as long as they divide the tile axis."""
+    """The shapes of contractions of which all factors move along the vector axis: windows that
+    slide are as long as they divide the tile axis.
+    """
     size = extent(call, tile)
-    fitting = [shape for shape in target.sliding if size % shape[1] == 0] or [shape for shape in target.sliding if size >= 4 * shape[1]]
-    return (*fitting[:1], target.each) if fitting and slide(call, tile.axis, name) else (target.each,)
+    fitting = [shape for shape in target.sliding if size % shape[1] == 0] or [
+        shape for shape in target.sliding if size >= 4 * shape[1]
+    ]
+    return (
+        (*fitting[:1], target.each) if fitting and slide(call, tile.axis, name) else (target.each,)
+    )
 
 
 def each(call: NestCall, name: str) -> bool:
@@ -247,11 +333,17 @@ def each(call: NestCall, name: str) -> bool:
 
 
 def _streams(call: NestCall, name: str) -> bool:
-    """Whether a factor that moves along an axis alone is read from memory for few points of the tile."""
+    """Whether a factor that moves along an axis alone is read from memory for few points of the
+    tile.
+    """
     tile = _tile(call, name)
     if tile is None or extent(call, tile) > FEW_ROWS:
         return False
-    sources = [call.inputs[e.value[0]] for e in call.nest.loads if depends(e, name) and not depends(e, tile.axis)]
+    sources = [
+        call.inputs[e.value[0]]
+        for e in call.nest.loads
+        if depends(e, name) and not depends(e, tile.axis)
+    ]
     return any(_bytes(view) >= CACHED_BYTES for view in sources)
 
 
@@ -272,11 +364,21 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
     inner = (*(item for item in others if item != tile.axis), tile.axis)
     if each(call, name):
         slid = slide(call, tile.axis, name, count) if (lanes, count) in target.sliding else None
-        return Schedule((*inner, name), name, lanes, tile.axis, count, tuple(panels), whole, slide=slid)
+        return Schedule(
+            (*inner, name), name, lanes, tile.axis, count, tuple(panels), whole, slide=slid
+        )
     blocked = target.pixels and extent(call, tile) > 2 * BLOCK
     order = (*inner[:-1], name, tile.axis) if blocked else (name, *inner)
     return Schedule(
-        order, name, lanes, tile.axis, count, tuple(panels), whole, clamped=target.pixels and count > 1, block=BLOCK if blocked else 0
+        order,
+        name,
+        lanes,
+        tile.axis,
+        count,
+        tuple(panels),
+        whole,
+        clamped=target.pixels and count > 1,
+        block=BLOCK if blocked else 0,
     )
 
 
@@ -287,13 +389,26 @@ def _is_whole(call: NestCall, name: str, target: Target) -> bool:
 
 def _is_full(call: NestCall, schedule: Schedule, target: Target) -> bool:
     """Whether loops are printed, and that over the vector axis has no rest."""
-    sizes = [call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == schedule.vector]
-    return target.loops and all(not is_symbolic(size) and size % schedule.lanes == 0 for size in sizes) and sizes != []
+    sizes = [
+        call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == schedule.vector
+    ]
+    return (
+        target.loops
+        and all(not is_symbolic(size) and size % schedule.lanes == 0 for size in sizes)
+        and sizes != []
+    )
 
 
 def _reads_ahead(call: NestCall, schedule: Schedule) -> bool:
-    """Whether a loop over enough tiles uses one panel after another, of constants that caches do not hold beside all others."""
-    if len(schedule.panels) != 1 or len(call.nest.reduce) != 1 or schedule.tile is None or schedule.order[-1] != schedule.tile:
+    """Whether a loop over enough tiles uses one panel after another, of constants that caches do
+    not hold beside all others.
+    """
+    if (
+        len(schedule.panels) != 1
+        or len(call.nest.reduce) != 1
+        or schedule.tile is None
+        or schedule.order[-1] != schedule.tile
+    ):
         return False
     if extent(call, _loop(call.nest, schedule.tile)) < AHEAD_ROWS:
         return False
@@ -309,10 +424,14 @@ def _bytes(view: View) -> int:
 
 
 def _along(call: NestCall, name: str, target: Target) -> Schedule:
-    """Lanes on a reduction loop; a contraction also has a tile, whose copies share the other factor."""
+    """Lanes on a reduction loop; a contraction also has a tile, whose copies share the other
+    factor.
+    """
     others = [loop.axis for loop in call.nest.axes]
     tile = _tile(call, name) if call.nest.is_contraction else None
     if tile is None:
         return Schedule(tuple(others), name, target.map_lanes)
     lanes, count = target.dot
-    return Schedule((*(item for item in others if item != tile.axis), tile.axis), name, lanes, tile.axis, count)
+    return Schedule(
+        (*(item for item in others if item != tile.axis), tile.axis), name, lanes, tile.axis, count
+    )

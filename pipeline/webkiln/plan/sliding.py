@@ -1,4 +1,6 @@
-"""Sliding windows: contractions of which neighbours on the tile axis read the same elements in later turns of the innermost reduction loop."""
+"""Sliding windows: contractions of which neighbours on the tile axis read the same elements in
+later turns of the innermost reduction loop.
+"""
 
 from functools import reduce
 
@@ -18,9 +20,15 @@ ARITHMETIC = frozenset({"add", "sub", "mul", "axis"})
 
 
 def slide(call: NestCall, tile: str, vector: str, count: int = 1) -> Slide | None:
-    """How the windows of `count` neighbours slide, where a factor read for one is read for the next one, too; None where it is not."""
+    """How the windows of `count` neighbours slide, where a factor read for one is read for the next
+    one, too; None where it is not.
+    """
     nest = call.nest
-    if not nest.is_contraction or not nest.reduce or any(loop.axis == vector for loop in nest.reduce):
+    if (
+        not nest.is_contraction
+        or not nest.reduce
+        or any(loop.axis == vector for loop in nest.reduce)
+    ):
         return None
     along, turns = nest.reduce[-1], call.args[nest.reduce[-1].extent.value]
     (body,) = (item.body for item in nest.accumulators)
@@ -40,9 +48,17 @@ def _inside(call: NestCall, read: Expr, tile: str, count: int, places: int) -> t
     """The longest run of places in a window at which no window is beyond an end of the tile axis."""
     along = call.nest.reduce[-1].axis
     loads = (load_guard(expr) for expr in walk([read]) if expr.op == "load")
-    guards = [item for guard in loads if guard is not None for item in conjuncts(guard[0]) if depends(item, along)]
+    guards = [
+        item
+        for guard in loads
+        if guard is not None
+        for item in conjuncts(guard[0])
+        if depends(item, along)
+    ]
     names = {item.value for guard in guards for item in walk([guard]) if item.op == "axis"}
-    sizes = [call.args[item.value] for guard in guards for item in walk([guard]) if item.op == "arg"]
+    sizes = [
+        call.args[item.value] for guard in guards for item in walk([guard]) if item.op == "arg"
+    ]
     (extent,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == tile)
     if not guards:
         return 0, places
@@ -53,13 +69,25 @@ def _inside(call: NestCall, read: Expr, tile: str, count: int, places: int) -> t
     held = np.zeros((extent // count, places), bool)
     stores = written_output(Operand("bool", 2), [(value, (axis(tile), axis(along)))])
     loops = (Loop(tile, arg("windows")), Loop(along, arg("places")))
-    interpret(Nest((), (stores,), loops), (), {**call.args, "windows": len(held), "places": places}, (held,))
-    runs = [(first, end) for first in range(places) for end in range(first, places + 1) if held[:, first:end].all()]
+    interpret(
+        Nest((), (stores,), loops),
+        (),
+        {**call.args, "windows": len(held), "places": places},
+        (held,),
+    )
+    runs = [
+        (first, end)
+        for first in range(places)
+        for end in range(first, places + 1)
+        if held[:, first:end].all()
+    ]
     return max(runs, key=lambda run: run[1] - run[0])
 
 
 def _ratios(expr: Expr, tile: str, along: str, call: NestCall) -> set[int | None]:
-    """By how many turns each index in `expr` moves when the tile axis does; None of one that does not move like that."""
+    """By how many turns each index in `expr` moves when the tile axis does; None of one that does
+    not move like that.
+    """
     if not depends(expr, tile) and not depends(expr, along):
         return set()
     if expr.op not in ARITHMETIC:

@@ -1,7 +1,10 @@
-"""Legalisation of storage dtypes: steps over the dtypes of the model -> steps over the dtypes that the backend's memory holds.
+"""Legalisation of storage dtypes: steps over the dtypes of the model -> steps over the dtypes that
+the
+backend's memory holds.
 
-64-bit integers become 32-bit ones, float64 becomes float32 and float16 float32 (rounded to a half at every store); narrow integers and bool
-take a whole word, into which stores wrap them. Constants outside the narrower range saturate; values are checked where they enter.
+64-bit integers become 32-bit ones, float64 becomes float32 and float16 float32 (rounded to a half
+at every store); narrow integers and bool take a whole word, into which stores wrap them. Constants
+outside the narrower range saturate; values are checked where they enter.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -11,10 +14,37 @@ import numpy as np
 
 from webkiln.errors import UnsupportedError
 from webkiln.ir.types import Type, itemsize
-from webkiln.nest.build import Branch, Copy, CustomCall, HostCall, NestCall, Step, View, WhileLoop, map_inside
+from webkiln.nest.build import (
+    Branch,
+    Copy,
+    CustomCall,
+    HostCall,
+    NestCall,
+    Step,
+    View,
+    WhileLoop,
+    map_inside,
+)
 from webkiln.nest.compose import half
 from webkiln.nest.custom_kernel import written
-from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, load, make
+from webkiln.nest.expr import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    NUMPY,
+    REAL,
+    UINT,
+    ULONG,
+    Expr,
+    apply,
+    bitcast,
+    cast,
+    const,
+    load,
+    make,
+)
 from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, written_output
 from webkiln.nest.procedure import Procedure, StoreElement
 from webkiln.nest.target import Target
@@ -38,8 +68,15 @@ def stored_call(call: NestCall, target: Target, packed: Collection[str] = ()) ->
     def seen(view: View) -> View:
         return View(view.name, Type(dtype(view), view.shape))
 
-    nest = narrowed(call.nest, [dtype(view) for view in call.inputs], [dtype(view) for view in call.outputs])
-    return replace(call, nest=nest, inputs=tuple(map(seen, call.inputs)), outputs=tuple(map(seen, call.outputs)))
+    nest = narrowed(
+        call.nest, [dtype(view) for view in call.inputs], [dtype(view) for view in call.outputs]
+    )
+    return replace(
+        call,
+        nest=nest,
+        inputs=tuple(map(seen, call.inputs)),
+        outputs=tuple(map(seen, call.outputs)),
+    )
 
 
 def _step(step: Step, target: Target) -> Step:
@@ -54,12 +91,26 @@ def _step(step: Step, target: Target) -> Step:
     if isinstance(step, HostCall):
         views = [tuple(map(seen, operands)) for operands in (step.inputs, step.outputs)]
         inputs, outputs = ([view.type.dtype for view in operands] for operands in views)
-        return replace(step, procedure=narrowed_procedure(step.procedure, inputs, outputs), inputs=views[0], outputs=views[1])
+        return replace(
+            step,
+            procedure=narrowed_procedure(step.procedure, inputs, outputs),
+            inputs=views[0],
+            outputs=views[1],
+        )
     if isinstance(step, CustomCall):
         given, results = (tuple(map(seen, operands)) for operands in (step.inputs, step.outputs))
-        made = written(tuple(view.type.dtype for view in given), results[0].type.dtype, step.kernel.parameters, dict(step.kernel.texts))
+        made = written(
+            tuple(view.type.dtype for view in given),
+            results[0].type.dtype,
+            step.kernel.parameters,
+            dict(step.kernel.texts),
+        )
         return replace(step, kernel=made, inputs=given, outputs=results)
-    changed = replace(step, condition=seen(step.condition)) if isinstance(step, Branch | WhileLoop) else step
+    changed = (
+        replace(step, condition=seen(step.condition))
+        if isinstance(step, Branch | WhileLoop)
+        else step
+    )
     return map_inside(changed, lambda block: stored(block, target))
 
 
@@ -68,8 +119,14 @@ def _check_bytes(step: Copy, target: Target) -> None:
     dtypes = (step.source.type.dtype, step.target.type.dtype)
     held = [dtype for dtype in dtypes if target.stored(dtype) != dtype]
     if dtypes[0] != dtypes[1] and held:
-        what = f"it looks at the bytes of {held[0]}, which {target.backend} holds as {target.stored(held[0])}"
-        raise UnsupportedError(step.layer, [(step.layer, what, "Build for wasm and js only, or cast to 32 bits before")])
+        what = (
+            f"it looks at the bytes of {held[0]}, which {target.backend} holds as"
+            f" {target.stored(held[0])}"
+        )
+        raise UnsupportedError(
+            step.layer,
+            [(step.layer, what, "Build for wasm and js only, or cast to 32 bits before")],
+        )
 
 
 def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
@@ -77,11 +134,17 @@ def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
     changed = nest.map(_changer(inputs))
     results = tuple(
         written_output(
-            Operand(dtype, out.operand.rank), [(_kept(value, out.operand.dtype, COMPUTE[dtype]), index) for value, index in out.stores]
+            Operand(dtype, out.operand.rank),
+            [
+                (_kept(value, out.operand.dtype, COMPUTE[dtype]), index)
+                for value, index in out.stores
+            ],
         )
         for out, dtype in zip(changed.outputs, outputs, strict=True)
     )
-    operands = tuple(Operand(dtype, operand.rank) for operand, dtype in zip(nest.inputs, inputs, strict=True))
+    operands = tuple(
+        Operand(dtype, operand.rank) for operand, dtype in zip(nest.inputs, inputs, strict=True)
+    )
     return replace(changed, inputs=operands, outputs=results)
 
 
@@ -90,7 +153,9 @@ def narrowed_procedure(procedure: Procedure, inputs: list[str], outputs: list[st
 
     def store(item: StoreElement) -> StoreElement:
         dtype = procedure.outputs[item.output].dtype
-        return StoreElement(item.output, item.index, _kept(item.value, dtype, COMPUTE[outputs[item.output]]))
+        return StoreElement(
+            item.output, item.index, _kept(item.value, dtype, COMPUTE[outputs[item.output]])
+        )
 
     return replace(
         procedure.map(_changer([*inputs, *outputs]), store),
@@ -111,7 +176,9 @@ def _changer(operands: list[str]) -> Callable[[Expr], Expr | None]:
         if expr.op in ("cast", "bitcast"):
             function = cast if expr.op == "cast" else bitcast
             return function(expr.args[0], NARROW.get(expr.type, expr.type))
-        return make(expr.op, NARROW[expr.type], expr.args, expr.value) if expr.type in NARROW else None
+        return (
+            make(expr.op, NARROW[expr.type], expr.args, expr.value) if expr.type in NARROW else None
+        )
 
     return change
 
@@ -142,8 +209,12 @@ def _masked(bits: int) -> Callable[[Expr], Expr]:
 
 
 KEPT: dict[str, Callable[[Expr], Expr]] = {
-    "float16": half, "int8": _wrapped(8), "int16": _wrapped(16), "uint8": _masked(8), "uint16": _masked(16),
-}  # fmt: skip
+    "float16": half,
+    "int8": _wrapped(8),
+    "int16": _wrapped(16),
+    "uint8": _masked(8),
+    "uint16": _masked(16),
+}
 """Logical dtype -> the value that an element of it keeps of what is stored into a wider one."""
 
 

@@ -1,4 +1,6 @@
-"""Memory planning for textures: Variables are assigned to numbered buffers, which those of one kind reuse."""
+"""Memory planning for textures: Variables are assigned to numbered buffers, which those of one kind
+reuse.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,7 +35,9 @@ class Textures:
             self.reserve(item.name, item.buffer)
 
     def staged(self, start: int, size: int, dtype: str) -> Any:
-        """What a launch is given for `size` bytes of staging, from `start`: a texture that is made of them."""
+        """What a launch is given for `size` bytes of staging, from `start`: a texture that is made
+        of them.
+        """
         return {"start": start, "bytes": size, "storage": dtype if dtype in TEXELS else "uint32"}
 
     def share(self, steps: Sequence[Step], buffers: Mapping[str, Buffer], kept: set[str]) -> None:
@@ -41,12 +45,20 @@ class Textures:
         ranges = live_ranges(steps, {name: buffer.bytes for name, buffer in buffers.items()}, kept)
         numbers, made = assign(ranges, buffers, len(self.buffers))
         widest = dim.greatest([1, *(buffer.bytes for buffer in made)])
-        check(steps, {name: (number * widest, buffers[name].bytes) for name, number in numbers.items()}, kept)
+        check(
+            steps,
+            {name: (number * widest, buffers[name].bytes) for name, number in numbers.items()},
+            kept,
+        )
         self.offsets |= numbers
         self.buffers += made
         for step in (item for item in flat(steps) if isinstance(item, NestCall | Copy)):
-            if both := {self.offsets[view.name] for view in reads(step)} & {self.offsets[view.name] for view in writes(step)}:
-                raise InternalError(f"{step.layer} reads and writes buffer {min(both)}, which no draw can")
+            if both := {self.offsets[view.name] for view in reads(step)} & {
+                self.offsets[view.name] for view in writes(step)
+            }:
+                raise InternalError(
+                    f"{step.layer} reads and writes buffer {min(both)}, which no draw can"
+                )
 
     def described(self) -> dict[str, Any]:
         return {
@@ -54,20 +66,32 @@ class Textures:
             "memory": size_to_json(sum(buffer.bytes for buffer in self.buffers)),
             "staging": {"offset": 0, "bytes": self.staging},
             "buffers": [
-                {"storage": b.storage, "elements": size_to_json(b.elements), "lanes": b.lanes, "quarters": b.quarters} for b in self.buffers
+                {
+                    "storage": b.storage,
+                    "elements": size_to_json(b.elements),
+                    "lanes": b.lanes,
+                    "quarters": b.quarters,
+                }
+                for b in self.buffers
             ],
         }
 
 
-def assign(ranges: Sequence[Range], buffers: Mapping[str, Buffer], taken: int) -> tuple[dict[str, int], list[Buffer]]:
-    """The number of the buffer of every Variable, counted from `taken`, and the buffers. Two share one only where they are of one kind and
-    the earlier is not mentioned any more when the later is."""
+def assign(
+    ranges: Sequence[Range], buffers: Mapping[str, Buffer], taken: int
+) -> tuple[dict[str, int], list[Buffer]]:
+    """The number of the buffer of every Variable, counted from `taken`, and the buffers. Two share
+    one
+    only where they are of one kind and the earlier is not mentioned any more when the later is.
+    """
     numbers: dict[str, int] = {}
     made: list[Buffer] = []
     last: list[int] = []
     for item in sorted(ranges, key=lambda item: (item.first, item.name)):
         kind = buffers[item.name]
-        free = next((n for n, other in enumerate(made) if other == kind and last[n] < item.first), None)
+        free = next(
+            (n for n, other in enumerate(made) if other == kind and last[n] < item.first), None
+        )
         if free is None:
             free = len(made)
             made.append(kind)

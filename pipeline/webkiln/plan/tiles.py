@@ -1,4 +1,6 @@
-"""The tile of each contraction, and on GPUs how invocations share it: the target's own by rule, or another that was measured."""
+"""The tile of each contraction, and on GPUs how invocations share it: the target's own by rule, or
+another that was measured.
+"""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -30,14 +32,21 @@ def tile(call: NestCall, target: Target, constants: Collection[str], tuning: Tun
     if len(ways) == 1:
         return Tile(target, None)
     machine = MACHINES[target.backend]
-    candidates = [Candidate(name, milliseconds(call, schedule, machine)) for name, (_, schedule) in ways.items()]
+    candidates = [
+        Candidate(name, milliseconds(call, schedule, machine))
+        for name, (_, schedule) in ways.items()
+    ]
     decision = tuning.decide(key_of(CONTRACTION, call, constants), candidates)
     return Tile(ways[decision.candidates[decision.chosen].name][0], decision)
 
 
 def name_of(schedule: Schedule) -> str:
-    """`6x8`: the neighbours on the tile axis, and the lanes on the vector axis; who computes them, where that is not one invocation."""
-    shared = " in blocks" if schedule.depth else f" by {schedule.group}" if schedule.group > 1 else ""
+    """`6x8`: the neighbours on the tile axis, and the lanes on the vector axis; who computes them,
+    where that is not one invocation.
+    """
+    shared = (
+        " in blocks" if schedule.depth else f" by {schedule.group}" if schedule.group > 1 else ""
+    )
     return f"{schedule.count}x{schedule.lanes}{shared}"
 
 
@@ -55,15 +64,29 @@ def with_tile(target: Target, shape: tuple[int, int]) -> Target:
 
 
 def others(call: NestCall, schedule: Schedule, target: Target) -> Iterator[Target]:
-    """What else a contraction may be scheduled for than the target itself, which gave it `schedule`."""
+    """What else a contraction may be scheduled for than the target itself, which gave it
+    `schedule`.
+    """
     vector = schedule.vector
     if not call.nest.is_contraction or vector is None:
         return
     reduced = {loop.axis: loop for loop in call.nest.reduce}
     loops = reduced | {loop.axis: loop for loop in call.nest.axes}
-    kind = "dot" if vector in reduced else "alone" if schedule.tile is None else "each" if each(call, vector) else "shapes"
+    kind = (
+        "dot"
+        if vector in reduced
+        else "alone"
+        if schedule.tile is None
+        else "each"
+        if each(call, vector)
+        else "shapes"
+    )
     size = extent(call, loops[vector])
-    fitting = [shape for shape in target.tried.get(kind, ()) if size % shape[0] == 0 or size >= 4 * shape[0]]
+    fitting = [
+        shape
+        for shape in target.tried.get(kind, ())
+        if size % shape[0] == 0 or size >= 4 * shape[0]
+    ]
     for other in (target, *(with_tile(target, shape) for shape in fitting)):
         yield other
         for least in target.blocks[1:]:

@@ -1,7 +1,10 @@
-"""The transforms of Toom and Cook's algorithm for short correlations, on expressions: m outputs of a filter of k taps by m + k - 1 multiplications.
+"""The transforms of Toom and Cook's algorithm for short correlations, on expressions: m outputs of
+a
+filter of k taps by m + k - 1 multiplications.
 
-Points of evaluation are 0, pairs of a number and its negative, and infinity (Lavin and Gray, Fast Algorithms for Convolutional Neural
-Networks, CVPR 2016, arXiv:1509.09308). Pairs share the even and the odd half of what is summed for them.
+Points of evaluation are 0, pairs of a number and its negative, and infinity (Lavin and Gray, Fast
+Algorithms for Convolutional Neural Networks, CVPR 2016, arXiv:1509.09308). Pairs share the even and
+the odd half of what is summed for them.
 """
 
 from collections.abc import Sequence
@@ -35,17 +38,27 @@ def _polynomial(squares: Sequence[Fraction]) -> list[Fraction]:
     """The coefficients of the product of (x^2 - s), those of even powers, lowest first."""
     result = [Fraction(1)]
     for square in squares:
-        result = [high - square * low for low, high in zip([*result, Fraction(0)], [Fraction(0), *result], strict=True)]
+        result = [
+            high - square * low
+            for low, high in zip([*result, Fraction(0)], [Fraction(0), *result], strict=True)
+        ]
     return result
 
 
 def data(values: Sequence[Expr]) -> list[Expr]:
-    """What is multiplied of m + k - 1 neighbours: at 0, at each point and its negative, at infinity."""
+    """What is multiplied of m + k - 1 neighbours: at 0, at each point and its negative, at
+    infinity.
+    """
     points = POINTS[len(values)]
     squares = [point * point for point in points]
 
     def dot(coefficients: Sequence[Fraction], first: int) -> Expr:
-        return _sum([(factor, values[first + 2 * power]) for power, factor in reversed(list(enumerate(coefficients)))])
+        return _sum(
+            [
+                (factor, values[first + 2 * power])
+                for power, factor in reversed(list(enumerate(coefficients)))
+            ]
+        )
 
     found = [dot(_polynomial(squares), 0)]
     for position, point in enumerate(points):
@@ -61,7 +74,15 @@ def filters(taps: Sequence[Expr], count: int) -> list[Expr]:
     found = []
     for point in points:
         scale = prod(point - other for other in points if other != point)
-        found.append(_sum([(point**power / scale, tap) for power, tap in enumerate(taps) if point or not power]))
+        found.append(
+            _sum(
+                [
+                    (point**power / scale, tap)
+                    for power, tap in enumerate(taps)
+                    if point or not power
+                ]
+            )
+        )
     return [*found, taps[-1]]
 
 
@@ -69,11 +90,23 @@ def outputs(products: Sequence[Expr], count: int) -> list[Expr]:
     """The first `count` outputs of the products."""
     first, *pairs, last = products
     points = POINTS[len(products)]
-    sums, differences = ([sign(pairs[2 * n], pairs[2 * n + 1]) for n in range(len(points))] for sign in (Expr.__add__, Expr.__sub__))
+    sums, differences = (
+        [sign(pairs[2 * n], pairs[2 * n + 1]) for n in range(len(points))]
+        for sign in (Expr.__add__, Expr.__sub__)
+    )
     found = []
     for power in range(count):
-        terms = [(point**power, item) for point, item in zip(points, differences if power % 2 else sums, strict=True)]
+        terms = [
+            (point**power, item)
+            for point, item in zip(points, differences if power % 2 else sums, strict=True)
+        ]
         found.append(
-            _sum([*([(Fraction(1), first)] if power == 0 else []), *terms, *([(Fraction(1), last)] if power == count - 1 else [])])
+            _sum(
+                [
+                    *([(Fraction(1), first)] if power == 0 else []),
+                    *terms,
+                    *([(Fraction(1), last)] if power == count - 1 else []),
+                ]
+            )
         )
     return found

@@ -1,4 +1,6 @@
-"""Which of several ways to compute a call is taken: the rule's own, one that was measured, or the next to be measured."""
+"""Which of several ways to compute a call is taken: the rule's own, one that was measured, or the
+next to be measured.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +30,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen for a kernel among candidates, of which the rule's own is the first; the milliseconds that were measured, by name."""
+    """What was chosen for a kernel among candidates, of which the rule's own is the first; the
+    milliseconds that were measured, by name.
+    """
 
     key: str
     candidates: tuple[Candidate, ...]
@@ -63,7 +67,8 @@ class Tuning:
         names = [item.name for item in candidates]
         if found.chosen not in names:
             raise RecipeError(
-                f"the tuned choices: {key} has no candidate {found.chosen!r}; it has {', '.join(names)}: run webkiln tune again, or remove the entry"
+                f"the tuned choices: {key} has no candidate {found.chosen!r}; it has"
+                f" {', '.join(names)}: run webkiln tune again, or remove the entry"
             )
         return Decision(key, tuple(candidates), names.index(found.chosen), found.ms)
 
@@ -72,13 +77,24 @@ UNTUNED = Tuning()
 
 
 def read(data: Any, backend: str) -> Tuning:
-    """The choices of a file for one backend; RecipeError where it is not such a file. Kernels that a model lacks are in nobody's way."""
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("backends"), dict):
-        raise RecipeError(f"the tuned choices: expected the schema {SCHEMA} with backends, as webkiln tune writes it")
+    """The choices of a file for one backend; RecipeError where it is not such a file. Kernels that
+    a model lacks are in nobody's way.
+    """
+    if (
+        not isinstance(data, dict)
+        or data.get("schema") != SCHEMA
+        or not isinstance(data.get("backends"), dict)
+    ):
+        raise RecipeError(
+            f"the tuned choices: expected the schema {SCHEMA} with backends, as webkiln tune"
+            " writes it"
+        )
     table = data["backends"].get(backend, {"kernels": {}})
     kernels = table.get("kernels") if isinstance(table, dict) else None
     if not isinstance(kernels, dict):
-        raise RecipeError(f"the tuned choices: backends.{backend} has no table of kernels; run webkiln tune again")
+        raise RecipeError(
+            f"the tuned choices: backends.{backend} has no table of kernels; run webkiln tune again"
+        )
     for name, entry in kernels.items():
         _check(name, entry, f"backends.{backend}.kernels")
     return Tuning({name: Measured(entry["chosen"], entry["ms"]) for name, entry in kernels.items()})
@@ -86,7 +102,9 @@ def read(data: Any, backend: str) -> Tuning:
 
 def _check(name: str, entry: Any, where: str) -> None:
     if name.partition(" ")[0] not in KINDS:
-        raise RecipeError(f"the tuned choices: {where} has {name!r}, expected the name of a {' or '.join(KINDS)}")
+        raise RecipeError(
+            f"the tuned choices: {where} has {name!r}, expected the name of a {' or '.join(KINDS)}"
+        )
     times = entry.get("ms") if isinstance(entry, dict) else None
     if (
         not isinstance(times, dict)
@@ -94,13 +112,29 @@ def _check(name: str, entry: Any, where: str) -> None:
         or not all(type(ms) in (int, float) and ms >= 0 for ms in times.values())
     ):
         raise RecipeError(
-            f"the tuned choices: {where}.{name} is {entry!r}, expected a candidate as chosen and milliseconds by candidate as ms"
+            f"the tuned choices: {where}.{name} is {entry!r}, expected a candidate as chosen and"
+            " milliseconds by candidate as ms"
         )
     if entry["chosen"] not in times:
-        raise RecipeError(f"the tuned choices: {where}.{name} has chosen {entry['chosen']!r}, which was not measured: {', '.join(times)}")
+        raise RecipeError(
+            f"the tuned choices: {where}.{name} has chosen {entry['chosen']!r}, which was not"
+            f" measured: {', '.join(times)}"
+        )
 
 
 def trials(target: Target) -> list[Trial]:
-    """So many programs hold each candidate of every call once at least; a convolution also each of its tiles. None where a backend has no choice."""
-    tiles = (1 + max(map(len, target.tried.values()), default=0)) * (2 if len(target.blocks) > 1 else 1)
-    return [(way, tile) for way in range(ALGORITHMS if target.winograd else 1) for tile in range(tiles)] if tiles > 1 else []
+    """So many programs hold each candidate of every call once at least; a convolution also each of
+    its tiles. None where a backend has no choice.
+    """
+    tiles = (1 + max(map(len, target.tried.values()), default=0)) * (
+        2 if len(target.blocks) > 1 else 1
+    )
+    return (
+        [
+            (way, tile)
+            for way in range(ALGORITHMS if target.winograd else 1)
+            for tile in range(tiles)
+        ]
+        if tiles > 1
+        else []
+    )

@@ -7,7 +7,9 @@ from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.target import Target
 
-SCALAR_ONLY = frozenset({"pow", "sin", "cos", "turn", "idiv", "irem", "floordiv", "floormod", "accindex"})
+SCALAR_ONLY = frozenset(
+    {"pow", "sin", "cos", "turn", "idiv", "irem", "floordiv", "floormod", "accindex"}
+)
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
 
 
@@ -34,7 +36,11 @@ def moving(call: NestCall, name: str, target: Target) -> list[Expr] | str:
 
 
 def contiguous(index: tuple[Expr, ...], name: str) -> bool:
-    return bool(index) and step(index[-1], name) == 1 and not any(depends(item, name) for item in index[:-1])
+    return (
+        bool(index)
+        and step(index[-1], name) == 1
+        and not any(depends(item, name) for item in index[:-1])
+    )
 
 
 def unvectorised(roots: list[Expr], name: str) -> str | None:

@@ -1,7 +1,10 @@
-"""Convolutions of stride 1 by fewer multiplications: a transform of tiles of the input, a product for each of their points, and the
-inverse transform with the convolution's epilogue (Winograd's algorithm; Lavin and Gray, CVPR 2016, arXiv:1509.09308).
+"""Convolutions of stride 1 by fewer multiplications: a transform of tiles of the input, a product
+for
+each of their points, and the inverse transform with the convolution's epilogue (Winograd's
+algorithm; Lavin and Gray, CVPR 2016, arXiv:1509.09308).
 
-Filters are transformed once, when they have arrived. Where there are caches, the steps go over blocks of tiles.
+Filters are transformed once, when they have arrived. Where there are caches, the steps go over
+blocks of tiles.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +28,8 @@ Transform = Callable[[Sequence[Expr]], list[Expr]]
 Elsewhere = Mapping[str, Expr]
 """What stands for each loop of the convolution in another nest, by its axis."""
 TILES = 36
-"""About how many tiles are transformed before they are multiplied, so that they stay in the cache."""
+"""About how many tiles are transformed before they are multiplied, so that they stay in the cache.
+"""
 ROWS = 6
 """The rows of a contraction that are computed together."""
 BLOCK = "i999"
@@ -33,7 +37,9 @@ BLOCK = "i999"
 NOTHING = const(0, FLOAT)
 """What is read outside where nothing else is said."""
 APART = 16
-"""Elements between the points of tiles, so that their distance is no multiple of a page: the same places of a cache would serve all of them."""
+"""Elements between the points of tiles, so that their distance is no multiple of a page: the same
+places of a cache would serve all of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,9 @@ class _Ported:
                 return self._argument(expr.value)
             if expr.op == "load":
                 condition, other = load_guard(expr) or (None, NOTHING)
-                return self.nest.load(self._call.inputs[expr.value[0]], load_index(expr), condition, other.value)
+                return self.nest.load(
+                    self._call.inputs[expr.value[0]], load_index(expr), condition, other.value
+                )
             return total if expr.op == "acc" else None
 
         return rebuild(root, change)
@@ -86,7 +94,9 @@ class _Ported:
         condition, other = load_guard(made) or (None, NOTHING)
         for window in windows:
             for d, item in enumerate(load_index(expr)):
-                if depends(item, window.place.axis) and (guard is None or not depends(guard[0], window.place.axis)):
+                if depends(item, window.place.axis) and (
+                    guard is None or not depends(guard[0], window.place.axis)
+                ):
                     within = self.nest.inside(load_index(made)[d], self._extent(view, d))
                     condition = within if condition is None else apply("and", condition, within)
         return self.nest.load(view, load_index(made), condition, other.value)
@@ -112,10 +122,17 @@ class _Writer:
         self.block = _block(self.tiles) if self.blocked else self.tiles
         self.points = prod(window.points for window in found.windows)
         (self.out,) = found.call.outputs
-        # Where there are caches, a row that nobody reads sets the points apart, as APART does those of tiles.
-        self.filters = self.between(f"{number}/filters", (self.points, self.channels + self.blocked, self.features))
-        self.data = self.between(f"{number}/data", (self.points, self.block * self.channels + APART))
-        self.products = self.between(f"{number}/products", (self.points, self.block * self.features + APART))
+        # Where there are caches, a row that nobody reads sets the points apart, as APART does those
+        # of tiles.
+        self.filters = self.between(
+            f"{number}/filters", (self.points, self.channels + self.blocked, self.features)
+        )
+        self.data = self.between(
+            f"{number}/data", (self.points, self.block * self.channels + APART)
+        )
+        self.products = self.between(
+            f"{number}/products", (self.points, self.block * self.features + APART)
+        )
 
     def between(self, name: str, shape: tuple[int, ...]) -> View:
         return View(f"{self.out.name}~{name}", Type("float32", shape))
@@ -129,7 +146,10 @@ class _Writer:
         ported = _Ported(self.call)
         channel, feature = ported.nest.axes((self.channels, self.features))
         begin = {self.found.channel.axis: channel, self.found.feature.axis: feature}
-        taps = {place: ported.value(self.found.filter, begin | self.along_taps(place)) for place in self.found.taps}
+        taps = {
+            place: ported.value(self.found.filter, begin | self.along_taps(place))
+            for place in self.found.taps
+        }
         forms = [partial(toom_cook.filters, count=window.points) for window in self.found.windows]
         for number, value in enumerate(_transformed(taps, forms)):
             ported.nest.store(self.filters, value, (const(number, INT), channel, feature))
@@ -140,14 +160,22 @@ class _Writer:
         tile, channel = ported.nest.axes((self.block, self.channels))
         begin = self.places(ported.nest, tile) | {self.found.channel.axis: channel}
         cut = [window for window in self.found.windows if not window.whole]
-        values = {place: ported.load(self.found.data, begin | self.along_taps(place), cut) for place in self.found.points}
+        values = {
+            place: ported.load(self.found.data, begin | self.along_taps(place), cut)
+            for place in self.found.points
+        }
         along = tile * ported.nest.number(self.channels) + channel
-        for number, value in enumerate(_transformed(values, [toom_cook.data] * len(self.found.windows))):
+        for number, value in enumerate(
+            _transformed(values, [toom_cook.data] * len(self.found.windows))
+        ):
             ported.nest.store(self.data, value, (const(number, INT), along))
         return ported.done()
 
     def along_taps(self, place: Position) -> dict[str, Expr]:
-        return {window.tap.axis: const(n, INT) for window, n in zip(self.found.windows, place, strict=True)}
+        return {
+            window.tap.axis: const(n, INT)
+            for window, n in zip(self.found.windows, place, strict=True)
+        }
 
     def multiply(self) -> NestCall:
         low = Lowering([], [self.out], self.call.layer)
@@ -161,17 +189,25 @@ class _Writer:
         return replace(low.calls[0], exact=True)
 
     def invert(self) -> NestCall:
-        """Each tile is stored from its end, so that what lies beyond the image is overwritten by its last row and column."""
+        """Each tile is stored from its end, so that what lies beyond the image is overwritten by
+        its last row and column.
+        """
         ported = _Ported(self.call)
         nest = ported.nest
         tile, feature = nest.axes((self.block, self.features))
         begin = self.places(nest, tile) | {self.found.feature.axis: feature}
         along = tile * nest.number(self.features) + feature
-        values = {place: nest.load(self.products, (const(number, INT), along)) for number, place in enumerate(self.found.points)}
+        values = {
+            place: nest.load(self.products, (const(number, INT), along))
+            for number, place in enumerate(self.found.points)
+        }
         forms = [partial(toom_cook.outputs, count=window.outputs) for window in self.found.windows]
         results = dict(zip(self.found.outputs, _transformed(values, forms), strict=True))
         (out,) = self.call.nest.outputs
-        lasts = {window.place.axis: nest.argument(window.size) - const(1, INT) for window in self.found.windows}
+        lasts = {
+            window.place.axis: nest.argument(window.size) - const(1, INT)
+            for window in self.found.windows
+        }
         for place, total in reversed(results.items()):
             known = dict(begin)
             for window, number in zip(self.found.windows, place, strict=True):
@@ -183,7 +219,9 @@ class _Writer:
         return ported.done()
 
     def places(self, nest: NestBuilder, tile: Expr) -> dict[str, Expr]:
-        """The batch loops and the first outputs of a tile, by the names of their loops; the last block repeats its last tile."""
+        """The batch loops and the first outputs of a tile, by the names of their loops; the last
+        block repeats its last tile.
+        """
         number = tile
         if self.blocked:
             first = nest.argument(dim.counter(BLOCK) * self.block)
@@ -211,12 +249,18 @@ def _transformed(values: Mapping[Position, Expr], forms: Sequence[Transform]) ->
         lines: dict[Position, list[Expr]] = {}
         for place in sorted(grid):
             lines.setdefault((*place[:d], *place[d + 1 :]), []).append(grid[place])
-        grid = {(*rest[:d], n, *rest[d:]): value for rest, line in lines.items() for n, value in enumerate(form(line))}
+        grid = {
+            (*rest[:d], n, *rest[d:]): value
+            for rest, line in lines.items()
+            for n, value in enumerate(form(line))
+        }
     return [grid[place] for place in sorted(grid)]
 
 
 def _block(tiles: int) -> int:
-    """How many tiles a block has: about TILES, as evenly as it goes, in whole rows of a contraction."""
+    """How many tiles a block has: about TILES, as evenly as it goes, in whole rows of a
+    contraction.
+    """
     if is_symbolic(tiles):
         return TILES
     blocks = max(1, round(tiles / TILES))

@@ -1,4 +1,6 @@
-"""How trained weights are stored: the bytes that `pack` writes and the expression that decodes them in the browser."""
+"""How trained weights are stored: the bytes that `pack` writes and the expression that decodes them
+in the browser.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +16,9 @@ ENCODINGS = ("float32", "float16", "int8", "eightbit")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One weight as the browser wants it: its type, and the axis of its output channels where it is a factor of a sum of products."""
+    """One weight as the browser wants it: its type, and the axis of its output channels where it is
+    a factor of a sum of products.
+    """
 
     name: str
     dtype: str
@@ -24,8 +28,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """`header(weight)`: how many float32 scales precede the elements. `encode(weight, values) -> (header, elements)`.
-    `decode(element, scale)`: the float32 value; `scale` is the header's entry for the element's channel (or its only entry)."""
+    """`header(weight)`: how many float32 scales precede the elements. `encode(weight, values) ->
+    (header, elements)`. `decode(element, scale)`: the float32 value; `scale` is the header's entry
+    for the element's channel (or its only entry).
+    """
 
     storage: str
     header: Callable[[Stored], int]
@@ -34,12 +40,17 @@ class Encoding:
 
     def bytes(self, weight: Stored, rows: int) -> int:
         """Bytes of `rows` entries of the first axis, header included."""
-        per_row = prod(weight.shape[1:]) * np.dtype(self.storage if self.storage != "raw" else weight.dtype).itemsize
+        per_row = (
+            prod(weight.shape[1:])
+            * np.dtype(self.storage if self.storage != "raw" else weight.dtype).itemsize
+        )
         return 4 * self.header(weight) + rows * per_row
 
 
 def choose(weight: Stored, name: str) -> str:
-    """The encoding of one weight when a bundle's is `name`: small and integer ones stay as they are."""
+    """The encoding of one weight when a bundle's is `name`: small and integer ones stay as they
+    are.
+    """
     if weight.dtype != "float32" or name == "float32" or len(weight.shape) < 2:
         return "raw"
     if name == "int8" and weight.channel_axis is None:
@@ -60,18 +71,26 @@ def _encode_int8(weight: Stored, values: Array) -> tuple[Array, Array]:
     others = tuple(axis for axis in range(values.ndim) if axis != weight.channel_axis)
     largest = np.max(np.abs(values), axis=others, initial=0.0)
     scale = np.where(largest > 0, largest / 127, 1.0).astype(np.float32)
-    spread = scale.reshape([-1 if axis == weight.channel_axis else 1 for axis in range(values.ndim)])
+    spread = scale.reshape(
+        [-1 if axis == weight.channel_axis else 1 for axis in range(values.ndim)]
+    )
     return scale, np.clip(np.rint(values / spread), -127, 127).astype(np.int8)
 
 
 def eightbit_magnitudes() -> Array:
-    """The 128 magnitudes of WebDNN's 8-bit code (after Dettmers 2016, arXiv:1511.04561): 0, then six decades from 1e-6, in each
-    2**k bins between 1 and 4.5 and 2**k between 4.5 and 10, represented by their middles; last 1."""
+    """The 128 magnitudes of WebDNN's 8-bit code (after Dettmers 2016, arXiv:1511.04561): 0, then
+    six
+    decades from 1e-6, in each 2**k bins between 1 and 4.5 and 2**k between 4.5 and 10, represented
+    by their middles; last 1.
+    """
     values = [0.0]
     for decade in range(6):
         bins = 2**decade
         for low, width in ((1.0, 3.5), (4.5, 5.5)):
-            values += [(low + width * (position + 0.5) / bins) * 10.0 ** (decade - 6) for position in range(bins)]
+            values += [
+                (low + width * (position + 0.5) / bins) * 10.0 ** (decade - 6)
+                for position in range(bins)
+            ]
     return np.array([*values, 1.0], np.float64)
 
 
@@ -91,14 +110,21 @@ def _decode_eightbit(element: Expr, scale: Expr | None) -> Expr:
     decade, power = const(0, INT), const(1e-6)
     for k in range(1, 6):
         reached = apply("ge", position, const(2 * (2**k - 1), INT))
-        decade, power = select(reached, const(k, INT), decade), select(reached, const(10.0 ** (k - 6)), power)
+        decade, power = (
+            select(reached, const(k, INT), decade),
+            select(reached, const(10.0 ** (k - 6)), power),
+        )
     bins = apply("shl", const(1, INT), decade)
     within = position - (bins + bins - 2)
     upper = apply("ge", within, bins)
     part = cast(select(upper, within - bins, within), FLOAT) + 0.5
     fraction = part / cast(bins, FLOAT)
     size = select(upper, 5.5 * fraction + 4.5, 3.5 * fraction + 1.0) * power
-    known = select(apply("eq", code, const(0, INT)), const(0.0), select(apply("eq", code, const(127, INT)), const(1.0), size))
+    known = select(
+        apply("eq", code, const(0, INT)),
+        const(0.0),
+        select(apply("eq", code, const(127, INT)), const(1.0), size),
+    )
     value = known * scale
     return select(apply("gt", element, const(127, UINT)), -value, value)
 
@@ -109,8 +135,15 @@ def _channels(weight: Stored) -> int:
 
 BY_NAME: dict[str, Encoding] = {
     "raw": Encoding("raw", lambda weight: 0, _plain(None), lambda element, scale: element),
-    "float16": Encoding("float16", lambda weight: 0, _plain("float16"), lambda element, scale: element),
-    "int8": Encoding("int8", _channels, _encode_int8, lambda element, scale: cast(element, FLOAT) * _present(scale)),
+    "float16": Encoding(
+        "float16", lambda weight: 0, _plain("float16"), lambda element, scale: element
+    ),
+    "int8": Encoding(
+        "int8",
+        _channels,
+        _encode_int8,
+        lambda element, scale: cast(element, FLOAT) * _present(scale),
+    ),
     "eightbit": Encoding("uint8", lambda weight: 1, _encode_eightbit, _decode_eightbit),
 }
 

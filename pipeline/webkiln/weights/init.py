@@ -1,4 +1,6 @@
-"""The init program: one call per piece that decodes it and stores it in the layout that the kernels want."""
+"""The init program: one call per piece that decodes it and stores it in the layout that the kernels
+want.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +19,9 @@ HEADER, ELEMENTS = "header", "elements"
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """How a weight lies in memory: its shape as the kernels see it, and the panel that they read, if any."""
+    """How a weight lies in memory: its shape as the kernels see it, and the panel that they read,
+    if any.
+    """
 
     shape: tuple[int, ...]
     panel: Panel | None
@@ -36,7 +40,11 @@ def decode_call(piece: Piece, destination: Destination) -> NestCall:
     count = code.header(weight)
     place = (index[0] + nest.number(piece.start), *index[1:])
     if count:
-        channel = place[weight.channel_axis] if count > 1 and weight.channel_axis is not None else const(0, INT)
+        channel = (
+            place[weight.channel_axis]
+            if count > 1 and weight.channel_axis is not None
+            else const(0, INT)
+        )
         scale = nest.load(View(HEADER, Type("float32", (count,))), [channel])
     value = code.decode(nest.load(source, index), scale)
     if destination.panel is None:
@@ -53,27 +61,52 @@ def panelled_call(call: NestCall, destination: Destination) -> NestCall:
     if destination.panel is None:
         return call
     (view,), (out,) = call.outputs, call.nest.outputs
-    moved = [(value, _panelled(view, destination, index, lambda size: const(size, INT))) for value, index in out.stores]
+    moved = [
+        (value, _panelled(view, destination, index, lambda size: const(size, INT)))
+        for value, index in out.stores
+    ]
     stores = [(value, tuple(index)) for value, (_, index) in moved]
-    nest = replace(call.nest, outputs=(written_output(Operand(out.operand.dtype, len(stores[0][1])), stores),))
+    nest = replace(
+        call.nest, outputs=(written_output(Operand(out.operand.dtype, len(stores[0][1])), stores),)
+    )
     return replace(call, nest=nest, outputs=(moved[0][1][0],))
 
 
-def _panelled(out: View, destination: Destination, place: tuple[Expr, ...], number: Callable[[int], Expr]) -> tuple[View, list[Expr]]:
-    """The panel as a dense Variable (blocks, other dimensions, element in block) and the index of an element in it, in which `number` says what its
-    block is, so that panels of other blocks are stored by the same kernel."""
+def _panelled(
+    out: View, destination: Destination, place: tuple[Expr, ...], number: Callable[[int], Expr]
+) -> tuple[View, list[Expr]]:
+    """The panel as a dense Variable (blocks, other dimensions, element in block) and the index of
+    an
+    element in it, in which `number` says what its block is, so that panels of other blocks are
+    stored by the same kernel.
+    """
     panel = destination.panel
     assert panel is not None
     seen = _seen_index(place, out.shape, destination.shape, number)
     blocks = -(-destination.shape[panel.dim] // panel.block)
     shape = (blocks, *(destination.shape[dim] for dim in panel.order), panel.block)
-    along, shift, mask = seen[panel.dim], number(panel.block.bit_length() - 1), number(panel.block - 1)
-    index = [apply("shr", along, shift), *(seen[dim] for dim in panel.order), apply("band", along, mask)]
+    along, shift, mask = (
+        seen[panel.dim],
+        number(panel.block.bit_length() - 1),
+        number(panel.block - 1),
+    )
+    index = [
+        apply("shr", along, shift),
+        *(seen[dim] for dim in panel.order),
+        apply("band", along, mask),
+    ]
     return View(out.name, Type(out.type.dtype, shape)), index
 
 
-def _seen_index(place: tuple[Expr, ...], stored: tuple[int, ...], seen: tuple[int, ...], number: Callable[[int], Expr]) -> list[Expr]:
-    """An element's index in the shape that the kernels see: they drop sizes of 1, merge neighbours and split groups off."""
+def _seen_index(
+    place: tuple[Expr, ...],
+    stored: tuple[int, ...],
+    seen: tuple[int, ...],
+    number: Callable[[int], Expr],
+) -> list[Expr]:
+    """An element's index in the shape that the kernels see: they drop sizes of 1, merge neighbours
+    and split groups off.
+    """
     index: list[Expr] = []
     rest = list(zip(place, stored, strict=True))
     wanted = list(seen)

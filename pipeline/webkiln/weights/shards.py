@@ -1,4 +1,6 @@
-"""Which bytes of which shard hold which piece of which weight. Known from names, shapes and encoding, without any bytes."""
+"""Which bytes of which shard hold which piece of which weight. Known from names, shapes and
+encoding, without any bytes.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ PIECE_ALIGNMENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows `start` to `start + rows` (of the first axis) of a weight, at `offset` of shard number `shard`; header first."""
+    """Rows `start` to `start + rows` (of the first axis) of a weight, at `offset` of shard number
+    `shard`; header first.
+    """
 
     weight: Stored
     encoding: str
@@ -29,9 +33,15 @@ class Piece:
 
 
 def stored(graph: Graph) -> tuple[Stored, ...]:
-    """The weights that the browser needs, in the order of first use: what the program reads of slots, constants and the fixed part."""
+    """The weights that the browser needs, in the order of first use: what the program reads of
+    slots, constants and the fixed part.
+    """
     fixed_nodes = graph.fixed_part()
-    fixed = set(graph.slots) | set(graph.constants) | {name for node in fixed_nodes for name in node.outputs}
+    fixed = (
+        set(graph.slots)
+        | set(graph.constants)
+        | {name for node in fixed_nodes for name in node.outputs}
+    )
     made = {node.name for node in fixed_nodes}
     channels: dict[str, int | None] = {}
     for node in graph.nodes:
@@ -40,16 +50,25 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
         for position, name in enumerate(node.inputs):
             scalar = name in graph.constants and graph.constants[name].is_scalar
             if name in fixed and not scalar:
-                channels.setdefault(name, _channel_axis(node.op, node.attrs, position, len(graph.type(name).shape)))
-    for name in (*graph.outputs.values(), *(s for state in graph.states for s in (state.initial, state.output))):
+                channels.setdefault(
+                    name, _channel_axis(node.op, node.attrs, position, len(graph.type(name).shape))
+                )
+    for name in (
+        *graph.outputs.values(),
+        *(s for state in graph.states for s in (state.initial, state.output)),
+    ):
         if name in fixed:
             channels.setdefault(name, None)
     return tuple(_stored(name, graph.type(name), axis) for name, axis in channels.items())
 
 
 def _stored(name: str, type_: Type, channel_axis: int | None) -> Stored:
-    """Without leading sizes of 1, so that what is cut into rows has rows: the kernel of a 1x1 convolution, for one."""
-    lead = next((axis for axis, size in enumerate(type_.shape[:-1]) if size != 1), max(type_.rank - 1, 0))
+    """Without leading sizes of 1, so that what is cut into rows has rows: the kernel of a 1x1
+    convolution, for one.
+    """
+    lead = next(
+        (axis for axis, size in enumerate(type_.shape[:-1]) if size != 1), max(type_.rank - 1, 0)
+    )
     axis = None if channel_axis is None or channel_axis < lead else channel_axis - lead
     return Stored(name, type_.dtype, type_.shape[lead:], axis)
 
@@ -106,13 +125,19 @@ def write(layout: Sequence[Piece], value: Callable[[str], Array]) -> Iterator[by
     shard, number = bytearray(), 0
     for weight, cut in groupby(layout, lambda piece: piece.weight):
         parts = list(cut)
-        header, elements = BY_NAME[parts[0].encoding].encode(weight, value(weight.name).reshape(weight.shape))
+        header, elements = BY_NAME[parts[0].encoding].encode(
+            weight, value(weight.name).reshape(weight.shape)
+        )
         for piece in parts:
             if piece.shard != number:
                 yield bytes(shard)
                 shard, number = bytearray(), piece.shard
             shard.extend(b"\0" * (piece.offset - len(shard)))
             shard.extend(np.ascontiguousarray(header.astype("<f4")).tobytes())
-            shard.extend(np.ascontiguousarray(elements.reshape(weight.shape or (1,))[piece.start : piece.start + piece.rows]).tobytes())
+            shard.extend(
+                np.ascontiguousarray(
+                    elements.reshape(weight.shape or (1,))[piece.start : piece.start + piece.rows]
+                ).tobytes()
+            )
     if layout:
         yield bytes(shard)

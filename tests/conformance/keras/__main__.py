@@ -1,4 +1,6 @@
-"""make conformance-keras [backend=js,wasm]: what becomes of the calls that Keras's own tests make; writes docs/keras-conformance.md."""
+"""make conformance-keras [backend=js,wasm]: what becomes of the calls that Keras's own tests make;
+writes docs/keras-conformance.md.
+"""
 
 import argparse
 import os
@@ -32,11 +34,15 @@ def table(results: Sequence[Converted | Refused]) -> dict[str, Row]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make conformance-keras", description=__doc__)
-    parser.add_argument("backend", nargs="?", default="", help=f"some of {','.join(BACKENDS)}; all by default")
+    parser.add_argument(
+        "backend", nargs="?", default="", help=f"some of {','.join(BACKENDS)}; all by default"
+    )
     parser.add_argument("--part", default=",".join(PARTS), help=f"some of {','.join(PARTS)}")
     parser.add_argument("--name", default="", help="calls of this layer or operation only")
     options = parser.parse_args()
-    backends = choose("backend", options.backend.split(","), BACKENDS) if options.backend else BACKENDS
+    backends = (
+        choose("backend", options.backend.split(","), BACKENDS) if options.backend else BACKENDS
+    )
     at = state()
     parts = [recorded(part) for part in choose("part", options.part.split(","), tuple(PARTS))]
     calls = [call for found, _ in parts for call in found if options.name in ("", call.name)]
@@ -45,8 +51,16 @@ def main() -> int:
     rows = table(results)
     converted = [result for result in results if isinstance(result, Converted)]
     refused = [result for result in results if isinstance(result, Refused)]
-    broken = [f"{item.call.name} ({item.call.test.rpartition('::')[2]}): {item.reason}" for item in refused if item.kind == "broken"]
-    print(f"{len(calls)} calls: {len(converted)} converted, {len(refused)} not, {time.perf_counter() - start:.0f} s", flush=True)
+    broken = [
+        f"{item.call.name} ({item.call.test.rpartition('::')[2]}): {item.reason}"
+        for item in refused
+        if item.kind == "broken"
+    ]
+    print(
+        f"{len(calls)} calls: {len(converted)} converted, {len(refused)} not,"
+        f" {time.perf_counter() - start:.0f} s",
+        flush=True,
+    )
     found: Counter[Wrong] = Counter()
     for backend in backends:
         start = time.perf_counter()
@@ -57,14 +71,23 @@ def main() -> int:
             if wrong is None:
                 continue
             reason = explained(item.call, backend)
-            found[Wrong(name_of(item.call.kind, item.call.name), backend, reason or summary(wrong))] += 1
+            found[
+                Wrong(name_of(item.call.kind, item.call.name), backend, reason or summary(wrong))
+            ] += 1
             if reason is None and not wrong.startswith(UnsupportedError.__name__):
-                broken.append(f"{backend}: {item.call.name} ({item.call.test.rpartition('::')[2]}): {wrong}")
+                broken.append(
+                    f"{backend}: {item.call.name} ({item.call.test.rpartition('::')[2]}): {wrong}"
+                )
         shares = [
             f"{right} of {total} {name}"
-            for name, (right, total) in ((n, share(rows, backend, layers=n == "layers")) for n in ("layers", "operations"))
+            for name, (right, total) in (
+                (n, share(rows, backend, layers=n == "layers")) for n in ("layers", "operations")
+            )
         ]
-        print(f"{backend}: {' and '.join(shares)} right, {time.perf_counter() - start:.0f} s", flush=True)
+        print(
+            f"{backend}: {' and '.join(shares)} right, {time.perf_counter() - start:.0f} s",
+            flush=True,
+        )
     print("".join(f"  {line[:300]}\n" for line in broken), end="")
     if not options.name and options.part == ",".join(PARTS):
         write_page(rows, refused, found, [left for _, left in parts], backends, at)

@@ -1,4 +1,6 @@
-"""Recorded calls as models: each with an input for every tensor it was given, random weights, and what Keras itself gives for them."""
+"""Recorded calls as models: each with an input for every tensor it was given, random weights, and
+what Keras itself gives for them.
+"""
 
 import importlib
 import warnings
@@ -24,8 +26,10 @@ class NoModel(Exception):
 
 @dataclass(frozen=True)
 class Expected:
-    """What Keras gives for `inputs`: the outputs in the order of the model's, the dtypes that it declares, which may be others, and how far each
-    output moves at most when the inputs move by the unit roundoff of what it is computed in."""
+    """What Keras gives for `inputs`: the outputs in the order of the model's, the dtypes that it
+    declares, which may be others, and how far each output moves at most when the inputs move by the
+    unit roundoff of what it is computed in.
+    """
 
     inputs: Mapping[str, np.ndarray]
     outputs: Sequence[np.ndarray]
@@ -45,7 +49,9 @@ def rebuild(call: Call) -> tuple[Any, Expected]:
             target = made(call)
             expected = eager(target, call)
         except Exception as error:
-            raise NoModel(f"Keras does not take it again: {type(error).__name__}: {short(error)}") from error
+            raise NoModel(
+                f"Keras does not take it again: {type(error).__name__}: {short(error)}"
+            ) from error
         found = [value for value in tree.flatten(expected) if backend.is_tensor(value)]
         if not found:
             raise NoModel("gives no tensor")
@@ -57,17 +63,26 @@ def rebuild(call: Call) -> tuple[Any, Expected]:
             raise NoModel(f"gives {', '.join(sorted({value.dtype.name for value in outputs}))}")
         model, inputs = symbolic(target, call)
         if len(model.outputs) != len(outputs):
-            raise NoModel(f"a model of it has {len(model.outputs)} outputs, the call {len(outputs)}")
+            raise NoModel(
+                f"a model of it has {len(model.outputs)} outputs, the call {len(outputs)}"
+            )
         outputs = [value.astype(storable(value.dtype.name)) for value in outputs]
         unit = max((UNITS.get(output.dtype, 0.0) for output in model.outputs), default=0.0)
-        moved = [[as_numpy(value) for value in results(target, call, unit * way)] for way in (-1, 1)]
-    noise = [max((distance(value, other[index]) for other in moved), default=0.0) for index, value in enumerate(outputs)]
+        moved = [
+            [as_numpy(value) for value in results(target, call, unit * way)] for way in (-1, 1)
+        ]
+    noise = [
+        max((distance(value, other[index]) for other in moved), default=0.0)
+        for index, value in enumerate(outputs)
+    ]
     given = {name: value.astype(storable(value.dtype.name)) for name, value in inputs.items()}
     return model, Expected(given, outputs, [output.dtype for output in model.outputs], noise)
 
 
 def results(target: Any, call: Call, amount: float = 0.0) -> list[Any]:
-    """What a call gives, of a layer that starts anew, for inputs that are moved by a part of themselves, each element up or down."""
+    """What a call gives, of a layer that starts anew, for inputs that are moved by a part of
+    themselves, each element up or down.
+    """
     for layer in target._flatten_layers() if call.kind == "layer" else ():
         if isinstance(layer, keras.layers.RNN) and layer.stateful:
             for state in tree.flatten(layer.states or []):
@@ -99,7 +114,9 @@ def made(call: Call) -> Any:
     if call.kind == "layer":
         return keras.saving.deserialize_keras_object(call.made, safe_mode=False)
     module, name, config = call.made
-    return getattr(importlib.import_module(module), name).from_config(keras.saving.deserialize_keras_object(config))
+    return getattr(importlib.import_module(module), name).from_config(
+        keras.saving.deserialize_keras_object(config)
+    )
 
 
 def eager(target: Any, call: Call) -> Any:
@@ -111,7 +128,9 @@ def eager(target: Any, call: Call) -> Any:
 
 
 def symbolic(target: Any, call: Call) -> tuple[Any, dict[str, np.ndarray]]:
-    """The functional model, and its inputs by name. Where Keras takes some arrays only as they are, the first is the input."""
+    """The functional model, and its inputs by name. Where Keras takes some arrays only as they are,
+    the first is the input.
+    """
     reasons = []
     for count in (None, 1):
         try:
@@ -135,7 +154,11 @@ def functional(target: Any, call: Call, count: int | None) -> tuple[Any, dict[st
         return starts[-1]
 
     args, kwargs = mapped((call.args, call.kwargs), start)
-    found = [value for value in tree.flatten(target(*args, **kwargs)) if isinstance(value, keras.KerasTensor)]
+    found = [
+        value
+        for value in tree.flatten(target(*args, **kwargs))
+        if isinstance(value, keras.KerasTensor)
+    ]
     return keras.Model(starts, found), inputs
 
 

@@ -53,12 +53,18 @@ def convert(call: Call) -> Converted | Refused:
     try:
         graph = KerasConverter().convert(model)
     except UnsupportedError as error:
-        return Refused(call, "refused", "; ".join(dict.fromkeys(what for _, what, _ in error.items)))
+        return Refused(
+            call, "refused", "; ".join(dict.fromkeys(what for _, what, _ in error.items))
+        )
     except WebkilnError as error:
         return Refused(call, "refused", str(error))
     except Exception as error:  # noqa: BLE001  # a defect, which is counted
         return Refused(call, "broken", f"{type(error).__name__}: {error}")
-    return Converted(call, graph, replace(expected, inputs={name: expected.inputs[name] for name in graph.inputs}))
+    return Converted(
+        call,
+        graph,
+        replace(expected, inputs={name: expected.inputs[name] for name in graph.inputs}),
+    )
 
 
 def objection(converted: Converted, got: Mapping[str, np.ndarray]) -> str | None:
@@ -66,20 +72,30 @@ def objection(converted: Converted, got: Mapping[str, np.ndarray]) -> str | None
     wanted = converted.expected
     if len(got) != len(wanted.outputs):
         return f"{len(got)} outputs, expected {len(wanted.outputs)}"
-    for (name, value), reference, dtype, noise in zip(got.items(), wanted.outputs, wanted.dtypes, wanted.noise, strict=True):
+    for (name, value), reference, dtype, noise in zip(
+        got.items(), wanted.outputs, wanted.dtypes, wanted.noise, strict=True
+    ):
         if value.shape != reference.shape:
             return f"{name} is {list(value.shape)}, expected {list(reference.shape)}"
         if value.dtype not in (reference.dtype, storable(dtype)):
             return f"{name} is {value.dtype}, expected {reference.dtype}"
-        told, expected = (settled(converted.call, array) for array in (value, reference.astype(value.dtype)))
-        if (found := differs(told, expected, TOLERANCES.get(dtype, 0.0), LEAST.get(dtype, 1e-6) + NOISES * noise)) is not None:
+        told, expected = (
+            settled(converted.call, array) for array in (value, reference.astype(value.dtype))
+        )
+        if (
+            found := differs(
+                told, expected, TOLERANCES.get(dtype, 0.0), LEAST.get(dtype, 1e-6) + NOISES * noise
+            )
+        ) is not None:
             return f"{name} {found}"
     return None
 
 
 def settled(call: Call, array: np.ndarray) -> np.ndarray:
-    """An output as far as the call defines it: singular vectors of singular values, but for their sign, the greatest elements but for their
-    order, and what is sorted but for the places of NaN, which TensorFlow puts anywhere."""
+    """An output as far as the call defines it: singular vectors of singular values, but for their
+    sign, the greatest elements but for their order, and what is sorted but for the places of NaN,
+    which TensorFlow puts anywhere.
+    """
     if call.name in ("svd", "SVD"):
         rows, columns = call.args[0].shape[-2:]
         if array.shape[-2:] == (rows, rows) != (columns, columns):
@@ -109,7 +125,10 @@ def differs(got: np.ndarray, reference: np.ndarray, tolerance: float, least: flo
     if not wrong.any():
         return None
     place = tuple(int(index[0]) for index in np.nonzero(wrong)) if wrong.ndim else ()
-    return f"differs at {int(wrong.sum())} of {wrong.size} places; at {list(place)} {got[place]}, expected {reference[place]}"
+    return (
+        f"differs at {int(wrong.sum())} of {wrong.size} places; at {list(place)} {got[place]},"
+        f" expected {reference[place]}"
+    )
 
 
 def judge(converted: Sequence[Converted], backend: str, folder: Path) -> list[str | None]:
@@ -117,7 +136,12 @@ def judge(converted: Sequence[Converted], backend: str, folder: Path) -> list[st
     found: list[str | None] = []
     for start in range(0, len(converted), TOGETHER):
         part = converted[start : start + TOGETHER]
-        outcomes = run_graphs([item.graph for item in part], [item.expected.inputs for item in part], backend, folder / str(start))
+        outcomes = run_graphs(
+            [item.graph for item in part],
+            [item.expected.inputs for item in part],
+            backend,
+            folder / str(start),
+        )
         found += [wrong_with(item, outcome) for item, outcome in zip(part, outcomes, strict=True)]
     return found
 

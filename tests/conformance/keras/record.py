@@ -1,8 +1,10 @@
-"""A plugin of pytest that notes every outermost call of a layer or of keras.ops on dense numbers, while Keras's own tests run.
+"""A plugin of pytest that notes every outermost call of a layer or of keras.ops on dense numbers,
+while Keras's own tests run.
 
     python -m pytest -p tests.conformance.keras.record --record FILE keras/src/ops/nn_test.py
 
-A call that fails is not noted: Keras itself does not take it. Calls that differ in the values of tensors alone are noted once.
+A call that fails is not noted: Keras itself does not take it. Calls that differ in the values of
+tensors alone are noted once.
 """
 
 import functools
@@ -27,14 +29,27 @@ from keras.src.ops.operation import Operation
 
 MODULES = ("core", "einops", "image", "linalg", "math", "nn", "numpy")
 """Modules of keras.ops whose functions are watched."""
-HELPERS = frozenset({"convert_to_numpy", "convert_to_tensor", "device", "dtype", "is_tensor", "shape", "unstack_shape"})
+HELPERS = frozenset(
+    {
+        "convert_to_numpy",
+        "convert_to_tensor",
+        "device",
+        "dtype",
+        "is_tensor",
+        "shape",
+        "unstack_shape",
+    }
+)
 """Functions that compute nothing."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """`kind` is "layer", "function" or "operation" (a class of keras.ops); `made` what makes the layer or operation again: its serialised form, or
-    class and arguments; of a function its module. In `args` and `kwargs` tensors are numpy arrays. `test` is the first test that made the call."""
+    """`kind` is "layer", "function" or "operation" (a class of keras.ops); `made` what makes the
+    layer
+    or operation again: its serialised form, or class and arguments; of a function its module. In
+    `args` and `kwargs` tensors are numpy arrays. `test` is the first test that made the call.
+    """
 
     kind: str
     name: str
@@ -55,13 +70,23 @@ class Recorder:
     @contextmanager
     def inside(self) -> Iterator[bool]:
         """Whether a call that begins here is an outermost one, whose inner calls are not watched."""
-        outermost, self.depth = self.depth == 0 and bool(self.test) and tf.executing_eagerly(), self.depth + 1
+        outermost, self.depth = (
+            self.depth == 0 and bool(self.test) and tf.executing_eagerly(),
+            self.depth + 1,
+        )
         try:
             yield outermost
         finally:
             self.depth -= 1
 
-    def note(self, kind: str, name: str, made: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def note(
+        self,
+        kind: str,
+        name: str,
+        made: Callable[[], Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
         try:
             given = plain((list(args), kwargs))
             call = Call(kind, name, plain(made()), tuple(given[0]), given[1], self.test)
@@ -86,7 +111,9 @@ class Left(Exception):
 
 
 def plain(value: Any) -> Any:
-    """A tensor as a numpy array, and what holds tensors as plain lists, tuples and dicts of these; other values as they are."""
+    """A tensor as a numpy array, and what holds tensors as plain lists, tuples and dicts of these;
+    other values as they are.
+    """
     if isinstance(value, tuple):
         return tuple(map(plain, value))
     if isinstance(value, list):
@@ -110,7 +137,9 @@ def plain(value: Any) -> Any:
 
 
 def outline(value: Any) -> Any:
-    return ("array", value.shape, value.dtype.name) if isinstance(value, np.ndarray) else repr(value)
+    return (
+        ("array", value.shape, value.dtype.name) if isinstance(value, np.ndarray) else repr(value)
+    )
 
 
 RECORDER = Recorder()
@@ -133,7 +162,11 @@ def watch_functions() -> None:
         module = importlib.import_module(f"keras.src.ops.{part}")
         public = [keras.ops, getattr(keras.ops, part, keras.ops)]
         for name, function in list(vars(module).items()):
-            if name in HELPERS or not inspect.isfunction(function) or not any(getattr(place, name, None) is function for place in public):
+            if (
+                name in HELPERS
+                or not inspect.isfunction(function)
+                or not any(getattr(place, name, None) is function for place in public)
+            ):
                 continue
             wrapper = watched(name, function)
             for place in (module, importlib.import_module("keras.src.ops"), *public):
@@ -159,7 +192,11 @@ def watch_classes() -> None:
             RECORDER.note(
                 "operation",
                 kind.__name__,
-                lambda: (kind.__module__, kind.__name__, keras.saving.serialize_keras_object(self.get_config())),
+                lambda: (
+                    kind.__module__,
+                    kind.__name__,
+                    keras.saving.serialize_keras_object(self.get_config()),
+                ),
                 args,
                 kwargs,
             )
@@ -178,7 +215,9 @@ def made_layer(layer: Any) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--record", type=Path, required=True, help="the file that calls are written to")
+    parser.addoption(
+        "--record", type=Path, required=True, help="the file that calls are written to"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -188,10 +227,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def stand_in() -> None:
-    """What Keras's tests import and its wheel does not have: the conftest of its repository, and a reader of data sets, without which tests fail
-    that would only use it."""
+    """What Keras's tests import and its wheel does not have: the conftest of its repository, and a
+    reader of data sets, without which tests fail that would only use it.
+    """
     conftest = ModuleType("conftest")
-    vars(conftest)["skip_if_backend"] = lambda name, reason: pytest.mark.skipif(name == "tensorflow", reason=reason)
+    vars(conftest)["skip_if_backend"] = lambda name, reason: pytest.mark.skipif(
+        name == "tensorflow", reason=reason
+    )
     sys.modules["conftest"] = conftest
     sys.modules["grain"] = MagicMock()
 

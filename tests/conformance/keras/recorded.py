@@ -17,14 +17,20 @@ from tests.conformance.report import digest
 SOURCE = Path(keras.__file__).parent / "src"
 PARTS: Mapping[str, Sequence[str]] = {
     "layers": ("layers",),
-    "ops": tuple(f"ops/{name}_test.py" for name in ("core", "einops", "image", "linalg", "math", "nn")),
+    "ops": tuple(
+        f"ops/{name}_test.py" for name in ("core", "einops", "image", "linalg", "math", "nn")
+    ),
     "numpy": ("ops/numpy_test.py",),
 }
 """What is run in one process each."""
 SAMPLE = (
-    "layers/activations", "layers/attention/attention_test.py", "layers/merging/merging_test.py", "layers/pooling/max_pooling_test.py",
-    "layers/rnn/simple_rnn_test.py", "ops/einops_test.py",
-)  # fmt: skip
+    "layers/activations",
+    "layers/attention/attention_test.py",
+    "layers/merging/merging_test.py",
+    "layers/pooling/max_pooling_test.py",
+    "layers/rnn/simple_rnn_test.py",
+    "ops/einops_test.py",
+)
 """Tests that run in a few seconds, for each run of our own."""
 COMPANIONS = ROOT / ".venv" / "keras-tests"
 """Packages that Keras's tests import besides its own: `make conformance-keras` installs them."""
@@ -35,9 +41,16 @@ Left = Mapping[str, Mapping[str, int]]
 def recorded(part: str) -> tuple[list[Call], Left]:
     """The calls of a part, and why others are none: name -> reason -> how many."""
     if not COMPANIONS.is_dir():
-        raise SystemExit(f"{COMPANIONS} is missing, without which half of Keras's tests stop at once: run `make conformance-keras`")
+        raise SystemExit(
+            f"{COMPANIONS} is missing, without which half of Keras's tests stop at once: run `make"
+            " conformance-keras`"
+        )
     state = digest([Path(__file__), Path(__file__).with_name("record.py")])
-    path = user_cache_path("webkiln") / "conformance" / f"keras-{keras.__version__}-{part}-{state}.pickle"
+    path = (
+        user_cache_path("webkiln")
+        / "conformance"
+        / f"keras-{keras.__version__}-{part}-{state}.pickle"
+    )
     if not path.exists():
         run_tests(PARTS[part], path)
     return read(path)
@@ -49,12 +62,29 @@ def read(path: Path) -> tuple[list[Call], Left]:
 
 
 def run_tests(paths: Sequence[str], output: Path) -> None:
-    """Run some of Keras's tests, files or folders of its source, under the recorder. Those that fail here (without a GPU, say) do not matter."""
+    """Run some of Keras's tests, files or folders of its source, under the recorder. Those that
+    fail here (without a GPU, say) do not matter.
+    """
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_suffix(".partial")
     path = os.pathsep.join([str(ROOT), str(COMPANIONS)])
-    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
-    options = ["-c", os.devnull, f"--rootdir={SOURCE}", "-p", "no:cacheprovider", "--continue-on-collection-errors", "-q", "--tb=no"]
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": "tensorflow",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONPATH": path,
+    }
+    options = [
+        "-c",
+        os.devnull,
+        f"--rootdir={SOURCE}",
+        "-p",
+        "no:cacheprovider",
+        "--continue-on-collection-errors",
+        "-q",
+        "--tb=no",
+    ]
     command = [
         sys.executable,
         "-m",
@@ -66,7 +96,15 @@ def run_tests(paths: Sequence[str], output: Path) -> None:
         str(partial),
         *(str(SOURCE / name) for name in paths),
     ]
-    ended = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    ended = subprocess.run(
+        command,
+        env=environment,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     if not partial.exists():
         raise RuntimeError(f"Keras's tests do not run:\n{ended.stdout[-2000:]}")
     partial.replace(output)

@@ -42,7 +42,9 @@ class Wrong(NamedTuple):
 
 @dataclass
 class Row:
-    """One layer or operation: its calls, those that are refused and no models, and those that are right by backend."""
+    """One layer or operation: its calls, those that are refused and no models, and those that are
+    right by backend.
+    """
 
     calls: int = 0
     refused: int = 0
@@ -51,14 +53,22 @@ class Row:
 
 
 def state() -> tuple[str, str]:
-    """What results depend on most: handlers and Keras. What operators compute, `make conformance` shows."""
-    handlers = [path for room in ("layers", "operations") for path in (FRONTEND / room).glob("*.py")]
+    """What results depend on most: handlers and Keras. What operators compute, `make conformance`
+    shows.
+    """
+    handlers = [
+        path for room in ("layers", "operations") for path in (FRONTEND / room).glob("*.py")
+    ]
     return digest(handlers), keras.__version__
 
 
 def stated() -> dict[str, tuple[str, ...]]:
     """The state at which each column of the page was computed."""
-    return {backend: tuple(rest) for backend, *rest in STATED.findall(PAGE.read_text("utf-8"))} if PAGE.exists() else {}
+    return (
+        {backend: tuple(rest) for backend, *rest in STATED.findall(PAGE.read_text("utf-8"))}
+        if PAGE.exists()
+        else {}
+    )
 
 
 def tables() -> dict[str, list[list[str]]]:
@@ -69,7 +79,9 @@ def tables() -> dict[str, list[list[str]]]:
         if line.startswith("## "):
             heading = line.removeprefix("## ")
         elif line.startswith("| `"):
-            found.setdefault(heading, []).append([cell.strip().strip("`") for cell in line.strip("|").split("|")])
+            found.setdefault(heading, []).append(
+                [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+            )
     return found
 
 
@@ -80,7 +92,13 @@ def keep_columns(rows: Mapping[str, Row], wrong: Counter[Wrong], kept: Sequence[
     for name, *cells in page[""]:
         for backend in kept if name in rows else ():
             rows[name].right[backend] = int(cells[COUNTS + before.index(backend)])
-    wrong.update({Wrong(name, backend, reason): int(count) for name, backend, reason, count in page.get(WRONG, ()) if backend in kept})
+    wrong.update(
+        {
+            Wrong(name, backend, reason): int(count)
+            for name, backend, reason, count in page.get(WRONG, ())
+            if backend in kept
+        }
+    )
 
 
 def on_a_line(reason: str) -> str:
@@ -111,26 +129,64 @@ def write_page(
     shown = [backend for backend in BACKENDS if backend in states]
     keep_columns(rows, wrong, [backend for backend in shown if backend not in backends])
     lines = [HEAD, "Computed at:\n"]
-    lines += [f"* {backend}: handlers `{states[backend][0]}`, Keras {states[backend][1]}" for backend in shown]
+    lines += [
+        f"* {backend}: handlers `{states[backend][0]}`, Keras {states[backend][1]}"
+        for backend in shown
+    ]
     lines += ["", f"| | {' | '.join(shown)} |", f"|---|{'---|' * len(shown)}"]
     for title, layers in (("layers", True), ("operations", False)):
         shares = [share(rows, backend, layers=layers) for backend in shown]
-        lines.append(f"| {title} | {' | '.join(f'{right} of {total} ({100 * right / max(total, 1):.1f} %)' for right, total in shares)} |")
-    counts = [sum(count for found, count in wrong.items() if found.backend == backend) for backend in shown]
-    lines.append(f"| [converted, not right](#converted-not-right) | {' | '.join(map(str, counts))} |")
-    lines += ["", f"| call of | calls | no model | refused | {' | '.join(f'right on {backend}' for backend in shown)} |"]
+        lines.append(
+            f"| {title} |"
+            f" {' | '.join(f'{right} of {total} ({100 * right / max(total, 1):.1f} %)' for right, total in shares)} |"
+        )
+    counts = [
+        sum(count for found, count in wrong.items() if found.backend == backend)
+        for backend in shown
+    ]
+    lines.append(
+        f"| [converted, not right](#converted-not-right) | {' | '.join(map(str, counts))} |"
+    )
+    lines += [
+        "",
+        (
+            "| call of | calls | no model | refused |"
+            f" {' | '.join(f'right on {backend}' for backend in shown)} |"
+        ),
+    ]
     lines.append(f"|---|---|---|---|{'---|' * len(shown)}")
     for name in sorted(rows, key=lambda name: (name.startswith("ops."), name.lower())):
         row = rows[name]
         cells = " | ".join(str(row.right[backend]) for backend in shown)
-        lines.append(f"| `{name}` | {row.calls} | {row.none or ''} | {row.refused or ''} | {cells} |")
+        lines.append(
+            f"| `{name}` | {row.calls} | {row.none or ''} | {row.refused or ''} | {cells} |"
+        )
     lines += [f"\n## {WRONG}\n", "| call of | backend | what | calls |", "|---|---|---|---|"]
-    lines += [f"| `{name}` | {backend} | {on_a_line(reason)} | {count} |" for (name, backend, reason), count in sorted(wrong.items())]
+    lines += [
+        f"| `{name}` | {backend} | {on_a_line(reason)} | {count} |"
+        for (name, backend, reason), count in sorted(wrong.items())
+    ]
     for title, kind in (("Refused", "refused"), ("No model", "not a model")):
-        reasons = Counter((name_of(item.call.kind, item.call.name), summary(item.reason)) for item in refused if item.kind == kind)
+        reasons = Counter(
+            (name_of(item.call.kind, item.call.name), summary(item.reason))
+            for item in refused
+            if item.kind == kind
+        )
         lines += [f"\n## {title}\n", "| call of | reason | calls |", "|---|---|---|"]
-        lines += [f"| `{name}` | {on_a_line(reason)} | {count} |" for (name, reason), count in sorted(reasons.items())]
+        lines += [
+            f"| `{name}` | {on_a_line(reason)} | {count} |"
+            for (name, reason), count in sorted(reasons.items())
+        ]
     lines += ["\n## Not counted\n", "| call of | reason | calls |", "|---|---|---|"]
-    totals = Counter({(name, reason): count for part in left for name, reasons in part.items() for reason, count in reasons.items()})
-    lines += [f"| `{name}` | {reason} | {count} |" for (name, reason), count in sorted(totals.items())]
+    totals = Counter(
+        {
+            (name, reason): count
+            for part in left
+            for name, reasons in part.items()
+            for reason, count in reasons.items()
+        }
+    )
+    lines += [
+        f"| `{name}` | {reason} | {count} |" for (name, reason), count in sorted(totals.items())
+    ]
     Path(PAGE).write_text("\n".join(lines) + "\n", "utf-8")

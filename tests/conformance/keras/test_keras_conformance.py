@@ -1,4 +1,6 @@
-"""What some of Keras's own tests call, on every backend in each run of our tests; `make conformance-keras` runs all of them."""
+"""What some of Keras's own tests call, on every backend in each run of our tests; `make
+conformance-keras` runs all of them.
+"""
 
 import keras
 import pytest
@@ -16,16 +18,30 @@ def test_what_some_of_keras_own_tests_call(tmp_path):
     calls, _ = read(tmp_path / "calls")
     results = [convert(call) for call in calls]
     converted = [result for result in results if isinstance(result, Converted)]
-    assert [(item.call.test, item.reason) for item in results if not isinstance(item, Converted) and item.kind == "broken"] == []
-    assert [(item.call.test, item.reason) for item in results if not isinstance(item, Converted) and item.kind == "refused"] == []
+    assert [
+        (item.call.test, item.reason)
+        for item in results
+        if not isinstance(item, Converted) and item.kind == "broken"
+    ] == []
+    assert [
+        (item.call.test, item.reason)
+        for item in results
+        if not isinstance(item, Converted) and item.kind == "refused"
+    ] == []
     assert len(converted) > 150
     for backend, first, every in (("js", 0, 6), ("wasm", 1, 16)):
         tried = converted[first::every]
         verdicts = judge(tried, backend, tmp_path / backend)
-        assert [(item.call.test, wrong) for item, wrong in zip(tried, verdicts, strict=True) if wrong is not None] == []
+        assert [
+            (item.call.test, wrong)
+            for item, wrong in zip(tried, verdicts, strict=True)
+            if wrong is not None
+        ] == []
 
 
 def test_the_page_of_keras_own_tests_is_fresh():
     """A column takes minutes to an hour: all are of this Keras, and the quickest of these handlers."""
-    assert {backend: version for backend, (_, version) in stated().items()} == dict.fromkeys(BACKENDS, keras.__version__)
+    assert {backend: version for backend, (_, version) in stated().items()} == dict.fromkeys(
+        BACKENDS, keras.__version__
+    )
     assert stated()["js"] == state(), "run make conformance-keras backend=js"

@@ -1,4 +1,6 @@
-"""The structures of well-known nets with few channels, as the definitions that were published with them say them."""
+"""The structures of well-known nets with few channels, as the definitions that were published with
+them say them.
+"""
 
 from tests.frontends.caffe.nets import SSD, conv, given, layer
 
@@ -16,21 +18,31 @@ def googlenet(size: int = 96, width: int = 4) -> str:
 
     def inception(name: str, bottom: str) -> str:
         text = rectified(f"{name}/1x1", bottom, width, 1)
-        text += rectified(f"{name}/3x3_reduce", bottom, width, 1) + rectified(f"{name}/3x3", f"{name}/3x3_reduce", width, 3, "pad: 1")
-        text += rectified(f"{name}/5x5_reduce", bottom, width, 1) + rectified(f"{name}/5x5", f"{name}/5x5_reduce", width, 5, "pad: 2")
-        text += pool(f"{name}/pool", bottom, "pool: MAX kernel_size: 3 stride: 1 pad: 1") + rectified(
-            f"{name}/pool_proj", f"{name}/pool", width, 1
+        text += rectified(f"{name}/3x3_reduce", bottom, width, 1) + rectified(
+            f"{name}/3x3", f"{name}/3x3_reduce", width, 3, "pad: 1"
         )
-        return text + layer("Concat", f"{name}/output", f"{name}/1x1 {name}/3x3 {name}/5x5 {name}/pool_proj")
+        text += rectified(f"{name}/5x5_reduce", bottom, width, 1) + rectified(
+            f"{name}/5x5", f"{name}/5x5_reduce", width, 5, "pad: 2"
+        )
+        text += pool(
+            f"{name}/pool", bottom, "pool: MAX kernel_size: 3 stride: 1 pad: 1"
+        ) + rectified(f"{name}/pool_proj", f"{name}/pool", width, 1)
+        return text + layer(
+            "Concat", f"{name}/output", f"{name}/1x1 {name}/3x3 {name}/5x5 {name}/pool_proj"
+        )
 
-    text = given(data=(1, 3, size, size)) + rectified("conv1/7x7_s2", "data", 2 * width, 7, "pad: 3 stride: 2")
+    text = given(data=(1, 3, size, size)) + rectified(
+        "conv1/7x7_s2", "data", 2 * width, 7, "pad: 3 stride: 2"
+    )
     text += pool("pool1", "conv1/7x7_s2", "pool: MAX kernel_size: 3 stride: 2") + layer(
         "LRN", "norm1", "pool1", lrn_param="local_size: 5 alpha: 0.0001 beta: 0.75"
     )
-    text += rectified("conv2/reduce", "norm1", width, 1) + rectified("conv2/3x3", "conv2/reduce", 2 * width, 3, "pad: 1")
-    text += layer("LRN", "norm2", "conv2/3x3", lrn_param="local_size: 5 alpha: 0.0001 beta: 0.75") + pool(
-        "pool2", "norm2", "pool: MAX kernel_size: 3 stride: 2"
+    text += rectified("conv2/reduce", "norm1", width, 1) + rectified(
+        "conv2/3x3", "conv2/reduce", 2 * width, 3, "pad: 1"
     )
+    text += layer(
+        "LRN", "norm2", "conv2/3x3", lrn_param="local_size: 5 alpha: 0.0001 beta: 0.75"
+    ) + pool("pool2", "norm2", "pool: MAX kernel_size: 3 stride: 2")
     last = "pool2"
     for name in ("3a", "3b", "pool3", "4a", "4b", "4c", "4d", "4e", "pool4", "5a", "5b"):
         if name.startswith("pool"):
@@ -43,39 +55,66 @@ def googlenet(size: int = 96, width: int = 4) -> str:
         "Dropout", "drop", "pool5", "pool5", dropout_param="dropout_ratio: 0.4"
     )
     return (
-        text + layer("InnerProduct", "classifier", "pool5", inner_product_param="num_output: 10") + layer("Softmax", "prob", "classifier")
+        text
+        + layer("InnerProduct", "classifier", "pool5", inner_product_param="num_output: 10")
+        + layer("Softmax", "prob", "classifier")
     )
 
 
 def resnet50(size: int = 64, width: int = 4) -> str:
     """Sixteen blocks of three convolutions, each with BatchNorm and Scale in place."""
 
-    def normalised(name: str, bottom: str, features: int, more: str, *, size: int, relu: bool = True) -> str:
+    def normalised(
+        name: str, bottom: str, features: int, more: str, *, size: int, relu: bool = True
+    ) -> str:
         text = conv(f"res{name}", bottom, features, size, f"{more} bias_term: false")
-        text += layer("BatchNorm", f"bn{name}", f"res{name}", f"res{name}", batch_norm_param="use_global_stats: true")
-        text += layer("Scale", f"scale{name}", f"res{name}", f"res{name}", scale_param="bias_term: true")
+        text += layer(
+            "BatchNorm",
+            f"bn{name}",
+            f"res{name}",
+            f"res{name}",
+            batch_norm_param="use_global_stats: true",
+        )
+        text += layer(
+            "Scale", f"scale{name}", f"res{name}", f"res{name}", scale_param="bias_term: true"
+        )
         return text + (layer("ReLU", f"res{name}_relu", f"res{name}", f"res{name}") if relu else "")
 
-    text = given(data=(1, 3, size, size)) + normalised("1", "data", width, "stride: 2 pad: 3", size=7)
+    text = given(data=(1, 3, size, size)) + normalised(
+        "1", "data", width, "stride: 2 pad: 3", size=7
+    )
     text += pool("pool1", "res1", "kernel_size: 3 stride: 2 pool: MAX")
     last = "pool1"
     for stage, blocks in enumerate((3, 4, 6, 3), 2):
         for number in range(blocks):
-            name, stride = f"{stage}{'abcdef'[number]}", f"stride: {2 if stage > 2 and not number else 1}"
+            name, stride = (
+                f"{stage}{'abcdef'[number]}",
+                f"stride: {2 if stage > 2 and not number else 1}",
+            )
             features = width * 2 ** (stage - 2)
             short = last
             if not number:
-                text += normalised(f"{name}_branch1", last, 2 * features, stride, size=1, relu=False)
+                text += normalised(
+                    f"{name}_branch1", last, 2 * features, stride, size=1, relu=False
+                )
                 short = f"res{name}_branch1"
             text += normalised(f"{name}_branch2a", last, features, stride, size=1)
-            text += normalised(f"{name}_branch2b", f"res{name}_branch2a", features, "pad: 1", size=3)
-            text += normalised(f"{name}_branch2c", f"res{name}_branch2b", 2 * features, "", size=1, relu=False)
+            text += normalised(
+                f"{name}_branch2b", f"res{name}_branch2a", features, "pad: 1", size=3
+            )
+            text += normalised(
+                f"{name}_branch2c", f"res{name}_branch2b", 2 * features, "", size=1, relu=False
+            )
             text += layer("Eltwise", f"res{name}", f"{short} res{name}_branch2c") + layer(
                 "ReLU", f"res{name}_relu", f"res{name}", f"res{name}"
             )
             last = f"res{name}"
     text += pool("pool5", last, f"kernel_size: {size // 32} stride: 1 pool: AVE")
-    return text + layer("InnerProduct", "fc", "pool5", inner_product_param="num_output: 10") + layer("Softmax", "prob", "fc")
+    return (
+        text
+        + layer("InnerProduct", "fc", "pool5", inner_product_param="num_output: 10")
+        + layer("Softmax", "prob", "fc")
+    )
 
 
 def squeezenet(size: int = 75, width: int = 4) -> str:
@@ -106,26 +145,41 @@ def squeezenet(size: int = 75, width: int = 4) -> str:
 
 
 def ssd300(size: int = 300, width: int = 4, classes: int = 5) -> str:
-    """VGG with dilated fc6 and six grids with their heads; of 40 boxes, among which no two are as good but for rounding."""
+    """VGG with dilated fc6 and six grids with their heads; of 40 boxes, among which no two are as
+    good but for rounding.
+    """
     text, last = given(data=(1, 3, size, size)), "data"
     for block, count in enumerate((2, 2, 3, 3, 3), 1):
         for number in range(1, count + 1):
             text += rectified(f"conv{block}_{number}", last, width, 3, "pad: 1")
             last = f"conv{block}_{number}"
         text += pool(
-            f"pool{block}", last, "pool: MAX kernel_size: 3 stride: 1 pad: 1" if block == 5 else "pool: MAX kernel_size: 2 stride: 2"
+            f"pool{block}",
+            last,
+            (
+                "pool: MAX kernel_size: 3 stride: 1 pad: 1"
+                if block == 5
+                else "pool: MAX kernel_size: 2 stride: 2"
+            ),
         )
         last = f"pool{block}"
-    text += rectified("fc6", last, 2 * width, 3, "pad: 6 dilation: 6") + rectified("fc7", "fc6", 2 * width, 1)
+    text += rectified("fc6", last, 2 * width, 3, "pad: 6 dilation: 6") + rectified(
+        "fc7", "fc6", 2 * width, 1
+    )
     last = "fc7"
     for number, more in ((6, "pad: 1 stride: 2"), (7, "pad: 1 stride: 2"), (8, ""), (9, "")):
-        text += rectified(f"conv{number}_1", last, width, 1) + rectified(f"conv{number}_2", f"conv{number}_1", width, 3, more)
+        text += rectified(f"conv{number}_1", last, width, 1) + rectified(
+            f"conv{number}_2", f"conv{number}_1", width, 3, more
+        )
         last = f"conv{number}_2"
     text += layer(
         "Normalize",
         "conv4_3_norm",
         "conv4_3",
-        norm_param="across_spatial: false scale_filler { type: 'constant' value: 20 } channel_shared: false",
+        norm_param=(
+            "across_spatial: false scale_filler { type: 'constant' value: 20 } channel_shared:"
+            " false"
+        ),
     )
     sizes = {
         "conv4_3_norm": (30, 60, 8, 1),
@@ -146,13 +200,27 @@ def ssd300(size: int = 300, width: int = 4, classes: int = 5) -> str:
             text += layer("Flatten", f"{name}_flat", f"{name}_perm", flatten_param="axis: 1")
             heads[head].append(f"{name}_flat")
         said = " ".join(f"aspect_ratio: {ratio}" for ratio in (2, 3)[:ratios])
-        text += layer("PriorBox", f"{source}_priorbox", f"{source} data",
-                      prior_box_param=f"min_size: {smallest} max_size: {largest} {said} flip: true clip: false variance: 0.1 variance: 0.1 variance: 0.2 variance: 0.2 step: {step} offset: 0.5")  # fmt: skip
+        text += layer(
+            "PriorBox",
+            f"{source}_priorbox",
+            f"{source} data",
+            prior_box_param=(
+                f"min_size: {smallest} max_size: {largest} {said} flip: true clip: false variance:"
+                f" 0.1 variance: 0.1 variance: 0.2 variance: 0.2 step: {step} offset: 0.5"
+            ),
+        )
         heads["priorbox"].append(f"{source}_priorbox")
     for head, axis in (("loc", 1), ("conf", 1), ("priorbox", 2)):
         text += layer("Concat", f"mbox_{head}", " ".join(heads[head]), concat_param=f"axis: {axis}")
-    text += layer("Reshape", "reshaped", "mbox_conf", reshape_param=f"shape {{ dim: 0 dim: -1 dim: {classes} }}")
-    text += layer("Softmax", "scores", "reshaped", softmax_param="axis: 2") + layer("Flatten", "flat", "scores", flatten_param="axis: 1")
+    text += layer(
+        "Reshape",
+        "reshaped",
+        "mbox_conf",
+        reshape_param=f"shape {{ dim: 0 dim: -1 dim: {classes} }}",
+    )
+    text += layer("Softmax", "scores", "reshaped", softmax_param="axis: 2") + layer(
+        "Flatten", "flat", "scores", flatten_param="axis: 1"
+    )
     options = SSD % ("true", 0, 0.45, "top_k: 400", 40, 0.01, "code_type: CENTER_SIZE")
     return text + layer(
         "DetectionOutput",

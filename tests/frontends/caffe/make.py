@@ -1,5 +1,8 @@
-"""Makes the corpus: `python -m tests.frontends.caffe.make`. Expected outputs are OpenCV's, or where it lacks a layer or computes it otherwise those of
-`reference.py`; where both compute a net they have to agree."""
+"""Makes the corpus: `python -m tests.frontends.caffe.make`. Expected outputs are OpenCV's, or where
+it
+lacks a layer or computes it otherwise those of `reference.py`; where both compute a net they have
+to agree.
+"""
 
 import sys
 from pathlib import Path
@@ -22,13 +25,17 @@ AGREES = 2e-5
 def values_of(made: Made) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(5)
     return {
-        name: (made.values[name](rng) if name in made.values else rng.uniform(-1, 1, shape)).astype(np.float32)
+        name: (made.values[name](rng) if name in made.values else rng.uniform(-1, 1, shape)).astype(
+            np.float32
+        )
         for name, shape in made.inputs.items()
     }
 
 
 def write(name: str, made: Made, folder: Path) -> Path:
-    """The files of a net: its definition and weights, or one with both, and what it gives; returns the one to read."""
+    """The files of a net: its definition and weights, or one with both, and what it gives; returns
+    the one to read.
+    """
     oracle, values = Net(made.plain or made.text, seed=3), values_of(made)
     outputs = oracle.outputs(values)
     weights, text = oracle.weight_file(), folder / f"{name}.prototxt"
@@ -44,7 +51,9 @@ def write(name: str, made: Made, folder: Path) -> Path:
         found, _ = Runner(net, made.inputs, name, {}, fused=False)(values)
         for blob, expected in outputs.items():
             off = relative_error(found[blob], expected)
-            assert off < AGREES, f"{name}: {blob} is {found[blob].shape}, by numpy {expected.shape}; off by {off}"
+            assert off < AGREES, (
+                f"{name}: {blob} is {found[blob].shape}, by numpy {expected.shape}; off by {off}"
+            )
         outputs = {blob: found[blob].astype(np.float32) for blob in outputs}
     write_sample(path, values, outputs)
     return path
@@ -54,7 +63,10 @@ def alone(oracle: Net) -> list[bytes]:
     """A weight file that is a definition, too."""
     parts = [encoded(1, b"alone")]
     for layer in oracle.message.layer:
-        blobs = [messages()["BlobProto"](shape={"dim": blob.shape}, data=blob.ravel()) for blob in oracle.weights.get(layer.name, ())]
+        blobs = [
+            messages()["BlobProto"](shape={"dim": blob.shape}, data=blob.ravel())
+            for blob in oracle.weights.get(layer.name, ())
+        ]
         layer.blobs.extend(blobs)
         parts.append(encoded(100, layer.SerializeToString()))
     return parts

@@ -1,5 +1,8 @@
-"""Caffe's layers in numpy, in float64, written from what its documentation and its layers' definitions say they compute, window by window: the oracle of the
-tests where OpenCV lacks a layer or computes it otherwise. Layers without weights are given seeded ones, so that it also makes weight files."""
+"""Caffe's layers in numpy, in float64, written from what its documentation and its layers'
+definitions
+say they compute, window by window: the oracle of the tests where OpenCV lacks a layer or computes
+it otherwise. Layers without weights are given seeded ones, so that it also makes weight files.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -31,7 +34,9 @@ class Net:
                 continue
             results = LAYERS[layer.type](Call(self, layer), *(blobs[name] for name in layer.bottom))
             results = results if isinstance(results, list) else [results]
-            blobs |= zip(layer.top, (np.asarray(item, np.float64) for item in results), strict=False)
+            blobs |= zip(
+                layer.top, (np.asarray(item, np.float64) for item in results), strict=False
+            )
         return blobs
 
     def outputs(self, inputs: Mapping[str, Blob]) -> dict[str, Blob]:
@@ -48,7 +53,14 @@ class Net:
 
         return weights_of(
             tuple(
-                NetLayer(name, self.types[name], (), (), None, tuple(blob.astype(np.float32) for blob in blobs))
+                NetLayer(
+                    name,
+                    self.types[name],
+                    (),
+                    (),
+                    None,
+                    tuple(blob.astype(np.float32) for blob in blobs),
+                )
                 for name, blobs in self.weights.items()
             )
         )
@@ -58,10 +70,14 @@ class Call:
     def __init__(self, net: Net, layer: Any) -> None:
         self.net, self.layer = net, layer
 
-    def weight(self, place: int, shape: Sequence[int], low: float = -1.0, high: float = 1.0) -> Blob:
+    def weight(
+        self, place: int, shape: Sequence[int], low: float = -1.0, high: float = 1.0
+    ) -> Blob:
         held = self.net.weights.setdefault(self.layer.name, [])
         if place == len(held):
-            held.append(self.net.rng.uniform(low, high, tuple(shape)).astype(np.float32).astype(np.float64))
+            held.append(
+                self.net.rng.uniform(low, high, tuple(shape)).astype(np.float32).astype(np.float64)
+            )
         return held[place]
 
 
@@ -89,21 +105,34 @@ def convolution(call: Call, *xs: Blob, groups: int | None = None) -> list[Blob]:
         parts = x.shape[1] if parts == -1 else parts
         inside, outside = x.shape[1] // parts, param.num_output // parts
         w = call.weight(0, (param.num_output, inside, *kernel))
-        bias = call.weight(1, (param.num_output,)) if param.bias_term else np.zeros(param.num_output)
+        bias = (
+            call.weight(1, (param.num_output,)) if param.bias_term else np.zeros(param.num_output)
+        )
         wide = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in pad)])
-        sizes = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(wide.shape[2:], kernel, gap, stride, strict=True)]
+        sizes = [
+            (n - (k - 1) * d - 1) // s + 1
+            for n, k, d, s in zip(wide.shape[2:], kernel, gap, stride, strict=True)
+        ]
         y = np.zeros((x.shape[0], param.num_output, *sizes))
         for place in product(*map(range, sizes)):
             window = wide[
                 (
                     slice(None),
                     slice(None),
-                    *(slice(o * s, o * s + (k - 1) * d + 1, d) for o, s, k, d in zip(place, stride, kernel, gap, strict=True)),
+                    *(
+                        slice(o * s, o * s + (k - 1) * d + 1, d)
+                        for o, s, k, d in zip(place, stride, kernel, gap, strict=True)
+                    ),
                 )
             ]
             for g in range(parts):
-                left, right = window[:, g * inside : (g + 1) * inside], w[g * outside : (g + 1) * outside]
-                y[(slice(None), slice(g * outside, (g + 1) * outside), *place)] = left.reshape(len(x), -1) @ right.reshape(outside, -1).T
+                left, right = (
+                    window[:, g * inside : (g + 1) * inside],
+                    w[g * outside : (g + 1) * outside],
+                )
+                y[(slice(None), slice(g * outside, (g + 1) * outside), *place)] = (
+                    left.reshape(len(x), -1) @ right.reshape(outside, -1).T
+                )
         found.append(y + bias.reshape(1, -1, *[1] * count))
     return found
 
@@ -111,31 +140,55 @@ def convolution(call: Call, *xs: Blob, groups: int | None = None) -> list[Blob]:
 def deconvolution(call: Call, x: Blob) -> Blob:
     param = call.layer.convolution_param
     kernel, stride, pad, gap = (
-        pair(param, *names) for names in (("kernel", "kernel_size", 0), ("stride", "stride", 1), ("pad", "pad", 0), ("", "dilation", 1))
+        pair(param, *names)
+        for names in (
+            ("kernel", "kernel_size", 0),
+            ("stride", "stride", 1),
+            ("pad", "pad", 0),
+            ("", "dilation", 1),
+        )
     )
     groups, outside = param.group, param.num_output // param.group
     w = call.weight(0, (x.shape[1], outside, *kernel))
     bias = call.weight(1, (param.num_output,)) if param.bias_term else np.zeros(param.num_output)
-    sizes = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(x.shape[2:], stride, kernel, gap, strict=True)]
+    sizes = [
+        (n - 1) * s + (k - 1) * d + 1
+        for n, s, k, d in zip(x.shape[2:], stride, kernel, gap, strict=True)
+    ]
     y = np.zeros((x.shape[0], param.num_output, *sizes))
     inside = x.shape[1] // groups
     for n, c, i, j in np.ndindex(*x.shape):
         for o, a, b in product(range(outside), range(kernel[0]), range(kernel[1])):
-            y[n, c // inside * outside + o, i * stride[0] + a * gap[0], j * stride[1] + b * gap[1]] += x[n, c, i, j] * w[c, o, a, b]
-    return y[:, :, pad[0] : sizes[0] - pad[0], pad[1] : sizes[1] - pad[1]] + bias.reshape(1, -1, 1, 1)
+            y[
+                n, c // inside * outside + o, i * stride[0] + a * gap[0], j * stride[1] + b * gap[1]
+            ] += x[n, c, i, j] * w[c, o, a, b]
+    return y[:, :, pad[0] : sizes[0] - pad[0], pad[1] : sizes[1] - pad[1]] + bias.reshape(
+        1, -1, 1, 1
+    )
 
 
 def inner_product(call: Call, x: Blob) -> Blob:
     param = call.layer.inner_product_param
     axis = param.axis % x.ndim
     flat = x.reshape(prod(x.shape[:axis]), -1)
-    w = call.weight(0, (flat.shape[1], param.num_output) if param.transpose else (param.num_output, flat.shape[1]))
+    w = call.weight(
+        0,
+        (flat.shape[1], param.num_output) if param.transpose else (param.num_output, flat.shape[1]),
+    )
     y = flat @ (w if param.transpose else w.T)
     y = y + call.weight(1, (param.num_output,)) if param.bias_term else y
     return y.reshape(*x.shape[:axis], param.num_output)
 
 
-def windows(x: Blob, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int], method: int, *, up: bool) -> tuple[Blob, Blob]:
+def windows(
+    x: Blob,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    pad: Sequence[int],
+    method: int,
+    *,
+    up: bool,
+) -> tuple[Blob, Blob]:
     """Pooled, and the places of the largest elements; methods are MAX and AVE."""
     sizes = []
     for n, k, s, p in zip(x.shape[2:], kernel, stride, pad, strict=True):
@@ -146,9 +199,14 @@ def windows(x: Blob, kernel: Sequence[int], stride: Sequence[int], pad: Sequence
     y, places = np.zeros((*x.shape[:2], *sizes)), np.zeros((*x.shape[:2], *sizes))
     for i, j in np.ndindex(*sizes):
         begin = [place * s - p for place, s, p in zip((i, j), stride, pad, strict=True)]
-        end = [min(b + k, n + p) for b, k, n, p in zip(begin, kernel, x.shape[2:], pad, strict=True)]
+        end = [
+            min(b + k, n + p) for b, k, n, p in zip(begin, kernel, x.shape[2:], pad, strict=True)
+        ]
         area = prod(e - b for b, e in zip(begin, end, strict=True))
-        (top, left), (bottom, right) = [max(b, 0) for b in begin], [min(e, n) for e, n in zip(end, x.shape[2:], strict=True)]
+        (top, left), (bottom, right) = (
+            [max(b, 0) for b in begin],
+            [min(e, n) for e, n in zip(end, x.shape[2:], strict=True)],
+        )
         window = x[:, :, top:bottom, left:right]
         if method == 1:
             y[:, :, i, j] = window.sum((2, 3)) / area
@@ -156,7 +214,9 @@ def windows(x: Blob, kernel: Sequence[int], stride: Sequence[int], pad: Sequence
             flat = window.reshape(*x.shape[:2], -1)
             y[:, :, i, j] = flat.max(-1)
             best = flat.argmax(-1)
-            places[:, :, i, j] = (top + best // (right - left)) * x.shape[3] + left + best % (right - left)
+            places[:, :, i, j] = (
+                (top + best // (right - left)) * x.shape[3] + left + best % (right - left)
+            )
     return y, places
 
 
@@ -164,8 +224,13 @@ def pooling(call: Call, x: Blob) -> list[Blob]:
     param = call.layer.pooling_param
     if param.global_pooling:
         return [x.mean((2, 3), keepdims=True) if param.pool == 1 else x.max((2, 3), keepdims=True)]
-    kernel, stride, pad = (pair(param, *names) for names in (("kernel", "kernel_size", 0), ("stride", "stride", 1), ("pad", "pad", 0)))
-    return list(windows(x, kernel, stride, pad, param.pool, up=param.round_mode == 0 and param.ceil_mode))
+    kernel, stride, pad = (
+        pair(param, *names)
+        for names in (("kernel", "kernel_size", 0), ("stride", "stride", 1), ("pad", "pad", 0))
+    )
+    return list(
+        windows(x, kernel, stride, pad, param.pool, up=param.round_mode == 0 and param.ceil_mode)
+    )
 
 
 def pyramid(call: Call, x: Blob) -> Blob:
@@ -175,7 +240,11 @@ def pyramid(call: Call, x: Blob) -> Blob:
         kernel = [ceil(n / bins) for n in x.shape[2:]]
         pad = [(k * bins - n + 1) // 2 for k, n in zip(kernel, x.shape[2:], strict=True)]
         found.append(windows(x, kernel, kernel, pad, param.pool, up=True)[0])
-    return found[0] if len(found) == 1 else np.concatenate([item.reshape(len(x), -1) for item in found], 1)
+    return (
+        found[0]
+        if len(found) == 1
+        else np.concatenate([item.reshape(len(x), -1) for item in found], 1)
+    )
 
 
 def lrn(call: Call, x: Blob) -> Blob:
@@ -191,13 +260,21 @@ def lrn(call: Call, x: Blob) -> Blob:
 
 def batch_norm(call: Call, x: Blob) -> Blob:
     shape = (1, -1, *[1] * (x.ndim - 2))
-    if call.layer.batch_norm_param.HasField("use_global_stats") and not call.layer.batch_norm_param.use_global_stats:
+    if (
+        call.layer.batch_norm_param.HasField("use_global_stats")
+        and not call.layer.batch_norm_param.use_global_stats
+    ):
         axes = tuple(axis for axis in range(x.ndim) if axis != 1)
         mean, variance = x.mean(axes), x.var(axes)
     else:
-        mean, variance, factor = (call.weight(place, (size,), 0.5, 2.0) for place, size in enumerate((x.shape[1], x.shape[1], 1)))
+        mean, variance, factor = (
+            call.weight(place, (size,), 0.5, 2.0)
+            for place, size in enumerate((x.shape[1], x.shape[1], 1))
+        )
         mean, variance = mean / factor, variance / factor
-    return (x - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + call.layer.batch_norm_param.eps)
+    return (x - mean.reshape(shape)) / np.sqrt(
+        variance.reshape(shape) + call.layer.batch_norm_param.eps
+    )
 
 
 def placed(x: Blob, factor: Blob, axis: int) -> Blob:
@@ -211,7 +288,9 @@ def scale(call: Call, x: Blob, *given: Blob) -> Blob:
     shape = x.shape[axis:] if param.num_axes < 0 else x.shape[axis : axis + param.num_axes]
     factor = given[0] if given else call.weight(0, shape)
     y = x * placed(x, factor, axis)
-    return y + placed(x, call.weight(0 if given else 1, factor.shape), axis) if param.bias_term else y
+    return (
+        y + placed(x, call.weight(0 if given else 1, factor.shape), axis) if param.bias_term else y
+    )
 
 
 def bias(call: Call, x: Blob, *given: Blob) -> Blob:
@@ -238,7 +317,9 @@ def reshape(call: Call, x: Blob) -> Blob:
     param = call.layer.reshape_param
     first = param.axis if param.axis >= 0 else x.ndim + param.axis + 1
     last = x.ndim if param.num_axes < 0 else first + param.num_axes
-    middle = [x.shape[first + place] if size == 0 else size for place, size in enumerate(param.shape.dim)]
+    middle = [
+        x.shape[first + place] if size == 0 else size for place, size in enumerate(param.shape.dim)
+    ]
     return x.reshape(*x.shape[:first], *middle, *x.shape[last:])
 
 
@@ -250,7 +331,9 @@ def flatten(call: Call, x: Blob) -> Blob:
 def reduction(call: Call, x: Blob) -> Blob:
     param = call.layer.reduction_param
     flat = x.reshape(*x.shape[: param.axis % x.ndim], -1)
-    return param.coeff * {1: flat, 2: abs(flat), 3: flat**2, 4: flat / flat.shape[-1]}[param.operation].sum(-1)
+    return param.coeff * {1: flat, 2: abs(flat), 3: flat**2, 4: flat / flat.shape[-1]}[
+        param.operation
+    ].sum(-1)
 
 
 def argmax(call: Call, x: Blob) -> Blob:
@@ -260,7 +343,9 @@ def argmax(call: Call, x: Blob) -> Blob:
     moved = np.moveaxis(flat, axis, -1)
     y = np.zeros((*moved.shape[:-1], param.top_k)), np.zeros((*moved.shape[:-1], param.top_k))
     for place in np.ndindex(*moved.shape[:-1]):
-        order = sorted(((value, number) for number, value in enumerate(moved[place])), reverse=True)[: param.top_k]
+        order = sorted(
+            ((value, number) for number, value in enumerate(moved[place])), reverse=True
+        )[: param.top_k]
         y[0][place], y[1][place] = [number for _, number in order], [value for value, _ in order]
     places, values = (np.moveaxis(item, -1, axis) for item in y)
     if param.HasField("axis"):
@@ -271,7 +356,11 @@ def argmax(call: Call, x: Blob) -> Blob:
 
 def mvn(call: Call, x: Blob) -> Blob:
     param = call.layer.mvn_param
-    flat = x.reshape(x.shape[0], -1) if param.across_channels else x.reshape(x.shape[0] * x.shape[1], -1)
+    flat = (
+        x.reshape(x.shape[0], -1)
+        if param.across_channels
+        else x.reshape(x.shape[0] * x.shape[1], -1)
+    )
     y = flat - flat.mean(1, keepdims=True)
     if param.normalize_variance:
         y = y / (np.sqrt((y**2).mean(1, keepdims=True)) + param.eps)
@@ -288,7 +377,11 @@ def crop(call: Call, x: Blob, like: Blob) -> Blob:
     param = call.layer.crop_param
     axis = param.axis % x.ndim
     for place in range(axis, x.ndim):
-        start = (param.offset[0] if len(param.offset) == 1 else param.offset[place - axis]) if param.offset else 0
+        start = (
+            (param.offset[0] if len(param.offset) == 1 else param.offset[place - axis])
+            if param.offset
+            else 0
+        )
         x = x.take(range(start, start + like.shape[place]), place)
     return x
 
@@ -316,10 +409,19 @@ def softmax_of(x: Blob, axis: int) -> Blob:
 def im2col(call: Call, x: Blob) -> Blob:
     param = call.layer.convolution_param
     kernel, stride, pad, gap = (
-        pair(param, *names) for names in (("kernel", "kernel_size", 0), ("stride", "stride", 1), ("pad", "pad", 0), ("", "dilation", 1))
+        pair(param, *names)
+        for names in (
+            ("kernel", "kernel_size", 0),
+            ("stride", "stride", 1),
+            ("pad", "pad", 0),
+            ("", "dilation", 1),
+        )
     )
     wide = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in pad)])
-    sizes = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(wide.shape[2:], kernel, gap, stride, strict=True)]
+    sizes = [
+        (n - (k - 1) * d - 1) // s + 1
+        for n, k, d, s in zip(wide.shape[2:], kernel, gap, stride, strict=True)
+    ]
     y = np.zeros((len(x), x.shape[1] * prod(kernel), *sizes))
     for row, (c, a, b) in enumerate(product(range(x.shape[1]), *map(range, kernel))):
         for i, j in np.ndindex(*sizes):
@@ -339,10 +441,17 @@ def recurrent(call: Call, x: Blob, going: Blob, *more: Blob) -> list[Blob]:
     place = 2
     inputs = flat @ call.weight(0, (width, flat.shape[2])).T + call.weight(1, (width,))
     if len(more) > states:
-        inputs = inputs + more[0].reshape(len(more[0]), -1) @ call.weight(2, (width, prod(more[0].shape[1:]))).T
+        inputs = (
+            inputs
+            + more[0].reshape(len(more[0]), -1) @ call.weight(2, (width, prod(more[0].shape[1:]))).T
+        )
         place = 3
     w = call.weight(place, (width, size))
-    held = [item[0] for item in more[len(more) - states :]] if states else [np.zeros((x.shape[1], size))] * names
+    held = (
+        [item[0] for item in more[len(more) - states :]]
+        if states
+        else [np.zeros((x.shape[1], size))] * names
+    )
     shown = []
     for step in range(len(x)):
         mark = going[step][:, None]
@@ -354,7 +463,12 @@ def recurrent(call: Call, x: Blob, going: Blob, *more: Blob) -> list[Blob]:
             shown.append(held[0])
         else:
             held = [np.tanh(total)]
-            shown.append(np.tanh(held[0] @ call.weight(place + 1, (size, size)).T + call.weight(place + 2, (size,))))
+            shown.append(
+                np.tanh(
+                    held[0] @ call.weight(place + 1, (size, size)).T
+                    + call.weight(place + 2, (size,))
+                )
+            )
     return [np.stack(shown), *(item[None] for item in held[:states])]
 
 
@@ -363,11 +477,16 @@ def interpolate(call: Call, x: Blob, *like: Blob) -> Blob:
     for axis, asked in ((2, param.height), (3, param.width)):
         x = x.take(range(-param.pad_beg, x.shape[axis] + param.pad_end), axis)
         small = (x.shape[axis] - 1) // param.shrink_factor + 1
-        size = like[0].shape[axis] if like else asked or small + (small - 1) * (param.zoom_factor - 1)
+        size = (
+            like[0].shape[axis] if like else asked or small + (small - 1) * (param.zoom_factor - 1)
+        )
         at = np.arange(size) * ((x.shape[axis] - 1) / (size - 1) if size > 1 else 0)
         low = np.minimum(at.astype(int), x.shape[axis] - 1)
         part = (at - low).reshape([-1 if d == axis else 1 for d in range(4)])
-        x = x.take(low, axis) * (1 - part) + x.take(np.minimum(low + 1, x.shape[axis] - 1), axis) * part
+        x = (
+            x.take(low, axis) * (1 - part)
+            + x.take(np.minimum(low + 1, x.shape[axis] - 1), axis) * part
+        )
     return x
 
 
@@ -397,7 +516,11 @@ def normalize(call: Call, x: Blob) -> Blob:
     param = call.layer.norm_param
     axes = (1, 2, 3) if param.across_spatial else 1
     factor = call.weight(0, () if param.channel_shared else (x.shape[1],), 1.0, 20.0)
-    return x / np.sqrt((x**2).sum(axes, keepdims=True) + param.eps) * (factor if param.channel_shared else factor.reshape(1, -1, 1, 1))
+    return (
+        x
+        / np.sqrt((x**2).sum(axes, keepdims=True) + param.eps)
+        * (factor if param.channel_shared else factor.reshape(1, -1, 1, 1))
+    )
 
 
 def prior_box(call: Call, grid: Blob, image: Blob) -> Blob:
@@ -406,8 +529,14 @@ def prior_box(call: Call, grid: Blob, image: Blob) -> Blob:
     for ratio in param.aspect_ratio:
         if all(abs(ratio - other) >= 1e-6 for other in ratios):
             ratios += [ratio] + [1 / ratio] * param.flip
-    height, width = param.img_h or param.img_size or image.shape[2], param.img_w or param.img_size or image.shape[3]
-    down, along = param.step_h or param.step or height / grid.shape[2], param.step_w or param.step or width / grid.shape[3]
+    height, width = (
+        param.img_h or param.img_size or image.shape[2],
+        param.img_w or param.img_size or image.shape[3],
+    )
+    down, along = (
+        param.step_h or param.step or height / grid.shape[2],
+        param.step_w or param.step or width / grid.shape[3],
+    )
     boxes = []
     for row, column in np.ndindex(*grid.shape[2:]):
         x, y = (column + param.offset) * along, (row + param.offset) * down
@@ -415,11 +544,25 @@ def prior_box(call: Call, grid: Blob, image: Blob) -> Blob:
             sizes = [(smallest, smallest)]
             if param.max_size:
                 sizes.append((sqrt(smallest * int(param.max_size[number])),) * 2)
-            sizes += [(smallest * sqrt(ratio), smallest / sqrt(ratio)) for ratio in ratios if abs(ratio - 1) >= 1e-6]
-            boxes += [((x - w / 2) / width, (y - h / 2) / height, (x + w / 2) / width, (y + h / 2) / height) for w, h in sizes]
+            sizes += [
+                (smallest * sqrt(ratio), smallest / sqrt(ratio))
+                for ratio in ratios
+                if abs(ratio - 1) >= 1e-6
+            ]
+            boxes += [
+                (
+                    (x - w / 2) / width,
+                    (y - h / 2) / height,
+                    (x + w / 2) / width,
+                    (y + h / 2) / height,
+                )
+                for w, h in sizes
+            ]
     flat = np.array(boxes).ravel()
     variances = list(param.variance) or [0.1]
-    return np.stack([flat.clip(0, 1) if param.clip else flat, np.resize(variances, flat.size)])[None]
+    return np.stack([flat.clip(0, 1) if param.clip else flat, np.resize(variances, flat.size)])[
+        None
+    ]
 
 
 def overlap(a: Blob, b: Blob) -> float:
@@ -432,7 +575,9 @@ def overlap(a: Blob, b: Blob) -> float:
 def detection_output(call: Call, location: Blob, confidence: Blob, priors: Blob) -> Blob:
     param = call.layer.detection_output_param
     labels, boxes = param.num_classes, priors[0, 0].reshape(-1, 4)
-    spread = np.ones_like(boxes) if param.variance_encoded_in_target else priors[0, 1].reshape(-1, 4)
+    spread = (
+        np.ones_like(boxes) if param.variance_encoded_in_target else priors[0, 1].reshape(-1, 4)
+    )
     location = location.reshape(len(location), len(boxes), -1, 4)
     scores = confidence.reshape(len(location), len(boxes), labels)
     rows = []
@@ -459,7 +604,9 @@ def detection_output(call: Call, location: Blob, confidence: Blob, priors: Blob)
                 order = order[: param.nms_param.top_k]
             kept: list[int] = []
             for n in order:
-                if all(overlap(made[n], made[other]) <= param.nms_param.nms_threshold for other in kept):
+                if all(
+                    overlap(made[n], made[other]) <= param.nms_param.nms_threshold for other in kept
+                ):
                     kept.append(n)
             found += [(image, label, row[n], *made[n]) for n in kept]
         if -1 < param.keep_top_k < len(found):
@@ -486,20 +633,61 @@ def concat(call: Call, *xs: Blob) -> Blob:
 
 
 LAYERS: dict[str, Callable[..., Blob | list[Blob]]] = {
-    "Convolution": convolution, "Deconvolution": deconvolution, "InnerProduct": inner_product, "Pooling": pooling, "SPP": pyramid,
-    "ConvolutionDepthwise": lambda call, *xs: convolution(call, *xs, groups=-1), "LRN": lrn, "BatchNorm": batch_norm, "Scale": scale,
-    "DepthwiseConvolution": lambda call, *xs: convolution(call, *xs, groups=-1), "Bias": bias, "Eltwise": eltwise, "Concat": concat,
-    "Slice": slice_, "Reshape": reshape, "Flatten": flatten, "Reduction": reduction, "ArgMax": argmax, "MVN": mvn, "Embed": embed,
-    "Crop": crop, "Tile": lambda call, x: np.concatenate([x] * call.layer.tile_param.tiles, call.layer.tile_param.axis), "Power": power,
-    "Exp": exponential, "Log": logarithm, "AbsVal": lambda call, x: abs(x), "BNLL": lambda call, x: np.logaddexp(x, 0), "PReLU": prelu,
-    "ELU": lambda call, x: np.maximum(x, 0) + call.layer.elu_param.alpha * np.expm1(np.minimum(x, 0)), "ReLU": relu,
-    "Sigmoid": lambda call, x: sigmoid(x), "TanH": lambda call, x: np.tanh(x), "ReLU6": lambda call, x: x.clip(0, 6),
-    "Threshold": lambda call, x: x > call.layer.threshold_param.threshold, "Swish": lambda call, x: x * sigmoid(call.layer.swish_param.beta * x),
+    "Convolution": convolution,
+    "Deconvolution": deconvolution,
+    "InnerProduct": inner_product,
+    "Pooling": pooling,
+    "SPP": pyramid,
+    "ConvolutionDepthwise": lambda call, *xs: convolution(call, *xs, groups=-1),
+    "LRN": lrn,
+    "BatchNorm": batch_norm,
+    "Scale": scale,
+    "DepthwiseConvolution": lambda call, *xs: convolution(call, *xs, groups=-1),
+    "Bias": bias,
+    "Eltwise": eltwise,
+    "Concat": concat,
+    "Slice": slice_,
+    "Reshape": reshape,
+    "Flatten": flatten,
+    "Reduction": reduction,
+    "ArgMax": argmax,
+    "MVN": mvn,
+    "Embed": embed,
+    "Crop": crop,
+    "Tile": lambda call, x: np.concatenate(
+        [x] * call.layer.tile_param.tiles, call.layer.tile_param.axis
+    ),
+    "Power": power,
+    "Exp": exponential,
+    "Log": logarithm,
+    "AbsVal": lambda call, x: abs(x),
+    "BNLL": lambda call, x: np.logaddexp(x, 0),
+    "PReLU": prelu,
+    "ELU": lambda call, x: (
+        np.maximum(x, 0) + call.layer.elu_param.alpha * np.expm1(np.minimum(x, 0))
+    ),
+    "ReLU": relu,
+    "Sigmoid": lambda call, x: sigmoid(x),
+    "TanH": lambda call, x: np.tanh(x),
+    "ReLU6": lambda call, x: x.clip(0, 6),
+    "Threshold": lambda call, x: x > call.layer.threshold_param.threshold,
+    "Swish": lambda call, x: x * sigmoid(call.layer.swish_param.beta * x),
     "Clip": lambda call, x: x.clip(call.layer.clip_param.min, call.layer.clip_param.max),
-    "Softmax": lambda call, x: softmax_of(x, call.layer.softmax_param.axis), "Im2col": im2col, "LSTM": recurrent, "RNN": recurrent,
-    "BatchReindex": lambda call, x, places: x[places.ravel().astype(int)], "Dropout": lambda call, x: x,
-    "Split": lambda call, x: [x] * len(call.layer.top), "Parameter": lambda call: call.weight(0, call.layer.parameter_param.shape.dim),
-    "Interp": interpolate, "Upsample": upsample, "ShuffleChannel": shuffle, "Permute": permute, "Normalize": normalize,
-    "PriorBox": prior_box, "DetectionOutput": detection_output,
-    "Axpy": lambda call, a, x, y: a.reshape(*x.shape[:2], 1, 1) * x + y, "Silence": lambda call, *xs: [],
-}  # fmt: skip
+    "Softmax": lambda call, x: softmax_of(x, call.layer.softmax_param.axis),
+    "Im2col": im2col,
+    "LSTM": recurrent,
+    "RNN": recurrent,
+    "BatchReindex": lambda call, x, places: x[places.ravel().astype(int)],
+    "Dropout": lambda call, x: x,
+    "Split": lambda call, x: [x] * len(call.layer.top),
+    "Parameter": lambda call: call.weight(0, call.layer.parameter_param.shape.dim),
+    "Interp": interpolate,
+    "Upsample": upsample,
+    "ShuffleChannel": shuffle,
+    "Permute": permute,
+    "Normalize": normalize,
+    "PriorBox": prior_box,
+    "DetectionOutput": detection_output,
+    "Axpy": lambda call, a, x, y: a.reshape(*x.shape[:2], 1, 1) * x + y,
+    "Silence": lambda call, *xs: [],
+}

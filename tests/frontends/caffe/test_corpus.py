@@ -4,12 +4,20 @@ import pytest
 
 from tests.frontends.caffe.make import CORPUS
 from tests.frontends.caffe.reading import converted
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, corpus, interpreted, objections, read_sample
+from tests.frontends.corpus import (
+    A_PART_AND_ALL,
+    Sample,
+    corpus,
+    interpreted,
+    objections,
+    read_sample,
+)
 
 MODELS = [
     path
     for path in corpus(CORPUS, (".prototxt", ".caffemodel"))
-    if path.with_suffix(".npz").is_file() and (path.suffix == ".prototxt" or not path.with_suffix(".prototxt").is_file())
+    if path.with_suffix(".npz").is_file()
+    and (path.suffix == ".prototxt" or not path.with_suffix(".prototxt").is_file())
 ]
 LOOSE = {"lstm": 2e-4, "lstm_static": 2e-4, "rnn": 2e-4}
 

@@ -15,18 +15,27 @@ from webkiln.frontends.caffe.text import read_text
 
 
 def seeded(text: str) -> bytes:
-    """Weights for a definition, whose shapes a walk over it finds; convolutions keep what they read about as large as it is."""
+    """Weights for a definition, whose shapes a walk over it finds; convolutions keep what they read
+    about as large as it is.
+    """
     rng, channels = np.random.default_rng(7), {"data": 3}
     made = messages()["NetParameter"]()
     for layer in read_text(text.encode(), "net").net.layer:
         blobs: list[np.ndarray] = []
         if layer.type == "Input":
             continue
-        count = sum(channels[bottom] for bottom in (layer.bottom if layer.type == "Concat" else layer.bottom[:1]))
+        count = sum(
+            channels[bottom]
+            for bottom in (layer.bottom if layer.type == "Concat" else layer.bottom[:1])
+        )
         if layer.type == "Convolution":
             param = layer.convolution_param
             fan = count * param.kernel_size[0] ** 2
-            blobs.append(rng.normal(0, np.sqrt(2 / fan), (param.num_output, count, *[param.kernel_size[0]] * 2)))
+            blobs.append(
+                rng.normal(
+                    0, np.sqrt(2 / fan), (param.num_output, count, *[param.kernel_size[0]] * 2)
+                )
+            )
             blobs += [rng.normal(0, 0.1, param.num_output)] * param.bias_term
             count = param.num_output
         elif layer.type == "InnerProduct":
@@ -37,13 +46,18 @@ def seeded(text: str) -> bytes:
         elif layer.type == "BatchNorm":
             blobs = [rng.normal(0, 0.1, count) * 2, rng.uniform(1, 3, count) * 2, np.array([2.0])]
         elif layer.type in ("Scale", "Normalize"):
-            blobs = [rng.uniform(0.5, 1, count), rng.normal(0, 0.1, count)][: 2 if layer.type == "Scale" else 1]
+            blobs = [rng.uniform(0.5, 1, count), rng.normal(0, 0.1, count)][
+                : 2 if layer.type == "Scale" else 1
+            ]
         channels |= dict.fromkeys(layer.top, count)
         if blobs:
             made.layer.add(
                 name=layer.name,
                 type=layer.type,
-                blobs=[messages()["BlobProto"](shape={"dim": blob.shape}, data=blob.ravel()) for blob in blobs],
+                blobs=[
+                    messages()["BlobProto"](shape={"dim": blob.shape}, data=blob.ravel())
+                    for blob in blobs
+                ],
             )
     return bytes(made.SerializeToString())
 
@@ -65,7 +79,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sample]:
 
 
 @pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
-def test_well_known_nets(large: dict[str, Sample], backend: str, every: int, tmp_path: Path) -> None:
+def test_well_known_nets(
+    large: dict[str, Sample], backend: str, every: int, tmp_path: Path
+) -> None:
     for sample in large.values():
         assert all(np.ptp(array) > 0.01 for array in sample.outputs.values()), sample.name
     assert objections(list(large.values())[::every], backend, tmp_path) == {}

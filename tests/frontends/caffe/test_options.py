@@ -19,16 +19,36 @@ from webkiln.frontends.caffe.text import read_text
 from webkiln.frontends.caffe.upgrade import V0_FIELDS, upgraded
 
 UNREAD = {
-    "engine", "force_nd_im2col", "moving_average_fraction", "dropout_ratio", "stable_prod_grad", "visualize", "visualize_threshold",
-    "save_file", "debug_info",
-}  # fmt: skip
+    "engine",
+    "force_nd_im2col",
+    "moving_average_fraction",
+    "dropout_ratio",
+    "stable_prod_grad",
+    "visualize",
+    "visualize_threshold",
+    "save_file",
+    "debug_info",
+}
 """What says nothing of the numbers that inference gives."""
 ELSEWHERE = {
-    ("Pooling", "pool"), ("SPP", "pool"), ("ReLU6", "negative_slope"), *((kind, "axis") for kind in (
-        "Convolution", "Deconvolution", "ConvolutionDepthwise", "DepthwiseConvolution", "Im2col")),
-    ("Im2col", "num_output"), ("Im2col", "bias_term"), ("Im2col", "group"),
+    ("Pooling", "pool"),
+    ("SPP", "pool"),
+    ("ReLU6", "negative_slope"),
+    *(
+        (kind, "axis")
+        for kind in (
+            "Convolution",
+            "Deconvolution",
+            "ConvolutionDepthwise",
+            "DepthwiseConvolution",
+            "Im2col",
+        )
+    ),
+    ("Im2col", "num_output"),
+    ("Im2col", "bias_term"),
+    ("Im2col", "group"),
     ("ConvolutionDepthwise", "group"),
-}  # fmt: skip
+}
 """Fields that have no meaning there, or other values of which are refused."""
 
 
@@ -40,7 +60,10 @@ def test_options_compute_what_caffe_says(name: str, tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text(made.text)
     if weights := oracle.weight_file():
         (tmp_path / "net.caffemodel").write_bytes(weights)
-    assert interpreted(Sample(name, converted(tmp_path / "net.prototxt"), values, wanted, 2e-5)) is None
+    assert (
+        interpreted(Sample(name, converted(tmp_path / "net.prototxt"), values, wanted, 2e-5))
+        is None
+    )
 
 
 def test_a_definition_somewhere_sets_each_field_to_another_value() -> None:
@@ -49,7 +72,9 @@ def test_a_definition_somewhere_sets_each_field_to_another_value() -> None:
         for item in read_text(made.text.encode(), "net").net.layer:
             for field in fields(item.type):
                 value = getattr(getattr(item, f"{parameter_of(item.type)}_param"), field.name)
-                said.setdefault((item.type, field.name), set()).add(tuple(value) if field.is_repeated else value)
+                said.setdefault((item.type, field.name), set()).add(
+                    tuple(value) if field.is_repeated else value
+                )
     missing = {
         (kind, field.name): values
         for kind in LAYERS
@@ -73,23 +98,55 @@ def covers(field: Any, values: set[Any]) -> bool:
         return any(values)
     if field.enum_type is not None:
         return values >= {item.number for item in field.enum_type.values}
-    return values >= {True, False} if field.type == field.TYPE_BOOL else bool(values - {field.default_value})
+    return (
+        values >= {True, False}
+        if field.type == field.TYPE_BOOL
+        else bool(values - {field.default_value})
+    )
 
 
 OLDER = {
-    "conv": ("Convolution", "convolution_param", {
-        "num_output": "num_output: 4", "biasterm": "bias_term: false", "pad": "pad: 1", "kernelsize": "kernel_size: 3",
-        "group": "group: 2", "stride": "stride: 3"}),
-    "innerproduct": ("InnerProduct", "inner_product_param", {"num_output": "num_output: 5", "biasterm": "bias_term: false"}),
-    "pool": ("Pooling", "pooling_param", {"pad": "pad: 1", "kernelsize": "kernel_size: 3", "stride": "stride: 3", "pool": "pool: AVE"}),
-    "lrn": ("LRN", "lrn_param", {"local_size": "local_size: 3", "alpha": "alpha: 0.3", "beta": "beta: 0.4", "k": "k: 2"}),
+    "conv": (
+        "Convolution",
+        "convolution_param",
+        {
+            "num_output": "num_output: 4",
+            "biasterm": "bias_term: false",
+            "pad": "pad: 1",
+            "kernelsize": "kernel_size: 3",
+            "group": "group: 2",
+            "stride": "stride: 3",
+        },
+    ),
+    "innerproduct": (
+        "InnerProduct",
+        "inner_product_param",
+        {"num_output": "num_output: 5", "biasterm": "bias_term: false"},
+    ),
+    "pool": (
+        "Pooling",
+        "pooling_param",
+        {
+            "pad": "pad: 1",
+            "kernelsize": "kernel_size: 3",
+            "stride": "stride: 3",
+            "pool": "pool: AVE",
+        },
+    ),
+    "lrn": (
+        "LRN",
+        "lrn_param",
+        {"local_size": "local_size: 3", "alpha": "alpha: 0.3", "beta": "beta: 0.4", "k": "k: 2"},
+    ),
     "concat": ("Concat", "concat_param", {"concat_dim": "axis: 2"}),
-}  # fmt: skip
+}
 
 
 def test_every_field_of_the_first_format_is_tried() -> None:
     data = {"batchsize", "new_height", "new_width"}
-    wanted = {(field, kind) for field, kinds in V0_FIELDS.items() if field not in data for kind in kinds}
+    wanted = {
+        (field, kind) for field, kinds in V0_FIELDS.items() if field not in data for kind in kinds
+    }
     assert {(field, kind) for kind, (_, _, said) in OLDER.items() for field in said} == wanted
 
 

@@ -10,10 +10,27 @@ from nets import RNG, draw, of
 def activations():
     def compute(m, x):
         h = (
-            F.clipped_relu(x * 30), F.crelu(x), F.elu(x, 0.5), F.hard_sigmoid(x * 3), F.leaky_relu(x), F.leaky_relu(x, 0.01), F.relu(x), F.relu6(x * 9),
-            F.rrelu(x), F.selu(x), F.sigmoid(x), F.softplus(x), F.softplus(x, beta=3.0), F.swish(x, m.swish.beta), F.tanh(x), m.prelu(x),
-            m.shared(x), m.swish(x), F.maxout(x, 2), F.maxout(x, 3, axis=2),
-        )  # fmt: skip
+            F.clipped_relu(x * 30),
+            F.crelu(x),
+            F.elu(x, 0.5),
+            F.hard_sigmoid(x * 3),
+            F.leaky_relu(x),
+            F.leaky_relu(x, 0.01),
+            F.relu(x),
+            F.relu6(x * 9),
+            F.rrelu(x),
+            F.selu(x),
+            F.sigmoid(x),
+            F.softplus(x),
+            F.softplus(x, beta=3.0),
+            F.swish(x, m.swish.beta),
+            F.tanh(x),
+            m.prelu(x),
+            m.shared(x),
+            m.swish(x),
+            F.maxout(x, 2),
+            F.maxout(x, 3, axis=2),
+        )
         return h + (F.softmax(x), F.softmax(x, axis=2), F.log_softmax(x), F.log_softmax(x, axis=-1))
 
     return of(compute, draw(2, 4, 3), prelu=L.PReLU((4,)), shared=L.PReLU(), swish=L.Swish((4, 3)))
@@ -22,15 +39,53 @@ def activations():
 def elementwise():
     def compute(m, x, p):
         parts = [
-            F.absolute(x), F.arccos(x), F.arcsin(x), F.arctan(x), F.arctanh(x), F.ceil(x * 3), F.cos(x), F.cosh(x), F.erf(x), F.erfc(x), F.erfinv(x * 0.9),
-            F.exp(x), F.expm1(x), F.fix(x * 3), F.floor(x * 3), F.log(p), F.log10(p), F.log1p(x), F.log2(p), F.ndtr(x), F.ndtri(p / 4), F.rsqrt(p),
-            F.sign(x), F.sin(x), F.sinh(x), F.sqrt(p), F.square(x), F.tan(x), F.identity(x),
-        ]  # fmt: skip
+            F.absolute(x),
+            F.arccos(x),
+            F.arcsin(x),
+            F.arctan(x),
+            F.arctanh(x),
+            F.ceil(x * 3),
+            F.cos(x),
+            F.cosh(x),
+            F.erf(x),
+            F.erfc(x),
+            F.erfinv(x * 0.9),
+            F.exp(x),
+            F.expm1(x),
+            F.fix(x * 3),
+            F.floor(x * 3),
+            F.log(p),
+            F.log10(p),
+            F.log1p(x),
+            F.log2(p),
+            F.ndtr(x),
+            F.ndtri(p / 4),
+            F.rsqrt(p),
+            F.sign(x),
+            F.sin(x),
+            F.sinh(x),
+            F.sqrt(p),
+            F.square(x),
+            F.tan(x),
+            F.identity(x),
+        ]
         parts += [
-            F.add(x, p, x), F.maximum(x, p - 1), F.minimum(x, p - 1), F.fmod(x * 5, p), F.arctan2(x, p - 1.5), F.arctan2(-x, x), F.clip(x, -0.5, 0.25),
-            F.squared_difference(x, p), F.squared_error(x, p), F.absolute_error(x, p), F.linear_interpolate(p / 4, x, p),
-            F.where(x.array > 0, x, p), F.bias(x, m.b), F.scale(x, m.b, axis=1), F.cast(x, "float16").reshape(2, -1),
-        ]  # fmt: skip
+            F.add(x, p, x),
+            F.maximum(x, p - 1),
+            F.minimum(x, p - 1),
+            F.fmod(x * 5, p),
+            F.arctan2(x, p - 1.5),
+            F.arctan2(-x, x),
+            F.clip(x, -0.5, 0.25),
+            F.squared_difference(x, p),
+            F.squared_error(x, p),
+            F.absolute_error(x, p),
+            F.linear_interpolate(p / 4, x, p),
+            F.where(x.array > 0, x, p),
+            F.bias(x, m.b),
+            F.scale(x, m.b, axis=1),
+            F.cast(x, "float16").reshape(2, -1),
+        ]
         return parts
 
     model, inputs = of(compute, draw(2, 3, 4), RNG.uniform(0.1, 2, (2, 3, 4)).astype(np.float32))
@@ -41,11 +96,43 @@ def elementwise():
 def operators():
     def compute(m, x, y):
         return [
-            x + y, x - y, x * y, x / (y + 3), 1 - x, 2 / (x + 3), 3 * x, -x, abs(x), (x + 2) ** 2, (x + 2) ** 0.5, 2.0**x, x + np.float32(2),
-            x @ y.T, x[0], x[:, 1], x[..., None], x[1:, ::2], x[::-1, 1:3], x[None, :, -1], x[[0, 1, 0]], x[np.array([2, 0]), np.array([1, 3])],
-            x.reshape(-1), x.reshape((2, 6)), x.reshape(4, 3), x.transpose(), x.transpose(1, 0), x.T, x.array + 1, x.data * 2, x.shape[0] * x,
-            F.sum(x) + len(x), x.ndim * x, x.size * x, np.maximum(x.array, 0) + np.exp(y.array), np.concatenate([x.array, y.array], axis=1),
-        ]  # fmt: skip
+            x + y,
+            x - y,
+            x * y,
+            x / (y + 3),
+            1 - x,
+            2 / (x + 3),
+            3 * x,
+            -x,
+            abs(x),
+            (x + 2) ** 2,
+            (x + 2) ** 0.5,
+            2.0**x,
+            x + np.float32(2),
+            x @ y.T,
+            x[0],
+            x[:, 1],
+            x[..., None],
+            x[1:, ::2],
+            x[::-1, 1:3],
+            x[None, :, -1],
+            x[[0, 1, 0]],
+            x[np.array([2, 0]), np.array([1, 3])],
+            x.reshape(-1),
+            x.reshape((2, 6)),
+            x.reshape(4, 3),
+            x.transpose(),
+            x.transpose(1, 0),
+            x.T,
+            x.array + 1,
+            x.data * 2,
+            x.shape[0] * x,
+            F.sum(x) + len(x),
+            x.ndim * x,
+            x.size * x,
+            np.maximum(x.array, 0) + np.exp(y.array),
+            np.concatenate([x.array, y.array], axis=1),
+        ]
 
     return of(compute, draw(3, 4), draw(3, 4))
 
@@ -54,17 +141,53 @@ def shapes():
     def compute(m, x, y):
         a, b = F.broadcast(x, y)
         return [
-            a + b, F.broadcast_to(y, (2, 3, 4)), F.concat((x, x)), F.concat((x, x * 2), axis=2), F.copy(x, -1), F.depth2space(F.reshape(x, (1, 8, 1, 3)), 2),
-            F.space2depth(F.reshape(x, (1, 1, 4, 6)), 2), F.diagonal(x, axis1=1, axis2=2), F.diagonal(x, 1, 0, 2), F.dstack((y, y)), F.expand_dims(x, 1),
-            F.flatten(x), F.flip(x, 1), F.fliplr(x), F.flipud(x), F.get_item(x, (slice(None), [0, 2], 1)), F.hstack((y, y)), F.moveaxis(x, 0, 2),
-            F.moveaxis(x, (0, 1), (2, 0)), F.pad(x, ((0, 0), (1, 2), (0, 1)), "constant", constant_values=2), F.pad(x, 1, "edge"),
-            F.pad(x, ((0, 0), (1, 1), (2, 1)), "reflect"), F.pad_sequence([y, y[:2]], padding=-1), F.pad_sequence([y[:1], y[:2]], length=4),
-            F.permutate(x, np.array([2, 0, 1], np.int32), axis=1), F.permutate(x, np.array([2, 0, 1], np.int32), axis=1, inv=True), F.repeat(x, 2, axis=1),
-            F.repeat(y, (1, 2, 3), axis=0), F.reshape(x, (4, -1)), F.rollaxis(x, 2), F.rollaxis(x, 1, 3), F.select_item(y, np.array([1, 0, 3], np.int32)),
-            F.separate(x, axis=1), F.split_axis(x, 2, 2), F.split_axis(x, [1, 3], 2), F.squeeze(x[:, :1]), F.squeeze(x[:1], axis=0), F.stack((x, x), axis=1),
-            F.swapaxes(x, 0, 2), F.tile(y, (2, 1)), F.tile(x, 2), F.transpose(x), F.transpose(x, (1, 0, 2)), F.vstack((y, y)),
-            F.transpose_sequence([y, y[:2], y[:1]]), F.scatter_add(x, (slice(None), [0, 0]), F.stack((x[:, 0], x[:, 1]), 1)),
-        ]  # fmt: skip
+            a + b,
+            F.broadcast_to(y, (2, 3, 4)),
+            F.concat((x, x)),
+            F.concat((x, x * 2), axis=2),
+            F.copy(x, -1),
+            F.depth2space(F.reshape(x, (1, 8, 1, 3)), 2),
+            F.space2depth(F.reshape(x, (1, 1, 4, 6)), 2),
+            F.diagonal(x, axis1=1, axis2=2),
+            F.diagonal(x, 1, 0, 2),
+            F.dstack((y, y)),
+            F.expand_dims(x, 1),
+            F.flatten(x),
+            F.flip(x, 1),
+            F.fliplr(x),
+            F.flipud(x),
+            F.get_item(x, (slice(None), [0, 2], 1)),
+            F.hstack((y, y)),
+            F.moveaxis(x, 0, 2),
+            F.moveaxis(x, (0, 1), (2, 0)),
+            F.pad(x, ((0, 0), (1, 2), (0, 1)), "constant", constant_values=2),
+            F.pad(x, 1, "edge"),
+            F.pad(x, ((0, 0), (1, 1), (2, 1)), "reflect"),
+            F.pad_sequence([y, y[:2]], padding=-1),
+            F.pad_sequence([y[:1], y[:2]], length=4),
+            F.permutate(x, np.array([2, 0, 1], np.int32), axis=1),
+            F.permutate(x, np.array([2, 0, 1], np.int32), axis=1, inv=True),
+            F.repeat(x, 2, axis=1),
+            F.repeat(y, (1, 2, 3), axis=0),
+            F.reshape(x, (4, -1)),
+            F.rollaxis(x, 2),
+            F.rollaxis(x, 1, 3),
+            F.select_item(y, np.array([1, 0, 3], np.int32)),
+            F.separate(x, axis=1),
+            F.split_axis(x, 2, 2),
+            F.split_axis(x, [1, 3], 2),
+            F.squeeze(x[:, :1]),
+            F.squeeze(x[:1], axis=0),
+            F.stack((x, x), axis=1),
+            F.swapaxes(x, 0, 2),
+            F.tile(y, (2, 1)),
+            F.tile(x, 2),
+            F.transpose(x),
+            F.transpose(x, (1, 0, 2)),
+            F.vstack((y, y)),
+            F.transpose_sequence([y, y[:2], y[:1]]),
+            F.scatter_add(x, (slice(None), [0, 0]), F.stack((x[:, 0], x[:, 1]), 1)),
+        ]
 
     return of(compute, draw(2, 3, 4), draw(3, 4))
 
@@ -72,10 +195,27 @@ def shapes():
 def reductions():
     def compute(m, x):
         return [
-            F.sum(x), F.sum(x, axis=1), F.sum(x, axis=(0, 2), keepdims=True), F.mean(x, axis=1), F.average(x, axis=2), F.average(x, 1, np.array([1, 2, 3], np.float32)),
-            F.max(x, axis=1), F.min(x, keepdims=True), F.prod(x, axis=2), F.argmax(x, axis=1), F.argmin(x), F.logsumexp(x, axis=1), F.logsumexp(x),
-            F.cumsum(x, axis=1), F.cumsum(x), F.cumprod(x, axis=2), F.batch_l2_norm_squared(x), F.sum_to(x, (3, 1)), F.normalize(x), F.normalize(x, axis=(1, 2)),
-        ]  # fmt: skip
+            F.sum(x),
+            F.sum(x, axis=1),
+            F.sum(x, axis=(0, 2), keepdims=True),
+            F.mean(x, axis=1),
+            F.average(x, axis=2),
+            F.average(x, 1, np.array([1, 2, 3], np.float32)),
+            F.max(x, axis=1),
+            F.min(x, keepdims=True),
+            F.prod(x, axis=2),
+            F.argmax(x, axis=1),
+            F.argmin(x),
+            F.logsumexp(x, axis=1),
+            F.logsumexp(x),
+            F.cumsum(x, axis=1),
+            F.cumsum(x),
+            F.cumprod(x, axis=2),
+            F.batch_l2_norm_squared(x),
+            F.sum_to(x, (3, 1)),
+            F.normalize(x),
+            F.normalize(x, axis=(1, 2)),
+        ]
 
     return of(compute, draw(2, 3, 4))
 
@@ -83,10 +223,22 @@ def reductions():
 def products():
     def compute(m, a, b, e):
         return [
-            F.matmul(a, b, transb=True), F.matmul(a, a, transa=True), F.batch_matmul(a, b, transb=True), F.batch_matmul(e, e, transa=True), F.einsum("bij,bkj->bik", a, b),
-            F.einsum("bij->ji", a), F.tensordot(a, b, axes=((0, 2), (0, 2))), F.tensordot(e, F.transpose(e), axes=1), m.bilinear(e, e), m.plain(e, e), F.linear(a, m.fc.W, m.fc.b, n_batch_axes=2),
-            m.fc(e), m.wide(a), F.batch_det(a[:, :3, :3]), F.det(a[0][:3, :3]),
-        ]  # fmt: skip
+            F.matmul(a, b, transb=True),
+            F.matmul(a, a, transa=True),
+            F.batch_matmul(a, b, transb=True),
+            F.batch_matmul(e, e, transa=True),
+            F.einsum("bij,bkj->bik", a, b),
+            F.einsum("bij->ji", a),
+            F.tensordot(a, b, axes=((0, 2), (0, 2))),
+            F.tensordot(e, F.transpose(e), axes=1),
+            m.bilinear(e, e),
+            m.plain(e, e),
+            F.linear(a, m.fc.W, m.fc.b, n_batch_axes=2),
+            m.fc(e),
+            m.wide(a),
+            F.batch_det(a[:, :3, :3]),
+            F.det(a[0][:3, :3]),
+        ]
 
     return of(
         compute,
@@ -104,9 +256,15 @@ def images():
     def compute(m, x, theta):
         grid = F.spatial_transformer_grid(theta, (5, 4))
         return [
-            F.resize_images(x, (9, 5)), F.resize_images(x, (3, 12), align_corners=False), F.resize_images(x, (12, 4), mode="nearest"), grid, F.spatial_transformer_sampler(x, grid), F.shift(F.concat([x] * 5, 1)[:, :9], ksize=3),
-            F.im2col(x, 3, pad=1), F.im2col(x, (2, 3), (2, 1), cover_all=True, dilate=(1, 2)),
-        ]  # fmt: skip
+            F.resize_images(x, (9, 5)),
+            F.resize_images(x, (3, 12), align_corners=False),
+            F.resize_images(x, (12, 4), mode="nearest"),
+            grid,
+            F.spatial_transformer_sampler(x, grid),
+            F.shift(F.concat([x] * 5, 1)[:, :9], ksize=3),
+            F.im2col(x, 3, pad=1),
+            F.im2col(x, (2, 3), (2, 1), cover_all=True, dilate=(1, 2)),
+        ]
 
     return of(compute, draw(2, 2, 6, 7), draw(2, 2, 3))
 
@@ -117,11 +275,20 @@ ROIS = np.array([[0, 0.4, 1.2, 5.1, 6.3], [1, 2, 0, 6, 4], [0, 3, 3, 3.2, 3.4]],
 def regions():
     def compute(m, x, rois, corners, places):
         return [
-            F.roi_pooling_2d(x, rois, 3, 2, 1.0), F.roi_max_pooling_2d(x, corners, places, (2, 3), 1.0), F.roi_average_pooling_2d(x, corners, places, 3, 0.5),
-            F.roi_average_align_2d(x, corners, places, (2, 3), 0.9, 2), F.roi_max_align_2d(x, corners, places, 2, 1.0, 2),
-        ]  # fmt: skip
+            F.roi_pooling_2d(x, rois, 3, 2, 1.0),
+            F.roi_max_pooling_2d(x, corners, places, (2, 3), 1.0),
+            F.roi_average_pooling_2d(x, corners, places, 3, 0.5),
+            F.roi_average_align_2d(x, corners, places, (2, 3), 0.9, 2),
+            F.roi_max_align_2d(x, corners, places, 2, 1.0, 2),
+        ]
 
-    return of(compute, draw(2, 3, 8, 7), ROIS, np.ascontiguousarray(ROIS[:, [2, 1, 4, 3]]), ROIS[:, 0].astype(np.int32))
+    return of(
+        compute,
+        draw(2, 3, 8, 7),
+        ROIS,
+        np.ascontiguousarray(ROIS[:, [2, 1, 4, 3]]),
+        ROIS[:, 0].astype(np.int32),
+    )
 
 
 class Square(chainer.FunctionNode):
@@ -139,22 +306,60 @@ def connections():
 
     def compute(m, x, y, z, e, tokens):
         return [
-            F.convolution_2d(x, m.w2, m.b4, stride=(2, 1), pad=1, dilate=(1, 2)), F.convolution_2d(x, m.w2, cover_all=True, stride=3), F.convolution_nd(x, m.w2, None, 1, 1),
-            F.convolution_1d(y, m.w1, None, 2), F.convolution_3d(z, m.w3, None, 1, (1, 0, 1)), F.convolution_2d(x, m.wg, groups=2), F.dilated_convolution_2d(x, m.w2, None, 1, 2, 2),
-            F.deconvolution_2d(x, m.d2, m.b4, 2, 1), F.deconvolution_nd(x, m.d2, None, (2, 3), 0), F.deconvolution_1d(y, m.d1, None, 2), F.deconvolution_3d(z, m.d3, None, 2, 1),
-            F.depthwise_convolution_2d(x, m.dw, None, 1, 1), F.local_convolution_2d(x, m.lw, None, 1), F.deformable_convolution_2d_sampler(x, m.offsets, m.w2, m.b4, 1, 1),
-            F.bilinear(e, e * 2, m.bi), F.embed_id(tokens, m.table), F.embed_id(tokens, m.table, ignore_label=2), F.simplified_dropconnect(e, m.fc, None, train=False), F.linear(e, m.fc),
-            F.prelu(x, m.b4[:2]), F.zoneout(e, e * 2), F.forget(F.tanh, e), F.fixed_batch_renormalization(x, np.ones(2, "f"), np.zeros(2, "f"), np.full(2, 0.3, "f"), np.full(2, 2, "f")),
-            F.lstm(e[:, :1], e), F.tree_lstm(e[:, :2], e[:, 2:], F.tile(e, (1, 3))[:, :10]), F.unpooling_nd(x, 2),
-        ]  # fmt: skip
+            F.convolution_2d(x, m.w2, m.b4, stride=(2, 1), pad=1, dilate=(1, 2)),
+            F.convolution_2d(x, m.w2, cover_all=True, stride=3),
+            F.convolution_nd(x, m.w2, None, 1, 1),
+            F.convolution_1d(y, m.w1, None, 2),
+            F.convolution_3d(z, m.w3, None, 1, (1, 0, 1)),
+            F.convolution_2d(x, m.wg, groups=2),
+            F.dilated_convolution_2d(x, m.w2, None, 1, 2, 2),
+            F.deconvolution_2d(x, m.d2, m.b4, 2, 1),
+            F.deconvolution_nd(x, m.d2, None, (2, 3), 0),
+            F.deconvolution_1d(y, m.d1, None, 2),
+            F.deconvolution_3d(z, m.d3, None, 2, 1),
+            F.depthwise_convolution_2d(x, m.dw, None, 1, 1),
+            F.local_convolution_2d(x, m.lw, None, 1),
+            F.deformable_convolution_2d_sampler(x, m.offsets, m.w2, m.b4, 1, 1),
+            F.bilinear(e, e * 2, m.bi),
+            F.embed_id(tokens, m.table),
+            F.embed_id(tokens, m.table, ignore_label=2),
+            F.simplified_dropconnect(e, m.fc, None, train=False),
+            F.linear(e, m.fc),
+            F.prelu(x, m.b4[:2]),
+            F.zoneout(e, e * 2),
+            F.forget(F.tanh, e),
+            F.fixed_batch_renormalization(
+                x, np.ones(2, "f"), np.zeros(2, "f"), np.full(2, 0.3, "f"), np.full(2, 2, "f")
+            ),
+            F.lstm(e[:, :1], e),
+            F.tree_lstm(e[:, :2], e[:, 2:], F.tile(e, (1, 3))[:, :10]),
+            F.unpooling_nd(x, 2),
+        ]
 
     model, inputs = of(
-        compute, draw(1, 2, 6, 6), draw(1, 2, 7), draw(1, 2, 3, 4, 3), draw(3, 4), np.array([[0, 2, 1], [2, 2, 0]], np.int32)
+        compute,
+        draw(1, 2, 6, 6),
+        draw(1, 2, 7),
+        draw(1, 2, 3, 4, 3),
+        draw(3, 4),
+        np.array([[0, 2, 1], [2, 2, 0]], np.int32),
     )
     shapes = {
-        "w2": (4, 2, 3, 3), "b4": (4,), "w1": (3, 2, 3), "w3": (2, 2, 2, 1, 3), "wg": (4, 1, 3, 3), "d2": (2, 4, 3, 3), "d1": (2, 3, 2), "d3": (2, 1, 2, 3, 2), "dw": (2, 2, 3, 3),
-        "lw": (3, 5, 5, 2, 2, 2), "offsets": (1, 18, 6, 6), "bi": (4, 4, 3), "table": (3, 5), "fc": (2, 4),
-    }  # fmt: skip
+        "w2": (4, 2, 3, 3),
+        "b4": (4,),
+        "w1": (3, 2, 3),
+        "w3": (2, 2, 2, 1, 3),
+        "wg": (4, 1, 3, 3),
+        "d2": (2, 4, 3, 3),
+        "d1": (2, 3, 2),
+        "d3": (2, 1, 2, 3, 2),
+        "dw": (2, 2, 3, 3),
+        "lw": (3, 5, 5, 2, 2, 2),
+        "offsets": (1, 18, 6, 6),
+        "bi": (4, 4, 3),
+        "table": (3, 5),
+        "fc": (2, 4),
+    }
     for name, shape in sorted(shapes.items()):
         model.add_param(name, shape, initializer=draw(*shape))
     return model, inputs
@@ -163,13 +368,39 @@ def connections():
 def indices():
     def compute(m, x):
         return [
-            x[0, 1], x[:, -1], x[-2:], x[1:-1, :, ::2], x[:, ::-1], x[::-2], x[..., 0], x[:, None, 1:, ...], x[[2, 0], :, 1], x[:, [0, 2]], x[:, [0, 2], [1, 3]], x[[0, 1], :, [1, 3]],
-            x[np.array([[0, 1], [2, 0]])], x[:, np.array([True, False, True])], x[5:], x[:, 1:2, -3:-1], F.get_item(x, (Ellipsis, None)), x[np.int64(1)],
-        ]  # fmt: skip
+            x[0, 1],
+            x[:, -1],
+            x[-2:],
+            x[1:-1, :, ::2],
+            x[:, ::-1],
+            x[::-2],
+            x[..., 0],
+            x[:, None, 1:, ...],
+            x[[2, 0], :, 1],
+            x[:, [0, 2]],
+            x[:, [0, 2], [1, 3]],
+            x[[0, 1], :, [1, 3]],
+            x[np.array([[0, 1], [2, 0]])],
+            x[:, np.array([True, False, True])],
+            x[5:],
+            x[:, 1:2, -3:-1],
+            F.get_item(x, (Ellipsis, None)),
+            x[np.int64(1)],
+        ]
 
     return of(compute, draw(4, 3, 5))
 
 
 NETS = [
-    activations, elementwise, operators, shapes, reductions, products, images, regions, own_function, connections, indices,
-]  # fmt: skip
+    activations,
+    elementwise,
+    operators,
+    shapes,
+    reductions,
+    products,
+    images,
+    regions,
+    own_function,
+    connections,
+    indices,
+]

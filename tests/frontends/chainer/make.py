@@ -1,4 +1,6 @@
-"""Makes the corpus with Chainer itself, in an environment of its own (Python 3.9; chainer 7.8.1, numpy 1.23, h5py):
+"""Makes the corpus with Chainer itself, in an environment of its own (Python 3.9; chainer 7.8.1,
+numpy
+1.23, h5py):
 
     python tests/frontends/chainer/make.py
 
@@ -19,7 +21,11 @@ import sequence_nets
 import small
 import window_nets
 
-NETS = {net.__name__: net for module in (nets, function_nets, window_nets, sequence_nets, option_nets) for net in module.NETS}
+NETS = {
+    net.__name__: net
+    for module in (nets, function_nets, window_nets, sequence_nets, option_nets)
+    for net in module.NETS
+}
 CORPUS = Path(__file__).parent / "corpus"
 HDF5 = ("resnet", "encoder", "sequence_links", "chainer_1")
 TRAINER = ("classifier", "unet", "tokens")
@@ -30,13 +36,19 @@ def randomised(model, rng):
     for name, param in sorted(model.namedparams()):
         if param.array.ndim < 2 or name.endswith("scale"):
             param.array[...] = (
-                rng.uniform(0.5, 1.5, param.shape) if name.endswith(("gamma", "scale")) else rng.uniform(-0.5, 0.5, param.shape)
+                rng.uniform(0.5, 1.5, param.shape)
+                if name.endswith(("gamma", "scale"))
+                else rng.uniform(-0.5, 0.5, param.shape)
             )
     for link in model.links():
         for name in sorted(getattr(link, "_persistent", ())):
             value = getattr(link, name)
             if isinstance(value, np.ndarray):
-                value[...] = rng.uniform(0.5, 1.5, value.shape) if name == "avg_var" else rng.uniform(-0.5, 0.5, value.shape)
+                value[...] = (
+                    rng.uniform(0.5, 1.5, value.shape)
+                    if name == "avg_var"
+                    else rng.uniform(-0.5, 0.5, value.shape)
+                )
 
 
 def leaves(name, value):
@@ -44,7 +56,11 @@ def leaves(name, value):
     if isinstance(value, dict):
         return [leaf for key, item in value.items() for leaf in leaves(key, item)]
     if isinstance(value, (list, tuple)):
-        return [leaf for place, item in enumerate(value) for leaf in leaves("%s_%d" % (name, place), item)]
+        return [
+            leaf
+            for place, item in enumerate(value)
+            for leaf in leaves("%s_%d" % (name, place), item)
+        ]
     return [(name, value.array if isinstance(value, chainer.Variable) else value)]
 
 
@@ -54,12 +70,19 @@ def made(net):
     model, inputs = net()
     with chainer.using_config("train", False), chainer.no_backprop_mode():
         call = lambda: model(
-            *[[chainer.Variable(x) for x in item] if isinstance(item, list) else chainer.Variable(item) for item in inputs]
+            *[
+                [chainer.Variable(x) for x in item]
+                if isinstance(item, list)
+                else chainer.Variable(item)
+                for item in inputs
+            ]
         )
         call()
         randomised(model, np.random.RandomState(5))
         outputs = call()
-    named = [leaf for place, item in enumerate(inputs) for leaf in leaves(named_by(model)(place), item)]
+    named = [
+        leaf for place, item in enumerate(inputs) for leaf in leaves(named_by(model)(place), item)
+    ]
     return model, named, leaves("output", outputs)
 
 
@@ -67,8 +90,14 @@ def named_by(model):
     import inspect
 
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    function = model.forward if hasattr(model, "forward") and "__call__" not in vars(type(model)) else model
-    own = [item.name for item in inspect.signature(function).parameters.values() if item.kind in kinds] or ["x"]
+    function = (
+        model.forward
+        if hasattr(model, "forward") and "__call__" not in vars(type(model))
+        else model
+    )
+    own = [
+        item.name for item in inspect.signature(function).parameters.values() if item.kind in kinds
+    ] or ["x"]
     return lambda place: own[place] if place < len(own) else "input_%d" % place
 
 
@@ -80,13 +109,17 @@ def write(net):
     np.savez_compressed(str(CORPUS / ("%s.npz" % name)), **arrays)
     path = str(CORPUS / ("%s.%s" % (name, "weights.h5" if name in HDF5 else "weights.npz")))
     if name in TRAINER:
-        optimizer = chainer.optimizers.Adam().setup(chainer.Chain(predictor=model) if name == "classifier" else model)
+        optimizer = chainer.optimizers.Adam().setup(
+            chainer.Chain(predictor=model) if name == "classifier" else model
+        )
         for param in optimizer.target.params():
             param.grad = np.zeros_like(param.array)
         optimizer.update()
         iterator = chainer.iterators.SerialIterator([0], 1)
         serializer = chainer.serializers.DictionarySerializer()
-        chainer.training.updaters.StandardUpdater(iterator, optimizer).serialize(serializer["updater"])
+        chainer.training.updaters.StandardUpdater(iterator, optimizer).serialize(
+            serializer["updater"]
+        )
         np.savez_compressed(path, **serializer.target)
     elif name in HDF5:
         chainer.serializers.save_hdf5(path, model)
@@ -107,7 +140,9 @@ def write_states():
         for step in range(STEPS):
             x = rng.uniform(-1, 1, (2, 3)).astype(np.float32)
             arrays["in/%d" % step] = x
-            arrays.update({"out/%d/%s" % (step, name): value for name, value in leaves("output", model(x))})
+            arrays.update(
+                {"out/%d/%s" % (step, name): value for name, value in leaves("output", model(x))}
+            )
     np.savez_compressed(str(CORPUS.parent / "states.npz"), **arrays)
     chainer.serializers.save_npz(str(CORPUS.parent / "states.weights.npz"), model)
 
@@ -122,7 +157,10 @@ def main():
             print("%s: %s: %s" % (net.__name__, type(error).__name__, str(error)[:600]))
             wrong += 1
     write_states()
-    print("%d nets, %d KiB" % (len(NETS), sum(path.stat().st_size for path in CORPUS.iterdir()) // 1024))
+    print(
+        "%d nets, %d KiB"
+        % (len(NETS), sum(path.stat().st_size for path in CORPUS.iterdir()) // 1024)
+    )
     return wrong
 
 

@@ -1,4 +1,5 @@
-"""Nets that Chainer and webkiln's stand-ins both run: each function returns a chain and its inputs. Here are whole ones, as scripts have them.
+"""Nets that Chainer and webkiln's stand-ins both run: each function returns a chain and its inputs.
+Here are whole ones, as scripts have them.
 
 Read by Chainer 7 on Python 3.9, too, to make the corpus: `python tests/frontends/chainer/make.py`.
 """
@@ -91,7 +92,12 @@ class Residual(chainer.Chain):
 
 def resnet():
     blocks = chainer.Sequential(
-        L.Convolution2D(None, 4, 3, pad=1), F.relu, Residual(4), Residual(4), lambda h: F.average(h, axis=(2, 3)), L.Linear(4, 3)
+        L.Convolution2D(None, 4, 3, pad=1),
+        F.relu,
+        Residual(4),
+        Residual(4),
+        lambda h: F.average(h, axis=(2, 3)),
+        L.Linear(4, 3),
     )
     return blocks, (draw(2, 2, 6, 5),)
 
@@ -125,7 +131,9 @@ class Encoder(chainer.Chain):
 
     def split(self, link, h):
         n, t, d = h.shape
-        return F.transpose(F.reshape(link(h.reshape(-1, d)), (n, t, self.heads, d // self.heads)), (0, 2, 1, 3))
+        return F.transpose(
+            F.reshape(link(h.reshape(-1, d)), (n, t, self.heads, d // self.heads)), (0, 2, 1, 3)
+        )
 
     def forward(self, tokens):
         h = self.embed(tokens)
@@ -147,8 +155,14 @@ class UNet(chainer.Chain):
     def __init__(self):
         super().__init__()
         with self.init_scope():
-            self.d1, self.d2 = L.Convolution2D(3, 4, 3, pad=1), L.Convolution2D(4, 8, 4, stride=2, pad=1)
-            self.u1, self.u2 = L.Deconvolution2D(8, 4, 4, stride=2, pad=1), L.Convolution2D(8, 3, 3, pad=1)
+            self.d1, self.d2 = (
+                L.Convolution2D(3, 4, 3, pad=1),
+                L.Convolution2D(4, 8, 4, stride=2, pad=1),
+            )
+            self.u1, self.u2 = (
+                L.Deconvolution2D(8, 4, 4, stride=2, pad=1),
+                L.Convolution2D(8, 3, 3, pad=1),
+            )
 
     def forward(self, x):
         a = F.leaky_relu(self.d1(x))
@@ -175,7 +189,10 @@ class Detector(chainer.Chain):
         loc = F.reshape(F.transpose(self.loc(h), (0, 2, 3, 1)), (n, -1, 4))
         conf = F.reshape(F.transpose(self.conf(h), (0, 2, 3, 1)), (n, -1, 3))
         centre, size = loc[:, :, :2] * 0.1, F.exp(loc[:, :, 2:] * 0.2)
-        return {"boxes": F.concat([centre - size / 2, centre + size / 2], axis=2), "scores": F.softmax(conf, axis=2)}
+        return {
+            "boxes": F.concat([centre - size / 2, centre + size / 2], axis=2),
+            "scores": F.softmax(conf, axis=2),
+        }
 
 
 def detector():
@@ -258,20 +275,49 @@ def capsule():
 
 
 def pixel_shuffle():
-    return of(lambda m, x: F.depth2space(m.conv(x), 2), draw(1, 3, 5, 4), conv=L.Convolution2D(3, 12, 3, pad=1))
+    return of(
+        lambda m, x: F.depth2space(m.conv(x), 2),
+        draw(1, 3, 5, 4),
+        conv=L.Convolution2D(3, 12, 3, pad=1),
+    )
 
 
 def nested():
     """A dictionary, a tuple and a list of inputs."""
-    return of(lambda m, x, ys: (m.fc(x), [m.fc(y) * 2 for y in ys]), draw(2, 3), [draw(1, 3), draw(4, 3)], fc=L.Linear(3, 2))
+    return of(
+        lambda m, x, ys: (m.fc(x), [m.fc(y) * 2 for y in ys]),
+        draw(2, 3),
+        [draw(1, 3), draw(4, 3)],
+        fc=L.Linear(3, 2),
+    )
 
 
 def siamese():
     """One link under two names, and weights that are computed with."""
     shared = L.Linear(4, 3)
-    return of(lambda m, x, y: F.sum((m.a(x) - m.b(y)) ** 2, axis=1) + F.sum(m.a.W * 0.1), draw(2, 4), draw(2, 4), a=shared, b=shared)
+    return of(
+        lambda m, x, y: F.sum((m.a(x) - m.b(y)) ** 2, axis=1) + F.sum(m.a.W * 0.1),
+        draw(2, 4),
+        draw(2, 4),
+        a=shared,
+        b=shared,
+    )
 
 
 NETS = [
-    classifier, chainer_1, resnet, chain_list, encoder, unet, detector, wavenet, generator, mobile, squeeze_excite, capsule, pixel_shuffle, nested, siamese,
-]  # fmt: skip
+    classifier,
+    chainer_1,
+    resnet,
+    chain_list,
+    encoder,
+    unet,
+    detector,
+    wavenet,
+    generator,
+    mobile,
+    squeeze_excite,
+    capsule,
+    pixel_shuffle,
+    nested,
+    siamese,
+]

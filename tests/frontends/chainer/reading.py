@@ -17,12 +17,20 @@ MODULES = ("nets", "function_nets", "window_nets", "sequence_nets", "option_nets
 
 def module_of(name: str) -> str:
     """Which of them a net is in."""
-    return next(module for module in MODULES if f"\ndef {name}(" in (HERE / f"{module}.py").read_text("utf-8"))
+    return next(
+        module
+        for module in MODULES
+        if f"\ndef {name}(" in (HERE / f"{module}.py").read_text("utf-8")
+    )
 
 
 def recorded(name, shapes=None, weights=None, module=None, folder=HERE, **parameters):  # type: ignore[no-untyped-def]
     with importable(folder):
-        return made_model({"module": module or module_of(name), "function": name, "parameters": parameters}, shapes or {}, weights)
+        return made_model(
+            {"module": module or module_of(name), "function": name, "parameters": parameters},
+            shapes or {},
+            weights,
+        )
 
 
 def snapshot(name: str) -> Path:

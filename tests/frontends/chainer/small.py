@@ -110,11 +110,15 @@ def old_convolutions():
     up = L.Deconvolution2D(2, 2, 2, 2, 0, 1, 0.5, False, (8, 8), True, numbers(2, 2, 2, 2))
     assert bare.b is None
     model = chainer.Chain(plain=plain, bare=bare, dilated=dilated, up=up)
-    return lambda x: F.relu(model.up(model.dilated(model.bare(model.plain(x)))), use_cudnn=False), np.zeros((1, 3, 4, 4), np.float32)
+    return lambda x: F.relu(
+        model.up(model.dilated(model.bare(model.plain(x)))), use_cudnn=False
+    ), np.zeros((1, 3, 4, 4), np.float32)
 
 
 def old_functions():
-    model = chainer.FunctionSet(a=F.Linear(3, 4, initialW=numbers(4, 3)), b=F.Linear(4, 2, initialW=numbers(2, 4)))
+    model = chainer.FunctionSet(
+        a=F.Linear(3, 4, initialW=numbers(4, 3)), b=F.Linear(4, 2, initialW=numbers(2, 4))
+    )
     return lambda x: F.dropout(model.b(F.relu(model.a(x))), 0.5, False), X
 
 
@@ -141,11 +145,15 @@ def opens():
             F.transpose(x, (0, 2, 3, 1))[:, ::2],
         )
 
-    return Chain(compute, conv=L.Convolution2D(3, 2, 3, pad=1, initialW=numbers(2, 3, 3, 3))), numbers(1, 3, 6, 8)
+    return Chain(
+        compute, conv=L.Convolution2D(3, 2, 3, pad=1, initialW=numbers(2, 3, 3, 3))
+    ), numbers(1, 3, 6, 8)
 
 
 def sequence():
-    return Chain(lambda m, x: m.rnn(None, None, [x])[2][0], rnn=L.NStepLSTM(1, 3, 2, 0.0, initialW=0.25)), numbers(5, 3)
+    return Chain(
+        lambda m, x: m.rnn(None, None, [x])[2][0], rnn=L.NStepLSTM(1, 3, 2, 0.0, initialW=0.25)
+    ), numbers(5, 3)
 
 
 REFUSED = {
@@ -209,7 +217,9 @@ class Stepped(chainer.Chain):
     def __init__(self):
         super().__init__()
         with self.init_scope():
-            self.fc = L.Linear(3, 3, initialW=np.full((3, 3), 0.5, np.float32), initial_bias=np.ones(3, np.float32))
+            self.fc = L.Linear(
+                3, 3, initialW=np.full((3, 3), 0.5, np.float32), initial_bias=np.ones(3, np.float32)
+            )
 
     def forward(self, x):
         return F.tanh(x + self.fc(x))

@@ -1,4 +1,6 @@
-"""Parts of recorded chains: two that continue each other give what the whole does; calls are named, not the nodes that they are made of."""
+"""Parts of recorded chains: two that continue each other give what the whole does; calls are named,
+not the nodes that they are made of.
+"""
 
 import shutil
 from pathlib import Path
@@ -30,7 +32,10 @@ Arrays = dict[str, np.ndarray]
 def computed(part: tuple[NodeModel, Blobs], given: Arrays) -> Arrays:
     graph = ChainerConverter().convert(*part)
     taken = {name: given[name] for name in graph.inputs}
-    outputs, _ = run_graph(bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})), taken)
+    outputs, _ = run_graph(
+        bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})),
+        taken,
+    )
     return dict(outputs)
 
 
@@ -53,15 +58,24 @@ def refused(model: RecordedModel, blobs: Blobs, name: str) -> str | None:
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("name", ["classifier", "resnet", "unet", "encoder"])
 def test_two_parts_continue_each_other(name: str, opened: bool) -> None:
-    """Wherever a chain can be cut in two at one call; where it cannot, the message says what else to name."""
+    """Wherever a chain can be cut in two at one call; where it cannot, the message says what else
+    to name.
+    """
     model, blobs, given = net(name, opened=opened)
     expected = computed((model, blobs), given)
     wrong = {called: refused(model, blobs, called) for called in model.names}
-    assert all("--from-layer" in message or "no layer between" in message for message in wrong.values() if message is not None)
+    assert all(
+        "--from-layer" in message or "no layer between" in message
+        for message in wrong.values()
+        if message is not None
+    )
     possible = [called for called, message in wrong.items() if message is None]
     assert possible
     for called in possible:
-        head, tail = recorded_part(model, blobs, Cut((), (called,))), recorded_part(model, blobs, Cut((called,)))
+        head, tail = (
+            recorded_part(model, blobs, Cut((), (called,))),
+            recorded_part(model, blobs, Cut((called,))),
+        )
         between = computed(head, given)
         assert set(between) == {called}
         for key, value in computed(tail, between).items():
@@ -72,7 +86,9 @@ def test_a_link_stands_for_what_its_call_gives() -> None:
     """However many nodes it is made of; they can be named by their operators."""
     model, blobs = recorded("named", module="small")
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
-    got = computed(recorded_part(model, blobs, Cut((), ("block", "block/fc", "block/Add"))), {"x": x})
+    got = computed(
+        recorded_part(model, blobs, Cut((), ("block", "block/fc", "block/Add"))), {"x": x}
+    )
     inner = x @ np.full((3, 3), 0.5, np.float32) + 1
     np.testing.assert_allclose(got["block/fc"], inner, rtol=1e-5)
     np.testing.assert_allclose(got["block/Add"], x + inner, rtol=1e-5)
@@ -85,7 +101,11 @@ def test_open_sizes_of_a_part() -> None:
     part, _ = recorded_part(model, blobs, Cut(("max_pooling_2d",), ("tanh",)))
     assert part.graph.inputs[0].shape == ("N", 1, None, 2)
     with pytest.raises(
-        RecipeError, match=r"halved: .* computes with the open size H, which no input of the part has; give a number for it"
+        RecipeError,
+        match=(
+            r"halved: .* computes with the open size H, which no input of the part has; give a"
+            r" number for it"
+        ),
     ):
         recorded_part(model, blobs, Cut(("max_pooling_2d",), ("reshape",)))
 
@@ -109,7 +129,10 @@ def built(tmp_path: Path):  # type: ignore[no-untyped-def]
             shutil.copyfile(snapshot("classifier"), folder / "snapshot.npz")
             if arrays:
                 np.savez(folder / "expected.npz", **arrays)
-            source = 'source = {module = "mynets:classifier", weights = "snapshot.npz"}\nsource_format = "chainer"\nbackends = ["js"]\n'
+            source = (
+                'source = {module = "mynets:classifier", weights = "snapshot.npz"}\nsource_format ='
+                ' "chainer"\nbackends = ["js"]\n'
+            )
             (folder / "recipe.toml").write_text("\n".join([source, *lines]))
             return Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
 
@@ -125,7 +148,9 @@ def test_a_recorded_reference_verifies_a_part(built) -> None:  # type: ignore[no
     lines = ('from_layers = ["conv2"]', 'reference = "expected.npz"')
     made = built(*lines, conv2=between["conv2"], output=output)
     (action,) = made.actions.verify(Selection(made.recipe.backends), "node")
-    assert [row["passed"] for row in canonical.read(made.file(action, "result.json"))["outputs"]] == [True]
+    assert [
+        row["passed"] for row in canonical.read(made.file(action, "result.json"))["outputs"]
+    ] == [True]
     manifest = read_manifest(bundle := made.bundle())
     assert [item["name"] for item in manifest["inputs"]] == ["conv2"]
     (found,) = run_bundle(bundle, "js", [between], host="node")
@@ -134,8 +159,19 @@ def test_a_recorded_reference_verifies_a_part(built) -> None:  # type: ignore[no
 
 def test_a_record_of_the_whole_is_none_of_a_part(built) -> None:  # type: ignore[no-untyped-def]
     with np.load(CORPUS / "classifier.npz") as arrays:
-        made = built('from_layers = ["conv2"]', 'reference = "expected.npz"', x=arrays["in/x"], output=arrays["out/output"])
-    with pytest.raises(RecipeError, match=r"(?s)x: the model has no such input or output.*inputs are conv2.*input conv2 is missing"):
+        made = built(
+            'from_layers = ["conv2"]',
+            'reference = "expected.npz"',
+            x=arrays["in/x"],
+            output=arrays["out/output"],
+        )
+    with pytest.raises(
+        RecipeError,
+        match=(
+            r"(?s)x: the model has no such input or output.*inputs are conv2.*input conv2 is"
+            r" missing"
+        ),
+    ):
         made.engine.run(made.actions.reference())
 
 

@@ -1,4 +1,6 @@
-"""What functions return is recorded: inputs, outputs, states, open sizes, weights; and what cannot be is told with its line."""
+"""What functions return is recorded: inputs, outputs, states, open sizes, weights; and what cannot
+be is told with its line.
+"""
 
 import io
 import zipfile
@@ -18,7 +20,9 @@ from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import run_graph
 
 
-def small(name: str, shapes: Any = None, weights: Path | None = None, dims: Any = None, **parameters: Any) -> Graph:
+def small(
+    name: str, shapes: Any = None, weights: Path | None = None, dims: Any = None, **parameters: Any
+) -> Graph:
     model, blobs = recorded(name, shapes, weights, "small", **parameters)
     return ChainerConverter(dims).convert(model, blobs)
 
@@ -51,7 +55,10 @@ def test_states_go_on_from_run_to_run_as_in_chainer() -> None:
 
 
 def test_a_state_needs_a_number_of_rows() -> None:
-    with pytest.raises(SourceError, match=r"small.py, line \d+: LSTM keeps its state from run to run, .* call reset_state\(\)"):
+    with pytest.raises(
+        SourceError,
+        match=r"small.py, line \d+: LSTM keeps its state from run to run, .* call reset_state\(\)",
+    ):
         small("stateful", {"x": ["N", 3]}, HERE / "states.weights.npz")
 
 
@@ -69,7 +76,9 @@ def test_open_sizes_get_numbers_and_other_names_when_it_is_converted() -> None:
     graph = small("opens", {"x": ["N", 3, "H", "W"]}, dims={"N": 2, "H": "rows"})
     assert [str(size) for size in graph.variables["x"].type.shape] == ["2", "3", "rows", "W"]
     x = np.ones((2, 3, 6, 4), np.float32)
-    for got, expected in zip(computed(graph, x), computed(small("opens", {"x": [2, 3, 6, 4]}), x), strict=True):
+    for got, expected in zip(
+        computed(graph, x), computed(small("opens", {"x": [2, 3, 6, 4]}), x), strict=True
+    ):
         assert np.allclose(got, expected, atol=1e-6)
 
 
@@ -77,7 +86,9 @@ def test_sequences_of_any_length() -> None:
     graph = small("sequence", {"x": ["T", 3]})
     for length in (1, 4, 9):
         x = np.random.default_rng(1).normal(size=(length, 3)).astype(np.float32)
-        assert np.allclose(computed(graph, x)[0], computed(small("sequence", {"x": [length, 3]}), x)[0], atol=1e-6)
+        assert np.allclose(
+            computed(graph, x)[0], computed(small("sequence", {"x": [length, 3]}), x)[0], atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("name", ["classifier", "encoder", "resnet", "unet", "detector", "wavenet"])
@@ -90,7 +101,10 @@ def test_nets_with_open_sizes_give_what_chainer_gives(name: str) -> None:
                 *(
                     x.shape[1:]
                     if name in ("classifier", "unet")
-                    else [f"{key}_{d}" if d > 1 or x.ndim == 2 else size for d, size in enumerate(x.shape[1:], 1)]
+                    else [
+                        f"{key}_{d}" if d > 1 or x.ndim == 2 else size
+                        for d, size in enumerate(x.shape[1:], 1)
+                    ]
                 ),
             ]
             for key, x in inputs.items()
@@ -104,13 +118,22 @@ def test_nets_with_open_sizes_give_what_chainer_gives(name: str) -> None:
 def test_inputs_are_called_as_the_parameters_and_come_from_the_recipe() -> None:
     graph = small("shaped", {"first": ["N", 2], "second": ["N", 3]})
     assert tuple(graph.inputs) == ("first", "second")
-    assert computed(graph, np.ones((4, 2), np.float32), np.ones((4, 3), np.float32))[0].shape == (4, 5)
+    assert computed(graph, np.ones((4, 2), np.float32), np.ones((4, 3), np.float32))[0].shape == (
+        4,
+        5,
+    )
 
 
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({}, "nothing says the shape of the input first; give it with --input-shape first=1,3,224,224"),
+        (
+            {},
+            (
+                "nothing says the shape of the input first; give it with --input-shape"
+                " first=1,3,224,224"
+            ),
+        ),
         ({"third": [1]}, "there is no input third; inputs are first"),
         ({"": [1, 3]}, "arguments|missing|second"),
     ],
@@ -134,23 +157,45 @@ def test_arguments_of_chainer_1() -> None:
     graph = small("old_convolutions")
     assert computed(graph, np.ones((1, 3, 4, 4), np.float32))[0].shape == (1, 2, 8, 8)
     kernels = [value.shape for value in graph.weights.values()]
-    assert sorted(kernels) == [(2,), (2,), (2, 2, 2, 2), (2, 4, 3, 3), (4,), (4, 3, 3, 3), (4, 4, 3, 3)]
+    assert sorted(kernels) == [
+        (2,),
+        (2,),
+        (2, 2, 2, 2),
+        (2, 4, 3, 3),
+        (4,),
+        (4, 3, 3, 3),
+        (4, 4, 3, 3),
+    ]
 
 
 SAYS = {
-    "loss": "chainer.functions.softmax_cross_entropy: is not converted. It trains a model; return what it would compare",
-    "truth": r"small.py, line \d+: the code asks for the truth in a value of shape \[\], which is only known when the model runs",
+    "loss": (
+        "chainer.functions.softmax_cross_entropy: is not converted. It trains a model; return what"
+        " it would compare"
+    ),
+    "truth": (
+        r"small.py, line \d+: the code asks for the truth in a value of shape \[\], which is only"
+        r" known when the model runs"
+    ),
     "number": r"small.py, line \d+: the code asks for the number in a value",
     "keeps": "comes from another recording: the model keeps what one call computed",
     "counts": "a second call computes otherwise than the first",
     "classifier": "L.Classifier computes a loss; return its predictor",
-    "shape": r"small.py, line \d+: reshape \(Reshape\): the numbers of elements before and after differ: 6 and 7",
+    "shape": (
+        r"small.py, line \d+: reshape \(Reshape\): the numbers of elements before and after differ:"
+        r" 6 and 7"
+    ),
     "ratio": "F.dropout: the code sets chainer.config.train",
-    "unknown": r"AttributeError: chainer.functions has no no_such_function, in any version of Chainer",
+    "unknown": (
+        r"AttributeError: chainer.functions has no no_such_function, in any version of Chainer"
+    ),
     "numpy": "numpy.fft is computed of a value that is only known when the model runs",
     "strings": "the model returned str, expected variables",
     "nothing": "the model returned nothing",
-    "grown": "chainer.links.VGG16Layers: is not converted. It reads weights that are converted from Caffe",
+    "grown": (
+        "chainer.links.VGG16Layers: is not converted. It reads weights that are converted from"
+        " Caffe"
+    ),
     "backward": "gradients are not computed",
     "raises": r"small.py, line \d+: KeyError: 'missing'",
     "inside": "nothing was loaded for W; give a snapshot",
@@ -167,7 +212,11 @@ def test_what_cannot_be_recorded_is_told(name: str) -> None:
 
 def test_a_size_that_the_code_needs() -> None:
     with pytest.raises(
-        ShapeError, match=r"line \d+: the code needs the number that the open size N is, as range\(\) and numpy do; give a number"
+        ShapeError,
+        match=(
+            r"line \d+: the code needs the number that the open size N is, as range\(\) and numpy"
+            r" do; give a number"
+        ),
     ):
         small("refused", {"x": ["N", 3]}, which="reads")
 
@@ -200,13 +249,25 @@ def saved_hdf5(path: Path, prefix: str = "") -> Path:
     return path
 
 
-PREFIXES = ["", "/", "updater/model:main/", "updater/model:main/predictor/", "predictor/", "updater/model:gen/", "anything/else/"]
+PREFIXES = [
+    "",
+    "/",
+    "updater/model:main/",
+    "updater/model:main/predictor/",
+    "predictor/",
+    "updater/model:gen/",
+    "anything/else/",
+]
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("name", ["linear", "lazy"])
 def test_snapshots_of_whatever_holds_the_model(name: str, prefix: str, tmp_path: Path) -> None:
-    more = {"updater/optimizer:main/W/m": W * 0, "updater/iterator:main/epoch": np.array(3), "_snapshot": np.array(None)}
+    more = {
+        "updater/optimizer:main/W/m": W * 0,
+        "updater/iterator:main/epoch": np.array(3),
+        "_snapshot": np.array(None),
+    }
     for path in (saved(tmp_path / "a.npz", prefix, **more), saved_hdf5(tmp_path / "a.h5", prefix)):
         got = computed(small(name, weights=path), np.ones((2, 3), np.float32))[0]
         assert np.array_equal(got, np.ones((2, 3), np.float32) @ W.T + B)
@@ -217,7 +278,11 @@ def test_a_method_of_a_chain_has_its_weights(tmp_path: Path) -> None:
     assert set(graph.slots) == {"fc/W", "fc/b"}
     assert np.allclose(computed(graph, np.ones((2, 3), np.float32))[0].sum(axis=1), 1)
     with pytest.raises(
-        SourceError, match="returned a function, which has no weights; return the chain that the snapshot is of, or a method of it"
+        SourceError,
+        match=(
+            "returned a function, which has no weights; return the chain that the snapshot is of,"
+            " or a method of it"
+        ),
     ):
         small("old_functions", weights=tmp_path / "a.npz")
 
@@ -234,16 +299,25 @@ def test_weights_in_several_places_are_chosen_in_the_function(tmp_path: Path) ->
     path = tmp_path / "a.npz"
     np.savez(
         path,
-        **{f"updater/model:{name}/{key}": value * scale for name, scale in (("gen", 1), ("dis", 2)) for key, value in (("W", W), ("b", B))},
+        **{
+            f"updater/model:{name}/{key}": value * scale
+            for name, scale in (("gen", 1), ("dis", 2))
+            for key, value in (("W", W), ("b", B))
+        },
     )
     with pytest.raises(
         SourceError,
-        match=r"in several places, updater/model:dis/, updater/model:gen/; load them in the function, .*path='updater/model:dis/'",
+        match=(
+            r"in several places, updater/model:dis/, updater/model:gen/; load them in the function,"
+            r" .*path='updater/model:dis/'"
+        ),
     ):
         small("linear", weights=path)
     sequential = {f"updater/model:dis/0/{key}": value * 2 for key, value in (("W", W), ("b", B))}
     np.savez(path, **sequential)
-    got = computed(small("loaded", path=str(path), key="updater/model:dis"), np.ones((2, 3), np.float32))[0]
+    got = computed(
+        small("loaded", path=str(path), key="updater/model:dis"), np.ones((2, 3), np.float32)
+    )[0]
     assert np.array_equal(got, 2 * (np.ones((2, 3), np.float32) @ W.T + B))
 
 
@@ -251,13 +325,21 @@ def test_weights_in_several_places_are_chosen_in_the_function(tmp_path: Path) ->
     ("arrays", "message"),
     [
         ({"W": W}, "a.npz: lacks 1 of the 2 weights of small:linear, such as b"),
-        ({"conv/W": W, "V": W}, "a.npz: lacks 1 of the 2 weights of small:linear, such as b; it has V, which the model has not"),
+        (
+            {"conv/W": W, "V": W},
+            (
+                "a.npz: lacks 1 of the 2 weights of small:linear, such as b; it has V, which the"
+                " model has not"
+            ),
+        ),
         ({"W": W.T, "b": B}, r"a.npz: W is \[3, 2\], small:linear has \[2, 3\] there"),
         ({"W": W + 1j, "b": B}, "is of complex64; webkiln has"),
         ({"W": np.array(None), "b": B}, "nothing was loaded for W"),
     ],
 )
-def test_snapshots_that_do_not_fit(arrays: dict[str, np.ndarray], message: str, tmp_path: Path) -> None:
+def test_snapshots_that_do_not_fit(
+    arrays: dict[str, np.ndarray], message: str, tmp_path: Path
+) -> None:
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(SourceError, match=message):
         small("linear", weights=tmp_path / "a.npz")
@@ -281,7 +363,9 @@ def test_no_object_is_unpickled(tmp_path: Path) -> None:
         def __reduce__(self) -> Any:
             return (Path.touch, (tmp_path / "ran",))
 
-    path = archive(tmp_path / "a.npz", **{"W.npy": npy(np.array([Evil()], object)), "b.npy": npy(B)})
+    path = archive(
+        tmp_path / "a.npz", **{"W.npy": npy(np.array([Evil()], object)), "b.npy": npy(B)}
+    )
     with opened(path) as found:
         assert found.empty == {"W"}
         assert set(found.arrays) == {"b"}

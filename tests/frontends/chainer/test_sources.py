@@ -37,7 +37,17 @@ def expected() -> np.ndarray:
 
 
 def test_a_function_and_a_snapshot_on_the_command_line(webkiln: Command, project: Path) -> None:  # noqa: F811
-    done = webkiln("build", "mynets:classifier", *NET, "-o", "out", "--backend", "js", "--input-shape", "x=N,3,9,8")
+    done = webkiln(
+        "build",
+        "mynets:classifier",
+        *NET,
+        "-o",
+        "out",
+        "--backend",
+        "js",
+        "--input-shape",
+        "x=N,3,9,8",
+    )
     assert done.returncode == 0, done.stderr
     done = webkiln("run", "out", "--backend", "js", "--inputs", "in.npz", "--outputs", "out.npz")
     assert done.returncode == 0, done.stderr
@@ -54,9 +64,12 @@ def test_a_snapshot_alone_says_what_to_do(webkiln: Command, project: Path) -> No
 
 def test_errors_of_scripts_are_told_without_a_traceback(webkiln: Command, project: Path) -> None:  # noqa: F811
     (project / "mine.py").write_text(
-        "import chainer.functions as F\n\n\ndef make():\n    return lambda x: F.softmax(x) if x.array[0, 0] > 0 else x\n"
+        "import chainer.functions as F\n\n\ndef make():\n    return lambda x: F.softmax(x) if"
+        " x.array[0, 0] > 0 else x\n"
     )
-    done = webkiln("build", "mine:make", "--source-format", "chainer", "--input-shape", "x=1,3", "-o", "out")
+    done = webkiln(
+        "build", "mine:make", "--source-format", "chainer", "--input-shape", "x=1,3", "-o", "out"
+    )
     assert done.returncode == 2
     assert "mine:make: mine.py, line 5: the code asks for the truth in a value" in done.stderr
     assert "Traceback" not in done.stderr
@@ -65,8 +78,11 @@ def test_errors_of_scripts_are_told_without_a_traceback(webkiln: Command, projec
 def recipe(project: Path, **replaced: str) -> Recipe:
     """A recipe with lines that are replaced."""
     lines = {
-        "source": '{module = "mynets:classifier", weights = "snapshot.npz"}', "source_format": '"chainer"', "backends": '["js"]', **replaced,
-    }  # fmt: skip
+        "source": '{module = "mynets:classifier", weights = "snapshot.npz"}',
+        "source_format": '"chainer"',
+        "backends": '["js"]',
+        **replaced,
+    }
     folder = project / "models" / "net"
     folder.mkdir(parents=True)
     for name in ("mynets.py", "snapshot.npz"):
@@ -87,17 +103,26 @@ def test_a_recipe_is_built_once(project: Path) -> None:
 
 def test_a_reference_says_where_it_comes_from(project: Path) -> None:
     made = recipe(project)
-    with Engine(project / ".webkiln") as engine, pytest.raises(ToolError, match=r"Chainer computes, which needs Python 3.9 or less"):
+    with (
+        Engine(project / ".webkiln") as engine,
+        pytest.raises(ToolError, match=r"Chainer computes, which needs Python 3.9 or less"),
+    ):
         engine.run(ModelGraph(made, share()).reference())
 
 
 def test_a_recorded_reference_verifies_a_chain(project: Path) -> None:
     made = recipe(project, reference='"expected.npz"')
     with np.load(CORPUS / "classifier.npz") as arrays:
-        np.savez(project / "models" / "net" / "expected.npz", x=arrays["in/x"], output=arrays["out/output"])
+        np.savez(
+            project / "models" / "net" / "expected.npz",
+            x=arrays["in/x"],
+            output=arrays["out/output"],
+        )
     with Engine(project / ".webkiln") as engine:
         (action,) = ModelGraph(made, share()).verify(Selection(made.backends), "node")
-        result = canonical.read(engine.cache.store.path(engine.run(action).outputs["result.json"].sha256))
+        result = canonical.read(
+            engine.cache.store.path(engine.run(action).outputs["result.json"].sha256)
+        )
     assert [row["output"] for row in result["outputs"]] == ["output"]
     assert all(row["relative"] <= 1e-4 for row in result["outputs"])
 
@@ -109,7 +134,10 @@ def test_a_script_does_not_write_chains(project: Path) -> None:
         'source = {script = "make.py", function = "export"}\nsource_format = "chainer"\n'
     )
     made = read_recipe(project / "models" / "net" / "recipe.toml")
-    with Engine(project / ".webkiln") as engine, pytest.raises(RecipeError, match="a chain is what a function returns"):
+    with (
+        Engine(project / ".webkiln") as engine,
+        pytest.raises(RecipeError, match="a chain is what a function returns"),
+    ):
         engine.run(ModelGraph(made, share()).bundle(Selection(made.backends, "float32")))
 
 

@@ -39,7 +39,14 @@ def own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
 def compare() -> Callable[..., Graph]:
     """Convert a model, evaluate the graph by numpy and compare every output with Keras's own."""
 
-    def check(model: Any, *, batch: int = 2, tolerance: float = 2e-5, source: Any = None, weights: bool = True) -> Graph:
+    def check(
+        model: Any,
+        *,
+        batch: int = 2,
+        tolerance: float = 2e-5,
+        source: Any = None,
+        weights: bool = True,
+    ) -> Graph:
         if weights:
             randomise(model)
         converter = KerasConverter(batch_size=batch)
@@ -47,7 +54,9 @@ def compare() -> Callable[..., Graph]:
         verify(graph, infer)
         generator = np.random.default_rng(7)
         inputs = {
-            name: (generator.normal(size=graph.type(name).shape) * 1.5).astype(graph.type(name).dtype)
+            name: (generator.normal(size=graph.type(name).shape) * 1.5).astype(
+                graph.type(name).dtype
+            )
             if graph.type(name).dtype.startswith("float")
             else generator.integers(0, 4, graph.type(name).shape).astype(graph.type(name).dtype)
             for name in graph.inputs
@@ -71,7 +80,9 @@ def compare() -> Callable[..., Graph]:
 @pytest.fixture
 def stage() -> Callable[[str], ModuleType]:
     def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(f"stage_{name}", ROOT / "stages" / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(
+            f"stage_{name}", ROOT / "stages" / f"{name}.py"
+        )
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -1,6 +1,9 @@
-"""The cross of Keras's layers, the dtypes of their inputs and the dtype policies: what Keras computes beside what webkiln does.
+"""The cross of Keras's layers, the dtypes of their inputs and the dtype policies: what Keras
+computes
+beside what webkiln does.
 
-`python -m tests.frontends.keras.dtype_cross [POLICY ...]` tries every case of every layer from memory, `.keras` and `.h5`.
+`python -m tests.frontends.keras.dtype_cross [POLICY ...]` tries every case of every layer from
+memory, `.keras` and `.h5`.
 """
 
 import logging
@@ -41,37 +44,51 @@ POLICIES: Mapping[str, float] = {
     "bfloat16": 1e-1,
     "mixed_bfloat16": 1e-1,
 }
-"""Each policy with the bound of max|difference| / max|Keras|: a float16 has 11 bits, a bfloat16 8, and Keras rounds at every operation."""
+"""Each policy with the bound of max|difference| / max|Keras|: a float16 has 11 bits, a bfloat16 8,
+and Keras rounds at every operation.
+"""
 
 
 ROUNDED = frozenset({"Resizing", "UpSampling2D"})
 WRAPPED = frozenset({"GroupNormalization", "LayerNormalization", "SpectralNormalization"})
-"""Layers that cast floats back to integers. What TensorFlow makes of those out of range depends on the length of the array, and
-those next to an integer become that one or the one below."""
+"""Layers that cast floats back to integers. What TensorFlow makes of those out of range depends on
+the
+length of the array, and those next to an integer become that one or the one below.
+"""
 SUMMED = frozenset({"Dot"})
 """Layers whose sums of products are integers again: those of small bytes are bytes."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a case: "right", "refused" by name, "no oracle" where Keras itself fails on it, or "wrong" with the reason."""
+    """What became of a case: "right", "refused" by name, "no oracle" where Keras itself fails on
+    it, or "wrong" with the reason.
+    """
 
     verdict: str
     reason: str = ""
 
 
-def inputs_of(tried: Tried, dtype: str, largest: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Bytes are less than `largest`: what is in the hundreds, summed in halves, has lost the digits that an activation cuts out."""
+def inputs_of(
+    tried: Tried, dtype: str, largest: int, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Bytes are less than `largest`: what is in the hundreds, summed in halves, has lost the digits
+    that an activation cuts out.
+    """
     for shape in tried.shapes:
         size = (BATCH, *shape)
         if "input_dim" in tried.options and not tried.call:
-            yield rng.integers(0, min(2 if dtype == "bool" else 256, tried.options["input_dim"]), size).astype(dtype)
+            yield rng.integers(
+                0, min(2 if dtype == "bool" else 256, tried.options["input_dim"]), size
+            ).astype(dtype)
         elif dtype == "bool":
             yield rng.random(size) < 0.5
         elif dtype.startswith("float"):
             yield (rng.standard_normal(size) * 1.5).astype(dtype)
         else:
-            yield rng.integers(0 if dtype == "uint8" else -9, largest if dtype == "uint8" else 9, size).astype(dtype)
+            yield rng.integers(
+                0 if dtype == "uint8" else -9, largest if dtype == "uint8" else 9, size
+            ).astype(dtype)
 
 
 def made(name: str, tried: Tried, dtype: str, policy: str) -> tuple[keras.Model, list[np.ndarray]]:
@@ -82,11 +99,20 @@ def made(name: str, tried: Tried, dtype: str, policy: str) -> tuple[keras.Model,
         rng = np.random.default_rng(3)
         exact = policy in ("float32", "float64") or "activation" not in tried.options
         arrays = list(inputs_of(tried, dtype, 5 if name in SUMMED else 250 if exact else 9, rng))
-        tensors = [keras.Input(array.shape[1:], dtype=dtype, name=f"x{i}") for i, array in enumerate(arrays)]
-        options = {key: value for key, value in tried.options.items() if not isinstance(value, L.Layer | list) or key == "axis"}
+        tensors = [
+            keras.Input(array.shape[1:], dtype=dtype, name=f"x{i}")
+            for i, array in enumerate(arrays)
+        ]
+        options = {
+            key: value
+            for key, value in tried.options.items()
+            if not isinstance(value, L.Layer | list) or key == "axis"
+        }
         nested = {key: fresh(value) for key, value in tried.options.items() if key not in options}
         layer = getattr(L, name)(**options, **nested, name="layer")
-        model = keras.Model(tensors, layer(tensors if len(tensors) > 1 else tensors[0], **tried.call), name="model")
+        model = keras.Model(
+            tensors, layer(tensors if len(tensors) > 1 else tensors[0], **tried.call), name="model"
+        )
         randomise(model)
         if isinstance(layer, L.Normalization):
             layer.finalize_state()
@@ -101,14 +127,24 @@ def fresh(value: object) -> object:
         return [fresh(item) for item in value]
     if not isinstance(value, L.Layer):
         return value
-    config = {key: item for key, item in value.get_config().items() if key not in ("dtype", "layer", "cell")}
+    config = {
+        key: item
+        for key, item in value.get_config().items()
+        if key not in ("dtype", "layer", "cell")
+    }
     return type(value).from_config(config)
 
 
 def expected(
-    model: keras.Model, arrays: Sequence[np.ndarray], tried: Tried | None = None, *, declared: bool = True
-) -> list[np.ndarray] | None:  # fmt: skip
-    """What Keras gives, in the dtypes that it declares (bfloat16 as float32); None where TensorFlow has no kernel for the dtype."""
+    model: keras.Model,
+    arrays: Sequence[np.ndarray],
+    tried: Tried | None = None,
+    *,
+    declared: bool = True,
+) -> list[np.ndarray] | None:
+    """What Keras gives, in the dtypes that it declares (bfloat16 as float32); None where TensorFlow
+    has no kernel for the dtype.
+    """
     try:
         if tried is not None and tried.oracle:
             results = [layer_trees.expected(model.layers[-1], tried, list(arrays))]
@@ -118,16 +154,25 @@ def expected(
         return None
     if not declared:
         return [np.array(result) for result in results]
-    dtypes = ["float32" if tensor.dtype == "bfloat16" else tensor.dtype for tensor in keras.tree.flatten(model.outputs)]
+    dtypes = [
+        "float32" if tensor.dtype == "bfloat16" else tensor.dtype
+        for tensor in keras.tree.flatten(model.outputs)
+    ]
     return [np.array(result).astype(dtype) for result, dtype in zip(results, dtypes, strict=True)]
 
 
 def judge(
-    graph: Graph, arrays: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None, bound: float, slack: float = 0.0,
+    graph: Graph,
+    arrays: Sequence[np.ndarray],
+    wanted: Sequence[np.ndarray] | None,
+    bound: float,
+    slack: float = 0.0,
     defined: np.ndarray | bool = True,
-) -> Found:  # fmt: skip
-    """`slack` is what values may differ by at all, where Keras rounds what is computed to an integer: a half goes either way. `defined` is
-    where Keras's result is the same on every machine."""
+) -> Found:
+    """`slack` is what values may differ by at all, where Keras rounds what is computed to an
+    integer:
+    a half goes either way. `defined` is where Keras's result is the same on every machine.
+    """
     verify(graph, infer)
     if wanted is None:
         return Found("no oracle")
@@ -135,19 +180,29 @@ def judge(
         got = run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))[0]
     for value, reference in zip(got.values(), wanted, strict=True):
         if (value.dtype, value.shape) != (reference.dtype, reference.shape):
-            return Found("wrong", f"{value.dtype}{list(value.shape)}, Keras has {reference.dtype}{list(reference.shape)}")
+            return Found(
+                "wrong",
+                f"{value.dtype}{list(value.shape)}, Keras has"
+                f" {reference.dtype}{list(reference.shape)}",
+            )
         given, right = (np.where(defined, x.astype("float64"), 0) for x in (value, reference))
         finite = np.isfinite(right)
         if not np.array_equal(given[~finite], right[~finite], equal_nan=True):
             return Found("wrong", "not finite where Keras is")
-        difference = max(np.abs(given[finite] - right[finite]).max(initial=0) - slack, 0) / max(np.abs(right[finite]).max(initial=0), 1e-6)
+        difference = max(np.abs(given[finite] - right[finite]).max(initial=0) - slack, 0) / max(
+            np.abs(right[finite]).max(initial=0), 1e-6
+        )
         if not difference < bound:
             return Found("wrong", f"error {difference:.2g}")
     return Found("right")
 
 
-def certain(name: str, tried: Tried, arrays: Sequence[np.ndarray], policy: str) -> np.ndarray | bool:
-    """Where what a layer computes of integers, before it casts it back to them, is in their range and not at the edge of the next one."""
+def certain(
+    name: str, tried: Tried, arrays: Sequence[np.ndarray], policy: str
+) -> np.ndarray | bool:
+    """Where what a layer computes of integers, before it casts it back to them, is in their range
+    and not at the edge of the next one.
+    """
     if name not in WRAPPED or arrays[0].dtype.kind not in "iu":
         return True
     model, _ = made(name, tried, "float32", policy)
@@ -168,9 +223,13 @@ def saved(model: keras.Model, path: Path) -> bool:
     return True
 
 
-def attempt(name: str, tried: Tried, dtype: str, policy: str, folder: Path | None) -> dict[str, Found]:
-    """The verdict by source: memory, and where a folder is given .keras and .h5. A file that gives the graph and the weights of memory has
-    its verdict. Another graph is compared with what Keras loads: a layer whose `get_config` leaves its policy out has another one in a file.
+def attempt(
+    name: str, tried: Tried, dtype: str, policy: str, folder: Path | None
+) -> dict[str, Found]:
+    """The verdict by source: memory, and where a folder is given .keras and .h5. A file that gives
+    the
+    graph and the weights of memory has its verdict. Another graph is compared with what Keras
+    loads: a layer whose `get_config` leaves its policy out has another one in a file.
     """
     sources = ("memory", "m.keras", "m.h5") if folder is not None else ("memory",)
     try:
@@ -187,7 +246,11 @@ def attempt(name: str, tried: Tried, dtype: str, policy: str, folder: Path | Non
                 found[source] = Found("no oracle", "Keras cannot save it")
                 continue
             converter = KerasConverter(batch_size=BATCH)
-            graph = converter.convert(model) if source == "memory" else converter.convert(*parse_model(path))
+            graph = (
+                converter.convert(model)
+                if source == "memory"
+                else converter.convert(*parse_model(path))
+            )
             converted[source] = graph, converter.digests
             if source == "memory":
                 found[source] = judge(graph, arrays, wanted, POLICIES[policy], *exempt)
@@ -196,7 +259,9 @@ def attempt(name: str, tried: Tried, dtype: str, policy: str, folder: Path | Non
             else:
                 loaded = expected(keras.saving.load_model(path, compile=False), arrays, tried)
                 result = judge(graph, arrays, loaded, POLICIES[policy], *exempt)
-                found[source] = replace(result, reason=f"another graph than from memory {result.reason}".rstrip())
+                found[source] = replace(
+                    result, reason=f"another graph than from memory {result.reason}".rstrip()
+                )
         except UserError as error:
             found[source] = Found("no oracle" if wanted is None else "refused", str(error))
         except Exception as error:  # noqa: BLE001 - a traceback is what the cross looks for
@@ -209,14 +274,31 @@ def main(policies: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for policy in policies or POLICIES:
             counts: Counter[tuple[str, str]] = Counter()
-            for name, cases in ((name, cases) for rows in TRIED.values() for name, cases in rows.items()):
+            for name, cases in (
+                (name, cases) for rows in TRIED.values() for name, cases in rows.items()
+            ):
                 for (number, tried), dtype in product(enumerate(cases), DTYPES):
                     for source, result in attempt(name, tried, dtype, policy, Path(folder)).items():
                         counts[source, result.verdict] += 1
-                        if result.verdict in ("wrong", "refused") or (source != "memory" and result.reason.startswith("another")):
-                            print(f"{policy} {name}[{number}] {dtype} {source}: {result.verdict}: {result.reason}", flush=True)
+                        if result.verdict in ("wrong", "refused") or (
+                            source != "memory" and result.reason.startswith("another")
+                        ):
+                            print(
+                                f"{policy} {name}[{number}] {dtype} {source}: {result.verdict}:"
+                                f" {result.reason}",
+                                flush=True,
+                            )
             for source in dict.fromkeys(source for source, _ in counts):
-                print(policy, source, {verdict: count for (where, verdict), count in counts.items() if where == source}, flush=True)
+                print(
+                    policy,
+                    source,
+                    {
+                        verdict: count
+                        for (where, verdict), count in counts.items()
+                        if where == source
+                    },
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

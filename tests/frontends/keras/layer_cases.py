@@ -1,4 +1,6 @@
-"""Every public layer of Keras: the options that it is tried with, or why it is not converted. docs/keras.md is written from this table."""
+"""Every public layer of Keras: the options that it is tried with, or why it is not converted.
+docs/keras.md is written from this table.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +11,17 @@ from keras import layers as L
 
 from tests.frontends.keras.attention_cases import ATTENTION
 from tests.frontends.keras.preprocessing_cases import PREPROCESSING
-from tests.frontends.keras.tried import FIRST, IMAGE, SEQUENCE, VECTOR, VOLUME, VOLUME_FIRST, Shape, Tried, on
+from tests.frontends.keras.tried import (
+    FIRST,
+    IMAGE,
+    SEQUENCE,
+    VECTOR,
+    VOLUME,
+    VOLUME_FIRST,
+    Shape,
+    Tried,
+    on,
+)
 from webkiln.frontends.keras.supported import UNTRACED
 
 
@@ -25,7 +37,10 @@ def pools(shape: Shape, first: Shape) -> tuple[Tried, ...]:
 
 
 def adaptive(*tried: tuple[Shape, Any], first: Shape) -> tuple[Tried, ...]:
-    return (*(on(shape, output_size=size) for shape, size in tried), on(first, output_size=3, data_format="channels_first"))
+    return (
+        *(on(shape, output_size=size) for shape, size in tried),
+        on(first, output_size=3, data_format="channels_first"),
+    )
 
 
 def over_all(shape: Shape, first: Shape) -> tuple[Tried, ...]:
@@ -47,8 +62,10 @@ def merged(**options: Any) -> tuple[Tried, ...]:
 
 
 ACTIVATIONS = (
-    "celu elu exponential gelu glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu linear log_sigmoid log_softmax mish relu "
-    "relu6 selu sigmoid silu soft_shrink softmax softplus softsign sparse_plus sparse_sigmoid sparsemax squareplus swish tanh tanh_shrink"
+    "celu elu exponential gelu glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh"
+    " leaky_relu linear log_sigmoid log_softmax mish relu relu6 selu sigmoid silu soft_shrink"
+    " softmax softplus softsign sparse_plus sparse_sigmoid sparsemax squareplus swish tanh"
+    " tanh_shrink"
 ).split()
 
 TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
@@ -62,7 +79,13 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         ),
         "EinsumDense": (
             on(VECTOR, equation="ab,bc->ac", output_shape=5, bias_axes="c"),
-            on(SEQUENCE, equation="abc,cde->abde", output_shape=(None, 3, 2), bias_axes="de", activation="tanh"),
+            on(
+                SEQUENCE,
+                equation="abc,cde->abde",
+                output_shape=(None, 3, 2),
+                bias_axes="de",
+                activation="tanh",
+            ),
             on((5, 3, 2), equation="abcd,cde->abe", output_shape=(None, 6), bias_axes="e"),
             on((5, 3, 2), equation="...x,xy->...y", output_shape=7),
             on(SEQUENCE, equation="ab...,bc->ac...", output_shape=3, bias_axes="c"),
@@ -76,7 +99,14 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         "ReversibleEmbedding": (
             on((5,), dtype="int32", input_dim=7, output_dim=3),
             on((2, 3), input_dim=9, output_dim=3, call={"reverse": True}),
-            on((3,), input_dim=5, output_dim=3, tie_weights=False, logit_soft_cap=0.5, call={"reverse": True}),
+            on(
+                (3,),
+                input_dim=5,
+                output_dim=3,
+                tie_weights=False,
+                logit_soft_cap=0.5,
+                call={"reverse": True},
+            ),
         ),
         "Activation": tuple(on((2, 12), activation=name) for name in ACTIVATIONS),
         "Identity": (on(VECTOR), on(IMAGE)),
@@ -91,7 +121,12 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on(VECTOR, threshold=0.4, negative_slope=0.1, max_value=1.0),
         ),
         "LeakyReLU": (on(VECTOR), on(IMAGE, negative_slope=0.1)),
-        "PReLU": (on(VECTOR), on(IMAGE, shared_axes=(1, 2)), on(SEQUENCE, shared_axes=(1,)), on(SEQUENCE)),
+        "PReLU": (
+            on(VECTOR),
+            on(IMAGE, shared_axes=(1, 2)),
+            on(SEQUENCE, shared_axes=(1,)),
+            on(SEQUENCE),
+        ),
         "ELU": (on(VECTOR), on(IMAGE, alpha=0.7)),
         "Softmax": (on(IMAGE), on(IMAGE, axis=1), on(IMAGE, axis=(1, 2)), on(VECTOR, axis=1)),
     },
@@ -102,7 +137,14 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on(SEQUENCE, filters=6, kernel_size=3, padding="causal", dilation_rate=2),
             on(SEQUENCE, filters=5, kernel_size=3, padding="causal", strides=2, use_bias=False),
             on(SEQUENCE, filters=6, kernel_size=2, groups=2, use_bias=False, activation="tanh"),
-            on((4, 11), filters=3, kernel_size=3, padding="same", data_format="channels_first", oracle="channels_last"),
+            on(
+                (4, 11),
+                filters=3,
+                kernel_size=3,
+                padding="same",
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
         ),
         "Conv2D": (
             on(IMAGE, filters=4, kernel_size=3),
@@ -113,23 +155,62 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on(IMAGE, filters=8, kernel_size=3, padding="same", dilation_rate=2, groups=4),
             on(IMAGE, filters=4, kernel_size=1, groups=2, activation="gelu"),
             on((1, 8, 4), filters=18, kernel_size=(1, 3), use_bias=False),
-            on((7, 7, 9), filters=20, kernel_size=5, strides=2, padding="same", activation=L.ELU(alpha=0.5)),
-            on(FIRST, filters=6, kernel_size=3, padding="same", strides=2, data_format="channels_first", oracle="channels_last"),
-            on(FIRST, filters=4, kernel_size=(1, 2), groups=2, dilation_rate=2, data_format="channels_first", oracle="channels_last"),
+            on(
+                (7, 7, 9),
+                filters=20,
+                kernel_size=5,
+                strides=2,
+                padding="same",
+                activation=L.ELU(alpha=0.5),
+            ),
+            on(
+                FIRST,
+                filters=6,
+                kernel_size=3,
+                padding="same",
+                strides=2,
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
+            on(
+                FIRST,
+                filters=4,
+                kernel_size=(1, 2),
+                groups=2,
+                dilation_rate=2,
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
         ),
         "Conv3D": (
             on(VOLUME, filters=3, kernel_size=(2, 3, 2), padding="same", strides=(2, 1, 2)),
             on(VOLUME, filters=4, kernel_size=2, activation="sigmoid"),
             on(VOLUME, filters=4, kernel_size=2, groups=2, dilation_rate=(1, 2, 1), use_bias=False),
-            on(VOLUME_FIRST, filters=3, kernel_size=2, padding="same", data_format="channels_first", oracle="channels_last"),
+            on(
+                VOLUME_FIRST,
+                filters=3,
+                kernel_size=2,
+                padding="same",
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
         ),
         "Conv1DTranspose": (
             on(SEQUENCE, filters=6, kernel_size=3, strides=2),
             on(SEQUENCE, filters=5, kernel_size=4, strides=2, padding="same", activation="relu"),
             on(SEQUENCE, filters=3, kernel_size=2, strides=3, use_bias=False),
             on(SEQUENCE, filters=3, kernel_size=5, strides=3, padding="same", output_padding=1),
-            on(SEQUENCE, filters=3, kernel_size=3, dilation_rate=2, padding="same", oracle="spread"),
-            on((4, 11), filters=3, kernel_size=3, strides=2, data_format="channels_first", oracle="channels_last"),
+            on(
+                SEQUENCE, filters=3, kernel_size=3, dilation_rate=2, padding="same", oracle="spread"
+            ),
+            on(
+                (4, 11),
+                filters=3,
+                kernel_size=3,
+                strides=2,
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
         ),
         "Conv2DTranspose": (
             on(IMAGE, filters=6, kernel_size=3),
@@ -137,29 +218,87 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on(IMAGE, filters=8, kernel_size=2, strides=2),
             on(IMAGE, filters=5, kernel_size=3, strides=2, padding="same", use_bias=False),
             on(IMAGE, filters=5, kernel_size=(3, 2), strides=(1, 3), padding="same"),
-            on(IMAGE, filters=3, kernel_size=(5, 3), strides=(3, 2), padding="same", output_padding=(2, 1)),
+            on(
+                IMAGE,
+                filters=3,
+                kernel_size=(5, 3),
+                strides=(3, 2),
+                padding="same",
+                output_padding=(2, 1),
+            ),
             on(IMAGE, filters=3, kernel_size=3, strides=2, output_padding=1),
-            on(IMAGE, filters=3, kernel_size=3, padding="same", dilation_rate=(2, 3), oracle="spread"),
+            on(
+                IMAGE,
+                filters=3,
+                kernel_size=3,
+                padding="same",
+                dilation_rate=(2, 3),
+                oracle="spread",
+            ),
             on(IMAGE, filters=3, kernel_size=2, dilation_rate=2, oracle="spread"),
             on((1, 1, 3), filters=18, kernel_size=4, activation="tanh"),
-            on(FIRST, filters=6, kernel_size=4, strides=2, padding="same", data_format="channels_first", oracle="channels_last"),
+            on(
+                FIRST,
+                filters=6,
+                kernel_size=4,
+                strides=2,
+                padding="same",
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
         ),
         "Conv3DTranspose": (
             on(VOLUME, filters=3, kernel_size=2, strides=2),
-            on(VOLUME, filters=3, kernel_size=3, strides=(2, 1, 3), padding="same", activation="sigmoid"),
-            on(VOLUME_FIRST, filters=3, kernel_size=2, strides=(1, 2, 1), data_format="channels_first", oracle="channels_last"),
+            on(
+                VOLUME,
+                filters=3,
+                kernel_size=3,
+                strides=(2, 1, 3),
+                padding="same",
+                activation="sigmoid",
+            ),
+            on(
+                VOLUME_FIRST,
+                filters=3,
+                kernel_size=2,
+                strides=(1, 2, 1),
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
         ),
         "SeparableConv1D": (
             on(SEQUENCE, filters=6, kernel_size=3),
-            on(SEQUENCE, filters=5, kernel_size=4, strides=2, padding="same", depth_multiplier=2, activation="relu"),
+            on(
+                SEQUENCE,
+                filters=5,
+                kernel_size=4,
+                strides=2,
+                padding="same",
+                depth_multiplier=2,
+                activation="relu",
+            ),
             on(SEQUENCE, filters=5, kernel_size=3, padding="same", dilation_rate=2, use_bias=False),
         ),
         "SeparableConv2D": (
             on(IMAGE, filters=6, kernel_size=3, padding="same"),
-            on(IMAGE, filters=18, kernel_size=(2, 3), depth_multiplier=3, use_bias=False, activation="swish"),
+            on(
+                IMAGE,
+                filters=18,
+                kernel_size=(2, 3),
+                depth_multiplier=3,
+                use_bias=False,
+                activation="swish",
+            ),
             on(IMAGE, filters=5, kernel_size=3, strides=2, padding="same"),
             on(IMAGE, filters=5, kernel_size=2, dilation_rate=2),
-            on(FIRST, filters=6, kernel_size=3, padding="same", data_format="channels_first", oracle="channels_last"),
+            on(
+                FIRST,
+                filters=6,
+                kernel_size=3,
+                padding="same",
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
         ),
         "DepthwiseConv1D": (
             on(SEQUENCE, kernel_size=3, depth_multiplier=2),
@@ -167,10 +306,23 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         ),
         "DepthwiseConv2D": (
             on(IMAGE, kernel_size=3),
-            on(IMAGE, kernel_size=(3, 2), strides=2, padding="same", depth_multiplier=3, activation="relu"),
+            on(
+                IMAGE,
+                kernel_size=(3, 2),
+                strides=2,
+                padding="same",
+                depth_multiplier=3,
+                activation="relu",
+            ),
             on(IMAGE, kernel_size=3, dilation_rate=2, use_bias=False),
             on((7, 7, 20), kernel_size=5, padding="same"),
-            on(FIRST, kernel_size=3, padding="same", data_format="channels_first", oracle="channels_last"),
+            on(
+                FIRST,
+                kernel_size=3,
+                padding="same",
+                data_format="channels_first",
+                oracle="channels_last",
+            ),
         ),
     },
     "Pooling": {
@@ -190,7 +342,9 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         "AdaptiveMaxPooling2D": adaptive((IMAGE, 3), (IMAGE, (4, 5)), (IMAGE, (9, 2)), first=FIRST),
         "AdaptiveMaxPooling3D": adaptive((VOLUME, 2), (VOLUME, (4, 3, 2)), first=VOLUME_FIRST),
         "AdaptiveAveragePooling1D": adaptive((SEQUENCE, 3), (SEQUENCE, 4), first=(4, 11)),
-        "AdaptiveAveragePooling2D": adaptive((IMAGE, 3), (IMAGE, (4, 5)), (IMAGE, (9, 2)), first=FIRST),
+        "AdaptiveAveragePooling2D": adaptive(
+            (IMAGE, 3), (IMAGE, (4, 5)), (IMAGE, (9, 2)), first=FIRST
+        ),
         "AdaptiveAveragePooling3D": adaptive((VOLUME, 2), (VOLUME, (4, 3, 2)), first=VOLUME_FIRST),
     },
     "Normalisation": {
@@ -227,15 +381,37 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on(VECTOR, axis=None, mean=0.5, variance=4.0),
             on(IMAGE, mean=[1.0, 2.0, 3.0, 4.0], variance=[1.0, 0.5, 0.0, 2.0], invert=True),
         ),
-        "Rescaling": (on(IMAGE, dtype="uint8", scale=1 / 127.5, offset=-1), on(SEQUENCE, scale=2.0), on((2, 3), scale=[1.0, 2.0, 0.5])),
+        "Rescaling": (
+            on(IMAGE, dtype="uint8", scale=1 / 127.5, offset=-1),
+            on(SEQUENCE, scale=2.0),
+            on((2, 3), scale=[1.0, 2.0, 0.5]),
+        ),
         "UnitNormalization": (on(VECTOR), on(IMAGE, axis=(1, 2)), on(SEQUENCE, axis=1)),
     },
     "Recurrent": {
-        "SimpleRNN": (on(SEQUENCE, units=3), on(SEQUENCE, units=5, return_sequences=True, activation="relu", go_backwards=True)),
-        "LSTM": (on(SEQUENCE, units=3), on(SEQUENCE, units=5, return_sequences=True, recurrent_activation="hard_sigmoid", use_bias=False)),
-        "GRU": (on(SEQUENCE, units=3), on(SEQUENCE, units=5, return_sequences=True, reset_after=False)),
+        "SimpleRNN": (
+            on(SEQUENCE, units=3),
+            on(SEQUENCE, units=5, return_sequences=True, activation="relu", go_backwards=True),
+        ),
+        "LSTM": (
+            on(SEQUENCE, units=3),
+            on(
+                SEQUENCE,
+                units=5,
+                return_sequences=True,
+                recurrent_activation="hard_sigmoid",
+                use_bias=False,
+            ),
+        ),
+        "GRU": (
+            on(SEQUENCE, units=3),
+            on(SEQUENCE, units=5, return_sequences=True, reset_after=False),
+        ),
         "RNN": (on(SEQUENCE, cell=[L.LSTMCell(3), L.GRUCell(2), L.SimpleRNNCell(4)]),),
-        "Bidirectional": (on(SEQUENCE, layer=L.LSTM(3)), on(SEQUENCE, layer=L.GRU(2, return_sequences=True), merge_mode="ave")),
+        "Bidirectional": (
+            on(SEQUENCE, layer=L.LSTM(3)),
+            on(SEQUENCE, layer=L.GRU(2, return_sequences=True), merge_mode="ave"),
+        ),
         "TimeDistributed": (on(SEQUENCE, layer=L.Dense(3)), on((3, 5, 4, 2), layer=L.Conv2D(3, 2))),
     },
     "Regularisation, nothing at inference": {
@@ -249,11 +425,28 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         "ActivityRegularization": (on(VECTOR, l1=0.1),),
     },
     "Reshaping": {
-        "Flatten": (on(IMAGE), on(VECTOR), on(FIRST, data_format="channels_first"), on(VOLUME_FIRST, data_format="channels_first")),
-        "Reshape": (on(IMAGE, target_shape=(6, -1)), on(VECTOR, target_shape=(3, 1, 2)), on(SEQUENCE, target_shape=(44,))),
-        "Permute": (on(IMAGE, dims=(3, 1, 2)), on(SEQUENCE, dims=(2, 1)), on(VOLUME, dims=(4, 2, 1, 3))),
+        "Flatten": (
+            on(IMAGE),
+            on(VECTOR),
+            on(FIRST, data_format="channels_first"),
+            on(VOLUME_FIRST, data_format="channels_first"),
+        ),
+        "Reshape": (
+            on(IMAGE, target_shape=(6, -1)),
+            on(VECTOR, target_shape=(3, 1, 2)),
+            on(SEQUENCE, target_shape=(44,)),
+        ),
+        "Permute": (
+            on(IMAGE, dims=(3, 1, 2)),
+            on(SEQUENCE, dims=(2, 1)),
+            on(VOLUME, dims=(4, 2, 1, 3)),
+        ),
         "RepeatVector": (on(VECTOR, n=3), on(VECTOR, n=1)),
-        "ZeroPadding1D": (on(SEQUENCE, padding=2), on(SEQUENCE, padding=(1, 2)), on((4, 11), padding=(0, 3), data_format="channels_first")),
+        "ZeroPadding1D": (
+            on(SEQUENCE, padding=2),
+            on(SEQUENCE, padding=(1, 2)),
+            on((4, 11), padding=(0, 3), data_format="channels_first"),
+        ),
         "ZeroPadding2D": (
             on(IMAGE, padding=1),
             on(IMAGE, padding=(2, 0)),
@@ -281,10 +474,16 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on(IMAGE, size=2),
             on(IMAGE, size=(3, 1)),
             on(FIRST, size=(1, 2), data_format="channels_first"),
-            *(on(IMAGE, size=(2, 3), interpolation=name) for name in ("bilinear", "bicubic", "lanczos3", "lanczos5")),
+            *(
+                on(IMAGE, size=(2, 3), interpolation=name)
+                for name in ("bilinear", "bicubic", "lanczos3", "lanczos5")
+            ),
             on((4, 5, 6), size=2, interpolation="bilinear", data_format="channels_first"),
         ),
-        "UpSampling3D": (on(VOLUME, size=2), on(VOLUME_FIRST, size=(1, 2, 3), data_format="channels_first")),
+        "UpSampling3D": (
+            on(VOLUME, size=2),
+            on(VOLUME_FIRST, size=(1, 2, 3), data_format="channels_first"),
+        ),
         "Resizing": (
             *(
                 on(IMAGE, height=13, width=5, interpolation=name, antialias=antialias)
@@ -340,7 +539,9 @@ INNER = frozenset({"ConvLSTMCell", "TFDConcat"})
 
 @dataclass(frozen=True)
 class Refused:
-    """Something that Keras builds and webkiln refuses: a call on an input of `shape`, and the message."""
+    """Something that Keras builds and webkiln refuses: a call on an input of `shape`, and the
+    message.
+    """
 
     what: str
     shape: Shape
@@ -360,14 +561,15 @@ REFUSED = (
         "a layer that is called with `training=True`",
         VECTOR,
         lambda x: L.Dropout(0.5, name="drop")(x, training=True),
-        "drop (Dropout): it is called with training=True. Build the model without that argument, as it is used for inference",
+        "drop (Dropout): it is called with training=True. Build the model without that argument, as"
+        " it is used for inference",
     ),
     Refused(
         "a layer that `quantize('float8')` has changed",
         VECTOR,
         lambda x: L.Dense(3, dtype="float8_from_float32", name="dense")(x),
-        "dense (Dense): it is quantized to float8 by quantize(). Convert the model as it is before quantize(); the encoding int8 stores its "
-        "weights in 8 bits",
+        "dense (Dense): it is quantized to float8 by quantize(). Convert the model as it is before"
+        " quantize(); the encoding int8 stores its weights in 8 bits",
     ),
     Refused(
         "`sparsemax` of more than 1024 elements",
@@ -387,4 +589,8 @@ REFUSED = (
 def public_layers() -> set[str]:
     """The classes that `keras.layers` offers, by their own names."""
     found = (getattr(L, name) for name in dir(L))
-    return {thing.__name__ for thing in found if isinstance(thing, type) and issubclass(thing, keras.layers.Layer)}
+    return {
+        thing.__name__
+        for thing in found
+        if isinstance(thing, type) and issubclass(thing, keras.layers.Layer)
+    }

@@ -32,11 +32,19 @@ def values(rng: np.random.Generator, tried: Tried) -> Iterator[np.ndarray]:
     for shape in tried.shapes:
         if tried.dtype == "float32" and "input_dim" not in tried.options:
             value = rng.standard_normal((BATCH, *shape)) * 1.5
-            yield np.where(rng.random(value.shape[:-1])[..., None] < 0.2, tried.options.get("mask_value", 0.0), value).astype("float32")
+            yield np.where(
+                rng.random(value.shape[:-1])[..., None] < 0.2,
+                tried.options.get("mask_value", 0.0),
+                value,
+            ).astype("float32")
         elif tried.call:
             yield rng.standard_normal((BATCH, *shape)).astype("float32")
         else:
-            yield rng.integers(0, tried.options.get("input_dim", tried.options.get("num_tokens", 256)), (BATCH, *shape)).astype(tried.dtype)
+            yield rng.integers(
+                0,
+                tried.options.get("input_dim", tried.options.get("num_tokens", 256)),
+                (BATCH, *shape),
+            ).astype(tried.dtype)
 
 
 def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarray:
@@ -54,7 +62,9 @@ def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarr
         rank = weights[0].ndim - 2
         gaps = options.pop("dilation_rate")
         gaps = (gaps,) * rank if isinstance(gaps, int) else gaps
-        sizes = tuple((size - 1) * gap + 1 for size, gap in zip(weights[0].shape, gaps, strict=False))
+        sizes = tuple(
+            (size - 1) * gap + 1 for size, gap in zip(weights[0].shape, gaps, strict=False)
+        )
         kernel = np.zeros((*sizes, *weights[0].shape[-2:]), weights[0].dtype)
         kernel[tuple(slice(None, None, gap) for gap in gaps)] = weights[0]
         twin, weights = type(layer)(**options | {"kernel_size": sizes}), [kernel, *weights[1:]]
@@ -79,7 +89,10 @@ class Tree:
         """The cases whose error is not below the bound."""
         found = {}
         for name, reference in self.wanted.items():
-            assert (outputs[name].shape, outputs[name].dtype) == (reference.shape, reference.dtype), name
+            assert (outputs[name].shape, outputs[name].dtype) == (
+                reference.shape,
+                reference.dtype,
+            ), name
             found[name] = relative_error(outputs[name], reference)
         return {name: value for name, value in found.items() if not value < 1e-4}
 
@@ -92,8 +105,15 @@ def tree(rows: Mapping[str, Sequence[Tried]]) -> Tree:
         for number, tried in enumerate(cases):
             layer = CLASSES[name](**tried.options, name=f"{name}_{number}")
             arrays = list(values(rng, tried))
-            made = [keras.Input(array.shape[1:], dtype=array.dtype.name, name=f"{layer.name}_{i}") for i, array in enumerate(arrays)]
-            outputs[layer.name] = layer(*made, **tried.call) if spread(layer) else layer(made if len(made) > 1 else made[0], **tried.call)
+            made = [
+                keras.Input(array.shape[1:], dtype=array.dtype.name, name=f"{layer.name}_{i}")
+                for i, array in enumerate(arrays)
+            ]
+            outputs[layer.name] = (
+                layer(*made, **tried.call)
+                if spread(layer)
+                else layer(made if len(made) > 1 else made[0], **tried.call)
+            )
             randomise(layer, len(outputs))
             if isinstance(layer, L.Normalization):
                 layer.finalize_state()
@@ -103,11 +123,18 @@ def tree(rows: Mapping[str, Sequence[Tried]]) -> Tree:
     return Tree(keras.Model(tensors, outputs, name="tree"), given, wanted)
 
 
-def run_trees(trees: Sequence[Tree], backend: str, folder: Path, variant: str) -> list[dict[str, float]]:
+def run_trees(
+    trees: Sequence[Tree], backend: str, folder: Path, variant: str
+) -> list[dict[str, float]]:
     """The differences of each model, optimised, compiled and run."""
     jobs = []
     for item in trees:
         graph = item.graph()
-        optimised = reduce(lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph)
+        optimised = reduce(
+            lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
+        )
         jobs.append(Job(optimised, item.given, fixed_values(optimised, graph.weights)))
-    return [item.differences(outputs) for item, outputs in zip(trees, run(jobs, backend, folder, variant), strict=True)]
+    return [
+        item.differences(outputs)
+        for item, outputs in zip(trees, run(jobs, backend, folder, variant), strict=True)
+    ]

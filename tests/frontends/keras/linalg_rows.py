@@ -30,8 +30,12 @@ ROWS = {
     "lu_factor": row(ops.lu_factor, (4, 4)),
     "solve": row(lambda a, b: ops.solve(triangle(a), b), SQUARE, (2, 4, 3)),
     "solve a vector": row(lambda a, b: ops.solve(triangle(a), b), (4, 4), (4,)),
-    "solve_triangular": row(lambda a, b: ops.solve_triangular(triangle(a), b, lower=True), SQUARE, (2, 4)),
-    "solve_triangular upper": row(lambda a, b: ops.solve_triangular(triangle(a), b), SQUARE, (2, 4, 3)),
+    "solve_triangular": row(
+        lambda a, b: ops.solve_triangular(triangle(a), b, lower=True), SQUARE, (2, 4)
+    ),
+    "solve_triangular upper": row(
+        lambda a, b: ops.solve_triangular(triangle(a), b), SQUARE, (2, 4, 3)
+    ),
     "qr": row(ops.qr, TALL),
     "qr wide": row(ops.qr, WIDE),
     "qr complete": row(lambda x: ops.qr(x, mode="complete"), TALL),
@@ -43,11 +47,16 @@ ROWS = {
     "lstsq wide": row(ops.lstsq, (3, 6), (3,)),
     "pinv": row(ops.linalg.pinv, TALL),
     "pinv wide": row(lambda x: ops.linalg.pinv(x, rcond=0.3), WIDE),
-    "matrix_rank": row(lambda x: ops.linalg.matrix_rank(ops.matmul(x, ops.swapaxes(x, -1, -2))), (2, 5, 3)),
+    "matrix_rank": row(
+        lambda x: ops.linalg.matrix_rank(ops.matmul(x, ops.swapaxes(x, -1, -2))), (2, 5, 3)
+    ),
     "matrix_rank bound": row(lambda x: ops.linalg.matrix_rank(x, tol=2.0), SQUARE),
 } | {
     f"norm {order} {axis} {keepdims}": row(
-        lambda x, order=order, axis=axis, keepdims=keepdims: ops.norm(x, ord=order, axis=axis, keepdims=keepdims), (3, 4, 5)
+        lambda x, order=order, axis=axis, keepdims=keepdims: ops.norm(
+            x, ord=order, axis=axis, keepdims=keepdims
+        ),
+        (3, 4, 5),
     )
     for order, axis in (
         *((order, 1) for order in (None, 0, 1, -1, 2, 3, -2, np.inf, -np.inf)),
@@ -55,4 +64,4 @@ ROWS = {
         *((order, (2, 1)) for order in (1, -1, np.inf, -np.inf)),
     )
     for keepdims in (False, True)
-}  # fmt: skip
+}

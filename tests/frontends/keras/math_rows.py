@@ -20,16 +20,22 @@ ROWS = {
     "stft wide": row(lambda x: ops.stft(x, 6, 4, 9, window="hamming", center=False), SIGNAL),
     "stft plain": row(lambda x: ops.stft(x, 8, 5, 8, window=None), (24,)),
     "istft": row(lambda x, y: ops.istft((x, y), 8, 3, 8), *PAIR),
-    "istft wide": row(lambda x, y: ops.istft((x, y), 6, 4, 9, window="hamming", center=False), *PAIR),
+    "istft wide": row(
+        lambda x, y: ops.istft((x, y), 6, 4, 9, window="hamming", center=False), *PAIR
+    ),
     "istft length": row(lambda x, y: ops.istft((x, y), 8, 8, 8, length=20, window=None), *PAIR),
     "extract_sequences": row(lambda x: ops.extract_sequences(x, 5, 3), SIGNAL),
     "erfc": row(ops.erfc, SIGNAL),
     "erfinv": row(lambda x: ops.erfinv(ops.tanh(x)), SIGNAL),
     "erfinv doubles": row(lambda x: ops.erfinv(ops.tanh(x)), SIGNAL, dtypes="float64"),
     "segment_sum": row(lambda x: ops.segment_sum(x, IDS, num_segments=6), (7, 3)),
-    "segment_sum counted": row(lambda x: ops.segment_sum(x, np.array([1, 0, 1, 2]), num_segments=3), (4,)),
+    "segment_sum counted": row(
+        lambda x: ops.segment_sum(x, np.array([1, 0, 1, 2]), num_segments=3), (4,)
+    ),
     "segment_max": row(lambda x: ops.segment_max(x, IDS, num_segments=6), (7, 3)),
-    "segment_max integers": row(lambda x: ops.segment_max(x, IDS, num_segments=6), (7,), dtypes="int32"),
+    "segment_max integers": row(
+        lambda x: ops.segment_max(x, IDS, num_segments=6), (7,), dtypes="int32"
+    ),
     "segment_min": row(lambda x: ops.segment_min(x, IDS, num_segments=6), (7, 3)),
     "segment_prod": row(lambda x: ops.segment_prod(x, IDS, num_segments=6), (7, 3)),
     "top_k": row(lambda x: ops.top_k(x, 3), (2, 7)),

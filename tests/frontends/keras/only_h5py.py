@@ -1,4 +1,6 @@
-"""python only_h5py.py BATCH FILE...: a digest of each file's graph, in a world whose packages are numpy and h5py."""
+"""python only_h5py.py BATCH FILE...: a digest of each file's graph, in a world whose packages are
+numpy and h5py.
+"""
 
 import sys
 from pathlib import Path
@@ -18,7 +20,9 @@ def main(batch: str, *paths: str) -> None:
     from webkiln.ir.text import print_graph
 
     for path in paths:
-        print(digest(print_graph(KerasConverter(batch_size=int(batch)).convert(Path(path))).encode()))
+        print(
+            digest(print_graph(KerasConverter(batch_size=int(batch)).convert(Path(path))).encode())
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The cross of keras.ops operations and dtypes, over ordinary and special values: what Keras computes beside what webkiln does.
+"""The cross of keras.ops operations and dtypes, over ordinary and special values: what Keras
+computes
+beside what webkiln does.
 
 `python -m tests.frontends.keras.operation_cross` prints every difference.
 """
@@ -20,11 +22,40 @@ from tests.frontends.keras.operation_models import BINARY, LOGICAL, POSITIVE, UN
 from webkiln.errors import UserError
 from webkiln.frontends.keras.converter import KerasConverter
 
-DTYPES = ("bool", "uint8", "int8", "int16", "uint32", "int32", "int64", "float16", "float32", "float64")
-SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 6.0, 60000.0, -300.0, 1e-7)
+DTYPES = (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "uint32",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+)
+SPECIAL = (
+    np.nan,
+    np.inf,
+    -np.inf,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.5,
+    6.0,
+    60000.0,
+    -300.0,
+    1e-7,
+)
 BOUND = {"float16": 4e-3, "float32": 2e-5, "float64": 2e-5}
 
-REDUCED = "sum mean max min prod amax amin argmax argmin var std any all logsumexp norm softmax log_softmax normalize moments".split()
+REDUCED = (
+    "sum mean max min prod amax amin argmax argmin var std any all logsumexp norm softmax"
+    " log_softmax normalize moments".split()
+)
 FREE = frozenset({"sign"})
 
 MORE: Mapping[str, Any] = {
@@ -55,29 +86,57 @@ def ordinary(dtype: str, seed: int) -> np.ndarray:
 
 def cases() -> Iterator[tuple[str, Any, Sequence[np.ndarray]]]:
     """(name, function, operands)."""
-    unary = {name: getattr(ops, name) for name in [*UNARY, *POSITIVE, "logical_not", "norm", "normalize"] if name != "squeeze"} | MORE
+    unary = {
+        name: getattr(ops, name)
+        for name in [*UNARY, *POSITIVE, "logical_not", "norm", "normalize"]
+        if name != "squeeze"
+    } | MORE
     for dtype in DTYPES:
         for name, function in unary.items():
             x = ordinary(dtype, 1)
-            yield f"{name}({dtype})", function, [np.abs(x) if (name in POSITIVE or name.startswith("to_u")) and dtype != "bool" else x]
+            yield (
+                f"{name}({dtype})",
+                function,
+                [
+                    (
+                        np.abs(x)
+                        if (name in POSITIVE or name.startswith("to_u")) and dtype != "bool"
+                        else x
+                    )
+                ],
+            )
             if name in REDUCED:
-                yield f"{name}({dtype}, axis=1)", lambda x, f=function: f(x, axis=1) if f is not ops.moments else f(x, axes=[1]), [x]
+                yield (
+                    f"{name}({dtype}, axis=1)",
+                    lambda x, f=function: f(x, axis=1) if f is not ops.moments else f(x, axes=[1]),
+                    [x],
+                )
             if dtype in ("float16", "float32") and not name.startswith("to_") and name not in FREE:
                 with np.errstate(all="ignore"):
-                    yield f"{name}(special {dtype})", function, [np.array([SPECIAL], "float32").T.astype(dtype)]
+                    yield (
+                        f"{name}(special {dtype})",
+                        function,
+                        [np.array([SPECIAL], "float32").T.astype(dtype)],
+                    )
         for other in DTYPES:
             for name in [*BINARY, *LOGICAL, "matmul"]:
                 a, b = ordinary(dtype, 2), ordinary(other, 3)
                 b = b.T if name == "matmul" else b
                 if name in ("power", "mod", "floor_divide"):
-                    a, b = np.abs(a) if a.dtype != bool else a, np.abs(b) + 1 if b.dtype != bool else b
+                    a, b = (
+                        np.abs(a) if a.dtype != bool else a,
+                        np.abs(b) + 1 if b.dtype != bool else b,
+                    )
                 yield f"{name}({dtype}, {other})", getattr(ops, name), [a, b.astype(other)]
 
 
 def attempt(function: Any, operands: Sequence[np.ndarray]) -> Found:
     keras.utils.clear_session(free_memory=False)
     try:
-        tensors = [keras.Input(batch_shape=x.shape, dtype=x.dtype.name, name=f"x{i}") for i, x in enumerate(operands)]
+        tensors = [
+            keras.Input(batch_shape=x.shape, dtype=x.dtype.name, name=f"x{i}")
+            for i, x in enumerate(operands)
+        ]
         model = keras.Model(tensors, function(*tensors), name="model")
     except Exception as error:  # noqa: BLE001 - Keras refuses dtypes in many ways
         return Found("no oracle", f"build: {type(error).__name__}")

@@ -24,7 +24,9 @@ EXPRESSIONS = {
     "matvec": lambda x, y: ops.matmul(x, np.arange(4, dtype="float32")),
     "vecmat": lambda x, y: ops.matmul(np.arange(3, dtype="float32"), x),
     "einsum": lambda x, y: ops.einsum("bij,bkj->bik", x, y),
-    "einsum_ellipsis": lambda x, y: ops.einsum("...ij,jk", x, np.arange(8, dtype="float32").reshape(4, 2)),
+    "einsum_ellipsis": lambda x, y: ops.einsum(
+        "...ij,jk", x, np.arange(8, dtype="float32").reshape(4, 2)
+    ),
     "einsum_implicit": lambda x, y: ops.einsum("bij,bkj", x, y),
     "einsum_one": lambda x, y: ops.einsum("bij->jb", x),
     "normalize": lambda x, y: ops.normalize(x, axis=1),
@@ -52,10 +54,16 @@ EXPRESSIONS = {
     "moments": lambda x, y: ops.moments(x, axes=[1])[1],
     "softmax_axis": lambda x, y: ops.softmax(x, axis=1),
     "softmax_all": lambda x, y: ops.softmax(x, axis=None),
-    "keepdims": lambda x, y: ops.max(x, axis=(1, 2), keepdims=True) - ops.argmax(y, axis=1, keepdims=True),
-    "layer_normalization": lambda x, y: ops.layer_normalization(x, np.full(4, 2.0, "float32"), np.ones(4, "float32")),
+    "keepdims": lambda x, y: (
+        ops.max(x, axis=(1, 2), keepdims=True) - ops.argmax(y, axis=1, keepdims=True)
+    ),
+    "layer_normalization": lambda x, y: ops.layer_normalization(
+        x, np.full(4, 2.0, "float32"), np.ones(4, "float32")
+    ),
     "rms_normalization": lambda x, y: ops.rms_normalization(x, np.full(4, 2.0, "float32")),
-    "batch_normalization": lambda x, y: ops.batch_normalization(x, np.ones(4, "float32"), np.full(4, 2.0, "float32"), axis=-1),
+    "batch_normalization": lambda x, y: ops.batch_normalization(
+        x, np.ones(4, "float32"), np.full(4, 2.0, "float32"), axis=-1
+    ),
     "convert": lambda x, y: ops.convert_to_tensor(x, "float16"),
     "relu_layer": lambda x, y: keras.activations.relu(x, negative_slope=0.1, max_value=1.0),
 }

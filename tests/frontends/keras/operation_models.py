@@ -3,10 +3,12 @@
 import keras
 
 UNARY = (
-    "abs absolute negative sign floor ceil round square relu relu6 sigmoid softplus softsign silu selu elu celu leaky_relu gelu "
-    "hard_sigmoid hard_silu hard_tanh log_sigmoid tanh_shrink squareplus softmax log_softmax exp expm1 exp2 sin cos cosh tanh erf "
-    "reciprocal ravel transpose squeeze sum mean max min prod amax amin argmax argmin var std any all "
-    "glu hard_shrink soft_shrink sparse_plus sparse_sigmoid logsumexp copy stop_gradient isnan zeros_like ones_like flip"
+    "abs absolute negative sign floor ceil round square relu relu6 sigmoid softplus softsign silu"
+    " selu elu celu leaky_relu gelu hard_sigmoid hard_silu hard_tanh log_sigmoid tanh_shrink"
+    " squareplus softmax log_softmax exp expm1 exp2 sin cos cosh tanh erf reciprocal ravel"
+    " transpose squeeze sum mean max min prod amax amin argmax argmin var std any all glu"
+    " hard_shrink soft_shrink sparse_plus sparse_sigmoid logsumexp copy stop_gradient isnan"
+    " zeros_like ones_like flip"
 ).split()
 POSITIVE = "sqrt rsqrt log log1p log2 log10".split()
 BINARY = (

@@ -26,7 +26,10 @@ def row(function: Callable[..., Any], *shapes: tuple[int, ...], dtypes: str = ""
 
 
 def built(item: Row) -> Any:
-    starts = [keras.Input(batch_shape=shape, dtype=dtype, name=f"x{n}") for n, (shape, dtype) in enumerate(item.inputs)]
+    starts = [
+        keras.Input(batch_shape=shape, dtype=dtype, name=f"x{n}")
+        for n, (shape, dtype) in enumerate(item.inputs)
+    ]
     result = item.function(*starts)
     return keras.Model(starts, list(result) if isinstance(result, list | tuple) else result)
 

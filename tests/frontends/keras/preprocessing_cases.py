@@ -13,7 +13,9 @@ LONG = {"dtype": "int64"}
 SOUND = (200, 2)
 
 
-def modes(shape: tuple[int, ...], *names: str, dtype: str = "float32", **options: object) -> tuple[Tried, ...]:
+def modes(
+    shape: tuple[int, ...], *names: str, dtype: str = "float32", **options: object
+) -> tuple[Tried, ...]:
     return tuple(on(shape, dtype=dtype, output_mode=name, **options) for name in names)
 
 
@@ -29,7 +31,9 @@ PREPROCESSING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on((3, 4), **LONG, num_tokens=7, output_mode="one_hot"),
         ),
         "Discretization": (
-            *modes(WORDS, "int", "one_hot", "multi_hot", "count", bin_boundaries=[-1.0, 0.0, 0.25, 1.5]),
+            *modes(
+                WORDS, "int", "one_hot", "multi_hot", "count", bin_boundaries=[-1.0, 0.0, 0.25, 1.5]
+            ),
             on(ROW, bin_boundaries=[0.0]),
             on(ROW, **INT, bin_boundaries=[3.0, 100.0, 101.5, 200.0, 201.0]),
         ),
@@ -37,9 +41,25 @@ PREPROCESSING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             *modes(WORDS, "int", "one_hot", "multi_hot", "count", **LONG, vocabulary=TOKENS),
             on(ROW, **INT, vocabulary=TOKENS, num_oov_indices=3, mask_token=7),
             on(ROW, **INT, vocabulary=TOKENS, num_oov_indices=2, oov_method="farmhash"),
-            on(ROW, **INT, vocabulary=TOKENS, num_oov_indices=2, oov_method="farmhash", salt=(5, 6)),
-            on(WORDS, **LONG, vocabulary=TOKENS, mask_token=7, output_mode="count", max_tokens=9, pad_to_max_tokens=True),
-            on(WORDS, **LONG, vocabulary=TOKENS, idf_weights=(0.5, 1.0, 2.0, 0.25, 3.0), output_mode="tf_idf"),
+            on(
+                ROW, **INT, vocabulary=TOKENS, num_oov_indices=2, oov_method="farmhash", salt=(5, 6)
+            ),
+            on(
+                WORDS,
+                **LONG,
+                vocabulary=TOKENS,
+                mask_token=7,
+                output_mode="count",
+                max_tokens=9,
+                pad_to_max_tokens=True,
+            ),
+            on(
+                WORDS,
+                **LONG,
+                vocabulary=TOKENS,
+                idf_weights=(0.5, 1.0, 2.0, 0.25, 3.0),
+                output_mode="tf_idf",
+            ),
             on(ROW, **INT, vocabulary=TOKENS, invert=True, mask_token=0),
         ),
         "Hashing": (
@@ -68,7 +88,12 @@ PREPROCESSING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         "Pipeline": (
             on(
                 IMAGE,
-                layers=[keras.layers.RandomFlip(), keras.layers.Equalization(), keras.layers.CenterCrop(4, 4), keras.layers.Rescaling(0.5)],
+                layers=[
+                    keras.layers.RandomFlip(),
+                    keras.layers.Equalization(),
+                    keras.layers.CenterCrop(4, 4),
+                    keras.layers.Rescaling(0.5),
+                ],
             ),
             on(IMAGE, layers=[keras.layers.Dense(3), keras.layers.Dense(2)]),
         ),
@@ -101,8 +126,20 @@ PREPROCESSING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
     },
     "Sound": {
         "STFTSpectrogram": (
-            *(on(SOUND, frame_length=32, mode=mode) for mode in ("log", "magnitude", "psd", "real", "imag", "angle", "stft")),
-            on(SOUND, frame_length=30, frame_step=10, fft_length=64, window="hamming", padding="same", expand_dims=True, mode="magnitude"),
+            *(
+                on(SOUND, frame_length=32, mode=mode)
+                for mode in ("log", "magnitude", "psd", "real", "imag", "angle", "stft")
+            ),
+            on(
+                SOUND,
+                frame_length=30,
+                frame_step=10,
+                fft_length=64,
+                window="hamming",
+                padding="same",
+                expand_dims=True,
+                mode="magnitude",
+            ),
             on(SOUND, frame_length=16, periodic=True, scaling="spectrum", mode="psd"),
         ),
         "MelSpectrogram": (
@@ -117,7 +154,16 @@ PREPROCESSING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
                 mag_exp=1.0,
                 power_to_db=False,
             ),
-            on((300,), fft_length=32, sequence_stride=16, num_mel_bins=4, max_freq=3000.0, top_db=20.0, ref_power=2.0, mag_exp=1.5),
+            on(
+                (300,),
+                fft_length=32,
+                sequence_stride=16,
+                num_mel_bins=4,
+                max_freq=3000.0,
+                top_db=20.0,
+                ref_power=2.0,
+                mag_exp=1.5,
+            ),
         ),
     },
 }

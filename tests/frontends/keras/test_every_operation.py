@@ -1,4 +1,6 @@
-"""The rows of operations that have no model of their own in `make test`, in one model for each table, against Keras."""
+"""The rows of operations that have no model of their own in `make test`, in one model for each
+table, against Keras.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +39,9 @@ def given(item: Row) -> list[np.ndarray]:
     """The numbers that `compare` gives to a model of this row alone."""
     generator = np.random.default_rng(7)
     return [
-        (generator.normal(size=shape) * 1.5).astype(dtype) if dtype.startswith("float") else generator.integers(0, 4, shape).astype(dtype)
+        (generator.normal(size=shape) * 1.5).astype(dtype)
+        if dtype.startswith("float")
+        else generator.integers(0, 4, shape).astype(dtype)
         for shape, dtype in item.inputs
     ]
 
@@ -52,7 +56,9 @@ def test_rows_give_what_keras_gives(table: str) -> None:
         if name not in taken:
             continue
         if item.inputs not in starts:
-            starts[item.inputs] = [keras.Input(batch_shape=shape, dtype=dtype) for shape, dtype in item.inputs]
+            starts[item.inputs] = [
+                keras.Input(batch_shape=shape, dtype=dtype) for shape, dtype in item.inputs
+            ]
             values += given(item)
         results[name] = keras.tree.flatten(item.function(*starts[item.inputs]))
     inputs = [start for own in starts.values() for start in own]
@@ -66,7 +72,8 @@ def test_rows_give_what_keras_gives(table: str) -> None:
     wrong = {
         f"{place} {label}": (str(one.dtype), one.shape, str(other.dtype), other.shape)
         for place, (label, one, other) in enumerate(zip(labels, got, wanted, strict=True))
-        if (one.shape, one.dtype) != (other.shape, other.dtype) or not relative_error(one, other) < bounds.get(label, 1e-4)
+        if (one.shape, one.dtype) != (other.shape, other.dtype)
+        or not relative_error(one, other) < bounds.get(label, 1e-4)
     }
     assert not wrong
 

@@ -9,7 +9,9 @@ import pytest
 from webkiln.frontends.keras import framework
 
 
-def test_extras_are_hidden_while_keras_is_imported_and_no_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_extras_are_hidden_while_keras_is_imported_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in ("imported_extra", "other_extra"):
         (tmp_path / f"{name}.py").touch()
     monkeypatch.syspath_prepend(tmp_path)

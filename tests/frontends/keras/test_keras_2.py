@@ -1,4 +1,6 @@
-"""Files that tf.keras 2 wrote, which mean what they meant there: names, counts of calls, masks, activations."""
+"""Files that tf.keras 2 wrote, which mean what they meant there: names, counts of calls, masks,
+activations.
+"""
 
 import zipfile
 
@@ -21,7 +23,12 @@ ZEROS = [[0, 2], [0, 1]]
 def entry(class_name, name, *calls, **config):
     """A layer of a Functional model; each call is a list of [layer, call]."""
     nodes = [[[before, number, 0, {}] for before, number in call] for call in calls]
-    return {"class_name": class_name, "name": name, "config": {"name": name, "trainable": True, **config}, "inbound_nodes": nodes}
+    return {
+        "class_name": class_name,
+        "name": name,
+        "config": {"name": name, "trainable": True, **config},
+        "inbound_nodes": nodes,
+    }
 
 
 def source(name, *shape, dtype="float32"):
@@ -32,7 +39,12 @@ def source(name, *shape, dtype="float32"):
 
 
 def functional(name, entries, inputs, output):
-    config = {"name": name, "layers": entries, "input_layers": [[item, 0, 0] for item in inputs], "output_layers": [output]}
+    config = {
+        "name": name,
+        "layers": entries,
+        "input_layers": [[item, 0, 0] for item in inputs],
+        "output_layers": [output],
+    }
     return {"class_name": "Functional", "config": config}
 
 
@@ -55,7 +67,8 @@ def outputs_of(path, *inputs):
 
 def named(prefix, layer):
     return {
-        f"{prefix}/{name}": np.asarray(value) for name, value in zip(("kernel", "recurrent_kernel", "bias"), layer.weights, strict=True)
+        f"{prefix}/{name}": np.asarray(value)
+        for name, value in zip(("kernel", "recurrent_kernel", "bias"), layer.weights, strict=True)
     }
 
 
@@ -90,7 +103,10 @@ def test_gates_of_hard_sigmoid(tmp_path, kind):
     else:
         with zipfile.ZipFile(tmp_path / "new.keras") as new, zipfile.ZipFile(path, "w") as old:
             for name in new.namelist():
-                old.writestr(name, b'{"keras_version": "2.15.0"}' if name == "metadata.json" else new.read(name))
+                old.writestr(
+                    name,
+                    b'{"keras_version": "2.15.0"}' if name == "metadata.json" else new.read(name),
+                )
     layer = built(L.LSTM(3, recurrent_activation=gate_2))
     layer.set_weights(model.get_weights())
     assert relative_error(outputs_of(path, x)[0], np.asarray(layer(x))) < 1e-5
@@ -109,15 +125,35 @@ def test_merges_show_the_steps_that_all_operands_show(tmp_path, name):
     a, b = sequences(1, 2)
     merged, masked = MERGES[name](a, b)
     layer = built(L.LSTM(3), merged.shape[-1])
-    masks = [entry("Masking", f"mask_{item}", [[item, 0]], mask_value=0.0) for item, has in zip("ab", masked, strict=True) if has]
-    operands = [[f"mask_{item}" if has else item, 0] for item, has in zip("ab", masked, strict=True)]
+    masks = [
+        entry("Masking", f"mask_{item}", [[item, 0]], mask_value=0.0)
+        for item, has in zip("ab", masked, strict=True)
+        if has
+    ]
+    operands = [
+        [f"mask_{item}" if has else item, 0] for item, has in zip("ab", masked, strict=True)
+    ]
     model = [
-        source("a", 5, 4), source("b", 5, 4), *masks, entry(name.partition(",")[0], "merge", operands),
+        source("a", 5, 4),
+        source("b", 5, 4),
+        *masks,
+        entry(name.partition(",")[0], "merge", operands),
         entry("LSTM", "lstm", [["merge", 0]], **GATED),
-    ]  # fmt: skip
-    write(tmp_path / "m.h5", functional("m", model, "ab", ["lstm", 0, 0]), {"lstm": named("lstm/lstm_cell", layer)})
-    shown = np.logical_and.reduce([np.any(item != 0, -1) for item, has in zip((a, b), masked, strict=True) if has])
-    assert relative_error(outputs_of(tmp_path / "m.h5", a, b)[0], np.asarray(layer(merged, mask=shown))) < 1e-5
+    ]
+    write(
+        tmp_path / "m.h5",
+        functional("m", model, "ab", ["lstm", 0, 0]),
+        {"lstm": named("lstm/lstm_cell", layer)},
+    )
+    shown = np.logical_and.reduce(
+        [np.any(item != 0, -1) for item, has in zip((a, b), masked, strict=True) if has]
+    )
+    assert (
+        relative_error(
+            outputs_of(tmp_path / "m.h5", a, b)[0], np.asarray(layer(merged, mask=shown))
+        )
+        < 1e-5
+    )
 
 
 def test_sequences_put_together_keep_their_masks(tmp_path):
@@ -125,33 +161,69 @@ def test_sequences_put_together_keep_their_masks(tmp_path):
     layer = built(L.LSTM(3))
     masks = [entry("Masking", f"mask_{item}", [[item, 0]], mask_value=0.0) for item in "ab"]
     joined = entry("Concatenate", "joined", [["mask_a", 0], ["mask_b", 0]], axis=1)
-    model = [source("a", 5, 4), source("b", 5, 4), *masks, joined, entry("LSTM", "lstm", [["joined", 0]], **GATED)]
-    write(tmp_path / "m.h5", functional("m", model, "ab", ["lstm", 0, 0]), {"lstm": named("lstm/lstm_cell", layer)})
+    model = [
+        source("a", 5, 4),
+        source("b", 5, 4),
+        *masks,
+        joined,
+        entry("LSTM", "lstm", [["joined", 0]], **GATED),
+    ]
+    write(
+        tmp_path / "m.h5",
+        functional("m", model, "ab", ["lstm", 0, 0]),
+        {"lstm": named("lstm/lstm_cell", layer)},
+    )
     whole = np.concatenate([a, b], 1)
-    assert relative_error(outputs_of(tmp_path / "m.h5", a, b)[0], np.asarray(layer(whole, mask=np.any(whole != 0, -1)))) < 1e-5
+    assert (
+        relative_error(
+            outputs_of(tmp_path / "m.h5", a, b)[0],
+            np.asarray(layer(whole, mask=np.any(whole != 0, -1))),
+        )
+        < 1e-5
+    )
 
 
 def test_both_directions_are_told_apart(tmp_path):
     (x,) = sequences(1)
     both = built(L.Bidirectional(L.LSTM(3, name="lstm"), name="both"))
     inner = {"class_name": "LSTM", "config": {"name": "lstm", "trainable": True, **GATED}}
-    weights = named("both/forward_lstm/lstm_cell", both.forward_layer) | named("both/backward_lstm/lstm_cell", both.backward_layer)
-    model = functional("m", [source("x", 5, 4), entry("Bidirectional", "both", [["x", 0]], layer=inner)], "x", ["both", 0, 0])
+    weights = named("both/forward_lstm/lstm_cell", both.forward_layer) | named(
+        "both/backward_lstm/lstm_cell", both.backward_layer
+    )
+    model = functional(
+        "m",
+        [source("x", 5, 4), entry("Bidirectional", "both", [["x", 0]], layer=inner)],
+        "x",
+        ["both", 0, 0],
+    )
     write(tmp_path / "m.h5", model, {"both": weights})
     assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(both(x))) < 1e-5
 
 
 def test_cells_of_one_class_are_told_apart(tmp_path):
     (x,) = sequences(1)
-    cells = [L.SimpleRNNCell(4, name="simple_rnn_cell"), L.SimpleRNNCell(4, name="simple_rnn_cell_1")]
+    cells = [
+        L.SimpleRNNCell(4, name="simple_rnn_cell"),
+        L.SimpleRNNCell(4, name="simple_rnn_cell_1"),
+    ]
     layer = built(L.RNN(cells))
     inner = [
-        {"class_name": "SimpleRNNCell", "config": {"name": cell.name, "trainable": True, "units": 4, "activation": "tanh"}}
+        {
+            "class_name": "SimpleRNNCell",
+            "config": {"name": cell.name, "trainable": True, "units": 4, "activation": "tanh"},
+        }
         for cell in cells
     ]
-    stack = {"class_name": "StackedRNNCells", "config": {"name": "cells", "trainable": True, "cells": inner}}
-    weights = named("rnn/cells/simple_rnn_cell", cells[0]) | named("rnn/cells/simple_rnn_cell_1", cells[1])
-    model = functional("m", [source("x", 5, 4), entry("RNN", "rnn", [["x", 0]], cell=stack)], "x", ["rnn", 0, 0])
+    stack = {
+        "class_name": "StackedRNNCells",
+        "config": {"name": "cells", "trainable": True, "cells": inner},
+    }
+    weights = named("rnn/cells/simple_rnn_cell", cells[0]) | named(
+        "rnn/cells/simple_rnn_cell_1", cells[1]
+    )
+    model = functional(
+        "m", [source("x", 5, 4), entry("RNN", "rnn", [["x", 0]], cell=stack)], "x", ["rnn", 0, 0]
+    )
     write(tmp_path / "m.h5", model, {"rnn": weights})
     assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(x))) < 1e-5
 
@@ -171,10 +243,25 @@ def test_models_inside_models_count_their_calls_from_one(tmp_path):
 def test_a_sequential_inside_a_model_is_no_operation(tmp_path):
     (x,) = sequences(1)
     layer = built(L.Dense(4))
-    dense = {"class_name": "Dense", "config": {"name": "dense", "trainable": True, "units": 4, "activation": "linear", "use_bias": True}}
-    first = {"class_name": "InputLayer", "config": {"batch_input_shape": [None, 5, 4], "dtype": "float32", "name": "dense_input"}}
+    dense = {
+        "class_name": "Dense",
+        "config": {
+            "name": "dense",
+            "trainable": True,
+            "units": 4,
+            "activation": "linear",
+            "use_bias": True,
+        },
+    }
+    first = {
+        "class_name": "InputLayer",
+        "config": {"batch_input_shape": [None, 5, 4], "dtype": "float32", "name": "dense_input"},
+    }
     chain = {"class_name": "Sequential", "config": {"name": "chain", "layers": [first, dense]}}
-    outer = {"class_name": "Sequential", "config": {"name": "outer", "layers": [source("x", 5, 4), chain]}}
+    outer = {
+        "class_name": "Sequential",
+        "config": {"name": "outer", "layers": [source("x", 5, 4), chain]},
+    }
     kernel, bias = layer.get_weights()
     write(tmp_path / "m.h5", outer, {"chain": {"dense/kernel": kernel, "dense/bias": bias}})
     assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(x))) < 1e-5
@@ -182,24 +269,47 @@ def test_a_sequential_inside_a_model_is_no_operation(tmp_path):
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_sequential_that_is_a_bare_list_and_cells_without_a_name(tmp_path, nested):
-    """What Keras before 2.2.3 wrote: the config of a Sequential is the list of its layers, and weights of an LSTM know no cell."""
+    """What Keras before 2.2.3 wrote: the config of a Sequential is the list of its layers, and
+    weights of an LSTM know no cell.
+    """
     reference = built(L.Bidirectional(L.LSTM(**GATED, return_sequences=True)))
     half = built(L.Dense(2), 6)
-    wrapped = {"class_name": "LSTM", "config": {"name": "lstm_4", "trainable": True, **GATED, "return_sequences": True}}
+    wrapped = {
+        "class_name": "LSTM",
+        "config": {"name": "lstm_4", "trainable": True, **GATED, "return_sequences": True},
+    }
     chain = [
         {
             "class_name": "Bidirectional",
-            "config": {"trainable": True, "name": "both", "layer": wrapped, "batch_input_shape": [None, 5, 4]},
+            "config": {
+                "trainable": True,
+                "name": "both",
+                "layer": wrapped,
+                "batch_input_shape": [None, 5, 4],
+            },
         },
         {"class_name": "Dense", "config": {"trainable": True, "name": "d", "units": 2}},
     ]
-    both = named("both/forward_lstm_4", reference.forward_layer) | named("both/backward_lstm_4", reference.backward_layer)
+    both = named("both/forward_lstm_4", reference.forward_layer) | named(
+        "both/backward_lstm_4", reference.backward_layer
+    )
     dense = dict(zip(("d/kernel", "d/bias"), map(np.asarray, half.weights), strict=True))
     if nested:
-        inner = {"class_name": "Sequential", "name": "inner", "config": chain, "inbound_nodes": [[["x", 0, 0, {}]]]}
+        inner = {
+            "class_name": "Sequential",
+            "name": "inner",
+            "config": chain,
+            "inbound_nodes": [[["x", 0, 0, {}]]],
+        }
         model = functional("outer", [source("x", 5, 4), inner], ["x"], ["inner", 1, 0])
         write(tmp_path / "m.h5", model, {"inner": both | dense})
     else:
-        write(tmp_path / "m.h5", {"class_name": "Sequential", "config": chain}, {"both": both, "d": dense})
+        write(
+            tmp_path / "m.h5",
+            {"class_name": "Sequential", "config": chain},
+            {"both": both, "d": dense},
+        )
     (x,) = sequences(1)
-    assert relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(half(reference(x)))) < 1e-5
+    assert (
+        relative_error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(half(reference(x)))) < 1e-5
+    )

@@ -14,14 +14,40 @@ from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.ops.evaluate import run_graph
 
 TRAINING = {
-    "name", "dtype", "seed", "trainable", "weights", "momentum", "synchronized", "renorm", "renorm_clipping", "renorm_momentum",
-    "noise_shape", "l2", "power_iterations", "use_cudnn", "flash_attention", "sparse", "vocabulary_dtype",
-    "dropout", "recurrent_dropout", "unit_forget_bias", "unroll", "num_bins", "quantization_config", "gptq_unpacked_column_size",
-}  # fmt: skip
+    "name",
+    "dtype",
+    "seed",
+    "trainable",
+    "weights",
+    "momentum",
+    "synchronized",
+    "renorm",
+    "renorm_clipping",
+    "renorm_momentum",
+    "noise_shape",
+    "l2",
+    "power_iterations",
+    "use_cudnn",
+    "flash_attention",
+    "sparse",
+    "vocabulary_dtype",
+    "dropout",
+    "recurrent_dropout",
+    "unit_forget_bias",
+    "unroll",
+    "num_bins",
+    "quantization_config",
+    "gptq_unpacked_column_size",
+}
 """What changes nothing at inference."""
 ELSEWHERE = {"lora_rank", "lora_alpha", "return_state", "stateful", "zero_output_for_mask"}
-"""What is tried with weights of its own, with further outputs, over several runs, and under masks."""
-ONE_VALUE = {("Resizing", "fill_mode"), ("Conv3DTranspose", "dilation_rate"), ("Discretization", "epsilon")}
+"""What is tried with weights of its own, with further outputs, over several runs, and under masks.
+"""
+ONE_VALUE = {
+    ("Resizing", "fill_mode"),
+    ("Conv3DTranspose", "dilation_rate"),
+    ("Discretization", "epsilon"),
+}
 """Options of which Keras takes one value, or TensorFlow runs one."""
 
 
@@ -35,7 +61,11 @@ def options(name: str) -> Iterator[inspect.Parameter]:
     """The options of a layer that say something of inference, and have a default."""
     for item in inspect.signature(CLASSES[name].__init__).parameters.values():
         is_free = item.default is not inspect.Parameter.empty
-        if is_free and item.name not in TRAINING | ELSEWHERE and not item.name.endswith(("_initializer", "_regularizer", "_constraint")):
+        if (
+            is_free
+            and item.name not in TRAINING | ELSEWHERE
+            and not item.name.endswith(("_initializer", "_regularizer", "_constraint"))
+        ):
             yield item
 
 
@@ -50,6 +80,9 @@ def test_a_row_sets_each_option_to_another_value() -> None:
         (name, item.name)
         for name, cases in rows.items()
         for item in options(name)
-        if not any(str(tried.options.get(item.name, item.default)) != str(item.default) for tried in (*cases, *VALUES.get(name, ())))
+        if not any(
+            str(tried.options.get(item.name, item.default)) != str(item.default)
+            for tried in (*cases, *VALUES.get(name, ()))
+        )
     }
     assert missing <= ONE_VALUE

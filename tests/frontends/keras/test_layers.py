@@ -45,7 +45,12 @@ def test_files_are_converted_by_numpy_and_h5py_alone(trees, every, tmp_path):
     paths = [tmp_path / f"{number}.keras" for number, _ in enumerate(written)]
     for item, path in zip(written, paths, strict=True):
         item.model.save(path)
-    command = [sys.executable, str(Path(__file__).with_name("only_h5py.py")), str(BATCH), *map(str, paths)]
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("only_h5py.py")),
+        str(BATCH),
+        *map(str, paths),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [digest(print_graph(item.graph()).encode()) for item in written]
@@ -54,7 +59,15 @@ def test_files_are_converted_by_numpy_and_h5py_alone(trees, every, tmp_path):
 @pytest.mark.parametrize(
     ("backend", "variant", "every"),
     representative(
-        [("js", "", 4), ("js", "", 1), ("wasm", "relaxed", 1), ("wasm", "simd", 1), ("webgpu", "", 1), ("webgl", "", 1)], ("js", "", 4)
+        [
+            ("js", "", 4),
+            ("js", "", 1),
+            ("wasm", "relaxed", 1),
+            ("wasm", "simd", 1),
+            ("webgpu", "", 1),
+            ("webgl", "", 1),
+        ],
+        ("js", "", 4),
     ),
 )
 def test_backends_compute_what_keras_computes(trees, backend, variant, every, tmp_path):
@@ -63,14 +76,30 @@ def test_backends_compute_what_keras_computes(trees, backend, variant, every, tm
 
 
 def test_shared_layers(compare):
-    """Layers that are called more than once: on tensors of several sizes, on their own outputs, and among others."""
+    """Layers that are called more than once: on tensors of several sizes, on their own outputs, and
+    among others.
+    """
     x, y = keras.Input((4, 6, 3), name="x"), keras.Input((2, 3, 3), name="y")
-    up, norm, mix = L.Conv2DTranspose(3, 4, strides=2, padding="same"), L.LayerNormalization(), L.EinsumDense("...c,cd->...d", 3)
+    up, norm, mix = (
+        L.Conv2DTranspose(3, 4, strides=2, padding="same"),
+        L.LayerNormalization(),
+        L.EinsumDense("...c,cd->...d", 3),
+    )
     small = up(y)
     z = L.Add()([x, norm(small), norm(x)])
     table = L.ReversibleEmbedding(5, 3)
     words = keras.Input((2,), dtype="int32", name="words")
-    compare(keras.Model([x, y, words], [L.Dot(axes=(3, 3))([up(z), up(up(y))]), mix(y), mix(mix(y)), table(table(words), reverse=True)]))
+    compare(
+        keras.Model(
+            [x, y, words],
+            [
+                L.Dot(axes=(3, 3))([up(z), up(up(y))]),
+                mix(y),
+                mix(mix(y)),
+                table(table(words), reverse=True),
+            ],
+        )
+    )
 
 
 def test_every_public_layer_has_a_row():

@@ -1,4 +1,6 @@
-"""The operations of keras.ops.linalg against Keras: element by element where a result is unique, else by what it is a factor of."""
+"""The operations of keras.ops.linalg against Keras: element by element where a result is unique,
+else by what it is a factor of.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +25,10 @@ def test_singular_vectors_make_the_matrix_again(shape, full):
     """Their signs are not defined, and those of TensorFlow depend on its method for the size."""
     graph = KerasConverter().convert(built(row(lambda x: ops.svd(x, full_matrices=full), shape)))
     x = np.random.default_rng(1).standard_normal(shape).astype("float32")
-    (u, values, v), k = (item.astype("float64") for item in run_graph(graph, {"x0": x})[0].values()), min(shape[-2:])
+    (u, values, v), k = (
+        (item.astype("float64") for item in run_graph(graph, {"x0": x})[0].values()),
+        min(shape[-2:]),
+    )
     assert u.shape[-1] == (shape[-2] if full else k) and v.shape[-2] == (shape[-1] if full else k)
     for basis in (u, np.swapaxes(v, -1, -2)):
         assert np.abs(np.swapaxes(basis, -1, -2) @ basis - np.eye(basis.shape[-1])).max() < 1e-5
@@ -38,5 +43,7 @@ def test_what_is_not_positive_definite_is_nan():
 
 
 def test_large_matrices_are_refused_by_their_size():
-    with pytest.raises(ShapeError, match="2000 x 2000 are not supported; at most 1024 rows and columns"):
+    with pytest.raises(
+        ShapeError, match="2000 x 2000 are not supported; at most 1024 rows and columns"
+    ):
         KerasConverter().convert(built(row(ops.det, (2000, 2000))))

@@ -30,13 +30,21 @@ def check(model, *given):
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_hashes(dtype):
     x = keras.Input((1,), dtype=dtype)
-    layers = (L.Hashing(1000003), L.Hashing(7, mask_value=9), L.Hashing(11, salt=[133, 137]), L.Hashing(1 << 24, salt=5))
+    layers = (
+        L.Hashing(1000003),
+        L.Hashing(7, mask_value=9),
+        L.Hashing(11, salt=[133, 137]),
+        L.Hashing(1 << 24, salt=5),
+    )
     given = numbers(dtype)[:, None]
     check(keras.Model(x, [*(layer(x) for layer in layers), L.HashedCrossing(1001)((x, x))]), given)
 
 
 def test_what_lookups_have_learnt(tmp_path):
-    places, weights = L.IntegerLookup(mask_token=0, num_oov_indices=2), L.IntegerLookup(output_mode="tf_idf")
+    places, weights = (
+        L.IntegerLookup(mask_token=0, num_oov_indices=2),
+        L.IntegerLookup(output_mode="tf_idf"),
+    )
     places.adapt(np.array([5, 5, 7, 7, 7, 9, 11]))
     weights.adapt(np.array([[5, 5, 7], [7, 7, 9]]))
     x = keras.Input((4,), dtype="int64")
@@ -48,6 +56,8 @@ def test_what_lookups_have_learnt(tmp_path):
 
 def test_weighted_counts():
     x, weights = keras.Input((4,), dtype="int32"), keras.Input((4,))
-    model = keras.Model([x, weights], L.CategoryEncoding(5, output_mode="count")(x, count_weights=weights))
+    model = keras.Model(
+        [x, weights], L.CategoryEncoding(5, output_mode="count")(x, count_weights=weights)
+    )
     given = np.array([[1, 2, 0, 1], [4, 4, 4, 0]], "int32")
     check(model, given, np.random.default_rng(0).random((2, 4)).astype("float32"))

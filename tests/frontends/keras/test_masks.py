@@ -82,7 +82,13 @@ def nested_join():
     first, second = keras.Input((5, 4), name="first"), keras.Input((3, 4), name="second")
     inner = keras.Model([first, second], L.Concatenate(axis=1)([first, second]), name="inner")
     x, y = words("x"), words("y", 3)
-    return keras.Model([x, y], [L.LSTM(3)(inner([embedded(x), embedded(y)])), L.LSTM(3)(inner([embedded(x), L.Embedding(5, 4)(y)]))])
+    return keras.Model(
+        [x, y],
+        [
+            L.LSTM(3)(inner([embedded(x), embedded(y)])),
+            L.LSTM(3)(inner([embedded(x), L.Embedding(5, 4)(y)])),
+        ],
+    )
 
 
 def nested_attention():
@@ -94,7 +100,9 @@ def nested_attention():
 
 
 def sequential():
-    return keras.Sequential([words("x"), keras.Sequential([words("y"), L.Embedding(5, 4, mask_zero=True)]), L.LSTM(3)])
+    return keras.Sequential(
+        [words("x"), keras.Sequential([words("y"), L.Embedding(5, 4, mask_zero=True)]), L.LSTM(3)]
+    )
 
 
 def heads():
@@ -107,13 +115,17 @@ def heads():
 
 
 def given_masks():
-    """MultiHeadAttention reads the mask that its query carries, not the one that it is called with; GroupQueryAttention reads that."""
+    """MultiHeadAttention reads the mask that its query carries, not the one that it is called with;
+    GroupQueryAttention reads that.
+    """
     x, seen = keras.Input((5, 4), name="x"), keras.Input((5,), dtype="bool", name="seen")
     pairs = keras.Input((5, 5), dtype="bool", name="pairs")
     a = L.MultiHeadAttention(2, 3)(x, x, query_mask=seen)
     b = L.GroupQueryAttention(3, 2, 2)(x, x, query_mask=seen)
     c = L.MultiHeadAttention(2, 3)(x, x, value_mask=seen, key_mask=seen, attention_mask=pairs)
-    d = L.GroupQueryAttention(3, 2, 2, dropout=0.2)(x, x, attention_mask=pairs, use_causal_mask=True)
+    d = L.GroupQueryAttention(3, 2, 2, dropout=0.2)(
+        x, x, attention_mask=pairs, use_causal_mask=True
+    )
     e = L.Attention()([x, x], mask=[seen, seen])
     f = L.AdditiveAttention()([x, x, x], mask=[seen, seen, seen], use_causal_mask=True)
     return keras.Model([x, seen, pairs], [a, b, c, d, e, f])
@@ -135,14 +147,28 @@ def scores():
 def inside_own_layers():
     x = words("x")
     lost, kept = Reader(name="lost")(x), Reader()(x)
-    return keras.Model(x, [L.LSTM(3)(lost), L.LSTM(3)(kept), Summary()(embedded(x)), L.LSTM(3)(Handing()(embedded(x)))])
+    return keras.Model(
+        x,
+        [
+            L.LSTM(3)(lost),
+            L.LSTM(3)(kept),
+            Summary()(embedded(x)),
+            L.LSTM(3)(Handing()(embedded(x))),
+        ],
+    )
 
 
 def attention_twice():
-    """MultiHeadAttention takes away the masks that its inputs carry: a second one does not see that of its query."""
+    """MultiHeadAttention takes away the masks that its inputs carry: a second one does not see that
+    of its query.
+    """
     x = words("x")
     y = embedded(x)
-    outputs = [L.MultiHeadAttention(2, 3)(y, y), L.MultiHeadAttention(2, 3, dropout=0.2)(y, y), L.GroupQueryAttention(3, 2, 2)(y, y)]
+    outputs = [
+        L.MultiHeadAttention(2, 3)(y, y),
+        L.MultiHeadAttention(2, 3, dropout=0.2)(y, y),
+        L.GroupQueryAttention(3, 2, 2)(y, y),
+    ]
     return keras.Model(x, outputs)
 
 
@@ -170,7 +196,11 @@ def test_models_under_masks(compare, make):
     compare(make())
 
 
-@pytest.mark.parametrize("make", [make for make in MODELS if make is not inside_own_layers], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make",
+    [make for make in MODELS if make is not inside_own_layers],
+    ids=lambda make: make.__name__,
+)
 @pytest.mark.sample(4)
 def test_files_under_masks(make, tmp_path):
     model = make()
@@ -182,7 +212,10 @@ def test_files_under_masks(make, tmp_path):
 def test_a_mask_that_only_the_run_makes_is_refused():
     x = words("x")
     model = keras.Model(x, Summary(name="summary")(Reader()(x)))
-    with pytest.raises(UnsupportedError, match=r"summary \(Summary\): its input carries a mask that only the run makes"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"summary \(Summary\): its input carries a mask that only the run makes",
+    ):
         KerasConverter().convert(model)
 
 
@@ -192,7 +225,9 @@ class Joined(L.Layer):
     def call(self, first, second=None, first_mask=None, second_mask=None, mask=None):
         first, second = first if second is None else (first, second)
         masks = mask or (first_mask, second_mask)
-        shown = [0.0 if mask is None else keras.ops.cast(mask, "float32")[..., None] for mask in masks]
+        shown = [
+            0.0 if mask is None else keras.ops.cast(mask, "float32")[..., None] for mask in masks
+        ]
         return first + second + shown[0] * 3 + shown[1] * 5
 
 
@@ -217,7 +252,9 @@ def kept_by_a_layer_in_a_model():
     return keras.Model(x, [L.LSTM(3)(inner(embedded(x))), L.LSTM(3)(Keeping()(Reader()(x)))])
 
 
-@pytest.mark.parametrize("make", [masks_of_arguments, kept_by_a_layer_in_a_model], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [masks_of_arguments, kept_by_a_layer_in_a_model], ids=lambda make: make.__name__
+)
 def test_layers_of_the_users_get_and_keep_masks(compare, make):
     compare(make())
 
@@ -227,9 +264,17 @@ class Heeding(L.Layer):
         return x * 0 if mask is None else x
 
 
-@pytest.mark.parametrize("layer", [Heeding, lambda **options: L.Lambda(lambda x, mask=None: x if mask is None else -x, **options)])
+@pytest.mark.parametrize(
+    "layer",
+    [
+        Heeding,
+        lambda **options: L.Lambda(lambda x, mask=None: x if mask is None else -x, **options),
+    ],
+)
 def test_a_call_that_asks_for_a_mask_that_only_the_run_makes_is_refused(layer):
     x = words("x")
     model = keras.Model(x, layer(name="heeding")(Reader()(x)))
-    with pytest.raises(UnsupportedError, match=r"heeding \(\w+\): its input carries a mask that only the run makes"):
+    with pytest.raises(
+        UnsupportedError, match=r"heeding \(\w+\): its input carries a mask that only the run makes"
+    ):
         KerasConverter().convert(model)

@@ -26,7 +26,9 @@ def test_a_window_that_is_an_array(compare):
 
 
 def test_segments_that_are_counted():
-    graph = KerasConverter().convert(built(row(lambda x, i: ops.segment_sum(x, i), (5, 2), (5,), dtypes="float32 int32")))
+    graph = KerasConverter().convert(
+        built(row(lambda x, i: ops.segment_sum(x, i), (5, 2), (5,), dtypes="float32 int32"))
+    )
     x, ids = np.arange(10, dtype="float32").reshape(5, 2), np.array([1, 0, 1, 2, 0], "int32")
     (y,) = run_graph(graph, {"x0": x, "x1": ids})[0].values()
     assert np.array_equal(y, np.array(ops.segment_sum(x, ids)))
@@ -34,12 +36,16 @@ def test_segments_that_are_counted():
 
 @pytest.mark.parametrize("options", [{}, {"sorted": True}])
 def test_an_unknown_number_of_segments_is_refused(options):
-    model = built(row(lambda x, i: ops.segment_max(x, i, **options), (5,), (5,), dtypes="float32 int32"))
+    model = built(
+        row(lambda x, i: ops.segment_max(x, i, **options), (5,), (5,), dtypes="float32 int32")
+    )
     with pytest.raises(ShapeError, match="give num_segments"):
         KerasConverter().convert(model)
 
 
-@pytest.mark.parametrize("function", [ops.view_as_complex, lambda x: ops.polar(x, x), lambda x: ops.eig(x)[0]])
+@pytest.mark.parametrize(
+    "function", [ops.view_as_complex, lambda x: ops.polar(x, x), lambda x: ops.eig(x)[0]]
+)
 def test_complex_numbers_are_refused_by_name(function):
     with pytest.raises(UnsupportedError, match="complex numbers"):
         KerasConverter().convert(built(row(function, (2, 2))))

@@ -14,15 +14,23 @@ from webkiln.ops.evaluate import run_graph
 
 
 def branched():
-    """Multi-input, multi-output, with a nested Functional used twice, a nested Sequential and a shared layer."""
+    """Multi-input, multi-output, with a nested Functional used twice, a nested Sequential and a
+    shared layer.
+    """
     a, b = keras.Input((6, 6, 2), name="a"), keras.Input((6, 6, 2), name="b")
     inner_in = keras.Input((6, 6, 2))
     inner = keras.Model(inner_in, L.Conv2D(3, 3, name="conv")(inner_in), name="inner")
-    tail = keras.Sequential([L.Conv2D(3, 2, activation="relu"), L.BatchNormalization()], name="tail")
+    tail = keras.Sequential(
+        [L.Conv2D(3, 2, activation="relu"), L.BatchNormalization()], name="tail"
+    )
     shared = L.Dense(4, name="shared")
     x, y = tail(inner(a)), tail(inner(b))
     both = L.Concatenate(name="both")([shared(x), shared(y)])
-    return keras.Model([a, b], [L.Flatten(name="flat")(both), L.GlobalMaxPooling2D(name="top")(shared(x))], name="branched")
+    return keras.Model(
+        [a, b],
+        [L.Flatten(name="flat")(both), L.GlobalMaxPooling2D(name="top")(shared(x))],
+        name="branched",
+    )
 
 
 @pytest.mark.parametrize("suffix", ["keras", "h5"])
@@ -41,7 +49,9 @@ def test_dictionaries_name_inputs_and_outputs(compare, tmp_path):
     model.save(tmp_path / "m.keras")
     graph = KerasConverter().convert(tmp_path / "m.keras")
     assert graph.inputs == ("p", "q")
-    outputs, _ = run_graph(graph, {"p": np.full((1, 4), 2, "float32"), "q": np.full((1, 4), 3, "float32")})
+    outputs, _ = run_graph(
+        graph, {"p": np.full((1, 4), 2, "float32"), "q": np.full((1, 4), 3, "float32")}
+    )
     assert outputs["sum"][0, 0] == 5
     assert outputs["product"][0, 0] == 6
 
@@ -55,13 +65,20 @@ def test_one_layer_object_in_two_models_shares_its_slots(compare, tmp_path):
     graph = compare(model)
     assert graph.slots == {"one/shared/kernel", "one/shared/bias"}
     model.save(tmp_path / "m.keras")
-    with pytest.raises(SourceError, match=r"two/shared \(Dense\): the file holds no weight 'kernel'"):
+    with pytest.raises(
+        SourceError, match=r"two/shared \(Dense\): the file holds no weight 'kernel'"
+    ):
         KerasConverter().convert(tmp_path / "m.keras")
 
 
 def test_equal_weights_of_different_layers_stay_apart():
     x = keras.Input((3,), name="x")
-    model = keras.Model(x, L.Dense(3, name="p", kernel_initializer="ones")(L.Dense(3, name="q", kernel_initializer="ones")(x)))
+    model = keras.Model(
+        x,
+        L.Dense(3, name="p", kernel_initializer="ones")(
+            L.Dense(3, name="q", kernel_initializer="ones")(x)
+        ),
+    )
     assert {"p/kernel", "q/kernel"} <= KerasConverter().convert(model).slots
 
 
@@ -69,7 +86,9 @@ def test_graph_in_text_form():
     x = keras.Input((4, 4, 1), name="image")
     y = L.Conv2D(2, 3, padding="same", strides=2, activation="relu", name="conv")(x)
     y = L.BatchNormalization(name="norm")(y)
-    model = keras.Model(x, L.Dense(3, activation="softmax", name="scores")(L.Flatten(name="flat")(y)), name="small")
+    model = keras.Model(
+        x, L.Dense(3, activation="softmax", name="scores")(L.Flatten(name="flat")(y)), name="small"
+    )
     graph = KerasConverter().convert(model)
     assert print_graph(graph) == EXPECTED
     assert parse(EXPECTED) == graph
@@ -125,7 +144,10 @@ def test_everything_unsupported_is_listed_at_once():
     model = keras.Model(x, [ops.bincount(x), inner(x)])
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(model)
-    assert [where for where, _, _ in error.value.items] == ["bincount_1 (Bincount)", "inner/bincount (Bincount)"]
+    assert [where for where, _, _ in error.value.items] == [
+        "bincount_1 (Bincount)",
+        "inner/bincount (Bincount)",
+    ]
 
 
 def test_modes_that_inference_does_not_have():
@@ -159,11 +181,16 @@ def test_user_handlers_precede_and_see_the_layer():
         assert converter.has_variable(refs[0])
         assert not converter.has_variable(converter.get_output_tensor(layer)[0])
         factor = converter.convert_to_constant_variable(layer.factor, OrderC)
-        converter.set_variable(converter.get_output_tensor(layer)[0], converter.get_variable(refs[0]) * factor)
+        converter.set_variable(
+            converter.get_output_tensor(layer)[0], converter.get_variable(refs[0]) * factor
+        )
 
     @KerasConverter.register_handler("Scale", layer_name="second")
     def twice(converter, layer):
-        converter.set_variable(converter.get_output_tensor(layer)[0], 2 * converter.get_variable(converter.get_input_tensor(layer)[0]) + 1)
+        converter.set_variable(
+            converter.get_output_tensor(layer)[0],
+            2 * converter.get_variable(converter.get_input_tensor(layer)[0]) + 1,
+        )
 
     graph = KerasConverter().convert(model)
     assert seen == [("first", "Scale", ("factor",))]
@@ -179,7 +206,9 @@ def test_a_missing_attribute_lists_what_there_is():
     def scale(converter, layer):
         layer.bias
 
-    with pytest.raises(AttributeError, match=r"s \(Scale\) has no weight or config value 'bias'; weights: factor"):
+    with pytest.raises(
+        AttributeError, match=r"s \(Scale\) has no weight or config value 'bias'; weights: factor"
+    ):
         KerasConverter().convert(model)
 
 

@@ -29,13 +29,23 @@ def test_nn_operation(compare, name, tmp_path):
     ids=str,
 )
 def test_conv_transpose(options):
-    """Against the function alone: Keras 3.15 hands the operation of a model its padding and output_padding in each other's place."""
+    """Against the function alone: Keras 3.15 hands the operation of a model its padding and
+    output_padding in each other's place.
+    """
     rng = np.random.default_rng(2)
-    x, k = rng.normal(size=(2, 5, 5, 5)).astype("float32"), rng.normal(size=(3, 2, 4, 5)).astype("float32")
-    graph = KerasConverter().convert(built(row(lambda x, k: ops.conv_transpose(x, k, **options), x.shape, k.shape)))
+    x, k = (
+        rng.normal(size=(2, 5, 5, 5)).astype("float32"),
+        rng.normal(size=(3, 2, 4, 5)).astype("float32"),
+    )
+    graph = KerasConverter().convert(
+        built(row(lambda x, k: ops.conv_transpose(x, k, **options), x.shape, k.shape))
+    )
     (y,) = run_graph(graph, {"x0": x, "x1": k})[0].values()
     if options.get("data_format") == FIRST:
-        x, options = np.moveaxis(x, 1, -1), {name: value for name, value in options.items() if name != "data_format"}
+        x, options = (
+            np.moveaxis(x, 1, -1),
+            {name: value for name, value in options.items() if name != "data_format"},
+        )
         y = np.moveaxis(y, 1, -1)
     expected = np.array(ops.conv_transpose(x, k, **options))
     assert y.shape == expected.shape
@@ -45,7 +55,9 @@ def test_conv_transpose(options):
 @pytest.mark.parametrize("function", [ops.softmax, ops.log_softmax])
 @pytest.mark.parametrize("axes", [(0, 2), (1,), (2, 0, 1)])
 def test_softmax_over_several_axes(function, axes):
-    """Against the function alone, which flattens the axes; the operation of a model fails in TensorFlow."""
+    """Against the function alone, which flattens the axes; the operation of a model fails in
+    TensorFlow.
+    """
     x = np.random.default_rng(3).normal(size=(2, 3, 4)).astype("float32")
     graph = KerasConverter().convert(built(row(lambda x: function(x, axis=axes), (2, 3, 4))))
     (y,) = run_graph(graph, {"x0": x})[0].values()
@@ -53,15 +65,28 @@ def test_softmax_over_several_axes(function, axes):
 
 
 def test_a_target_that_is_no_class_is_nan():
-    graph = KerasConverter().convert(built(row(ops.sparse_categorical_crossentropy, (3,), (3, 4), dtypes="int32")))
-    (y,) = run_graph(graph, {"x0": np.array([1, 4, -1], "int32"), "x1": np.full((3, 4), 0.25, "float32")})[0].values()
+    graph = KerasConverter().convert(
+        built(row(ops.sparse_categorical_crossentropy, (3,), (3, 4), dtypes="int32"))
+    )
+    (y,) = run_graph(
+        graph, {"x0": np.array([1, 4, -1], "int32"), "x1": np.full((3, 4), 0.25, "float32")}
+    )[0].values()
     assert np.isnan(y).tolist() == [False, True, True]
 
 
 def test_a_path_that_cannot_be_costs_infinity():
-    """Two equal labels need three steps; TensorFlow adds up transitions of e**-708 and gives a number above 700."""
-    arguments = (np.array([[1, 1]], "int32"), np.zeros((1, 2, 3), "float32"), np.array([2], "int32"), np.array([2], "int32"))
-    graph = KerasConverter().convert(built(row(lambda x: ops.ctc_loss(arguments[0], x, *arguments[2:]), (1, 2, 3))))
+    """Two equal labels need three steps; TensorFlow adds up transitions of e**-708 and gives a
+    number above 700.
+    """
+    arguments = (
+        np.array([[1, 1]], "int32"),
+        np.zeros((1, 2, 3), "float32"),
+        np.array([2], "int32"),
+        np.array([2], "int32"),
+    )
+    graph = KerasConverter().convert(
+        built(row(lambda x: ops.ctc_loss(arguments[0], x, *arguments[2:]), (1, 2, 3)))
+    )
     (y,) = run_graph(graph, {"x0": arguments[1]})[0].values()
     assert np.isposinf(y).all() and np.array(ops.ctc_loss(*arguments)).min() > 700
 

@@ -1,4 +1,6 @@
-"""The operations of keras.ops.numpy and keras.ops.core against Keras, in functional models in memory and from files, and the dtypes of all of them."""
+"""The operations of keras.ops.numpy and keras.ops.core against Keras, in functional models in
+memory and from files, and the dtypes of all of them.
+"""
 
 import itertools
 
@@ -27,7 +29,10 @@ def test_operation(compare, name, tmp_path):
 
 
 def test_a_case_is_of_its_operation():
-    used = {name: {type(operation).__name__ for operation in build(function, batch=2).operations} for name, function in CASES.items()}
+    used = {
+        name: {type(operation).__name__ for operation in build(function, batch=2).operations}
+        for name, function in CASES.items()
+    }
     assert {name for name in CASES if name not in used[name]} <= {"Argpartition", "Conj"}
 
 
@@ -35,7 +40,9 @@ def test_a_case_is_of_its_operation():
 def test_dtypes_are_promoted_as_keras_does(count):
     weak = {"int": int, "float": float}
     for dtypes in itertools.combinations_with_replacement(ABOVE, count):
-        assert promote(dtypes) == keras.backend.result_type(*(weak.get(dtype, dtype) for dtype in dtypes)), dtypes
+        assert promote(dtypes) == keras.backend.result_type(
+            *(weak.get(dtype, dtype) for dtype in dtypes)
+        ), dtypes
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
@@ -46,42 +53,82 @@ def test_histogram(dtype, bounds):
     graph = KerasConverter().convert(keras.Model(x, ops.histogram(x, bins=4, range=bounds)))
     values = (np.random.default_rng(3).normal(size=50) * 3).astype(dtype)
     got, _ = run_graph(graph, {"x": values})
-    for value, wanted in zip(got.values(), ops.histogram(values, bins=4, range=bounds), strict=True):
+    for value, wanted in zip(
+        got.values(), ops.histogram(values, bins=4, range=bounds), strict=True
+    ):
         assert value.dtype == np.array(wanted).dtype
         np.testing.assert_allclose(value, np.array(wanted), rtol=1e-6)
 
 
-DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "bfloat16", "float16", "float32", "float64")
+DTYPES = (
+    "bool",
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "uint32",
+    "int32",
+    "int64",
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+)
 OF_ONE = (
-    "angle arctan arcsinh argsort average cbrt ceil conj copy corrcoef cos count_nonzero cumprod cumsum deg2rad diag diagonal diff exp fabs floor i0 isfinite "
-    "isinf isreal max mean median min nan_to_num nancumsum nanmax nanmean nanmedian nansum nanvar negative prod ptp rad2deg ravel round sign signbit sin sinc "
-    "sinh sort sqrt square std sum tan trace tril trunc var vander"
+    "angle arctan arcsinh argsort average cbrt ceil conj copy corrcoef cos count_nonzero cumprod"
+    " cumsum deg2rad diag diagonal diff exp fabs floor i0 isfinite isinf isreal max mean median min"
+    " nan_to_num nancumsum nanmax nanmean nanmedian nansum nanvar negative prod ptp rad2deg ravel"
+    " round sign signbit sin sinc sinh sort sqrt square std sum tan trace tril trunc var vander"
 ).split()
 OF_TWO = (
-    "add append arctan2 bitwise_and bitwise_left_shift correlate cross divide dot fmax fmod floor_divide gcd greater heaviside hypot inner isclose kron lcm "
-    "logaddexp matmul maximum mod multiply outer power subtract tensordot vdot where_true"
+    "add append arctan2 bitwise_and bitwise_left_shift correlate cross divide dot fmax fmod"
+    " floor_divide gcd greater heaviside hypot inner isclose kron lcm logaddexp matmul maximum mod"
+    " multiply outer power subtract tensordot vdot where_true"
 ).split()
 
 
 def tried(function, dtypes):
-    """What is declared, what webkiln's graph gives, and what Keras gives; None where Keras does not take the dtypes."""
+    """What is declared, what webkiln's graph gives, and what Keras gives; None where Keras does not
+    take the dtypes.
+    """
     rng = np.random.default_rng(5)
     flat = "vander" in function.__name__ or "correlate" in function.__name__
-    values = [rng.integers(0 if dtype.startswith(("u", "b")) else -3, 4, (3,) if flat else (3, 3)).astype("float32") for dtype in dtypes]
     values = [
-        np.where(values[1] == 0, 2, values[1]) if place and function.__name__ in {"mod", "fmod", "floor_divide", "divide"} else x
+        rng.integers(0 if dtype.startswith(("u", "b")) else -3, 4, (3,) if flat else (3, 3)).astype(
+            "float32"
+        )
+        for dtype in dtypes
+    ]
+    values = [
+        (
+            np.where(values[1] == 0, 2, values[1])
+            if place and function.__name__ in {"mod", "fmod", "floor_divide", "divide"}
+            else x
+        )
         for place, x in enumerate(values)
     ]
-    values = [np.abs(x) if function.__name__ in {"power", "bitwise_left_shift"} else x for x in values]
+    values = [
+        np.abs(x) if function.__name__ in {"power", "bitwise_left_shift"} else x for x in values
+    ]
     tensors = [ops.cast(x, dtype) for x, dtype in zip(values, dtypes, strict=True)]
     try:
-        wanted = np.array(ops.cast(result, "float32") if (result := function(*tensors)).dtype.name == "bfloat16" else result)
-        inputs = [keras.Input(batch_shape=x.shape, dtype=dtype) for x, dtype in zip(values, dtypes, strict=True)]
+        wanted = np.array(
+            ops.cast(result, "float32")
+            if (result := function(*tensors)).dtype.name == "bfloat16"
+            else result
+        )
+        inputs = [
+            keras.Input(batch_shape=x.shape, dtype=dtype)
+            for x, dtype in zip(values, dtypes, strict=True)
+        ]
         model = keras.Model(inputs, function(*inputs))
     except Exception:  # noqa: BLE001 - Keras refuses dtypes in many ways
         return None
     graph = KerasConverter().convert(model)
-    given = [np.array(ops.cast(x, "float32") if dtype == "bfloat16" else x) for x, dtype in zip(tensors, dtypes, strict=True)]
+    given = [
+        np.array(ops.cast(x, "float32") if dtype == "bfloat16" else x)
+        for x, dtype in zip(tensors, dtypes, strict=True)
+    ]
     got, _ = run_graph(graph, dict(zip(graph.inputs, given, strict=True)))
     return storable(model.output.dtype), next(iter(got.values())), wanted
 

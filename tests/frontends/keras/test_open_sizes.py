@@ -22,7 +22,9 @@ SIZES = (4, 7, 32)
 STACKS = {
     "convolution, same": lambda x: layers.Conv1D(3, 3, padding="same")(x),
     "convolution, valid": lambda x: layers.Conv1D(3, 3)(x),
-    "convolution, strided": lambda x: layers.Conv1D(3, 3, strides=2, padding="same", activation="relu")(x),
+    "convolution, strided": lambda x: layers.Conv1D(
+        3, 3, strides=2, padding="same", activation="relu"
+    )(x),
     "convolution, causal": lambda x: layers.Conv1D(3, 3, padding="causal", dilation_rate=2)(x),
     "depthwise": lambda x: layers.DepthwiseConv1D(3, padding="same")(x),
     "separable": lambda x: layers.SeparableConv1D(5, 3, padding="same")(x),
@@ -42,7 +44,9 @@ STACKS = {
     "upsampling, bicubic": lambda x: layers.Reshape((-1, 4))(
         layers.UpSampling2D((2, 1), interpolation="bicubic")(layers.Reshape((-1, 1, 4))(x))
     ),
-    "resizing": lambda x: layers.Resizing(5, 2, interpolation="lanczos3")(layers.Reshape((-1, 2, 2))(x)),
+    "resizing": lambda x: layers.Resizing(5, 2, interpolation="lanczos3")(
+        layers.Reshape((-1, 2, 2))(x)
+    ),
     "group normalisation": lambda x: layers.GroupNormalization(2)(x),
     "einstein sum": lambda x: layers.EinsumDense("...c,cd->...d", 3)(x),
     "padding": lambda x: layers.ZeroPadding1D(2)(x),
@@ -54,8 +58,12 @@ STACKS = {
     "first three": lambda x: x[:, :3],
     "last": lambda x: x[:, -1],
     "products": lambda x: layers.Dot(axes=(2, 2))([x, x]),
-    "convolution, pooling, recurrence": lambda x: layers.LSTM(5)(layers.MaxPooling1D(2)(layers.Conv1D(6, 3, padding="same")(x))),
-    "two branches": lambda x: layers.GRU(3, return_sequences=True)(layers.Concatenate()([x, layers.Conv1D(2, 5, padding="same")(x)])),
+    "convolution, pooling, recurrence": lambda x: layers.LSTM(5)(
+        layers.MaxPooling1D(2)(layers.Conv1D(6, 3, padding="same")(x))
+    ),
+    "two branches": lambda x: layers.GRU(3, return_sequences=True)(
+        layers.Concatenate()([x, layers.Conv1D(2, 5, padding="same")(x)])
+    ),
 }
 
 
@@ -88,8 +96,13 @@ def test_graphs_agree_with_keras(stacks, name):
 @pytest.mark.sample("js")
 def test_backends_agree_with_keras(stacks, backend, tmp_path):
     tasks = [(name, size) for name in STACKS for size in SIZES]
-    jobs = [Job(graph, {graph.inputs[0]: values(size)}, fixed_values(graph, graph.weights)) for _, graph, size in _all(stacks, tasks)]
-    for (model, _, size), outputs, task in zip(_all(stacks, tasks), run(jobs, backend, tmp_path), tasks, strict=True):
+    jobs = [
+        Job(graph, {graph.inputs[0]: values(size)}, fixed_values(graph, graph.weights))
+        for _, graph, size in _all(stacks, tasks)
+    ]
+    for (model, _, size), outputs, task in zip(
+        _all(stacks, tasks), run(jobs, backend, tmp_path), tasks, strict=True
+    ):
         (got,) = outputs.values()
         assert relative_error(got, np.asarray(model(values(size)))) < 1e-4, task
 
@@ -100,7 +113,9 @@ def _all(stacks, tasks):
 
 def test_sizes_that_may_be_too_small_are_guarded(stacks):
     def guards(name):
-        return {guard["size"] for guard in program(stacks[name][1], TARGETS["js"], "float32")["guards"]}
+        return {
+            guard["size"] for guard in program(stacks[name][1], TARGETS["js"], "float32")["guards"]
+        }
 
     assert guards("convolution, valid") == {"T - 3", "T - 2"}
     assert guards("last") == guards("convolution, same") == guards("products") == set()
@@ -129,20 +144,33 @@ def test_two_names_that_must_agree_are_guarded():
     a, b = keras.Input((None, 4), name="a"), keras.Input((None, 4), name="b")
     model = keras.Model([a, b], layers.Add(name="sum")([a, b]))
     graph = KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "S", 4)}).convert(model)
-    assert [(guard.layer, str(guard.a), str(guard.b)) for guard in graph.guards] == [("sum", "T", "S")]
-    assert not KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "T", 4)}).convert(model).guards
+    assert [(guard.layer, str(guard.a), str(guard.b)) for guard in graph.guards] == [
+        ("sum", "T", "S")
+    ]
+    assert (
+        not KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "T", 4)}).convert(model).guards
+    )
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 @pytest.mark.sample("js")
 def test_recurrences_over_batches_of_any_size(backend, tmp_path):
-    """The states start as zeros of an open size, and the sizes have names that mean something else in the languages of the backends."""
+    """The states start as zeros of an open size, and the sizes have names that mean something else
+    in the languages of the backends.
+    """
     x = keras.Input((None, 3, 4))
     model = keras.Model(x, layers.GRU(2)(layers.TimeDistributed(layers.LSTM(3))(x)))
     randomise(model)
-    graph = optimised(KerasConverter(input_shapes={"": ("max", "constructor", 3, 4)}).convert(model))
-    sets = [np.random.default_rng(n).normal(size=(n, steps, 3, 4)).astype(np.float32) for n, steps in ((1, 1), (3, 2), (2, 40))]
-    jobs = [Job(graph, {graph.inputs[0]: given}, fixed_values(graph, graph.weights)) for given in sets]
+    graph = optimised(
+        KerasConverter(input_shapes={"": ("max", "constructor", 3, 4)}).convert(model)
+    )
+    sets = [
+        np.random.default_rng(n).normal(size=(n, steps, 3, 4)).astype(np.float32)
+        for n, steps in ((1, 1), (3, 2), (2, 40))
+    ]
+    jobs = [
+        Job(graph, {graph.inputs[0]: given}, fixed_values(graph, graph.weights)) for given in sets
+    ]
     for given, outputs in zip(sets, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()
         assert relative_error(got, np.asarray(model(given))) < 1e-4
@@ -152,5 +180,7 @@ def test_states_that_last_need_a_batch_of_a_fixed_size():
     x, layer = keras.Input((5, 4)), layers.GRU(3, name="g")
     model = keras.Model(x, layer(x))
     layer.stateful = True
-    with pytest.raises(ShapeError, match=r"g \(GRU\): keeps its states between runs, .* the batch is N"):
+    with pytest.raises(
+        ShapeError, match=r"g \(GRU\): keeps its states between runs, .* the batch is N"
+    ):
         KerasConverter(input_shapes={"": ("N", 5, 4)}).convert(model)

@@ -1,4 +1,6 @@
-"""Dtype policies and the dtypes of inputs: what Keras casts, computes and declares. `dtype_cross` and `operation_cross` have the whole crosses."""
+"""Dtype policies and the dtypes of inputs: what Keras casts, computes and declares. `dtype_cross`
+and `operation_cross` have the whole crosses.
+"""
 
 from functools import reduce
 from importlib import import_module
@@ -37,7 +39,11 @@ def refute(policy, dtypes, folder, every):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("dtype", "every"),
-    representative([("float16", 4), ("uint8", 4), *((dtype, 1) for dtype in dtype_cross.DTYPES)], ("float16", 4), ("uint8", 4)),
+    representative(
+        [("float16", 4), ("uint8", 4), *((dtype, 1) for dtype in dtype_cross.DTYPES)],
+        ("float16", 4),
+        ("uint8", 4),
+    ),
 )
 def test_layers_take_each_dtype(dtype, every, tmp_path):
     assert refute("float32", [dtype], tmp_path, every) == []
@@ -46,7 +52,13 @@ def test_layers_take_each_dtype(dtype, every, tmp_path):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("policy", "every"),
-    representative([("mixed_float16", 5), *((policy, 1) for policy in dtype_cross.POLICIES if policy != "float32")], ("mixed_float16", 5)),
+    representative(
+        [
+            ("mixed_float16", 5),
+            *((policy, 1) for policy in dtype_cross.POLICIES if policy != "float32"),
+        ],
+        ("mixed_float16", 5),
+    ),
 )
 def test_layers_under_each_policy(policy, every, tmp_path):
     assert refute(policy, HALF_INPUTS, tmp_path, every) == []
@@ -57,7 +69,9 @@ def test_layers_under_each_policy(policy, every, tmp_path):
 def test_operations_take_each_dtype(every):
     wrong = []
     for number, (name, function, operands) in enumerate(operation_cross.cases()):
-        if number % every == 0 and (found := operation_cross.attempt(function, operands)).verdict in ("wrong", "refused"):
+        if number % every == 0 and (
+            found := operation_cross.attempt(function, operands)
+        ).verdict in ("wrong", "refused"):
             wrong += [f"{name}: {found.reason}"] if not name.startswith("power") else []
     assert wrong == []
 
@@ -82,7 +96,9 @@ def test_files_give_the_graph_of_memory(policy, suffix, tmp_path):
     graph = KerasConverter().convert(model)
     assert KerasConverter().convert(tmp_path / f"m.{suffix}") == graph
     given = np.random.default_rng(1).integers(0, 256, (1, 8, 8, 3)).astype("uint8")
-    optimised = reduce(lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph)
+    optimised = reduce(
+        lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
+    )
     for made in (graph, optimised):
         got = next(iter(run_graph(made, {"x": given}, graph.weights)[0].values()))
         assert got.dtype == np.float32
@@ -99,16 +115,23 @@ def test_a_nested_model_casts_to_the_dtypes_of_its_inputs(compare):
 @pytest.mark.parametrize("policy", ["float16", "float64"])
 @pytest.mark.parametrize("name", sorted(PROMOTED))
 def test_integers_are_promoted_to_float32_under_every_policy(policy, name):
-    """Out of the range of float16, and beyond the digits of float32; the layer after it sees what is there, not what is declared."""
+    """Out of the range of float16, and beyond the digits of float32; the layer after it sees what
+    is there, not what is declared.
+    """
     options = {"activation": "leaky_relu"} if name == "Activation" else {}
     shape = (3,) * int(name[-2]) if name.startswith("Global") else ()
     x = keras.Input((*shape, 4), dtype="int32", name="x")
     promoted = getattr(L, name)(**options, dtype=policy)(x)
-    model = keras.Model(x, [promoted, L.Rescaling(1e-6, dtype="float32")(promoted)], name="promoted")
+    model = keras.Model(
+        x, [promoted, L.Rescaling(1e-6, dtype="float32")(promoted)], name="promoted"
+    )
     given = (np.random.default_rng(0).integers(-9, 9, (1, *shape, 4)) * 10**8 + 7).astype("int32")
     got = list(run_graph(KerasConverter().convert(model), {"x": given})[0].values())
     with np.errstate(over="ignore"):
-        wanted = [np.array(result).astype(policy if number == 0 else "float32") for number, result in enumerate(model(given))]
+        wanted = [
+            np.array(result).astype(policy if number == 0 else "float32")
+            for number, result in enumerate(model(given))
+        ]
     for value, reference in zip(got, wanted, strict=True):
         assert value.dtype == reference.dtype
         assert np.allclose(value, reference, rtol=1e-6)
@@ -142,7 +165,11 @@ def test_layers_of_the_user_are_cast_unless_they_say_otherwise():
 def layers_with_adapters():
     return {
         "dense": (L.Dense(3), (4,), "float32"),
-        "einsum": (L.EinsumDense("abc,cde->abde", output_shape=(None, 3, 2), bias_axes="e"), (5, 4), "float32"),
+        "einsum": (
+            L.EinsumDense("abc,cde->abde", output_shape=(None, 3, 2), bias_axes="e"),
+            (5, 4),
+            "float32",
+        ),
         "embedding": (L.Embedding(7, 3), (5,), "int32"),
         "reversible": (L.ReversibleEmbedding(7, 3), (5,), "int32"),
         "conv1": (L.Conv1D(4, 3), (9, 4), "float32"),
@@ -161,7 +188,11 @@ def test_low_rank_adapters(name, source, tmp_path):
     rng = np.random.default_rng(0)
     for variable in model.weights:
         variable.assign(rng.standard_normal(variable.shape))
-    given = rng.integers(0, 7, (2, *shape)).astype(dtype) if dtype == "int32" else rng.standard_normal((2, *shape)).astype(dtype)
+    given = (
+        rng.integers(0, 7, (2, *shape)).astype(dtype)
+        if dtype == "int32"
+        else rng.standard_normal((2, *shape)).astype(dtype)
+    )
     if source != "memory":
         model.save(tmp_path / source)
     graph = KerasConverter(batch_size=2).convert(model if source == "memory" else tmp_path / source)
@@ -184,7 +215,10 @@ def quantized(mode):
 def test_quantized_layers_are_traced(mode, source, tmp_path):
     """Exact integers times the scales that the rows of the input ask for."""
     model = quantized(mode)
-    given = [np.random.default_rng(0).standard_normal((3, 8)).astype("float32"), np.array([[0, 1, 6, 2, 2]] * 3, "int32")]
+    given = [
+        np.random.default_rng(0).standard_normal((3, 8)).astype("float32"),
+        np.array([[0, 1, 6, 2, 2]] * 3, "int32"),
+    ]
     if source == "memory":
         graph = KerasConverter(batch_size=3).convert(model)
     else:
@@ -202,13 +236,22 @@ def test_layers_quantized_to_float8_are_named_at_once(source, tmp_path):
         model.save(tmp_path / source)
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(model) if source == "memory" else load_model(tmp_path / source)
-    assert sorted(where for where, _, _ in error.value.items) == ["dense (Dense)", "einsum (EinsumDense)"]
+    assert sorted(where for where, _, _ in error.value.items) == [
+        "dense (Dense)",
+        "einsum (EinsumDense)",
+    ]
     assert {what for _, what, _ in error.value.items} == {"it is quantized to float8 by quantize()"}
 
 
 def test_quantized_layers_are_traced_from_memory_alone(tmp_path):
     quantized("int8").save(tmp_path / "m.keras")
-    with pytest.raises(UnsupportedError, match=r"dense \(Dense\): it is quantized to int8 by quantize\(\)\. Convert the model in memory"):
+    with pytest.raises(
+        UnsupportedError,
+        match=(
+            r"dense \(Dense\): it is quantized to int8 by quantize\(\)\. Convert the model in"
+            r" memory"
+        ),
+    ):
         KerasConverter().convert(tmp_path / "m.keras")
 
 

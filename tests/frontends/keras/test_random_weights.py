@@ -1,4 +1,6 @@
-"""Made-up weights, under which outputs depend on inputs, and the range of inputs that a model is made for."""
+"""Made-up weights, under which outputs depend on inputs, and the range of inputs that a model is
+made for.
+"""
 
 import keras
 import numpy as np
@@ -24,7 +26,12 @@ def network(*, bytes_=False, depth=12):
 @pytest.mark.parametrize("bytes_", [False, True])
 def test_outputs_depend_on_the_input(bytes_):
     scale = 255.0 if bytes_ else 1.0
-    outputs = np.concatenate([network(bytes_=bytes_)(natural("float32", (1, 16, 16, 3), seed, scale)) for seed in range(4)])
+    outputs = np.concatenate(
+        [
+            network(bytes_=bytes_)(natural("float32", (1, 16, 16, 3), seed, scale))
+            for seed in range(4)
+        ]
+    )
     apart = min(np.abs(a - b).max() for i, a in enumerate(outputs) for b in outputs[:i])
     assert apart > 1e-3 * outputs.max()
     assert outputs.max() < 0.9
@@ -43,7 +50,9 @@ def test_normalisations_have_the_statistics_of_images_and_no_small_variance():
     values = np.asarray(before(images), "float64")
     np.testing.assert_allclose(norms[0].moving_mean, values.mean((0, 1, 2)), rtol=1e-3, atol=1e-5)
     variance = values.var((0, 1, 2))
-    np.testing.assert_allclose(norms[0].moving_variance, np.maximum(variance, variance.mean()), rtol=1e-3)
+    np.testing.assert_allclose(
+        norms[0].moving_variance, np.maximum(variance, variance.mean()), rtol=1e-3
+    )
     for norm in norms:
         variance = np.asarray(norm.moving_variance)
         assert variance.min() >= 0.3 * variance.mean()
@@ -52,7 +61,9 @@ def test_normalisations_have_the_statistics_of_images_and_no_small_variance():
 def test_errors_do_not_grow_from_layer_to_layer():
     model = network(depth=40)
     image = natural("float32", (1, 16, 16, 3), 0, 1.0)
-    moved = image * (1 + 2.0**-20 * np.random.default_rng(0).choice([-1, 1], image.shape)).astype("float32")
+    moved = image * (1 + 2.0**-20 * np.random.default_rng(0).choice([-1, 1], image.shape)).astype(
+        "float32"
+    )
     outputs = np.asarray(model(image))
     assert np.abs(np.asarray(model(moved)) - outputs).max() < 1e-4 * outputs.max()
 
@@ -64,14 +75,21 @@ def test_branches_add_no_offsets():
     third = L.Dropout(0.2)(L.BatchNormalization(name="dropped")(L.Conv2D(4, 1)(x)))
     model = keras.Model(x, L.Add()([x, second, third]))
     fill_randomly(model)
-    betas = {name: np.asarray(model.get_layer(name).beta) for name in ("inside", "branch", "dropped")}
+    betas = {
+        name: np.asarray(model.get_layer(name).beta) for name in ("inside", "branch", "dropped")
+    }
     assert betas["inside"].min() >= 0.8
     assert max(np.abs(betas[name]).max() for name in ("branch", "dropped")) <= 0.2
 
 
 def test_kernels_have_the_variance_that_keeps_what_goes_through_them():
     x = keras.Input((400,))
-    model = keras.Model(x, L.Dense(300, activation="softmax", name="classes")(L.Dense(500, activation="relu", name="hidden")(x)))
+    model = keras.Model(
+        x,
+        L.Dense(300, activation="softmax", name="classes")(
+            L.Dense(500, activation="relu", name="hidden")(x)
+        ),
+    )
     fill_randomly(model)
     assert np.std(model.get_layer("hidden").kernel) == pytest.approx(np.sqrt(2 / 400), rel=0.02)
     assert np.std(model.get_layer("classes").kernel) == pytest.approx(np.sqrt(1 / 500), rel=0.02)

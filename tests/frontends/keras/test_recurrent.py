@@ -1,4 +1,6 @@
-"""Recurrent layers against Keras: cells, masks, both directions, states, wrappers; from memory and from files."""
+"""Recurrent layers against Keras: cells, masks, both directions, states, wrappers; from memory and
+from files.
+"""
 
 from itertools import product
 
@@ -21,7 +23,9 @@ from webkiln.ops.table import infer
 
 @keras.saving.register_keras_serializable("tests")
 class MinimalCell(layers.Layer):
-    """The cell of the guide to Keras's RNN layers, with its state and its output of different width."""
+    """The cell of the guide to Keras's RNN layers, with its state and its output of different
+    width.
+    """
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
@@ -54,7 +58,9 @@ class LearntCell(MinimalCell):
         self.first = self.add_weight(shape=(self.units,), name="first")
 
     def get_initial_state(self, batch_size=None):
-        return keras.ops.broadcast_to(keras.ops.expand_dims(self.first, 0), (batch_size, self.units))
+        return keras.ops.broadcast_to(
+            keras.ops.expand_dims(self.first, 0), (batch_size, self.units)
+        )
 
 
 def sequential(*stack, shape=(5, 4)):
@@ -83,15 +89,21 @@ def with_initial_states(layer, count, **kwargs):
 
 
 def embedded():
-    return keras.Sequential([
-        keras.Input((6,), dtype="int32"), layers.Embedding(4, 3, mask_zero=True), layers.Bidirectional(layers.LSTM(2, return_sequences=True)),
-        layers.GRU(3),
-    ])  # fmt: skip
+    return keras.Sequential(
+        [
+            keras.Input((6,), dtype="int32"),
+            layers.Embedding(4, 3, mask_zero=True),
+            layers.Bidirectional(layers.LSTM(2, return_sequences=True)),
+            layers.GRU(3),
+        ]
+    )
 
 
 def scores():
     x, mask = keras.Input((5, 4)), keras.Input((5, 4), dtype="bool")
-    return keras.Model([x, mask], [layers.Softmax()(x, mask=mask), layers.Softmax(axis=1)(x, mask=mask)])
+    return keras.Model(
+        [x, mask], [layers.Softmax()(x, mask=mask), layers.Softmax(axis=1)(x, mask=mask)]
+    )
 
 
 def behind_a_model():
@@ -102,7 +114,9 @@ def behind_a_model():
 
 def both_ends():
     x = keras.Input((5, 4))
-    forward, *states = layers.Bidirectional(layers.LSTM(3, return_sequences=True, return_state=True))(layers.Masking()(x))
+    forward, *states = layers.Bidirectional(
+        layers.LSTM(3, return_sequences=True, return_state=True)
+    )(layers.Masking()(x))
     return keras.Model(x, [forward, *states])
 
 
@@ -124,17 +138,25 @@ def shown_and_read():
 
 
 def inner_model():
-    return keras.Sequential([keras.Input((4,)), layers.Dense(3, activation="relu"), layers.Dense(2)])
+    return keras.Sequential(
+        [keras.Input((4,)), layers.Dense(3, activation="relu"), layers.Dense(2)]
+    )
 
 
 MODELS = {
     "simple": lambda: sequential(layers.SimpleRNN(3)),
-    "simple sequences": lambda: sequential(layers.SimpleRNN(3, return_sequences=True, activation="relu", use_bias=False)),
+    "simple sequences": lambda: sequential(
+        layers.SimpleRNN(3, return_sequences=True, activation="relu", use_bias=False)
+    ),
     "lstm": lambda: sequential(layers.LSTM(3)),
-    "lstm sequences": lambda: sequential(layers.LSTM(3, return_sequences=True, recurrent_activation="hard_sigmoid", use_bias=False)),
+    "lstm sequences": lambda: sequential(
+        layers.LSTM(3, return_sequences=True, recurrent_activation="hard_sigmoid", use_bias=False)
+    ),
     "lstm backwards": lambda: sequential(layers.LSTM(3, return_sequences=True, go_backwards=True)),
     "gru": lambda: sequential(layers.GRU(3)),
-    "gru sequences": lambda: sequential(layers.GRU(3, return_sequences=True, activation="softsign")),
+    "gru sequences": lambda: sequential(
+        layers.GRU(3, return_sequences=True, activation="softsign")
+    ),
     "gru reset before": lambda: sequential(layers.GRU(3, reset_after=False)),
     "gru without bias": lambda: sequential(layers.GRU(3, use_bias=False, return_sequences=True)),
     "gru backwards last": lambda: sequential(layers.GRU(3, go_backwards=True)),
@@ -146,44 +168,71 @@ MODELS = {
     "masked lstm": masked(layers.LSTM, units=3),
     "masked lstm sequences": masked(layers.LSTM, units=3, return_sequences=True),
     "masked lstm backwards": masked(layers.LSTM, units=3, return_sequences=True, go_backwards=True),
-    "masked gru zeros": masked(layers.GRU, units=3, return_sequences=True, zero_output_for_mask=True),
+    "masked gru zeros": masked(
+        layers.GRU, units=3, return_sequences=True, zero_output_for_mask=True
+    ),
     "masked gru zeros last": masked(layers.GRU, units=3, zero_output_for_mask=True),
-    "masked, through dense and dropout": lambda: sequential(layers.Masking(), layers.Dense(3), layers.Dropout(0.5), layers.LSTM(2)),
+    "masked, through dense and dropout": lambda: sequential(
+        layers.Masking(), layers.Dense(3), layers.Dropout(0.5), layers.LSTM(2)
+    ),
     "masked average": lambda: sequential(layers.Masking(), layers.GlobalAveragePooling1D()),
     "scores under a mask": scores,
-    "model under a mask": lambda: sequential(layers.Masking(), keras.Sequential([keras.Input((5, 4)), layers.Dense(3), layers.LSTM(2)])),
-    "behind a model under a mask": lambda: (
-        sequential(layers.Masking(), keras.Sequential([keras.Input((5, 4)), layers.Dense(3)]), layers.LSTM(2))
+    "model under a mask": lambda: sequential(
+        layers.Masking(), keras.Sequential([keras.Input((5, 4)), layers.Dense(3), layers.LSTM(2)])
+    ),
+    "behind a model under a mask": lambda: sequential(
+        layers.Masking(), keras.Sequential([keras.Input((5, 4)), layers.Dense(3)]), layers.LSTM(2)
     ),
     "behind a recurrent model under a mask": behind_a_model,
-    "behind a wrapped layer under a mask": lambda: (
-        sequential(layers.Masking(), layers.SpectralNormalization(layers.Dense(3)), layers.LSTM(2))
+    "behind a wrapped layer under a mask": lambda: sequential(
+        layers.Masking(), layers.SpectralNormalization(layers.Dense(3)), layers.LSTM(2)
     ),
     "embedded": embedded,
     "bidirectional": lambda: sequential(layers.Bidirectional(layers.LSTM(3))),
-    "bidirectional sequences": lambda: sequential(layers.Bidirectional(layers.GRU(3, return_sequences=True), merge_mode="sum")),
-    "bidirectional average": lambda: sequential(layers.Bidirectional(layers.SimpleRNN(3, return_sequences=True), merge_mode="ave")),
-    "bidirectional product": lambda: sequential(layers.Bidirectional(layers.GRU(3), merge_mode="mul")),
+    "bidirectional sequences": lambda: sequential(
+        layers.Bidirectional(layers.GRU(3, return_sequences=True), merge_mode="sum")
+    ),
+    "bidirectional average": lambda: sequential(
+        layers.Bidirectional(layers.SimpleRNN(3, return_sequences=True), merge_mode="ave")
+    ),
+    "bidirectional product": lambda: sequential(
+        layers.Bidirectional(layers.GRU(3), merge_mode="mul")
+    ),
     "bidirectional, two layers": lambda: sequential(
-        layers.Bidirectional(layers.LSTM(3, return_sequences=True), backward_layer=layers.GRU(2, return_sequences=True, go_backwards=True))
+        layers.Bidirectional(
+            layers.LSTM(3, return_sequences=True),
+            backward_layer=layers.GRU(2, return_sequences=True, go_backwards=True),
+        )
     ),
     "bidirectional states": both_ends,
     "bidirectional pair": functional(layers.Bidirectional, layer=layers.GRU(3), merge_mode=None),
-    "stacked": lambda: sequential(layers.RNN([layers.LSTMCell(3), layers.GRUCell(2), layers.SimpleRNNCell(4)], return_sequences=True)),
+    "stacked": lambda: sequential(
+        layers.RNN(
+            [layers.LSTMCell(3), layers.GRUCell(2), layers.SimpleRNNCell(4)], return_sequences=True
+        )
+    ),
     "stacked, last": lambda: sequential(layers.RNN([layers.LSTMCell(3), layers.LSTMCell(2)])),
     "own cell": lambda: sequential(layers.RNN(MinimalCell(3), return_sequences=True)),
     "own cell, last": masked(layers.RNN, cell=MinimalCell(3)),
     "own cell with a start": lambda: sequential(layers.RNN(StartedCell(3))),
     "own cell with a learnt start": masked(layers.RNN, cell=LearntCell(3), go_backwards=True),
-    "own cells with a start, stacked": lambda: sequential(layers.RNN([layers.LSTMCell(2), LearntCell(3), StartedCell(3)])),
+    "own cells with a start, stacked": lambda: sequential(
+        layers.RNN([layers.LSTMCell(2), LearntCell(3), StartedCell(3)])
+    ),
     "shared": shared,
     "model called twice": called_twice,
     "model shown and read": shown_and_read,
-    "time distributed": lambda: sequential(layers.TimeDistributed(layers.Dense(3, activation="tanh"))),
-    "time distributed convolution": lambda: sequential(layers.TimeDistributed(layers.Conv2D(3, 3, padding="same")), shape=(3, 6, 5, 2)),
+    "time distributed": lambda: sequential(
+        layers.TimeDistributed(layers.Dense(3, activation="tanh"))
+    ),
+    "time distributed convolution": lambda: sequential(
+        layers.TimeDistributed(layers.Conv2D(3, 3, padding="same")), shape=(3, 6, 5, 2)
+    ),
     "time distributed model": lambda: sequential(layers.TimeDistributed(inner_model())),
-    "deep": lambda: sequential(layers.LSTM(4, return_sequences=True), layers.GRU(3, return_sequences=True), layers.LSTM(2)),
-}  # fmt: skip
+    "deep": lambda: sequential(
+        layers.LSTM(4, return_sequences=True), layers.GRU(3, return_sequences=True), layers.LSTM(2)
+    ),
+}
 
 
 def prepared(model, shapes=None):
@@ -239,27 +288,38 @@ def test_files_give_the_same_graph(name, tmp_path):
 
 
 def job(model, graph, inputs):
-    return Job(graph, dict(zip(graph.inputs, inputs, strict=True)), fixed_values(graph, graph.weights))
+    return Job(
+        graph, dict(zip(graph.inputs, inputs, strict=True)), fixed_values(graph, graph.weights)
+    )
 
 
-@pytest.mark.parametrize(("backend", "every"), representative([("js", 4), ("js", 1), ("wasm", 1), ("webgpu", 1), ("webgl", 1)], ("js", 4)))
+@pytest.mark.parametrize(
+    ("backend", "every"),
+    representative([("js", 4), ("js", 1), ("wasm", 1), ("webgpu", 1), ("webgl", 1)], ("js", 4)),
+)
 def test_backends_agree_with_keras(backend, every, tmp_path):
     built = {name: make() for name, make in list(MODELS.items())[::every]}
     graphs = {name: optimised(prepared(model)) for name, model in built.items()}
     inputs = {name: inputs_of(model) for name, model in built.items()}
     jobs = [job(built[name], graphs[name], inputs[name]) for name in built]
     for name, outputs in zip(built, run(jobs, backend, tmp_path), strict=True):
-        for got, expected in zip(outputs.values(), outputs_of(built[name], inputs[name]), strict=True):
+        for got, expected in zip(
+            outputs.values(), outputs_of(built[name], inputs[name]), strict=True
+        ):
             assert relative_error(got, expected) < 1e-4, name
 
 
 def open_ended():
-    """One stack over sequences of any length: masks, both directions, all outputs and the last ones."""
+    """One stack over sequences of any length: masks, both directions, all outputs and the last
+    ones.
+    """
     x = keras.Input((None, 4))
     both = layers.Bidirectional(layers.LSTM(5, return_sequences=True))(layers.Masking()(x))
     dense = layers.TimeDistributed(layers.Dense(6, activation="relu"))(both)
     backwards = layers.GRU(4, return_sequences=True, go_backwards=True)(dense)
-    return keras.Model(x, [layers.SimpleRNN(3)(backwards), backwards, layers.GlobalMaxPooling1D()(dense)])
+    return keras.Model(
+        x, [layers.SimpleRNN(3)(backwards), backwards, layers.GlobalMaxPooling1D()(dense)]
+    )
 
 
 LENGTHS = (1, 2, 7, 64, 100)
@@ -267,12 +327,19 @@ LENGTHS = (1, 2, 7, 64, 100)
 
 @pytest.mark.parametrize(
     ("backend", "lengths"),
-    representative([("js", (1, 2, 7)), *product(["js", "wasm", "webgpu", "webgl"], [LENGTHS])], ("js", (1, 2, 7))),
+    representative(
+        [("js", (1, 2, 7)), *product(["js", "wasm", "webgpu", "webgl"], [LENGTHS])],
+        ("js", (1, 2, 7)),
+    ),
 )
 def test_sequences_of_any_length(backend, lengths, tmp_path):
     model = open_ended()
     graph = prepared(model, {"": (2, "T", 4)})
-    assert [str(graph.type(name)) for name in graph.outputs.values()] == ["float32[2,3]", "float32[2,T,4]", "float32[2,6]"]
+    assert [str(graph.type(name)) for name in graph.outputs.values()] == [
+        "float32[2,3]",
+        "float32[2,T,4]",
+        "float32[2,6]",
+    ]
     given = [inputs_of(model, steps, seed=steps) for steps in lengths]
     results = run([job(model, graph, inputs) for inputs in given], backend, tmp_path)
     for inputs, outputs in zip(given, results, strict=True):
@@ -283,7 +350,13 @@ def test_sequences_of_any_length(backend, lengths, tmp_path):
 def test_states_that_keras_resets_otherwise_are_refused():
     x = keras.Input(batch_shape=(2, 5, 4))
     model = keras.Model(x, layers.RNN(StartedCell(3), stateful=True, name="kept")(x))
-    with pytest.raises(ShapeError, match=r"kept \(RNN\): keeps states between runs that its cell starts by a get_initial_state of its own"):
+    with pytest.raises(
+        ShapeError,
+        match=(
+            r"kept \(RNN\): keeps states between runs that its cell starts by a get_initial_state"
+            r" of its own"
+        ),
+    ):
         KerasConverter(batch_size=2).convert(model)
 
 
@@ -308,5 +381,7 @@ def test_passes_keep_the_numbers(name):
     graph, inputs = prepared(model), inputs_of(model)
     changed = optimised(graph)
     named = dict(zip(graph.inputs, inputs, strict=True))
-    for got, expected in zip(run_graph(changed, named)[0].values(), outputs_of(model, inputs), strict=True):
+    for got, expected in zip(
+        run_graph(changed, named)[0].values(), outputs_of(model, inputs), strict=True
+    ):
         assert relative_error(got, expected) < 1e-5

@@ -10,7 +10,13 @@ from webkiln.errors import RecipeError, ShapeError, SourceError, VerificationErr
 from webkiln.inputs import deviation, make_inputs
 
 SETS = ("natural0", "natural1", "extreme")
-PARAMS = {"format": "keras", "batch_size": 1, "input_shapes": {}, "plugins": [], "trust_source": False}
+PARAMS = {
+    "format": "keras",
+    "batch_size": 1,
+    "input_shapes": {},
+    "plugins": [],
+    "trust_source": False,
+}
 EXPORT = {"kind": "export", "format": "keras", "suffix": ".keras", "parameters": {}}
 
 
@@ -29,7 +35,13 @@ def small():
     x = keras.Input((6, 6, 1), name="x")
     shared = L.Dense(3, name="shared")
     y = L.Conv2D(2, 3, name="conv", activation="tanh")(x)
-    return keras.Model(x, [L.Flatten(name="flat")(shared(shared(L.Dense(3, name="once")(y)))), L.GlobalMaxPooling2D(name="top")(y)])
+    return keras.Model(
+        x,
+        [
+            L.Flatten(name="flat")(shared(shared(L.Dense(3, name="once")(y)))),
+            L.GlobalMaxPooling2D(name="top")(y),
+        ],
+    )
 
 
 def test_sets_outputs_noise_and_layers(reference):
@@ -40,7 +52,12 @@ def test_sets_outputs_noise_and_layers(reference):
         assert arrays[f"{name}/out/top"].shape == (3, 2)
         assert 0 < float(arrays[f"{name}/noise/flat"]) < 1e-4
         assert np.array_equal(layers[f"{name}/top"], arrays[f"{name}/out/top"])
-    assert {key.removeprefix("extreme/") for key in layers if key.startswith("extreme/")} == {"conv", "once", "flat", "top"}
+    assert {key.removeprefix("extreme/") for key in layers if key.startswith("extreme/")} == {
+        "conv",
+        "once",
+        "flat",
+        "top",
+    }
     natural = arrays["natural0/in/x"]
     assert 0 <= natural.min() < natural.max() <= 1
     assert set(np.sign(arrays["extreme/in/x"]).ravel()) == {-1, 0, 1}
@@ -52,11 +69,19 @@ def test_files_are_the_same_each_time(reference, tmp_path):
     reference(model)
     first = (tmp_path / "reference.npz").read_bytes(), (tmp_path / "layers.npz").read_bytes()
     reference(model)
-    assert first == ((tmp_path / "reference.npz").read_bytes(), (tmp_path / "layers.npz").read_bytes())
+    assert first == (
+        (tmp_path / "reference.npz").read_bytes(),
+        (tmp_path / "layers.npz").read_bytes(),
+    )
 
 
 def test_a_model_that_does_not_react_verifies_nothing(reference):
-    model = keras.Sequential([keras.Input((4,)), L.Dense(3, kernel_initializer="zeros", bias_initializer="ones", name="dead")])
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            L.Dense(3, kernel_initializer="zeros", bias_initializer="ones", name="dead"),
+        ]
+    )
     with pytest.raises(VerificationError, match="output dead differs by 0 of its largest value"):
         reference(model)
 
@@ -95,7 +120,13 @@ def test_states_start_anew_for_each_set(stage, tmp_path):
 
 
 def test_inputs_of_every_dtype():
-    table = {"a": ("float16", (2, 3)), "b": ("int32", (4,)), "c": ("bool", (5,)), "d": ("uint8", ()), "e": ("float32", (0, 2))}
+    table = {
+        "a": ("float16", (2, 3)),
+        "b": ("int32", (4,)),
+        "c": ("bool", (5,)),
+        "d": ("uint8", ()),
+        "e": ("float32", (0, 2)),
+    }
     for values in make_inputs(table).values():
         assert {name: (str(value.dtype), value.shape) for name, value in values.items()} == table
 
@@ -110,7 +141,9 @@ def test_fetch(stage, tmp_path):
     target = {"source": tmp_path / "source"}
     with pytest.raises(SourceError, match="there is no such file"):
         fetch({"source": tmp_path / "none"}, target, {"kind": "path"})
-    (tmp_path / "export.py").write_text("def export(path):\n    path.write_text('model')\n\ndef nothing(path):\n    pass\n")
+    (tmp_path / "export.py").write_text(
+        "def export(path):\n    path.write_text('model')\n\ndef nothing(path):\n    pass\n"
+    )
     fetch({"script.py": tmp_path / "export.py"}, target, {**EXPORT, "function": "export"})
     assert target["source"].read_text() == "model"
     with pytest.raises(SourceError, match="nothing wrote nothing"):
@@ -128,7 +161,9 @@ def test_fetch_checks_the_sha256(stage, tmp_path):
 
     (tmp_path / "served").mkdir()
     (tmp_path / "served" / "m.keras").write_bytes(b"hello")
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "served"))
+    handler = functools.partial(
+        http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "served")
+    )
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/m.keras"

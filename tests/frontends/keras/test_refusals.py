@@ -1,4 +1,6 @@
-"""What is refused of a layer, in words, before anything is converted; and what only its weights tell."""
+"""What is refused of a layer, in words, before anything is converted; and what only its weights
+tell.
+"""
 
 import json
 import subprocess
@@ -44,13 +46,20 @@ def as_others(path, classes):
 
 def test_layers_without_a_handler_are_named_together(tmp_path):
     x = keras.Input((5, 4), name="x")
-    keras.Model(x, L.Dense(3, name="second")(L.Dense(2, name="first")(x))).save(tmp_path / "m.keras")
+    keras.Model(x, L.Dense(3, name="second")(L.Dense(2, name="first")(x))).save(
+        tmp_path / "m.keras"
+    )
     as_others(tmp_path / "m.keras", {"first": "TorchModuleWrapper", "second": "JaxLayer"})
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(tmp_path / "m.keras")
-    assert [where for where, *_ in error.value.items] == ["first (TorchModuleWrapper)", "second (JaxLayer)"]
+    assert [where for where, *_ in error.value.items] == [
+        "first (TorchModuleWrapper)",
+        "second (JaxLayer)",
+    ]
     assert all(
-        (what, hint.startswith("Export the whole model")) == ("a program of another framework", True) for _, what, hint in error.value.items
+        (what, hint.startswith("Export the whole model"))
+        == ("a program of another framework", True)
+        for _, what, hint in error.value.items
     )
     assert {"TorchModuleWrapper", "JaxLayer"} <= set(NOT_CONVERTED)
 
@@ -58,13 +67,23 @@ def test_layers_without_a_handler_are_named_together(tmp_path):
 def test_layers_that_take_strings_are_named(tmp_path):
     """Those that do not make numbers of them, and those inside other models."""
     words = keras.Input((1,), dtype="string", name="words")
-    inner = keras.Sequential([keras.Input((1,), dtype="string"), L.Hashing(4, name="bins")], name="inner")
+    inner = keras.Sequential(
+        [keras.Input((1,), dtype="string"), L.Hashing(4, name="bins")], name="inner"
+    )
     keras.Model(words, [L.Identity(name="same")(words), inner(words)]).save(tmp_path / "m.keras")
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(tmp_path / "m.keras")
     assert [item for item in error.value.items if not item[0].startswith("inner/")] == [
-        ("same (Identity)", "it takes texts", "Let the page turn texts into numbers, and cut the model after it: --from-layer same"),
-        ("inner (Sequential)", "it takes texts", "Let the page turn texts into numbers, and cut the model after it: --from-layer inner"),
+        (
+            "same (Identity)",
+            "it takes texts",
+            "Let the page turn texts into numbers, and cut the model after it: --from-layer same",
+        ),
+        (
+            "inner (Sequential)",
+            "it takes texts",
+            "Let the page turn texts into numbers, and cut the model after it: --from-layer inner",
+        ),
     ]
 
 
@@ -72,7 +91,10 @@ def test_channels_that_do_not_fit_name_what_would():
     model = single((8, 8, 6), L.Conv2D(4, 3, groups=1, name="conv"))
     kernel = model.get_layer("conv").kernel
     kernel._value = kernel._value[:, :, :3]
-    with pytest.raises(ShapeError, match=r"conv \(Conv2D\): the kernel has 3 input channels, x has 6; .*groups=2 would fit"):
+    with pytest.raises(
+        ShapeError,
+        match=r"conv \(Conv2D\): the kernel has 3 input channels, x has 6; .*groups=2 would fit",
+    ):
         KerasConverter().convert(model)
 
 
@@ -110,19 +132,34 @@ def test_all_is_named_from_the_config_alone(tmp_path):
     x = keras.Input((8, 4), name="x")
     y = keras.layers.Dense(4, name="torch")(x)
     y = keras.layers.Dense(4, dtype="float8_from_float32", name="half")(y)
-    inner = keras.Sequential([keras.Input((8, 4)), keras.layers.Lambda(lambda t: t, output_shape=(8, 4), name="code")], name="inner")
-    keras.Model(x, keras.layers.Dense(4, name="second")(inner(y)), name="several").save(tmp_path / "whole.keras")
+    inner = keras.Sequential(
+        [keras.Input((8, 4)), keras.layers.Lambda(lambda t: t, output_shape=(8, 4), name="code")],
+        name="inner",
+    )
+    keras.Model(x, keras.layers.Dense(4, name="second")(inner(y)), name="several").save(
+        tmp_path / "whole.keras"
+    )
     as_others(tmp_path / "whole.keras", {"torch": "TorchModuleWrapper", "second": "TFSMLayer"})
-    with zipfile.ZipFile(tmp_path / "whole.keras") as whole, zipfile.ZipFile(tmp_path / "several.keras", "w") as file:
+    with (
+        zipfile.ZipFile(tmp_path / "whole.keras") as whole,
+        zipfile.ZipFile(tmp_path / "several.keras", "w") as file,
+    ):
         for name in whole.namelist():
             file.writestr(name, b"damaged" if name == "model.weights.h5" else whole.read(name))
     code = (
-        "import sys; from pathlib import Path; from webkiln.errors import UnsupportedError; from webkiln.frontends.keras.load import load_model\n"
-        "try: load_model(Path(sys.argv[1]))\n"
-        "except UnsupportedError as error: print(*(where for where, *_ in error.items), sep='\\n')\n"
-        "assert not {'keras', 'tensorflow'} & set(sys.modules)"
+        "import sys; from pathlib import Path; from webkiln.errors import UnsupportedError; from"
+        " webkiln.frontends.keras.load import load_model\ntry:"
+        " load_model(Path(sys.argv[1]))\nexcept UnsupportedError as error: print(*(where for where,"
+        " *_ in error.items), sep='\\n')\nassert not {'keras', 'tensorflow'} & set(sys.modules)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "several.keras")]
-    done = subprocess.run(command, cwd=ROOT / "pipeline", capture_output=True, text=True, check=True)
-    expected = ["torch (TorchModuleWrapper)", "half (Dense)", "inner/code (Lambda)", "second (TFSMLayer)"]
+    done = subprocess.run(
+        command, cwd=ROOT / "pipeline", capture_output=True, text=True, check=True
+    )
+    expected = [
+        "torch (TorchModuleWrapper)",
+        "half (Dense)",
+        "inner/code (Lambda)",
+        "second (TFSMLayer)",
+    ]
     assert done.stdout.splitlines() == expected

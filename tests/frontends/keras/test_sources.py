@@ -69,7 +69,9 @@ def test_missing_and_foreign_files(tmp_path):
 
 
 def test_config_that_is_no_model(good, tmp_path):
-    path = rewritten(good / "m.keras", tmp_path / "m.keras", config=lambda tree: tree.pop("class_name"))
+    path = rewritten(
+        good / "m.keras", tmp_path / "m.keras", config=lambda tree: tree.pop("class_name")
+    )
     assert "not that of a Keras model" in error_of(path)
     deep = tmp_path / "deep.keras"
     with zipfile.ZipFile(deep, "w") as file:
@@ -85,7 +87,9 @@ def test_path_tricks(good, tmp_path):
 
 
 def test_zip_bomb(good, tmp_path):
-    path = rewritten(good / "m.keras", tmp_path / "bomb.keras", extra=[("assets/zeros", bytes(64 << 20))])
+    path = rewritten(
+        good / "m.keras", tmp_path / "bomb.keras", extra=[("assets/zeros", bytes(64 << 20))]
+    )
     assert "zip bomb" in error_of(path)
 
 
@@ -135,7 +139,9 @@ def test_hdf5_tricks(good, tmp_path):
         file.create_virtual_dataset(KERNEL, layout)
 
     def lying(file):
-        file.create_dataset(KERNEL, (1 << 20, 1 << 12), "float32", chunks=(1, 1 << 12), compression="gzip")
+        file.create_dataset(
+            KERNEL, (1 << 20, 1 << 12), "float32", chunks=(1, 1 << 12), compression="gzip"
+        )
 
     def strings(file):
         file.create_dataset(KERNEL, data=np.array([b"abc"]))
@@ -146,7 +152,9 @@ def test_hdf5_tricks(good, tmp_path):
     assert "keeps its data outside the file" in replaced(virtual)
     assert "claims shape [1048576, 4096]" in replaced(lying)
     assert "has dtype |S3" in replaced(strings)
-    assert "is missing" in replaced(lambda file: file.create_group(f"{KERNEL}9")).replace("0 is missing", "is missing")
+    assert "is missing" in replaced(lambda file: file.create_group(f"{KERNEL}9")).replace(
+        "0 is missing", "is missing"
+    )
 
 
 def test_nan_weights(good, tmp_path):
@@ -174,9 +182,13 @@ def test_shapes_that_do_not_fit_and_dtypes_that_are_cast(good, tmp_path):
         del file[KERNEL]
         file[KERNEL] = values.astype("float64")
 
-    message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", weights=narrow), ShapeError)
+    message = error_of(
+        rewritten(good / "m.keras", tmp_path / "m.keras", weights=narrow), ShapeError
+    )
     assert message.startswith("dense (Dense): the kernel is [31, 2], x is [1, 32]")
-    graph = KerasConverter().convert(rewritten(good / "m.keras", tmp_path / "m.keras", weights=double))
+    graph = KerasConverter().convert(
+        rewritten(good / "m.keras", tmp_path / "m.keras", weights=double)
+    )
     assert graph.type("dense/kernel").dtype == "float64"
     assert {graph.type(name).dtype for name in graph.outputs.values()} == {"float32"}
 
@@ -196,7 +208,9 @@ def test_references_to_nothing(good, tmp_path):
     def cut(tree):
         tree["config"]["layers"] = tree["config"]["layers"][1:]
 
-    assert "reads output 0 of call 0 of 'x', which is not in it" in error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=cut))
+    assert "reads output 0 of call 0 of 'x', which is not in it" in error_of(
+        rewritten(good / "m.keras", tmp_path / "m.keras", config=cut)
+    )
 
 
 def test_config_that_keras_does_not_write(good, tmp_path):
@@ -209,7 +223,13 @@ def test_config_that_keras_does_not_write(good, tmp_path):
 
 @pytest.mark.parametrize(
     ("layer", "key", "value"),
-    [("dense", "units", -3), ("dense", "units", 10**12), ("dense", "units", "2"), ("conv", "filters", 7), ("conv", "kernel_size", [5, 5])],
+    [
+        ("dense", "units", -3),
+        ("dense", "units", 10**12),
+        ("dense", "units", "2"),
+        ("conv", "filters", 7),
+        ("conv", "kernel_size", [5, 5]),
+    ],
 )
 def test_config_that_disagrees_with_the_weights(good, tmp_path, layer, key, value):
     def edit(tree):
@@ -236,22 +256,37 @@ def test_lambda_is_not_executed(tmp_path):
 
 
 def test_classes_and_functions_are_not_imported(good, tmp_path):
-    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\nclass Layer: pass\n")
+    (tmp_path / "evil.py").write_text(
+        f"open({str(tmp_path / 'executed')!r}, 'w').close()\nclass Layer: pass\n"
+    )
 
     def layer(tree):
-        tree["config"]["layers"][1] |= {"module": "evil", "class_name": "Layer", "registered_name": "Layer"}
+        tree["config"]["layers"][1] |= {
+            "module": "evil",
+            "class_name": "Layer",
+            "registered_name": "Layer",
+        }
 
     def initializer(tree):
         tree["config"]["layers"][1]["class_name"] = "Wrapper"
         tree["config"]["layers"][1]["config"]["kernel_initializer"] = {
-            "module": "evil", "class_name": "function", "config": "Layer", "registered_name": "function",
-        }  # fmt: skip
+            "module": "evil",
+            "class_name": "function",
+            "config": "Layer",
+            "registered_name": "function",
+        }
 
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(tmp_path)
-        message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=layer), UnsupportedError)
-        assert "conv (Layer): unknown class, which is never imported. Pass --plugin FILE.py" in message
-        message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=initializer), UnsupportedError)
+        message = error_of(
+            rewritten(good / "m.keras", tmp_path / "m.keras", config=layer), UnsupportedError
+        )
+        assert (
+            "conv (Layer): unknown class, which is never imported. Pass --plugin FILE.py" in message
+        )
+        message = error_of(
+            rewritten(good / "m.keras", tmp_path / "m.keras", config=initializer), UnsupportedError
+        )
         assert "Layer is not a computation of Keras and never imported" in message
     assert not (tmp_path / "executed").exists()
 
@@ -261,10 +296,15 @@ def test_functions_of_keras_that_do_not_compute_are_not_called(good, tmp_path, m
     def activation(tree):
         tree["config"]["layers"][1]["class_name"] = "Wrapper"
         tree["config"]["layers"][1]["config"]["activation"] = {
-            "module": module, "class_name": "function", "config": "get_file", "registered_name": "get_file",
-        }  # fmt: skip
+            "module": module,
+            "class_name": "function",
+            "config": "get_file",
+            "registered_name": "get_file",
+        }
 
-    message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=activation), UnsupportedError)
+    message = error_of(
+        rewritten(good / "m.keras", tmp_path / "m.keras", config=activation), UnsupportedError
+    )
     assert "get_file is not a computation of Keras and never imported" in message
 
 
@@ -277,7 +317,9 @@ def test_plugin_defines_the_class(tmp_path):
     keras.Model(x, triple(name="triple")(x)).save(tmp_path / "m.keras")
     config = json.loads(zipfile.ZipFile(tmp_path / "m.keras").read("config.json"))
     config["config"]["layers"][1]["registered_name"] = "tests>Triple"
-    path = rewritten(tmp_path / "m.keras", tmp_path / "n.keras", config=lambda tree: tree.update(config))
+    path = rewritten(
+        tmp_path / "m.keras", tmp_path / "n.keras", config=lambda tree: tree.update(config)
+    )
     assert "triple (Triple): unknown class" in error_of(path, UnsupportedError)
     known = dict(keras.saving.get_custom_objects())
     try:
@@ -302,7 +344,10 @@ def test_a_file_that_never_ends(monkeypatch):
 
 def test_time_is_that_of_the_processor(good, tmp_path, monkeypatch):
     """A busy machine is no damaged file."""
-    begin = "import sys, time\nfrom pathlib import Path\nfrom webkiln.frontends.core.probe import limit_resources\nlimit_resources(Path(sys.argv[1]))\n"
+    begin = (
+        "import sys, time\nfrom pathlib import Path\nfrom webkiln.frontends.core.probe import"
+        " limit_resources\nlimit_resources(Path(sys.argv[1]))\n"
+    )
     (tmp_path / "waits.py").write_text(f"{begin}time.sleep(2.5)\nprint('read')")
     (tmp_path / "works.py").write_text(f"{begin}while True: pass")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -325,7 +370,9 @@ def only_user_errors(data: bytes, path: Path, read=read_model) -> None:
         pass
 
 
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @QUICK
@@ -340,7 +387,9 @@ def test_truncated_files(good, tmp_path, share, suffix):
 
 @QUICK
 @given(
-    flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=12),
+    flips=st.lists(
+        st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=12
+    ),
     suffix=st.sampled_from(["keras", "h5"]),
 )
 def test_flipped_bits(good, tmp_path, flips, suffix):
@@ -349,13 +398,23 @@ def test_flipped_bits(good, tmp_path, flips, suffix):
         data[int(place * len(data))] ^= 1 << bit
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe, "TIMEOUT_S", 5.0)
-        only_user_errors(bytes(data), tmp_path / "flipped", parse_model if suffix == "keras" else read_model)
+        only_user_errors(
+            bytes(data), tmp_path / "flipped", parse_model if suffix == "keras" else read_model
+        )
 
 
 @QUICK
 @given(data=st.data())
 def test_random_values_in_the_config(good, tmp_path, data):
-    values = st.one_of(st.none(), st.booleans(), st.integers(-3, 10**12), st.text(max_size=4), st.just([]), st.just({}), st.floats())
+    values = st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-3, 10**12),
+        st.text(max_size=4),
+        st.just([]),
+        st.just({}),
+        st.floats(),
+    )
 
     def edit(tree):
         node = tree
@@ -374,20 +433,39 @@ def test_random_values_in_the_config(good, tmp_path, data):
 
 def test_parts_that_double_are_counted(good, tmp_path):
     def nested(tree):
-        part = {"module": "keras.layers", "class_name": "Dense", "config": {"name": "d", "units": 2}, "registered_name": None}
+        part = {
+            "module": "keras.layers",
+            "class_name": "Dense",
+            "config": {"name": "d", "units": 2},
+            "registered_name": None,
+        }
         for number in range(40):
             config = {"name": f"b{number}", "layer": part}
-            part = {"module": "keras.layers", "class_name": "Bidirectional", "config": config, "registered_name": None}
+            part = {
+                "module": "keras.layers",
+                "class_name": "Bidirectional",
+                "config": config,
+                "registered_name": None,
+            }
         tree["config"]["layers"][1] |= part
 
-    assert "more than 20000 layers; refused" in error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=nested))
+    assert "more than 20000 layers; refused" in error_of(
+        rewritten(good / "m.keras", tmp_path / "m.keras", config=nested)
+    )
 
 
 def test_a_class_of_the_user_that_has_no_name_in_its_config_is_named(good, tmp_path):
     def unnamed(tree):
-        part = {"module": "mine", "class_name": "OwnBlock", "config": {"trainable": True}, "registered_name": "mine>OwnBlock"}
+        part = {
+            "module": "mine",
+            "class_name": "OwnBlock",
+            "config": {"trainable": True},
+            "registered_name": "mine>OwnBlock",
+        }
         chain = {"name": "chain", "layers": [tree["config"]["layers"][0], part]}
         tree |= {"class_name": "Sequential", "config": chain}
 
-    message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=unnamed), UnsupportedError)
+    message = error_of(
+        rewritten(good / "m.keras", tmp_path / "m.keras", config=unnamed), UnsupportedError
+    )
     assert "own_block (OwnBlock): unknown class, which is never imported" in message

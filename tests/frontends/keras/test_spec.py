@@ -61,7 +61,9 @@ def test_json_round_trip(tmp_path):
     model.save(tmp_path / "m.keras")
     spec, _ = read_model(tmp_path / "m.keras")
     assert text(from_json(canonical.loads(text(spec)))) == text(spec)
-    assert KerasConverter().convert(from_json(canonical.loads(text(spec)))) == KerasConverter().convert(spec)
+    assert KerasConverter().convert(
+        from_json(canonical.loads(text(spec)))
+    ) == KerasConverter().convert(spec)
 
 
 def test_traced_facts_need_no_framework_to_convert(tmp_path):
@@ -85,7 +87,11 @@ def test_traced_facts_need_no_framework_to_convert(tmp_path):
         "assert not {'keras', 'tensorflow'} & set(sys.modules)\n"
         "assert graph.states[0].name == 'twice/seen'\n"
     )
-    subprocess.run([sys.executable, "-c", script, tmp_path / "spec.json"], check=True, env={"PYTHONPATH": str(ROOT / "pipeline")})
+    subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "spec.json"],
+        check=True,
+        env={"PYTHONPATH": str(ROOT / "pipeline")},
+    )
 
 
 def test_digits_needs_no_framework_to_load():
@@ -100,31 +106,58 @@ def test_digits_needs_no_framework_to_load():
         "assert graph.weights.keys() == graph.slots\n"
     )
     path = ROOT / "models" / "digits" / "digits.keras"
-    subprocess.run([sys.executable, "-c", script, path], check=True, env={"PYTHONPATH": str(ROOT / "pipeline")})
+    subprocess.run(
+        [sys.executable, "-c", script, path], check=True, env={"PYTHONPATH": str(ROOT / "pipeline")}
+    )
 
 
 def keras_2(path):
     """A file as tf.keras 2 writes it."""
     layers = [
-        {"class_name": "InputLayer", "name": "x", "inbound_nodes": [], "config": {"batch_input_shape": [None, 4], "dtype": "float32", "name": "x"}},
         {
-            "class_name": "Dense", "name": "d", "inbound_nodes": [[["x", 0, 0, {}]]],
-            "config": {"name": "d", "trainable": True, "dtype": "float32", "units": 4, "activation": "hard_sigmoid", "use_bias": True},
+            "class_name": "InputLayer",
+            "name": "x",
+            "inbound_nodes": [],
+            "config": {"batch_input_shape": [None, 4], "dtype": "float32", "name": "x"},
         },
         {
-            "class_name": "LeakyReLU", "name": "leaky", "inbound_nodes": [[["x", 0, 0, {}]]],
+            "class_name": "Dense",
+            "name": "d",
+            "inbound_nodes": [[["x", 0, 0, {}]]],
+            "config": {
+                "name": "d",
+                "trainable": True,
+                "dtype": "float32",
+                "units": 4,
+                "activation": "hard_sigmoid",
+                "use_bias": True,
+            },
+        },
+        {
+            "class_name": "LeakyReLU",
+            "name": "leaky",
+            "inbound_nodes": [[["x", 0, 0, {}]]],
             "config": {"name": "leaky", "trainable": True, "dtype": "float32", "alpha": 0.5},
         },
         {
-            "class_name": "Add", "name": "sum", "inbound_nodes": [[["d", 0, 0, {}], ["leaky", 0, 0, {}]]],
+            "class_name": "Add",
+            "name": "sum",
+            "inbound_nodes": [[["d", 0, 0, {}], ["leaky", 0, 0, {}]]],
             "config": {"name": "sum", "trainable": True, "dtype": "float32"},
         },
-    ]  # fmt: skip
-    config = {"name": "old", "layers": layers, "input_layers": [["x", 0, 0]], "output_layers": [["sum", 0, 0]]}
+    ]
+    config = {
+        "name": "old",
+        "layers": layers,
+        "input_layers": [["x", 0, 0]],
+        "output_layers": [["sum", 0, 0]],
+    }
     kernel, bias = np.eye(4, dtype="float32") * 2, np.ones(4, "float32")
     with h5py.File(path, "w") as file:
         file.attrs["keras_version"] = "2.11.0"
-        file.attrs["model_config"] = canonical.dumps({"class_name": "Functional", "config": config}).decode()
+        file.attrs["model_config"] = canonical.dumps(
+            {"class_name": "Functional", "config": config}
+        ).decode()
         group = file.create_group("model_weights/d")
         group.attrs["weight_names"] = [b"d/kernel:0", b"d/bias:0"]
         group["d/kernel:0"], group["d/bias:0"] = kernel, bias
@@ -135,17 +168,25 @@ def test_keras_2_files(tmp_path):
     graph = KerasConverter().convert(tmp_path / "old.h5")
     x = np.array([[-3, -0.5, 0.25, 2]], "float32")
     outputs, _ = run_graph(graph, {"x": x})
-    assert np.allclose(outputs["sum"], np.clip((2 * x + 1) * 0.2 + 0.5, 0, 1) + np.where(x > 0, x, x / 2))
+    assert np.allclose(
+        outputs["sum"], np.clip((2 * x + 1) * 0.2 + 0.5, 0, 1) + np.where(x > 0, x, x / 2)
+    )
 
 
 def test_layers_of_one_name_in_two_nested_models(tmp_path):
     x = keras.Input((4,), name="x")
-    parts = [keras.Sequential([keras.Input((4,)), L.Dense(4, name="same")], name=name) for name in ("one", "two")]
+    parts = [
+        keras.Sequential([keras.Input((4,)), L.Dense(4, name="same")], name=name)
+        for name in ("one", "two")
+    ]
     outer = keras.Sequential([keras.Input((4,)), *parts], name="outer")
     keras.Model(x, outer(x)).save(tmp_path / "m.h5")
     keras.Model(x, outer(x)).save(tmp_path / "m.keras")
     (zipped, _), (hdf5, _) = read_model(tmp_path / "m.keras"), read_model(tmp_path / "m.h5")
-    weights = [[part.model.layers[1].weights["kernel"].digest for part in model.layers[1].model.layers[1:]] for model in (zipped, hdf5)]
+    weights = [
+        [part.model.layers[1].weights["kernel"].digest for part in model.layers[1].model.layers[1:]]
+        for model in (zipped, hdf5)
+    ]
     assert weights[0] == weights[1]
     assert weights[0][0] != weights[0][1]
 

@@ -22,27 +22,50 @@ def test_recipe(stage, tmp_path, name):
     plugins = recipe.get("plugins", [])
     source = tmp_path / "source"
     if isinstance(recipe["source"], str):
-        stage("fetch").run({"source": folder / recipe["source"]}, {"source": source}, {"kind": "path"})
+        stage("fetch").run(
+            {"source": folder / recipe["source"]}, {"source": source}, {"kind": "path"}
+        )
     else:
         script = {"script.py": folder / recipe["source"]["script"]}
         stage("fetch").run(
             script,
             {"source": source},
-            {"kind": "export", "format": "keras", "suffix": ".keras", "parameters": {}, "function": recipe["source"]["function"]},
+            {
+                "kind": "export",
+                "format": "keras",
+                "suffix": ".keras",
+                "parameters": {},
+                "function": recipe["source"]["function"],
+            },
         )
     spec, blobs = tmp_path / "spec.json", tmp_path / "weights"
     graph, weights = tmp_path / "graph.json", tmp_path / "weights.json"
     arrays = {role: tmp_path / role for role in ("reference.npz", "layers.npz")}
-    options = {"format": "keras", "plugins": plugins, "trust_source": False, "batch_size": recipe["batch_size"], "input_shapes": {}}
-    stage("load").run({"source": source, "plugins/": folder}, {"spec.json": spec, "weights/": blobs}, options)
-    made = {"graph.json": graph, "weights.json": weights, "sizes.json": tmp_path / "sizes.json", "texts.json": tmp_path / "texts.json"}
+    options = {
+        "format": "keras",
+        "plugins": plugins,
+        "trust_source": False,
+        "batch_size": recipe["batch_size"],
+        "input_shapes": {},
+    }
+    stage("load").run(
+        {"source": source, "plugins/": folder}, {"spec.json": spec, "weights/": blobs}, options
+    )
+    made = {
+        "graph.json": graph,
+        "weights.json": weights,
+        "sizes.json": tmp_path / "sizes.json",
+        "texts.json": tmp_path / "texts.json",
+    }
     stage("convert").run({"spec.json": spec, "plugins/": folder}, made, {"name": name, **options})
     stage("reference").run({"source": source, "plugins/": folder}, arrays, options)
     assert not KerasConverter.handlers
 
     values = {}
     for slot, entry in json.loads(weights.read_text())["slots"].items():
-        values[slot] = np.frombuffer((blobs / entry["digest"]).read_bytes(), entry["dtype"]).reshape(entry["shape"])
+        values[slot] = np.frombuffer(
+            (blobs / entry["digest"]).read_bytes(), entry["dtype"]
+        ).reshape(entry["shape"])
     converted = from_json(json.loads(graph.read_text()))
     assert converted.name == SOURCE
     reference, layers = np.load(arrays["reference.npz"]), np.load(arrays["layers.npz"])

@@ -1,4 +1,6 @@
-"""The layers and models of Keras's guide to subclassing, written anew, against Keras: also those that draw random numbers."""
+"""The layers and models of Keras's guide to subclassing, written anew, against Keras: also those
+that draw random numbers.
+"""
 
 import keras
 import numpy as np
@@ -20,7 +22,9 @@ SETS = ("natural0", "natural1", "extreme")
 
 @pytest.fixture
 def agree():
-    """Convert a model in memory and compare its graph with Keras's own outputs on the reference's input sets, to 1e-5 or ten times Keras's noise."""
+    """Convert a model in memory and compare its graph with Keras's own outputs on the reference's
+    input sets, to 1e-5 or ten times Keras's noise.
+    """
 
     def check(model, batch=3):
         spec, blobs = describe_model(model, handled=HANDLERS.handles, batch_size=batch)
@@ -51,8 +55,12 @@ class Linear(L.Layer):
         self.units = units
 
     def build(self, shape):
-        self.w = self.add_weight(shape=(shape[-1], self.units), initializer="random_normal", trainable=True, name="w")
-        self.b = self.add_weight(shape=(self.units,), initializer="random_normal", trainable=True, name="b")
+        self.w = self.add_weight(
+            shape=(shape[-1], self.units), initializer="random_normal", trainable=True, name="w"
+        )
+        self.b = self.add_weight(
+            shape=(self.units,), initializer="random_normal", trainable=True, name="b"
+        )
 
     def call(self, inputs):
         return ops.matmul(inputs, self.w) + self.b
@@ -64,7 +72,9 @@ class Linear(L.Layer):
 class ComputeSum(L.Layer):
     def __init__(self, width, **options):
         super().__init__(**options)
-        self.total = self.add_weight(initializer="zeros", shape=(width,), trainable=False, name="total")
+        self.total = self.add_weight(
+            initializer="zeros", shape=(width,), trainable=False, name="total"
+        )
 
     def call(self, inputs):
         self.total.assign_add(ops.sum(inputs, axis=0))
@@ -120,7 +130,9 @@ class LogisticEndpoint(L.Layer):
 class Residual(L.Layer):
     def __init__(self, filters, **options):
         super().__init__(**options)
-        self.stages = [[L.Conv2D(filters, 3, padding="same"), L.BatchNormalization()] for _ in range(2)]
+        self.stages = [
+            [L.Conv2D(filters, 3, padding="same"), L.BatchNormalization()] for _ in range(2)
+        ]
         self.short = {"conv": L.Conv2D(filters, 1)}
 
     def call(self, inputs, training=False):
@@ -136,7 +148,9 @@ class ResNet(keras.Model):
         self.blocks = [Residual(4), Residual(6)]
         self.pool = L.GlobalAveragePooling2D()
         self.dropout = CustomDropout(0.5)
-        self.head = keras.Sequential([L.Dense(8, activation="relu"), L.Dense(classes, activation="softmax")])
+        self.head = keras.Sequential(
+            [L.Dense(8, activation="relu"), L.Dense(classes, activation="softmax")]
+        )
 
     def call(self, inputs, training=None):
         x = inputs
@@ -153,7 +167,9 @@ class Sampling(L.Layer):
     def call(self, inputs):
         mean, log_variance = inputs
         batch, width = ops.shape(mean)[0], ops.shape(mean)[1]
-        return mean + ops.exp(0.5 * log_variance) * keras.random.normal(shape=(batch, width), seed=self.seeds)
+        return mean + ops.exp(0.5 * log_variance) * keras.random.normal(
+            shape=(batch, width), seed=self.seeds
+        )
 
 
 class Encoder(L.Layer):
@@ -172,7 +188,10 @@ class Encoder(L.Layer):
 class Decoder(L.Layer):
     def __init__(self, width, hidden=6, name="decoder", **options):
         super().__init__(name=name, **options)
-        self.project, self.output_ = L.Dense(hidden, activation="relu"), L.Dense(width, activation="sigmoid")
+        self.project, self.output_ = (
+            L.Dense(hidden, activation="relu"),
+            L.Dense(width, activation="sigmoid"),
+        )
 
     def call(self, inputs):
         return self.output_(self.project(inputs))
@@ -191,7 +210,14 @@ class VariationalAutoEncoder(keras.Model):
 
 @pytest.mark.parametrize(
     "layer",
-    [Linear(4), ComputeSum(6), MLPBlock(), ActivityRegularizationLayer(), OuterWithLoss(), CustomDropout(0.5)],
+    [
+        Linear(4),
+        ComputeSum(6),
+        MLPBlock(),
+        ActivityRegularizationLayer(),
+        OuterWithLoss(),
+        CustomDropout(0.5),
+    ],
     ids=lambda layer: layer.name,
 )
 def test_layers(agree, layer):
@@ -217,7 +243,11 @@ def test_models_in_models(agree):
     model = ResNet(name="resnet")
     model(np.zeros((1, 8, 8, 3), "float32"))
     graph = agree(model)
-    assert {"resnet/residual/conv2d/kernel", "resnet/residual_1/batch_normalization_2/gamma", "resnet/sequential/dense/bias"} <= graph.slots
+    assert {
+        "resnet/residual/conv2d/kernel",
+        "resnet/residual_1/batch_normalization_2/gamma",
+        "resnet/sequential/dense/bias",
+    } <= graph.slots
     agree(functional(ResNet(name="resnet"), 8, 8, 3))
 
 
@@ -280,10 +310,16 @@ def test_what_is_drawn_becomes_an_input(agree, name):
 
 def test_samples_follow_their_distribution():
     def drawn(name, *parameters, dtype="float32"):
-        return sample(name, dict(zip(DISTRIBUTIONS[name], parameters, strict=True)), (10_000,), dtype, 3)
+        return sample(
+            name, dict(zip(DISTRIBUTIONS[name], parameters, strict=True)), (10_000,), dtype, 3
+        )
 
     normal, cut = drawn("normal", 2.0, 3.0), drawn("truncated_normal", 2.0, 3.0)
-    assert abs(normal.mean() - 2) < 0.1 and abs(normal.std() - 3) < 0.1 and np.abs(normal - 2).max() > 6
+    assert (
+        abs(normal.mean() - 2) < 0.1
+        and abs(normal.std() - 3) < 0.1
+        and np.abs(normal - 2).max() > 6
+    )
     assert abs(cut.mean() - 2) < 0.1 and np.abs(cut - 2).max() <= 6
     assert -1 <= drawn("uniform", -1.0, 4.0).min() < drawn("uniform", -1.0, 4.0).max() < 4
     assert set(drawn("randint", 2, 9, dtype="int32").tolist()) == set(range(2, 9))
@@ -308,14 +344,22 @@ def test_what_no_input_stands_for_is_refused(name):
         def compute_output_shape(self, shape):
             return shape
 
-    with pytest.raises(UnsupportedError, match=rf"custom \(Custom\): keras.random.{name} inside call .* normal, truncated_normal, uniform"):
+    with pytest.raises(
+        UnsupportedError,
+        match=(
+            rf"custom \(Custom\): keras.random.{name} inside call .* normal, truncated_normal,"
+            r" uniform"
+        ),
+    ):
         KerasConverter().convert(functional(Custom(name="custom"), 4))
 
 
 def test_noise_of_a_layer_that_is_called_twice_is_refused():
     noisy = Drawing("normal", name="noisy")
     x = keras.Input((4,), name="x")
-    with pytest.raises(UnsupportedError, match="noisy: draws random numbers and is called more than once"):
+    with pytest.raises(
+        UnsupportedError, match="noisy: draws random numbers and is called more than once"
+    ):
         KerasConverter().convert(keras.Model(x, noisy(noisy(x))))
 
 
@@ -328,5 +372,7 @@ def test_training_inside_a_call_is_refused():
         def call(self, x):
             return self.drop(x, training=True)
 
-    with pytest.raises(UnsupportedError, match=r"custom/drop \(Dropout\): it is called with training=True"):
+    with pytest.raises(
+        UnsupportedError, match=r"custom/drop \(Dropout\): it is called with training=True"
+    ):
         KerasConverter().convert(functional(Custom(name="custom"), 4))

@@ -1,4 +1,6 @@
-"""Texts become indices as Keras's own layers make them: in Node and in a browser, over random texts and all options."""
+"""Texts become indices as Keras's own layers make them: in Node and in a browser, over random texts
+and all options.
+"""
 
 import json
 import subprocess
@@ -22,7 +24,10 @@ from webkiln.ops.evaluate import run_graph
 
 HERE = ROOT / "tests" / "frontends" / "keras"
 COUNT = 60
-ODD = "\0\t\n\v\f\r\x1c\x1f \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
+ODD = (
+    "\0\t\n\v\f\r\x1c\x1f"
+    " \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
+)
 
 
 def random_text(generator):
@@ -32,26 +37,48 @@ def random_text(generator):
         lambda: ODD[generator.integers(len(ODD))],
         lambda: chr(generator.integers(0x20, 0x7F)),
         lambda: chr(generator.integers(0xA0, 0x2000)),
-        lambda: chr(generator.choice([generator.integers(0x2000, 0xD800), generator.integers(0xE000, 0x110000)])),
+        lambda: chr(
+            generator.choice(
+                [generator.integers(0x2000, 0xD800), generator.integers(0xE000, 0x110000)]
+            )
+        ),
         lambda: " ",
     )
     weights = [0.35, 0.1, 0.15, 0.05, 0.05, 0.3]
-    return "".join(kinds[generator.choice(len(kinds), p=weights)]() for _ in range(generator.integers(0, 24)))
+    return "".join(
+        kinds[generator.choice(len(kinds), p=weights)]() for _ in range(generator.integers(0, 24))
+    )
 
 
 def texts_of(seed, shape):
     generator = np.random.default_rng(seed)
-    return np.array([random_text(generator) for _ in range(int(np.prod(shape)))], dtype=object).reshape(shape)
+    return np.array(
+        [random_text(generator) for _ in range(int(np.prod(shape)))], dtype=object
+    ).reshape(shape)
 
 
 def vectorizer(texts, **options):
     """A layer with a vocabulary of half of what it makes of the texts."""
     mode = options.get("output_mode", "int")
-    bare = L.TextVectorization(**{key: value for key, value in options.items() if key in ("standardize", "split", "ngrams")})
+    bare = L.TextVectorization(
+        **{
+            key: value
+            for key, value in options.items()
+            if key in ("standardize", "split", "ngrams")
+        }
+    )
     made = bare._preprocess(tf.constant(texts))
-    found = (made.flat_values if isinstance(made, tf.RaggedTensor) else tf.reshape(made, [-1])).numpy()
-    known = sorted({token.decode() for token in found if token and not token.endswith(b"\0")} - {"[UNK]"})[::2][:300]
-    weights = {"idf_weights": [0.5 + 0.25 * (place % 7) for place, _ in enumerate(known)]} if mode == "tf_idf" else {}
+    found = (
+        made.flat_values if isinstance(made, tf.RaggedTensor) else tf.reshape(made, [-1])
+    ).numpy()
+    known = sorted(
+        {token.decode() for token in found if token and not token.endswith(b"\0")} - {"[UNK]"}
+    )[::2][:300]
+    weights = (
+        {"idf_weights": [0.5 + 0.25 * (place % 7) for place, _ in enumerate(known)]}
+        if mode == "tf_idf"
+        else {}
+    )
     return L.TextVectorization(vocabulary=known or ["x"], **options, **(weights if known else {}))
 
 
@@ -66,16 +93,28 @@ def layer_of(name, texts, options):
 
 def asked_of(entry, texts, folder):
     vocabulary = folder / "vocabulary.json"
-    vocabulary.write_bytes(json.dumps(entry["tokens"], ensure_ascii=False, separators=(",", ":")).encode())
+    vocabulary.write_bytes(
+        json.dumps(entry["tokens"], ensure_ascii=False, separators=(",", ":")).encode()
+    )
     text = {key: value for key, value in entry.items() if key not in ("tensor", "tokens")}
-    return {"text": text, "tensor": entry["tensor"], "tokens": entry["tokens"], "texts": texts, "digest": sealed(vocabulary)["digest"]}
+    return {
+        "text": text,
+        "tensor": entry["tensor"],
+        "tokens": entry["tokens"],
+        "texts": texts,
+        "digest": sealed(vocabulary)["digest"],
+    }
 
 
 def indices_of(host, asked, folder):
     data = json.dumps(asked).encode()
     if host == "node":
         (folder / "asked.json").write_bytes(data)
-        subprocess.run(["node", HERE / "text_sets.js", folder, ROOT / "runtime" / "src"], check=True, timeout=120)
+        subprocess.run(
+            ["node", HERE / "text_sets.js", folder, ROOT / "runtime" / "src"],
+            check=True,
+            timeout=120,
+        )
         return json.loads((folder / "answers.json").read_bytes())
     folders = {"/texts/": HERE, "/runtime/": ROOT / "runtime" / "src"}
     request = {"script": "/texts/text_sets.js", "runtime": "/runtime", "count": 1}
@@ -83,7 +122,10 @@ def indices_of(host, asked, folder):
 
 
 @pytest.mark.parametrize(
-    ("host", "every"), representative([("node", 3), ("chromium", 15), ("node", 1), ("chromium", 5)], ("node", 3), ("chromium", 15))
+    ("host", "every"),
+    representative(
+        [("node", 3), ("chromium", 15), ("node", 1), ("chromium", 5)], ("node", 3), ("chromium", 15)
+    ),
 )
 def test_texts_become_what_keras_makes_of_them(host, every, tmp_path):
     """Every case is a batch of random texts; its layer alone is the model."""
@@ -91,30 +133,61 @@ def test_texts_become_what_keras_makes_of_them(host, every, tmp_path):
     asked, rest = [], []
     for seed, (kind, tried) in enumerate(cases[::every]):
         texts = texts_of(seed, (COUNT, *tried.shapes[0]))
-        layer, shape, name = layer_of(kind, texts, tried.options), texts.shape, f"{kind} {tried.options} {tried.shapes}"
+        layer, shape, name = (
+            layer_of(kind, texts, tried.options),
+            texts.shape,
+            f"{kind} {tried.options} {tried.shapes}",
+        )
         x = keras.Input(shape[1:], dtype="string", name="text")
         spec, _ = read_memory(keras.Model(x, layer(x)), name)
         converter = KerasConverter(batch_size=shape[0])
         graph = converter.convert(spec)
         asked.append(asked_of(converter.texts[0], texts.tolist(), tmp_path))
         rest.append((name, graph, keras.ops.convert_to_numpy(layer(tf.constant(texts)))))
-    for (name, graph, expected), answer in zip(rest, indices_of(host, asked, tmp_path), strict=True):
+    for (name, graph, expected), answer in zip(
+        rest, indices_of(host, asked, tmp_path), strict=True
+    ):
         assert "error" not in answer, (name, answer)
-        shape = [answer["sizes"][str(size)] if not isinstance(size, int) else size for size in graph.type("text").shape]
+        shape = [
+            answer["sizes"][str(size)] if not isinstance(size, int) else size
+            for size in graph.type("text").shape
+        ]
         results, _ = run_graph(graph, {"text": np.array(answer["indices"], "int32").reshape(shape)})
         (result,) = results.values()
         np.testing.assert_array_equal(result, expected.astype(result.dtype), err_msg=name)
 
 
 def test_buckets_of_texts_of_every_length(tmp_path):
-    texts = ["".join(chr(97 + (place * 7 + size) % 26) for place in range(size)) for size in (*range(132), 191, 192, 193, 200, 1000)]
+    texts = [
+        "".join(chr(97 + (place * 7 + size) % 26) for place in range(size))
+        for size in (*range(132), 191, 192, 193, 200, 1000)
+    ]
     entry = {
-        "tensor": "x", "tokens": [], "input": "x", "shape": [len(texts)], "standardize": None, "split": None, "ngrams": None, "first": 0,
-        "other": 0, "others": 1 << 30, "mask": None, "masked": 0, "fill": 0, "length": None, "hashed": True,
-    }  # fmt: skip
-    fast, strong = indices_of("node", [asked_of({**entry, "salt": salt}, texts, tmp_path) for salt in (None, ["7", "-5"])], tmp_path)
+        "tensor": "x",
+        "tokens": [],
+        "input": "x",
+        "shape": [len(texts)],
+        "standardize": None,
+        "split": None,
+        "ngrams": None,
+        "first": 0,
+        "other": 0,
+        "others": 1 << 30,
+        "mask": None,
+        "masked": 0,
+        "fill": 0,
+        "length": None,
+        "hashed": True,
+    }
+    fast, strong = indices_of(
+        "node",
+        [asked_of({**entry, "salt": salt}, texts, tmp_path) for salt in (None, ["7", "-5"])],
+        tmp_path,
+    )
     np.testing.assert_array_equal(fast["indices"], tf.strings.to_hash_bucket_fast(texts, 1 << 30))
-    np.testing.assert_array_equal(strong["indices"], tf.strings.to_hash_bucket_strong(texts, 1 << 30, [7, -5]))
+    np.testing.assert_array_equal(
+        strong["indices"], tf.strings.to_hash_bucket_strong(texts, 1 << 30, [7, -5])
+    )
 
 
 def single(layer, shape=(1,), **options):
@@ -127,15 +200,40 @@ def single(layer, shape=(1,), **options):
     [
         ([1, "a"], [2], "WrongDtype: input 'x': expected strings, got 1"),
         (["a"], [2], r"WrongLength: input 'x': expected 2 strings for shape [2], got 1"),
-        (["a", "\ud800"], [2], "WrongValue: input 'x': '\ud800' has half of a surrogate pair, which no UTF-8 says"),
-        (["a", "zebra"], [2], "WrongValue: input 'x': 'zebra' is not in the vocabulary, which has no place for other words"),
+        (
+            ["a", "\ud800"],
+            [2],
+            "WrongValue: input 'x': '\ud800' has half of a surrogate pair, which no UTF-8 says",
+        ),
+        (
+            ["a", "zebra"],
+            [2],
+            (
+                "WrongValue: input 'x': 'zebra' is not in the vocabulary, which has no place for"
+                " other words"
+            ),
+        ),
     ],
 )
 def test_texts_that_a_model_does_not_take(texts, shape, message, tmp_path):
     entry = {
-        "tensor": "x", "tokens": ["a"], "input": "x", "shape": shape, "standardize": None, "split": None, "ngrams": None, "first": 0, "other": 0,
-        "others": 0, "mask": None, "masked": 0, "fill": 0, "length": None, "hashed": False, "salt": None,
-    }  # fmt: skip
+        "tensor": "x",
+        "tokens": ["a"],
+        "input": "x",
+        "shape": shape,
+        "standardize": None,
+        "split": None,
+        "ngrams": None,
+        "first": 0,
+        "other": 0,
+        "others": 0,
+        "mask": None,
+        "masked": 0,
+        "fill": 0,
+        "length": None,
+        "hashed": False,
+        "salt": None,
+    }
     (answer,) = indices_of("node", [asked_of(entry, texts, tmp_path)], tmp_path)
     assert answer == {"error": message}
 
@@ -147,11 +245,31 @@ def lower(texts):
 @pytest.mark.parametrize(
     ("layer", "shape", "what"),
     [
-        (lambda: L.TextVectorization(standardize=lower, vocabulary=["a"], name="v"), (1,), "its standardize is a function of Python"),
-        (lambda: L.TextVectorization(split=lower, vocabulary=["a"], name="v"), (1,), "its split is a function of Python"),
-        (lambda: L.TextVectorization(ragged=True, vocabulary=["a"], name="v"), (1,), "it gives rows of different lengths (ragged=True)"),
-        (lambda: L.TextVectorization(split=None, vocabulary=["a"], name="v"), (), "it takes rows of texts that it does not split"),
-        (lambda: L.StringLookup(vocabulary=["a"], encoding="latin-1", name="v"), (1,), "its encoding is 'latin-1', not utf-8"),
+        (
+            lambda: L.TextVectorization(standardize=lower, vocabulary=["a"], name="v"),
+            (1,),
+            "its standardize is a function of Python",
+        ),
+        (
+            lambda: L.TextVectorization(split=lower, vocabulary=["a"], name="v"),
+            (1,),
+            "its split is a function of Python",
+        ),
+        (
+            lambda: L.TextVectorization(ragged=True, vocabulary=["a"], name="v"),
+            (1,),
+            "it gives rows of different lengths (ragged=True)",
+        ),
+        (
+            lambda: L.TextVectorization(split=None, vocabulary=["a"], name="v"),
+            (),
+            "it takes rows of texts that it does not split",
+        ),
+        (
+            lambda: L.StringLookup(vocabulary=["a"], encoding="latin-1", name="v"),
+            (1,),
+            "its encoding is 'latin-1', not utf-8",
+        ),
     ],
 )
 def test_options_that_are_not_exact_are_refused(layer, shape, what):
@@ -165,7 +283,9 @@ def test_options_that_are_not_exact_are_refused(layer, shape, what):
 def test_layers_that_make_texts_are_refused():
     x = keras.Input((1,), dtype="int64", name="x")
     model = keras.Model(x, L.StringLookup(vocabulary=["a"], invert=True, name="v")(x))
-    with pytest.raises(UnsupportedError, match=r"v \(StringLookup\): it gives texts \(invert=True\)"):
+    with pytest.raises(
+        UnsupportedError, match=r"v \(StringLookup\): it gives texts \(invert=True\)"
+    ):
         read_memory(model, "m")
 
 
@@ -180,7 +300,9 @@ def test_vocabularies_are_those_of_keras(kind, tmp_path):
             layer = L.TextVectorization(name="v", max_tokens=6)
             layer.adapt(texts)
         case _:
-            layer = L.TextVectorization(name="v", output_mode="tf_idf", max_tokens=20, pad_to_max_tokens=True)
+            layer = L.TextVectorization(
+                name="v", output_mode="tf_idf", max_tokens=20, pad_to_max_tokens=True
+            )
             layer.adapt(texts)
     model = single(layer)
     model.save(tmp_path / "m.keras")
@@ -189,14 +311,22 @@ def test_vocabularies_are_those_of_keras(kind, tmp_path):
         (found,) = [item for item in spec.layers if item.name == "v"]
         assert found.config["vocabulary"] == layer.get_vocabulary(include_special_tokens=False)
         if kind == "tf_idf":
-            np.testing.assert_array_equal(np.float32(found.config["idf_weights"]), layer._lookup_layer.idf_weights_const)
+            np.testing.assert_array_equal(
+                np.float32(found.config["idf_weights"]), layer._lookup_layer.idf_weights_const
+            )
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (b"\n[UNK]\na\nb\na", r"v \(TextVectorization\): its vocabulary has 'a' twice, which Keras refuses"),
-        (b"\n[UNK]\na\n\xff", r"v \(TextVectorization\): its vocabulary is no UTF-8 \(invalid start byte at byte 9\)"),
+        (
+            b"\n[UNK]\na\nb\na",
+            r"v \(TextVectorization\): its vocabulary has 'a' twice, which Keras refuses",
+        ),
+        (
+            b"\n[UNK]\na\n\xff",
+            r"v \(TextVectorization\): its vocabulary is no UTF-8 \(invalid start byte at byte 9\)",
+        ),
         (b"a\n\nb", r"its vocabulary has the mask token '' at another place than the first"),
     ],
 )
@@ -206,7 +336,10 @@ def test_vocabularies_that_cannot_be(lines, message, tmp_path):
     layer = L.TextVectorization(name="v")
     layer.adapt(["a b"])
     single(layer).save(tmp_path / "m.keras")
-    with zipfile.ZipFile(tmp_path / "m.keras") as old, zipfile.ZipFile(tmp_path / "n.keras", "w") as new:
+    with (
+        zipfile.ZipFile(tmp_path / "m.keras") as old,
+        zipfile.ZipFile(tmp_path / "n.keras", "w") as new,
+    ):
         for name in old.namelist():
             new.writestr(name, lines if name.endswith("vocabulary.txt") else old.read(name))
     with pytest.raises(SourceError, match=message):
@@ -215,7 +348,10 @@ def test_vocabularies_that_cannot_be(lines, message, tmp_path):
 
 def test_a_layer_without_a_vocabulary_is_named(tmp_path):
     single(L.StringLookup(name="v")).save(tmp_path / "m.keras")
-    with pytest.raises(SourceError, match=r"v \(StringLookup\): the source holds no vocabulary; give it one or adapt it"):
+    with pytest.raises(
+        SourceError,
+        match=r"v \(StringLookup\): the source holds no vocabulary; give it one or adapt it",
+    ):
         KerasConverter().convert(tmp_path / "m.keras")
 
 

@@ -64,12 +64,19 @@ class Block(L.Layer):
             x = x * 0
         width = ops.shape(x)[-1]
         x = ops.reshape(ops.reshape(x, (-1, width // 2, 2)), (-1, width))
-        return ops.sqrt(ops.abs(self.gain[0])) * x + ops.matmul(x, self.parts[0].kernel) * (self.gain[1] * 2)
+        return ops.sqrt(ops.abs(self.gain[0])) * x + ops.matmul(x, self.parts[0].kernel) * (
+            self.gain[1] * 2
+        )
 
 
 def test_nested_layers_loops_weights_and_shapes(compare):
     graph = compare(model_of(Block(name="block")))
-    assert {"block/gain0", "block/dense/kernel", "block/dense_2/bias", "block/layer_normalization/gamma"} <= graph.slots
+    assert {
+        "block/gain0",
+        "block/dense/kernel",
+        "block/dense_2/bias",
+        "block/layer_normalization/gamma",
+    } <= graph.slots
 
 
 def test_several_inputs_and_outputs(compare):
@@ -167,12 +174,16 @@ def test_tensorflow_functions_are_refused():
 
 
 def test_tensors_that_are_computed_of_constants_in_the_call_are_structure(compare):
-    made = layer_of(lambda layer, x: x * ops.linspace(0.0, 1.0, 6) + ops.cast(ops.arange(6) >= 2, "float32"))
+    made = layer_of(
+        lambda layer, x: x * ops.linspace(0.0, 1.0, 6) + ops.cast(ops.arange(6) >= 2, "float32")
+    )
     assert not compare(model_of(made)).slots
 
 
 def test_a_layer_may_be_called_with_constants_alone(compare):
-    """A table of positions, as vision transformers have it, by a layer with a handler and by one that is traced itself."""
+    """A table of positions, as vision transformers have it, by a layer with a handler and by one
+    that is traced itself.
+    """
 
     class Doubled(L.Layer):
         def __init__(self):
@@ -193,7 +204,13 @@ def test_a_layer_may_be_called_with_constants_alone(compare):
 
     def call(self, x):
         places = np.array([[1, 2, 3, 4, 0]])
-        return x + self.table(self.places) + self.doubled(places) + self.dense(ops.ones((1, 5, 4))) + self.table(self.places)
+        return (
+            x
+            + self.table(self.places)
+            + self.doubled(places)
+            + self.dense(ops.ones((1, 5, 4)))
+            + self.table(self.places)
+        )
 
     compare(model_of(layer_of(call, build), (5, 4)))
 
@@ -208,7 +225,15 @@ def test_other_concrete_tensors_are_refused():
 
 
 def test_literals_and_integer_tensors_are_structure(compare):
-    graph = compare(model_of(layer_of(lambda layer, x: x * np.arange(6, dtype="float32") + ops.take(x, ops.arange(6)[::-1], axis=-1))))
+    graph = compare(
+        model_of(
+            layer_of(
+                lambda layer, x: (
+                    x * np.arange(6, dtype="float32") + ops.take(x, ops.arange(6)[::-1], axis=-1)
+                )
+            )
+        )
+    )
     assert not graph.slots
     large = layer_of(lambda layer, x: ops.matmul(x, np.ones((6, 400), "float32")))
     assert not compare(model_of(large)).slots
@@ -216,7 +241,9 @@ def test_literals_and_integer_tensors_are_structure(compare):
 
 def test_integers_stay_integers_in_a_call(compare):
     x = keras.Input((6,), dtype="int32", name="x")
-    graph = compare(keras.Model(x, layer_of(lambda layer, x: ops.floor_divide(x, 2) + (1 << 24) + 1)(x)))
+    graph = compare(
+        keras.Model(x, layer_of(lambda layer, x: ops.floor_divide(x, 2) + (1 << 24) + 1)(x))
+    )
     assert {graph.type(name).dtype for name in graph.outputs.values()} == {"int32"}
 
 
@@ -226,7 +253,9 @@ def test_integers_stay_integers_in_a_call(compare):
 def test_a_call_sees_its_inputs_as_they_were_cast(given, policy, autocast, compare):
     class Told(L.Layer):
         def call(self, x, others):
-            return ops.cast(ops.cumsum(x, -1) > 0, x.dtype), ops.cast(ops.sin(others[0]), others[0].dtype)
+            return ops.cast(ops.cumsum(x, -1) > 0, x.dtype), ops.cast(
+                ops.sin(others[0]), others[0].dtype
+            )
 
     x, y = (keras.Input((6,), dtype=given, name=name) for name in "xy")
     model = keras.Model([x, y], Told(dtype=policy, autocast=autocast, name="custom")(x, [y]))
@@ -292,13 +321,17 @@ class Ordered(L.Layer):
 
 
 def test_arguments_by_name_arrive_where_they_are_meant(compare):
-    second, first, scale, offset = (keras.Input((6,), name=name) for name in ("second", "first", "scale", "offset"))
+    second, first, scale, offset = (
+        keras.Input((6,), name=name) for name in ("second", "first", "scale", "offset")
+    )
     y = Ordered()({"second": second, "first": first}, scale=scale, offset=offset)
     compare(keras.Model([second, first, scale, offset], y))
 
 
 class StatesInside(L.Layer):
-    """Calls a layer of its own with a state, as decoders call attention with the place of the next token."""
+    """Calls a layer of its own with a state, as decoders call attention with the place of the next
+    token.
+    """
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -351,18 +384,33 @@ def test_an_activation_of_the_users_is_traced(compare):
 
 
 OPERATORS = {
-    "&": (lambda x: x & 6, "int32"), "|": (lambda x: 6 | x, "uint8"), "^": (lambda x: x ^ x[:, ::-1], "int64"), "~": (lambda x: ~x, "int8"),
-    "~ of bools": (lambda x: ~x & True, "bool"), "/": (lambda x: x / 2, "int32"), "/ from the left": (lambda x: 7 / (x + 1), "uint8"),
-    "/ of a size": (lambda x: x / ops.shape(x)[1], "int64"), "//": (lambda x: x // -2, "int32"), "%": (lambda x: x % 3, "uint8"),
-    "* of bools": (lambda x: x * 3, "bool"), "* by wide numbers": (lambda x: x * np.arange(6.0), "float32"),
-    "* from the left": (lambda x: np.arange(6.0) * x, "float32"), "+ a number of numpy": (lambda x: x + np.float64(1.5), "float32"),
-    "number of numpy +": (lambda x: np.float64(1.5) + x, "float32"), "+ narrower": (lambda x: x + np.arange(6), "int32"),
-    "@": (lambda x: x @ np.ones((6, 2)), "float32"), "@ from the left": (lambda x: np.ones((4, 2)) @ x, "float32"),
-    "== in where": (lambda x: ops.where(x == 0, 5, x), "int32"), "!=": (lambda x: (x != 1) & (x != 2), "int64"),
-    "== None": (lambda x: x * (2 if x == None else 3), "int32"), "== another": (lambda x: x[:, ::-1] == x, "uint8"),  # noqa: E711
-    "[:1]": (lambda x: x[:1] + x[1:], "float32"), "[-1]": (lambda x: x[-1], "float32"), "[numpy]": (lambda x: x[:, np.int64(2) : np.int32(5)], "float32"),
+    "&": (lambda x: x & 6, "int32"),
+    "|": (lambda x: 6 | x, "uint8"),
+    "^": (lambda x: x ^ x[:, ::-1], "int64"),
+    "~": (lambda x: ~x, "int8"),
+    "~ of bools": (lambda x: ~x & True, "bool"),
+    "/": (lambda x: x / 2, "int32"),
+    "/ from the left": (lambda x: 7 / (x + 1), "uint8"),
+    "/ of a size": (lambda x: x / ops.shape(x)[1], "int64"),
+    "//": (lambda x: x // -2, "int32"),
+    "%": (lambda x: x % 3, "uint8"),
+    "* of bools": (lambda x: x * 3, "bool"),
+    "* by wide numbers": (lambda x: x * np.arange(6.0), "float32"),
+    "* from the left": (lambda x: np.arange(6.0) * x, "float32"),
+    "+ a number of numpy": (lambda x: x + np.float64(1.5), "float32"),
+    "number of numpy +": (lambda x: np.float64(1.5) + x, "float32"),
+    "+ narrower": (lambda x: x + np.arange(6), "int32"),
+    "@": (lambda x: x @ np.ones((6, 2)), "float32"),
+    "@ from the left": (lambda x: np.ones((4, 2)) @ x, "float32"),
+    "== in where": (lambda x: ops.where(x == 0, 5, x), "int32"),
+    "!=": (lambda x: (x != 1) & (x != 2), "int64"),
+    "== None": (lambda x: x * (2 if x == None else 3), "int32"),  # noqa: E711
+    "== another": (lambda x: x[:, ::-1] == x, "uint8"),
+    "[:1]": (lambda x: x[:1] + x[1:], "float32"),
+    "[-1]": (lambda x: x[-1], "float32"),
+    "[numpy]": (lambda x: x[:, np.int64(2) : np.int32(5)], "float32"),
     "[...]": (lambda x: x[...] + x[None][0], "float32"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -374,7 +422,9 @@ def test_operators_are_those_of_the_tensors_that_a_call_is_given(name, compare):
 
 def test_operators_of_weights_are_those_of_keras(compare):
     def build(layer, _):
-        layer.table = layer.add_weight(name="table", shape=(3, 6), dtype="int32", initializer="ones")
+        layer.table = layer.add_weight(
+            name="table", shape=(3, 6), dtype="int32", initializer="ones"
+        )
         layer.gain = layer.add_weight(name="gain", shape=(6,))
 
     def call(layer, x):
@@ -392,6 +442,10 @@ def test_a_subclassed_model_that_takes_a_list_is_refused_by_name():
     model = Difference(name="difference")
     model([np.ones((2, 3), "float32"), np.ones((2, 3), "float32")])
     with pytest.raises(
-        SourceError, match="difference: its call was given something else than tensors as arguments, such as a list of them"
+        SourceError,
+        match=(
+            "difference: its call was given something else than tensors as arguments, such as a"
+            " list of them"
+        ),
     ):
         KerasConverter().convert(model)

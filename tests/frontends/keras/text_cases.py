@@ -1,4 +1,6 @@
-"""Layers of Keras that take texts, with the options that they are tried with on random texts; docs/keras.md is written from them, too."""
+"""Layers of Keras that take texts, with the options that they are tried with on random texts;
+docs/keras.md is written from them, too.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -7,8 +9,24 @@ from typing import Any
 from tests.frontends.keras.tried import Tried
 
 WORDS = (
-    "the", "Cat", "DOG", "naïve", "ÉCOLE", "straße", "東京", "e\u0301te", "🙂", "👩\u200d👧", "it's", "x-y", "[UNK]", "of", "İ", "ﬁ", "[MASK]",
-)  # fmt: skip
+    "the",
+    "Cat",
+    "DOG",
+    "naïve",
+    "ÉCOLE",
+    "straße",
+    "東京",
+    "e\u0301te",
+    "🙂",
+    "👩\u200d👧",
+    "it's",
+    "x-y",
+    "[UNK]",
+    "of",
+    "İ",
+    "ﬁ",
+    "[MASK]",
+)
 WEIGHTS = tuple(0.1 * place for place, _ in enumerate(WORDS))
 
 
@@ -17,9 +35,13 @@ def on(*shape: int, **options: Any) -> Tried:
 
 
 def vectorizations() -> Iterator[Tried]:
-    modes = itertools.cycle([{"output_mode": "multi_hot"}, {"output_mode": "count"}, {"output_mode": "tf_idf"}])
+    modes = itertools.cycle(
+        [{"output_mode": "multi_hot"}, {"output_mode": "count"}, {"output_mode": "tf_idf"}]
+    )
     standards = (None, "lower", "strip_punctuation", "lower_and_strip_punctuation")
-    for standardize, split, ngrams in itertools.product(standards, (None, "whitespace", "character"), (None, 2, (3,), (1, 3))):
+    for standardize, split, ngrams in itertools.product(
+        standards, (None, "whitespace", "character"), (None, 2, (3,), (1, 3))
+    ):
         options = {"standardize": standardize, "split": split, "ngrams": ngrams}
         for more in ({}, {"output_sequence_length": 5}, next(modes)):
             yield on(4 if split is None else 1, **options, **more)
@@ -29,16 +51,29 @@ def vectorizations() -> Iterator[Tried]:
 
 def lookups() -> Iterator[Tried]:
     for options in (
-        {}, {"num_oov_indices": 3}, {"num_oov_indices": 4, "salt": 5}, {"mask_token": ""}, {"mask_token": "", "num_oov_indices": 2},
-        {"output_mode": "one_hot"}, {"output_mode": "multi_hot", "mask_token": ""}, {"output_mode": "count", "num_oov_indices": 2},
-        {"output_mode": "tf_idf"}, {"output_mode": "count", "max_tokens": 40, "pad_to_max_tokens": True},
-    ):  # fmt: skip
+        {},
+        {"num_oov_indices": 3},
+        {"num_oov_indices": 4, "salt": 5},
+        {"mask_token": ""},
+        {"mask_token": "", "num_oov_indices": 2},
+        {"output_mode": "one_hot"},
+        {"output_mode": "multi_hot", "mask_token": ""},
+        {"output_mode": "count", "num_oov_indices": 2},
+        {"output_mode": "tf_idf"},
+        {"output_mode": "count", "max_tokens": 40, "pad_to_max_tokens": True},
+    ):
         yield on(4, **options)
         yield on(1, **options)
 
 
 def hashings() -> Iterator[Tried]:
-    for options in ({}, {"salt": [3, -5]}, {"mask_value": "of"}, {"mask_value": "", "output_mode": "count"}, {"output_mode": "one_hot"}):
+    for options in (
+        {},
+        {"salt": [3, -5]},
+        {"mask_value": "of"},
+        {"mask_value": "", "output_mode": "count"},
+        {"output_mode": "one_hot"},
+    ):
         yield on(4, num_bins=13, **options)
 
 

@@ -16,8 +16,11 @@ FIRST, VOLUME_FIRST = (4, 9, 8), (2, 6, 5, 7)
 
 @dataclass(frozen=True)
 class Tried:
-    """Options of a layer, and the shapes of its inputs without the batch. TensorFlow has no kernel for some; then `oracle` says from which
-    layer Keras's result comes: `channels_last` takes transposed inputs, `spread` has the zeros of its dilated kernel written out."""
+    """Options of a layer, and the shapes of its inputs without the batch. TensorFlow has no kernel
+    for
+    some; then `oracle` says from which layer Keras's result comes: `channels_last` takes transposed
+    inputs, `spread` has the zeros of its dilated kernel written out.
+    """
 
     options: Mapping[str, Any]
     shapes: tuple[Shape, ...]
@@ -26,7 +29,13 @@ class Tried:
     call: Mapping[str, Any] = field(default_factory=dict)
 
 
-def on(*shapes: Shape, dtype: str = "float32", oracle: str = "", call: Mapping[str, Any] | None = None, **options: Any) -> Tried:
+def on(
+    *shapes: Shape,
+    dtype: str = "float32",
+    oracle: str = "",
+    call: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Tried:
     return Tried(options, shapes, dtype, oracle, call or {})
 
 

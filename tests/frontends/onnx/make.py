@@ -1,7 +1,8 @@
-"""Makes the corpus of models of scikit-learn, XGBoost and LightGBM: `python -m tests.frontends.onnx.make [NAME ...]`.
+"""Makes the corpus of models of scikit-learn, XGBoost and LightGBM: `python -m
+tests.frontends.onnx.make [NAME ...]`.
 
-It needs `pip install scikit-learn skl2onnx onnxmltools xgboost lightgbm`, which nothing else does. Expected outputs are onnxruntime's, which have to agree with what
-the library itself predicts.
+It needs `pip install scikit-learn skl2onnx onnxmltools xgboost lightgbm`, which nothing else does.
+Expected outputs are onnxruntime's, which have to agree with what the library itself predicts.
 """
 
 import sys
@@ -46,12 +47,16 @@ from tests.frontends.onnx.running import onnxruntime_outputs
 CORPUS = Path(__file__).parent / "corpus"
 FEATURES, ROWS = 6, 24
 CLOSE = 2e-3
-"""Of the library's outputs: onnxruntime couples probabilities of machines less far, and computes some models in float32 that the library computes in float64."""
+"""Of the library's outputs: onnxruntime couples probabilities of machines less far, and computes
+some models in float32 that the library computes in float64.
+"""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model to train: on `classes` (0: numbers), with gaps in its features, with texts as classes, of double features."""
+    """A model to train: on `classes` (0: numbers), with gaps in its features, with texts as
+    classes, of double features.
+    """
 
     model: Callable[[], Any]
     classes: int = 0
@@ -65,7 +70,13 @@ class Trained:
 def data(made: Trained) -> tuple[np.ndarray, np.ndarray]:
     if made.classes:
         x, y = make_classification(
-            300, FEATURES, n_informative=5, n_redundant=0, n_classes=made.classes, n_clusters_per_class=1, random_state=1
+            300,
+            FEATURES,
+            n_informative=5,
+            n_redundant=0,
+            n_classes=made.classes,
+            n_clusters_per_class=1,
+            random_state=1,
         )
         y = np.array(["ant", "bee", "cat", "dog"])[y] if made.texts else y
     else:
@@ -83,9 +94,17 @@ def forests(kind: str) -> Callable[[], Any]:
 
 def columns() -> Any:
     """A pipeline over columns of several kinds."""
-    scaled = pipeline.make_pipeline(impute.SimpleImputer(strategy="median"), preprocessing.StandardScaler())
+    scaled = pipeline.make_pipeline(
+        impute.SimpleImputer(strategy="median"), preprocessing.StandardScaler()
+    )
     whole = pipeline.make_pipeline(impute.SimpleImputer(), preprocessing.MinMaxScaler())
-    parts = compose.ColumnTransformer([("scaled", scaled, [0, 1, 2]), ("bounded", whole, [3, 4]), ("marked", impute.SimpleImputer(), [5])])
+    parts = compose.ColumnTransformer(
+        [
+            ("scaled", scaled, [0, 1, 2]),
+            ("bounded", whole, [3, 4]),
+            ("marked", impute.SimpleImputer(), [5]),
+        ]
+    )
     return pipeline.make_pipeline(parts, linear_model.LogisticRegression())
 
 
@@ -97,13 +116,19 @@ MODELS: dict[str, Trained] = {
     "linear_double": Trained(linear_model.LinearRegression, double=True),
     "svc_linear": Trained(svm.LinearSVC, 3, options=()),
     "svc": Trained(lambda: svm.SVC(C=0.5, probability=True, random_state=2), 2),
-    "svc_three": Trained(lambda: svm.SVC(C=0.5, kernel="poly", probability=True, random_state=2), 3),
+    "svc_three": Trained(
+        lambda: svm.SVC(C=0.5, kernel="poly", probability=True, random_state=2), 3
+    ),
     "svc_votes": Trained(lambda: svm.SVC(C=0.5, kernel="sigmoid"), 4),
     "svr": Trained(lambda: svm.SVR(C=2.0)),
     "one_class": Trained(lambda: svm.OneClassSVM(nu=0.2), options=()),
     "tree": Trained(lambda: tree.DecisionTreeClassifier(max_depth=5, random_state=1), 3),
-    "tree_texts": Trained(lambda: tree.DecisionTreeClassifier(max_depth=5, random_state=1), 2, texts=True),
-    "tree_numbers": Trained(lambda: tree.DecisionTreeRegressor(max_depth=6, random_state=1), targets=2),
+    "tree_texts": Trained(
+        lambda: tree.DecisionTreeClassifier(max_depth=5, random_state=1), 2, texts=True
+    ),
+    "tree_numbers": Trained(
+        lambda: tree.DecisionTreeRegressor(max_depth=6, random_state=1), targets=2
+    ),
     "forest": Trained(forests("RandomForestClassifier"), 4),
     "forest_two": Trained(forests("RandomForestClassifier"), 2),
     "forest_numbers": Trained(forests("RandomForestRegressor")),
@@ -111,31 +136,87 @@ MODELS: dict[str, Trained] = {
     "boosting": Trained(forests("GradientBoostingClassifier"), 3),
     "boosting_two": Trained(forests("GradientBoostingClassifier"), 2),
     "boosting_numbers": Trained(forests("GradientBoostingRegressor")),
-    "histogram": Trained(lambda: ensemble.HistGradientBoostingClassifier(max_iter=6, random_state=1), 2, gaps=True),
-    "histogram_numbers": Trained(lambda: ensemble.HistGradientBoostingRegressor(max_iter=6, random_state=1), gaps=True),
-    "isolation": Trained(lambda: ensemble.IsolationForest(n_estimators=5, max_samples=40, random_state=1), options=()),
+    "histogram": Trained(
+        lambda: ensemble.HistGradientBoostingClassifier(max_iter=6, random_state=1), 2, gaps=True
+    ),
+    "histogram_numbers": Trained(
+        lambda: ensemble.HistGradientBoostingRegressor(max_iter=6, random_state=1), gaps=True
+    ),
+    "isolation": Trained(
+        lambda: ensemble.IsolationForest(n_estimators=5, max_samples=40, random_state=1), options=()
+    ),
     "neighbours": Trained(lambda: neighbors.KNeighborsClassifier(3), 3),
     "bayes": Trained(naive_bayes.GaussianNB, 3),
-    "perceptron": Trained(lambda: neural_network.MLPClassifier((8,), max_iter=60, random_state=1), 3),
-    "scaled": Trained(lambda: pipeline.make_pipeline(preprocessing.StandardScaler(), preprocessing.Normalizer("l1"), linear_model.LogisticRegression()), 2),
-    "bounded": Trained(lambda: pipeline.make_pipeline(preprocessing.MinMaxScaler(), preprocessing.PolynomialFeatures(2), linear_model.Ridge())),
-    "components": Trained(lambda: pipeline.make_pipeline(decomposition.PCA(3), preprocessing.Binarizer(threshold=0.1), linear_model.Ridge())),
+    "perceptron": Trained(
+        lambda: neural_network.MLPClassifier((8,), max_iter=60, random_state=1), 3
+    ),
+    "scaled": Trained(
+        lambda: pipeline.make_pipeline(
+            preprocessing.StandardScaler(),
+            preprocessing.Normalizer("l1"),
+            linear_model.LogisticRegression(),
+        ),
+        2,
+    ),
+    "bounded": Trained(
+        lambda: pipeline.make_pipeline(
+            preprocessing.MinMaxScaler(), preprocessing.PolynomialFeatures(2), linear_model.Ridge()
+        )
+    ),
+    "components": Trained(
+        lambda: pipeline.make_pipeline(
+            decomposition.PCA(3), preprocessing.Binarizer(threshold=0.1), linear_model.Ridge()
+        )
+    ),
     "columns": Trained(columns, 3, gaps=True),
     "adaboost": Trained(lambda: ensemble.AdaBoostClassifier(n_estimators=3, random_state=1), 3),
-    "stacking": Trained(lambda: ensemble.StackingClassifier([("line", linear_model.LogisticRegression()), ("tree", tree.DecisionTreeClassifier(max_depth=3, random_state=1))]), 2),
-    "calibrated": Trained(lambda: calibration.CalibratedClassifierCV(linear_model.LogisticRegression(), cv=2), 3),
+    "stacking": Trained(
+        lambda: ensemble.StackingClassifier(
+            [
+                ("line", linear_model.LogisticRegression()),
+                ("tree", tree.DecisionTreeClassifier(max_depth=3, random_state=1)),
+            ]
+        ),
+        2,
+    ),
+    "calibrated": Trained(
+        lambda: calibration.CalibratedClassifierCV(linear_model.LogisticRegression(), cv=2), 3
+    ),
     "discriminant": Trained(discriminant_analysis.QuadraticDiscriminantAnalysis, 3, texts=True),
-    "process": Trained(lambda: pipeline.make_pipeline(decomposition.PCA(2), gaussian_process.GaussianProcessRegressor(alpha=1.0))),
+    "process": Trained(
+        lambda: pipeline.make_pipeline(
+            decomposition.PCA(2), gaussian_process.GaussianProcessRegressor(alpha=1.0)
+        )
+    ),
     "clusters": Trained(lambda: cluster.KMeans(4, n_init=2, random_state=1), options=()),
-    "bins": Trained(lambda: pipeline.make_pipeline(preprocessing.KBinsDiscretizer(3, encode="onehot-dense"), linear_model.Ridge())),
+    "bins": Trained(
+        lambda: pipeline.make_pipeline(
+            preprocessing.KBinsDiscretizer(3, encode="onehot-dense"), linear_model.Ridge()
+        )
+    ),
     "neighbours_numbers": Trained(lambda: neighbors.KNeighborsRegressor(3)),
-    "xgboost": Trained(lambda: xgboost.XGBClassifier(n_estimators=6, max_depth=3, random_state=1), 2, gaps=True),
-    "xgboost_three": Trained(lambda: xgboost.XGBClassifier(n_estimators=5, max_depth=3, random_state=1), 3),
-    "xgboost_numbers": Trained(lambda: xgboost.XGBRegressor(n_estimators=6, max_depth=4, random_state=1), gaps=True),
-    "lightgbm": Trained(lambda: lightgbm.LGBMClassifier(n_estimators=6, num_leaves=8, random_state=1, verbose=-1), 2, gaps=True),
-    "lightgbm_three": Trained(lambda: lightgbm.LGBMClassifier(n_estimators=5, num_leaves=8, random_state=1, verbose=-1), 3),
-    "lightgbm_numbers": Trained(lambda: lightgbm.LGBMRegressor(n_estimators=6, num_leaves=8, random_state=1, verbose=-1), gaps=True),
-}  # fmt: skip
+    "xgboost": Trained(
+        lambda: xgboost.XGBClassifier(n_estimators=6, max_depth=3, random_state=1), 2, gaps=True
+    ),
+    "xgboost_three": Trained(
+        lambda: xgboost.XGBClassifier(n_estimators=5, max_depth=3, random_state=1), 3
+    ),
+    "xgboost_numbers": Trained(
+        lambda: xgboost.XGBRegressor(n_estimators=6, max_depth=4, random_state=1), gaps=True
+    ),
+    "lightgbm": Trained(
+        lambda: lightgbm.LGBMClassifier(n_estimators=6, num_leaves=8, random_state=1, verbose=-1),
+        2,
+        gaps=True,
+    ),
+    "lightgbm_three": Trained(
+        lambda: lightgbm.LGBMClassifier(n_estimators=5, num_leaves=8, random_state=1, verbose=-1), 3
+    ),
+    "lightgbm_numbers": Trained(
+        lambda: lightgbm.LGBMRegressor(n_estimators=6, num_leaves=8, random_state=1, verbose=-1),
+        gaps=True,
+    ),
+}
 
 
 @contextmanager
@@ -157,13 +238,22 @@ def whole_numbers() -> Iterator[None]:
 def exported(model: Any, made: Trained, x: np.ndarray) -> onnx.ModelProto:
     module = type(model).__module__
     if module.startswith("lightgbm"):
-        return onnxmltools.convert_lightgbm(model, initial_types=[("X", OtherFloats([None, FEATURES]))], zipmap=False)
+        return onnxmltools.convert_lightgbm(
+            model, initial_types=[("X", OtherFloats([None, FEATURES]))], zipmap=False
+        )
     if module.startswith("xgboost"):
-        return onnxmltools.convert_xgboost(model, initial_types=[("X", OtherFloats([None, FEATURES]))])
+        return onnxmltools.convert_xgboost(
+            model, initial_types=[("X", OtherFloats([None, FEATURES]))]
+        )
     kind = DoubleTensorType if made.double else FloatTensorType
     options = {id(model): {"zipmap": False}} if made.classes and "zipmap" in made.options else None
     with whole_numbers():
-        return to_onnx(model, initial_types=[("X", kind([None, FEATURES]))], options=options, target_opset={"": 18, "ai.onnx.ml": 3})
+        return to_onnx(
+            model,
+            initial_types=[("X", kind([None, FEATURES]))],
+            options=options,
+            target_opset={"": 18, "ai.onnx.ml": 3},
+        )
 
 
 def make(name: str) -> None:
@@ -179,13 +269,20 @@ def make(name: str) -> None:
     if made.classes:
         assert np.mean(first.ravel() == expected) > 0.95, name
     else:
-        assert np.abs(first.ravel() - expected.ravel()).max() < CLOSE * max(np.abs(expected).max(), 1), name
+        assert np.abs(first.ravel() - expected.ravel()).max() < CLOSE * max(
+            np.abs(expected).max(), 1
+        ), name
     if rest and hasattr(model, "predict_proba"):
-        assert np.abs(rest[0] - model.predict_proba(rows)).max() < CLOSE * 5, (name, np.abs(rest[0] - model.predict_proba(rows)).max())
+        assert np.abs(rest[0] - model.predict_proba(rows)).max() < CLOSE * 5, (
+            name,
+            np.abs(rest[0] - model.predict_proba(rows)).max(),
+        )
     if made.texts:
         classes = list(model.classes_)
         outputs = {
-            key: np.array([classes.index(text) for text in value.ravel()]).reshape(value.shape) if value.dtype == object else value
+            key: np.array([classes.index(text) for text in value.ravel()]).reshape(value.shape)
+            if value.dtype == object
+            else value
             for key, value in outputs.items()
         }
     path = CORPUS / f"{name}.onnx"
@@ -203,7 +300,9 @@ def main() -> int:
         except Exception as error:  # noqa: BLE001 - the others are made, too
             print(f"{name}: {type(error).__name__}: {str(error)[-300:]}")
             wrong += 1
-    print(f"{len(MODELS)} models, {sum(path.stat().st_size for path in CORPUS.iterdir()) // 1024} KiB")
+    print(
+        f"{len(MODELS)} models, {sum(path.stat().st_size for path in CORPUS.iterdir()) // 1024} KiB"
+    )
     return wrong
 
 

@@ -35,7 +35,9 @@ def zero(value: int, dtype: str = "uint8") -> np.ndarray:
 
 @dataclass(frozen=True)
 class Tried:
-    """One node: operands (None is absent), attributes, outputs that are compared. `off`: how far integers may differ, where a half is rounded."""
+    """One node: operands (None is absent), attributes, outputs that are compared. `off`: how far
+    integers may differ, where a half is rounded.
+    """
 
     op: str
     inputs: tuple[np.ndarray | None, ...]
@@ -49,11 +51,19 @@ class Tried:
         domain = "" if self.op == "SimplifiedLayerNormalization" else "com.microsoft"
         node = helper.make_node(self.op, names, outputs, "node", domain=domain, **self.attrs)
         inputs = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+            helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+            )
             for name, value in zip(names, self.inputs, strict=True)
             if value is not None
         ]
-        return model([node], inputs, [helper.make_empty_tensor_value_info(name) for name in outputs if name], opset=17, microsoft=True)
+        return model(
+            [node],
+            inputs,
+            [helper.make_empty_tensor_value_info(name) for name in outputs if name],
+            opset=17,
+            microsoft=True,
+        )
 
     @property
     def values(self):

@@ -23,11 +23,18 @@ def floats(name: str, *shape: int | str | None) -> onnx.ValueInfoProto:
 
 
 def model(
-    nodes: Sequence[onnx.NodeProto], inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto],
-    weights: Sequence[onnx.TensorProto] = (), opset: int = OPSET, microsoft: bool = False,
-) -> onnx.ModelProto:  # fmt: skip
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[onnx.ValueInfoProto],
+    weights: Sequence[onnx.TensorProto] = (),
+    opset: int = OPSET,
+    microsoft: bool = False,
+) -> onnx.ModelProto:
     graph = helper.make_graph(nodes, "graph", inputs, outputs, weights)
-    opsets = [helper.make_opsetid("", opset), *([helper.make_opsetid("com.microsoft", 1)] if microsoft else [])]
+    opsets = [
+        helper.make_opsetid("", opset),
+        *([helper.make_opsetid("com.microsoft", 1)] if microsoft else []),
+    ]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
@@ -42,7 +49,12 @@ def classifier() -> onnx.ModelProto:
         node("Gemm", ["f", "dense", "dense_bias"], ["g"], "dense", transB=1),
         node("Softmax", ["g"], ["y"]),
     ]
-    weights = [weight("kernel", 4, 1, 3, 3), weight("bias", 4), weight("dense", 10, 64), weight("dense_bias", 10)]
+    weights = [
+        weight("kernel", 4, 1, 3, 3),
+        weight("bias", 4),
+        weight("dense", 10, 64),
+        weight("dense_bias", 10),
+    ]
     return model(nodes, [floats("x", "batch", 1, 8, 8)], [floats("y", "batch", 10)], weights)
 
 
@@ -68,7 +80,10 @@ def dynamic() -> onnx.ModelProto:
         node("Reshape", ["back", "flat"], ["y"]),
     ]
     weights = [
-        numpy_helper.from_array(np.array(0), "zero"), numpy_helper.from_array(np.array(1), "one"), literal("axis", [0]),
-        literal("heads", [3, 4]), literal("width", [12]),
-    ]  # fmt: skip
+        numpy_helper.from_array(np.array(0), "zero"),
+        numpy_helper.from_array(np.array(1), "one"),
+        literal("axis", [0]),
+        literal("heads", [3, 4]),
+        literal("width", [12]),
+    ]
     return model(nodes, [floats("x", "N", None, 12)], [floats("y", None, 12)], weights)

@@ -17,11 +17,15 @@ def converted(model: onnx.ModelProto, **options: object) -> Graph:
     return OnnxConverter(**options).convert(spec, blobs)  # type: ignore[arg-type]
 
 
-def onnxruntime_outputs(model: onnx.ModelProto, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def onnxruntime_outputs(
+    model: onnx.ModelProto, values: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     names = [item.name for item in session.get_outputs()]
     return dict(zip(names, session.run(names, dict(values)), strict=True))
 

@@ -1,4 +1,6 @@
-"""What does not keep to the standard is refused before anything is converted, and what only looks so is not."""
+"""What does not keep to the standard is refused before anything is converted, and what only looks
+so is not.
+"""
 
 import onnx
 import pytest
@@ -20,7 +22,11 @@ node = helper.make_node
 
 def one(op, inputs=("x",), weights=(), **attributes):
     return model(
-        [node(op, list(inputs), ["y"], "it", **attributes)], [X], [Y], weights, microsoft=attributes.get("domain") == "com.microsoft"
+        [node(op, list(inputs), ["y"], "it", **attributes)],
+        [X],
+        [Y],
+        weights,
+        microsoft=attributes.get("domain") == "com.microsoft",
     )
 
 
@@ -41,17 +47,28 @@ def loop(state=TensorProto.FLOAT, result=None, condition=TensorProto.BOOL, input
     names = [("i", TensorProto.INT64), ("go", TensorProto.BOOL), ("s", state)][:inputs]
     body = helper.make_graph(
         [
-            node("Identity", ["go"], ["on"]) if condition == TensorProto.BOOL else node("Cast", ["go"], ["on"], to=condition),
-            node("Add", ["s", "s"], ["t"]) if result is None else node("Cast", ["s"], ["t"], to=result),
+            node("Identity", ["go"], ["on"])
+            if condition == TensorProto.BOOL
+            else node("Cast", ["go"], ["on"], to=condition),
+            node("Add", ["s", "s"], ["t"])
+            if result is None
+            else node("Cast", ["s"], ["t"], to=result),
         ],
         "body",
         [
-            helper.make_tensor_value_info(name, code, []) if name != "s" else helper.make_tensor_value_info(name, code, [2, 3])
+            helper.make_tensor_value_info(name, code, [])
+            if name != "s"
+            else helper.make_tensor_value_info(name, code, [2, 3])
             for name, code in names
         ],
-        [helper.make_tensor_value_info("on", condition, []), helper.make_tensor_value_info("t", result or state, [2, 3])],
+        [
+            helper.make_tensor_value_info("on", condition, []),
+            helper.make_tensor_value_info("t", result or state, [2, 3]),
+        ],
     )
-    return model([node("Loop", ["n", "", "x"], ["y"], "it", body=body)], [X], [Y], [literal("n", 3)])
+    return model(
+        [node("Loop", ["n", "", "x"], ["y"], "it", body=body)], [X], [Y], [literal("n", 3)]
+    )
 
 
 def stale():
@@ -62,10 +79,19 @@ def stale():
 
 
 REFUSED = {
-    "misspelt": (one("LeakyRelu", alhpa=0.5), "it (LeakyRelu): has no attribute alhpa; its attributes are alpha"),
+    "misspelt": (
+        one("LeakyRelu", alhpa=0.5),
+        "it (LeakyRelu): has no attribute alhpa; its attributes are alpha",
+    ),
     "none": (one("Relu", alpha=0.5), "it (Relu): has no attribute alpha; it has none at all"),
-    "microsoft": (one("QuickGelu", domain="com.microsoft", beta=1.0), "it (QuickGelu): has no attribute beta; its attributes are alpha"),
-    "kind": (one("LeakyRelu", alpha=1), "it (LeakyRelu): its attribute alpha is INT, expected FLOAT"),
+    "microsoft": (
+        one("QuickGelu", domain="com.microsoft", beta=1.0),
+        "it (QuickGelu): has no attribute beta; its attributes are alpha",
+    ),
+    "kind": (
+        one("LeakyRelu", alpha=1),
+        "it (LeakyRelu): its attribute alpha is INT, expected FLOAT",
+    ),
     "twice": (twice(), "it (LeakyRelu): has the attribute alpha twice"),
     "missing": (one("Cast"), "it (Cast): its attribute to is missing, INT"),
     "operands": (one("Add"), "it (Add): has 1 operands, expected 2"),
@@ -77,14 +103,20 @@ REFUSED = {
     "loop's state": (loop(state=TensorProto.INT32), "it (Loop): "),
     "loop's result": (loop(result=TensorProto.INT64), "it (Loop): "),
     "loop's inputs": (loop(inputs=2), "it (Loop)|reads s"),
-    "gone": (model([node("Upsample", ["x", "s"], ["y"], "it")], [X], [Y], [weight("s", 2)]), "it (Upsample): the operator is not part of opset 21"),
-}  # fmt: skip
+    "gone": (
+        model([node("Upsample", ["x", "s"], ["y"], "it")], [X], [Y], [weight("s", 2)]),
+        "it (Upsample): the operator is not part of opset 21",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name, tmp_path):
     made, text = REFUSED[name]
-    for read in (lambda: describe_model(made, "net.onnx"), lambda: read_model(tmp_path / "net.onnx")):
+    for read in (
+        lambda: describe_model(made, "net.onnx"),
+        lambda: read_model(tmp_path / "net.onnx"),
+    ):
         (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
         with pytest.raises(SourceError) as told:
             read()
@@ -98,7 +130,14 @@ def test_taken(make):
 
 
 def test_operators_of_plugins_are_nobody_elses_business():
-    made = model([node("Sparkle", ["x"], ["a"], size=3), node("Glitter", ["a"], ["y"], domain="my.ops", many=[1])], [X], [Y])
+    made = model(
+        [
+            node("Sparkle", ["x"], ["a"], size=3),
+            node("Glitter", ["a"], ["y"], domain="my.ops", many=[1]),
+        ],
+        [X],
+        [Y],
+    )
     made.opset_import.append(helper.make_opsetid("my.ops", 1))
     with HANDLERS.isolated():
         HANDLERS.register("Sparkle")(lambda call: call.op("Relu", call.tensors()))
@@ -111,16 +150,27 @@ def test_weights_beside_the_model_are_checked_too(tmp_path):
     large = model([node("MatMul", ["x", "w"], ["y"])], [X], [Y], [weight("w", 3, 40000)])
     for number, (item, shape) in enumerate(((made, (2, 5)), (large, (2, 40000)))):
         onnx.save(
-            item, tmp_path / "net.onnx", save_as_external_data=True, location=f"data{number}", size_threshold=0, convert_attribute=True
+            item,
+            tmp_path / "net.onnx",
+            save_as_external_data=True,
+            location=f"data{number}",
+            size_threshold=0,
+            convert_attribute=True,
         )
         spec, blobs = read_model(tmp_path / "net.onnx")
-        assert converted(onnx.load(tmp_path / "net.onnx")).type("matmul" if number else "it").shape == shape
+        assert (
+            converted(onnx.load(tmp_path / "net.onnx")).type("matmul" if number else "it").shape
+            == shape
+        )
         assert len(blobs) == number
         assert spec.graph.nodes
 
 
 def test_versions_of_the_format():
-    for version, told in ((99, "is of version 99 of the format; versions 3 to"), (2, "is of version 2 of the format")):
+    for version, told in (
+        (99, "is of version 99 of the format; versions 3 to"),
+        (2, "is of version 2 of the format"),
+    ):
         made = classifier()
         made.ir_version = version
         with pytest.raises(SourceError, match=told):
@@ -130,21 +180,31 @@ def test_versions_of_the_format():
 
 
 def test_the_condition_of_a_loop_is_a_bool():
-    with pytest.raises(ShapeError, match=r"it \(Loop\): the condition that its body gives is float32\[\], expected one bool"):
+    with pytest.raises(
+        ShapeError,
+        match=r"it \(Loop\): the condition that its body gives is float32\[\], expected one bool",
+    ):
         converted(loop(condition=TensorProto.FLOAT))
 
 
 def test_functions_that_call_each_other_too_often_end(tmp_path):
     opset = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
-    functions = [helper.make_function("own", "f0", ["a"], ["b"], [node("Neg", ["a"], ["b"])], opset)]
+    functions = [
+        helper.make_function("own", "f0", ["a"], ["b"], [node("Neg", ["a"], ["b"])], opset)
+    ]
     for n in range(1, 40):
-        body = [node(f"f{n - 1}", ["a"], ["c"], domain="own"), node(f"f{n - 1}", ["c"], ["b"], domain="own")]
+        body = [
+            node(f"f{n - 1}", ["a"], ["c"], domain="own"),
+            node(f"f{n - 1}", ["c"], ["b"], domain="own"),
+        ]
         functions.append(helper.make_function("own", f"f{n}", ["a"], ["b"], body, opset))
     made = model([node("f39", ["x"], ["y"], domain="own")], [X], [Y])
     made.opset_import.append(opset[1])
     made.functions.extend(functions)
     (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
-    with pytest.raises(SourceError, match=r"has more than 33,408 nodes once its functions are inlined; refused"):
+    with pytest.raises(
+        SourceError, match=r"has more than 33,408 nodes once its functions are inlined; refused"
+    ):
         read_model(tmp_path / "net.onnx")
 
 
@@ -153,19 +213,34 @@ def test_signatures_of_microsoft_are_those_of_onnxruntime():
     assert set(MICROSOFT) == set(DOMAINS["com.microsoft"])
     for op, own in MICROSOFT.items():
         schema = schemas.get(("com.microsoft", op)) or schemas["", op]
-        assert own.attributes == {name: item.type.name for name, item in schema.attributes.items()}, op
-        assert own.required == {name for name, item in schema.attributes.items() if item.required}, op
-        assert (own.fewest, own.most, own.results) == (schema.min_input, schema.max_input, schema.max_output), op
+        assert own.attributes == {
+            name: item.type.name for name, item in schema.attributes.items()
+        }, op
+        assert own.required == {
+            name for name, item in schema.attributes.items() if item.required
+        }, op
+        assert (own.fewest, own.most, own.results) == (
+            schema.min_input,
+            schema.max_input,
+            schema.max_output,
+        ), op
 
 
 @pytest.mark.parametrize("version", [0, -1, 2**31, 2**62])
-@pytest.mark.parametrize(("domain", "place"), [("", "model"), ("com.microsoft", "model"), ("", "function"), ("com.microsoft", "function")])
+@pytest.mark.parametrize(
+    ("domain", "place"),
+    [("", "model"), ("com.microsoft", "model"), ("", "function"), ("com.microsoft", "function")],
+)
 def test_versions_of_opsets(version, domain, place):
     made = one("Neg")
-    function = helper.make_function("own", "f0", ["a"], ["b"], [node("Neg", ["a"], ["b"])], [helper.make_opsetid("", 21)])
+    function = helper.make_function(
+        "own", "f0", ["a"], ["b"], [node("Neg", ["a"], ["b"])], [helper.make_opsetid("", 21)]
+    )
     made.functions.append(function)
     imported = made.opset_import if place == "model" else made.functions[0].opset_import
     del imported[:]
-    imported.extend([helper.make_opsetid(domain, version), *([helper.make_opsetid("", 21)] if domain else [])])
+    imported.extend(
+        [helper.make_opsetid(domain, version), *([helper.make_opsetid("", 21)] if domain else [])]
+    )
     with pytest.raises(SourceError, match=rf"is of opset {version}.*; opsets 1 to \d+ are known"):
         describe_model(made, "net.onnx")

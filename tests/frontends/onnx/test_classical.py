@@ -11,7 +11,15 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
 from tests.frontends.corpus import A_PART_AND_ALL, Sample, interpreted, objections
-from tests.frontends.onnx.classical_cases import DOMAIN, FAMILIES, Tried, grown, real, sets, weighted
+from tests.frontends.onnx.classical_cases import (
+    DOMAIN,
+    FAMILIES,
+    Tried,
+    grown,
+    real,
+    sets,
+    weighted,
+)
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
@@ -21,9 +29,13 @@ from webkiln.frontends.onnx.load import describe_model
 from webkiln.recipe import PathSource, Recipe
 
 ABSENT = ("Binarizer", "OneHotEncoder", "LabelEncoder")
-"""Operators that onnxruntime has for some types only; the onnx package's evaluator computes the others."""
+"""Operators that onnxruntime has for some types only; the onnx package's evaluator computes the
+others.
+"""
 TWO_WEIGHED = "[[0, 1]]", "[[0], [1]]"
-"""Classifiers of two classes with weights for both, which onnxruntime calls 0 and 1 whatever their labels are: labels are the evaluator's."""
+"""Classifiers of two classes with weights for both, which onnxruntime calls 0 and 1 whatever their
+labels are: labels are the evaluator's.
+"""
 
 
 def sample(tried: Tried) -> Sample:
@@ -43,12 +55,19 @@ def sample(tried: Tried) -> Sample:
 def evaluated(model: onnx.ModelProto, tried: Tried) -> dict[str, np.ndarray]:
     evaluator = ReferenceEvaluator(model)
     found = dict(zip(evaluator.output_names, evaluator.run(None, tried.values), strict=True))
-    return {name: np.asarray(value, tried.inputs[0].dtype if tried.op == "Binarizer" else None) for name, value in found.items()}
+    return {
+        name: np.asarray(value, tried.inputs[0].dtype if tried.op == "Binarizer" else None)
+        for name, value in found.items()
+    }
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nodes_are_computed_as_by_onnxruntime(family: str) -> None:
-    wrong = {tried.name: message for tried in FAMILIES[family]() if (message := interpreted(sample(tried)))}
+    wrong = {
+        tried.name: message
+        for tried in FAMILIES[family]()
+        if (message := interpreted(sample(tried)))
+    }
     assert not wrong
 
 
@@ -64,11 +83,22 @@ def test_nodes_on_backends(backend: str, every: int, tmp_path: Path) -> None:
 
 def one_node(op: str, **attrs: object) -> onnx.ModelProto:
     node = helper.make_node(op, ["x"], ["y"], "node", domain=DOMAIN, **attrs)
-    kind = onnx.TensorProto.INT64 if op in ("CategoryMapper", "LabelEncoder") else onnx.TensorProto.FLOAT
-    graph = helper.make_graph(
-        [node], "graph", [helper.make_tensor_value_info("x", kind, ["N", 3])], [helper.make_empty_tensor_value_info("y")]
+    kind = (
+        onnx.TensorProto.INT64
+        if op in ("CategoryMapper", "LabelEncoder")
+        else onnx.TensorProto.FLOAT
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 3)], ir_version=9)
+    graph = helper.make_graph(
+        [node],
+        "graph",
+        [helper.make_tensor_value_info("x", kind, ["N", 3])],
+        [helper.make_empty_tensor_value_info("y")],
+    )
+    return helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 3)],
+        ir_version=9,
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,21 +109,34 @@ def one_node(op: str, **attrs: object) -> onnx.ModelProto:
         ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, r"node \(LabelEncoder\): maps texts \(values_strings\). Encode texts as numbers"),
     ],
 )  # fmt: skip
-def test_what_holds_texts_and_tables_is_refused_with_the_way_to_go(op: str, attrs: dict[str, object], message: str) -> None:
+def test_what_holds_texts_and_tables_is_refused_with_the_way_to_go(
+    op: str, attrs: dict[str, object], message: str
+) -> None:
     with pytest.raises(UnsupportedError, match=message):
         converted(one_node(op, **attrs))
 
 
 def forest(**changes: object) -> onnx.ModelProto:
     attrs = {**weighted(grown(2, 2, 1), "target", [[0]]), "n_targets": 1} | changes
-    return one_node("TreeEnsembleRegressor", **{name: value for name, value in attrs.items() if value is not None})
+    return one_node(
+        "TreeEnsembleRegressor",
+        **{name: value for name, value in attrs.items() if value is not None},
+    )
 
 
 def ring() -> list[int]:
     """Both successors of the nodes of the first tree lead back to the second of them."""
     nodes = grown(2, 2, 1)["nodes"]
-    return [1 if mode != "LEAF" and tree == 0 and node else value for tree, node, mode, value in zip(
-        nodes["nodes_treeids"], nodes["nodes_nodeids"], nodes["nodes_modes"], nodes["nodes_truenodeids"], strict=True)]  # fmt: skip
+    return [
+        1 if mode != "LEAF" and tree == 0 and node else value
+        for tree, node, mode, value in zip(
+            nodes["nodes_treeids"],
+            nodes["nodes_nodeids"],
+            nodes["nodes_modes"],
+            nodes["nodes_truenodeids"],
+            strict=True,
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,36 +159,73 @@ def test_trees_that_do_not_hold_together(changes: dict[str, object], message: st
 
 
 def test_too_few_features_are_told() -> None:
-    with pytest.raises(ShapeError, match=r"node .*: was trained on 4 or more features, its operand is float32\[N,3\]"):
+    with pytest.raises(
+        ShapeError,
+        match=r"node .*: was trained on 4 or more features, its operand is float32\[N,3\]",
+    ):
         converted(forest())
 
 
 def test_transforms_of_version_5_that_are_read_in_two_ways() -> None:
     tried = next(iter(sets()))
     for code in (1, 2):
-        changed = Tried(tried.name, tried.op, tried.inputs, {**tried.attrs, "post_transform": code}, 5)
+        changed = Tried(
+            tried.name, tried.op, tried.inputs, {**tried.attrs, "post_transform": code}, 5
+        )
         with pytest.raises(
-            SourceError, match=f"has post_transform {code}, which the standard and onnxruntime take for different functions"
+            SourceError,
+            match=(
+                f"has post_transform {code}, which the standard and onnxruntime take for different"
+                " functions"
+            ),
         ):
             converted(changed.model())
 
 
 @pytest.mark.parametrize("aggregate", range(4))
 def test_trees_of_halves(aggregate: int) -> None:
-    """onnxruntime has none; what it computes of the same numbers in float32 is what they have to give."""
+    """onnxruntime has none; what it computes of the same numbers in float32 is what they have to
+    give.
+    """
     tried = next(tried for tried in sets() if tried.name == f"sets float32 {aggregate} 0")
     outputs = onnxruntime_outputs(tried.model(), tried.values)
-    halves = {name: numpy_helper.from_array(numpy_helper.to_array(value).astype(np.float16)) for name, value in tried.attrs.items()
-              if isinstance(value, onnx.TensorProto) and name != "nodes_modes"}  # fmt: skip
-    narrow = Tried(tried.name, tried.op, tuple(value.astype(np.float16) for value in tried.inputs), {**tried.attrs, **halves}, 5)
-    assert interpreted(Sample(tried.name, converted(narrow.model()), narrow.values, {"y0": outputs["y0"].astype(np.float16)})) is None
+    halves = {
+        name: numpy_helper.from_array(numpy_helper.to_array(value).astype(np.float16))
+        for name, value in tried.attrs.items()
+        if isinstance(value, onnx.TensorProto) and name != "nodes_modes"
+    }
+    narrow = Tried(
+        tried.name,
+        tried.op,
+        tuple(value.astype(np.float16) for value in tried.inputs),
+        {**tried.attrs, **halves},
+        5,
+    )
+    assert (
+        interpreted(
+            Sample(
+                tried.name,
+                converted(narrow.model()),
+                narrow.values,
+                {"y0": outputs["y0"].astype(np.float16)},
+            )
+        )
+        is None
+    )
 
 
 def test_trained_numbers_are_slots() -> None:
     """Another ensemble of the same structure has the same graph."""
-    first, second = ({**weighted(grown(2, 2, 1), "target", [[0]]), "n_targets": 1} for _ in range(2))
+    first, second = (
+        {**weighted(grown(2, 2, 1), "target", [[0]]), "n_targets": 1} for _ in range(2)
+    )
     second["nodes_values"] = [value + 0.5 for value in second["nodes_values"]]
-    models = [describe_model(Tried("t", "TreeEnsembleRegressor", (real(2, 4),), attrs).model(), "m.onnx")[0] for attrs in (first, second)]
+    models = [
+        describe_model(Tried("t", "TreeEnsembleRegressor", (real(2, 4),), attrs).model(), "m.onnx")[
+            0
+        ]
+        for attrs in (first, second)
+    ]
     nodes = [model.graph.nodes for model in models]
     assert nodes[0] == nodes[1]
     assert models[0].graph.tensors != models[1].graph.tensors
@@ -154,7 +234,9 @@ def test_trained_numbers_are_slots() -> None:
 def named(*classes: str, op: str = "LinearClassifier") -> onnx.ModelProto:
     tried = next(tried for tried in FAMILIES["linear"]() if tried.name == "classifier SOFTMAX 3")
     attrs = {name: value for name, value in tried.attrs.items() if name != "classlabels_ints"}
-    return Tried(tried.name, op, tried.inputs, {**attrs, "classlabels_strings": list(classes)}).model()
+    return Tried(
+        tried.name, op, tried.inputs, {**attrs, "classlabels_strings": list(classes)}
+    ).model()
 
 
 def test_two_lists_of_names_are_refused() -> None:
@@ -162,7 +244,12 @@ def test_two_lists_of_names_are_refused() -> None:
     other = named("x", "y", "z").graph.node[0]
     other.name, other.output[:] = "other", ["y2", "y3"]
     model.graph.node.append(other)
-    with pytest.raises(UnsupportedError, match=r"other \(LinearClassifier\): has texts as classes, one twice or others than elsewhere"):
+    with pytest.raises(
+        UnsupportedError,
+        match=(
+            r"other \(LinearClassifier\): has texts as classes, one twice or others than elsewhere"
+        ),
+    ):
         converted(model)
 
 
@@ -171,7 +258,10 @@ def test_what_computes_with_names_is_refused() -> None:
     model.graph.node.append(helper.make_node("Unique", ["y0"], ["u"], "unique"))
     del model.graph.output[:]
     model.graph.output.append(helper.make_empty_tensor_value_info("u"))
-    with pytest.raises(UnsupportedError, match=r"unique \(Unique\): computes with texts. Train it with numbers as classes"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"unique \(Unique\): computes with texts. Train it with numbers as classes",
+    ):
         converted(model)
 
 
@@ -185,13 +275,23 @@ def test_names_of_classes_become_labels_of_the_bundle(webkiln: Command, tmp_path
     assert [item["dtype"] for item in outputs] == ["int64", "float32"]
 
 
-def test_models_are_verified_against_onnxruntime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_verified_against_onnxruntime(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
     (tmp_path / "flowers.onnx").write_bytes(named("rose", "tulip", "daisy").SerializeToString())
-    recipe = Recipe("net", PathSource(tmp_path / "flowers.onnx"), backends=("js",), project=tmp_path)
+    recipe = Recipe(
+        "net", PathSource(tmp_path / "flowers.onnx"), backends=("js",), project=tmp_path
+    )
     with Engine(tmp_path / "state") as engine:
-        for action in ModelGraph(recipe, engine.share).verify(Selection(("js",), layers=True), "node"):
-            result = json.loads(engine.cache.store.path(engine.run(action).outputs["result.json"].sha256).read_text())
+        for action in ModelGraph(recipe, engine.share).verify(
+            Selection(("js",), layers=True), "node"
+        ):
+            result = json.loads(
+                engine.cache.store.path(
+                    engine.run(action).outputs["result.json"].sha256
+                ).read_text()
+            )
             assert max(row["relative"] for row in result["outputs"]) < 1e-4
 
 
@@ -201,4 +301,7 @@ def test_names_without_a_place_are_refused(webkiln: Command, tmp_path: Path) -> 
     (tmp_path / "flowers.onnx").write_bytes(model.SerializeToString())
     done = webkiln("build", "flowers.onnx", "-o", "out", "--backend", "js")
     assert done.returncode != 0
-    assert "calls its 3 classes by texts, and no output has a place for each. Train it with numbers as classes" in done.stderr
+    assert (
+        "calls its 3 classes by texts, and no output has a place for each. Train it with numbers as"
+        " classes" in done.stderr
+    )

@@ -1,4 +1,6 @@
-"""Branches and loops: what is known is decided while converting, what depends on data is part of the program."""
+"""Branches and loops: what is known is decided while converting, what depends on data is part of
+the program.
+"""
 
 import numpy as np
 import pytest
@@ -36,80 +38,167 @@ def test_what_depends_on_data_agrees_with_onnxruntime(backend, tmp_path):
 
 
 def summed(limit, condition, begin=(), *, start=0, increment=1, compare="int64", carried="int64"):
-    """Running sums of the rows of x [T, 3]: a loop over a counter of its own, as exporters of recurrences write it.
+    """Running sums of the rows of x [T, 3]: a loop over a counter of its own, as exporters of
+    recurrences write it.
 
-    `limit`, `begin`: nodes that give "limit" and "begin", None or () where the operand is absent. `condition` gives "more" of "following",
-    the counter after the step, "turn", the number of the step, and "n" = T, these in the dtype `compare`.
+    `limit`, `begin`: nodes that give "limit" and "begin", None or () where the operand is absent.
+    `condition` gives "more" of "following", the counter after the step, "turn", the number of the
+    step, and "n" = T, these in the dtype `compare`.
     """
-    size = [node("Shape", ["x"], ["sizes"]), node("Slice", ["sizes", "zeros", "ones"], ["first"]), node("Squeeze", ["first"], ["whole"])]
+    size = [
+        node("Shape", ["x"], ["sizes"]),
+        node("Slice", ["sizes", "zeros", "ones"], ["first"]),
+        node("Squeeze", ["first"], ["whole"]),
+    ]
     cast = helper.np_dtype_to_tensor_dtype(np.dtype(compare))
     size.append(node("Cast", ["whole"], ["n"], to=cast))
     body = helper.make_graph(
         [
-            node("Gather", ["x", "at"], ["row"]), node("Mul", ["row", "scale_in"], ["scaled"]), node("Add", ["sum_in", "scaled"], ["sum"]),
-            node("Add", ["at", "increment"], ["at_next"]), node("Cast", ["at_next"], ["following"], to=cast), node("Cast", ["i"], ["turn"], to=cast),
-            node("Identity", ["scale_in"], ["scale_out"]), node("Identity", ["sum"], ["seen"]), *condition,
+            node("Gather", ["x", "at"], ["row"]),
+            node("Mul", ["row", "scale_in"], ["scaled"]),
+            node("Add", ["sum_in", "scaled"], ["sum"]),
+            node("Add", ["at", "increment"], ["at_next"]),
+            node("Cast", ["at_next"], ["following"], to=cast),
+            node("Cast", ["i"], ["turn"], to=cast),
+            node("Identity", ["scale_in"], ["scale_out"]),
+            node("Identity", ["sum"], ["seen"]),
+            *condition,
         ],
         "body",
         [
-            helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("at", helper.np_dtype_to_tensor_dtype(np.dtype(carried)), []), floats("sum_in", 3), floats("scale_in", 3),
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info(
+                "at", helper.np_dtype_to_tensor_dtype(np.dtype(carried)), []
+            ),
+            floats("sum_in", 3),
+            floats("scale_in", 3),
         ],
         [
             helper.make_tensor_value_info("more", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("at_next", helper.np_dtype_to_tensor_dtype(np.dtype(carried)), []), floats("sum", 3), floats("scale_out", 3), floats("seen", 3),
+            helper.make_tensor_value_info(
+                "at_next", helper.np_dtype_to_tensor_dtype(np.dtype(carried)), []
+            ),
+            floats("sum", 3),
+            floats("scale_out", 3),
+            floats("seen", 3),
         ],
-    )  # fmt: skip
+    )
     loop = node(
-        "Loop", ["limit" if limit is not None else "", "begin" if begin else "", "start", "zero", "scale"], ["last", "total", "same", "all"], body=body
-    )  # fmt: skip
+        "Loop",
+        ["limit" if limit is not None else "", "begin" if begin else "", "start", "zero", "scale"],
+        ["last", "total", "same", "all"],
+        body=body,
+    )
     constants = {
-        "zeros": np.zeros(1, np.int64), "ones": np.ones(1, np.int64), "start": np.array(start, carried), "increment": np.array(increment, carried),
-        "zero": np.zeros(3, np.float32), "scale": np.array([1, 2, 3], np.float32), "one": np.array(1, compare), "two": np.array(2, compare),
-        "true": np.array(1, bool), "one_step": np.array(1, np.int64), "none": np.zeros(0, np.int64), "limit_of_sum": np.array(2, np.float32), "far": np.array(2**63 - 1, np.int64), "few": np.array(70, np.int64), "nothing": np.array(0, compare),
-    }  # fmt: skip
+        "zeros": np.zeros(1, np.int64),
+        "ones": np.ones(1, np.int64),
+        "start": np.array(start, carried),
+        "increment": np.array(increment, carried),
+        "zero": np.zeros(3, np.float32),
+        "scale": np.array([1, 2, 3], np.float32),
+        "one": np.array(1, compare),
+        "two": np.array(2, compare),
+        "true": np.array(1, bool),
+        "one_step": np.array(1, np.int64),
+        "none": np.zeros(0, np.int64),
+        "limit_of_sum": np.array(2, np.float32),
+        "far": np.array(2**63 - 1, np.int64),
+        "few": np.array(70, np.int64),
+        "nothing": np.array(0, compare),
+    }
     outputs = [
-        helper.make_tensor_value_info("last", helper.np_dtype_to_tensor_dtype(np.dtype(carried)), []),
+        helper.make_tensor_value_info(
+            "last", helper.np_dtype_to_tensor_dtype(np.dtype(carried)), []
+        ),
         *map(floats, ["total", "same"], [3, 3]),
     ]
     outputs.append(floats("all", None, 3))
     nodes = [*size, *(limit or []), *begin, loop]
-    return model(nodes, [floats("x", "T", 3)], outputs, [numpy_helper.from_array(value, name) for name, value in constants.items()])
+    return model(
+        nodes,
+        [floats("x", "T", 3)],
+        outputs,
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
 
 
 LIMITS = {
-    "T": [node("Identity", ["whole"], ["limit"])], "far": [node("Identity", ["far"], ["limit"])], "absent": None,
-    "T - 1": [node("Sub", ["whole", "one_step"], ["limit"])], "few": [node("Identity", ["few"], ["limit"])],
-}  # fmt: skip
+    "T": [node("Identity", ["whole"], ["limit"])],
+    "far": [node("Identity", ["far"], ["limit"])],
+    "absent": None,
+    "T - 1": [node("Sub", ["whole", "one_step"], ["limit"])],
+    "few": [node("Identity", ["few"], ["limit"])],
+}
 CONDITIONS = {
     "true": [node("Identity", ["true"], ["more"])],
     "given": [node("Identity", ["go"], ["more"])],
     "less": [node("Less", ["following", "n"], ["more"])],
     "greater": [node("Greater", ["n", "following"], ["more"])],
-    "at most": [node("Sub", ["n", "one"], ["top"]), node("LessOrEqual", ["following", "top"], ["more"])],
-    "at least": [node("Sub", ["n", "one"], ["top"]), node("GreaterOrEqual", ["top", "following"], ["more"])],
-    "turn": [node("Less", ["turn", "n"], ["more"])],
-    "both": [node("Less", ["turn", "n"], ["a"]), node("Less", ["following", "n"], ["b"]), node("And", ["a", "b"], ["m"]), node("Reshape", ["m", "none"], ["more"])],
-    "data": [node("ReduceSum", ["sum"], ["s"], keepdims=0), node("Less", ["s", "limit_of_sum"], ["more"])],
-    "data and less": [
-        node("ReduceSum", ["sum"], ["s"], keepdims=0), node("Less", ["s", "limit_of_sum"], ["a"]), node("Less", ["following", "n"], ["b"]), node("And", ["a", "b"], ["more"]),
+    "at most": [
+        node("Sub", ["n", "one"], ["top"]),
+        node("LessOrEqual", ["following", "top"], ["more"]),
     ],
-}  # fmt: skip
+    "at least": [
+        node("Sub", ["n", "one"], ["top"]),
+        node("GreaterOrEqual", ["top", "following"], ["more"]),
+    ],
+    "turn": [node("Less", ["turn", "n"], ["more"])],
+    "both": [
+        node("Less", ["turn", "n"], ["a"]),
+        node("Less", ["following", "n"], ["b"]),
+        node("And", ["a", "b"], ["m"]),
+        node("Reshape", ["m", "none"], ["more"]),
+    ],
+    "data": [
+        node("ReduceSum", ["sum"], ["s"], keepdims=0),
+        node("Less", ["s", "limit_of_sum"], ["more"]),
+    ],
+    "data and less": [
+        node("ReduceSum", ["sum"], ["s"], keepdims=0),
+        node("Less", ["s", "limit_of_sum"], ["a"]),
+        node("Less", ["following", "n"], ["b"]),
+        node("And", ["a", "b"], ["more"]),
+    ],
+}
 BEGINS = {
-    "": (), "true": [node("Identity", ["true"], ["begin"])], "some": [node("Less", ["nothing", "n"], ["begin"])],
+    "": (),
+    "true": [node("Identity", ["true"], ["begin"])],
+    "some": [node("Less", ["nothing", "n"], ["begin"])],
     "second": [node("Less", ["one", "n"], ["begin"])],
-}  # fmt: skip
+}
 COUNTED = [
-    *(("T", condition, begin, {}) for condition in ("true", "given", "less", "turn", "both") for begin in ("", "true", "some")),
-    *((limit, condition, "", {}) for limit in ("far", "absent") for condition in ("less", "greater", "at most", "at least", "both")),
-    *(("T", "less", "some", {"compare": compare, "carried": carried}) for compare in ("float32", "int32", "float64") for carried in ("int32", "int64")),
-    ("far", "less", "second", {"start": 1}), ("T - 1", "true", "", {}), ("T - 1", "true", "", {"start": 1}), ("T - 1", "less", "second", {"start": 1}),
+    *(
+        ("T", condition, begin, {})
+        for condition in ("true", "given", "less", "turn", "both")
+        for begin in ("", "true", "some")
+    ),
+    *(
+        (limit, condition, "", {})
+        for limit in ("far", "absent")
+        for condition in ("less", "greater", "at most", "at least", "both")
+    ),
+    *(
+        ("T", "less", "some", {"compare": compare, "carried": carried})
+        for compare in ("float32", "int32", "float64")
+        for carried in ("int32", "int64")
+    ),
+    ("far", "less", "second", {"start": 1}),
+    ("T - 1", "true", "", {}),
+    ("T - 1", "true", "", {"start": 1}),
+    ("T - 1", "less", "second", {"start": 1}),
     ("T", "true", "", {"increment": 0}),
-]  # fmt: skip
+]
 STOPPED = [
-    ("T", "data", "", {}), ("T", "data", "some", {}), ("T", "data and less", "", {}), ("T", "less", "", {"increment": 3}),
-    ("T", "less", "", {"start": 1, "increment": 2}), ("few", "less", "", {}), ("few", "data and less", "", {}), ("T - 1", "data", "second", {}),
-]  # fmt: skip
+    ("T", "data", "", {}),
+    ("T", "data", "some", {}),
+    ("T", "data and less", "", {}),
+    ("T", "less", "", {"increment": 3}),
+    ("T", "less", "", {"start": 1, "increment": 2}),
+    ("few", "less", "", {}),
+    ("few", "data and less", "", {}),
+    ("T - 1", "data", "second", {}),
+]
 
 
 def _rows(count):
@@ -130,12 +219,18 @@ def _agrees(made, operator, counts):
 
 @pytest.mark.parametrize(("limit", "condition", "begin", "options"), COUNTED)
 def test_a_loop_that_counts_up_to_a_size_is_a_recurrence(limit, condition, begin, options):
-    _agrees(summed(LIMITS[limit], CONDITIONS[condition], BEGINS[begin], **options), "Scan", (1, 2, 5))
+    _agrees(
+        summed(LIMITS[limit], CONDITIONS[condition], BEGINS[begin], **options), "Scan", (1, 2, 5)
+    )
 
 
 @pytest.mark.parametrize(("limit", "condition", "begin", "options"), STOPPED)
-def test_a_loop_that_may_stop_before_keeps_as_many_results_as_it_made(limit, condition, begin, options):
-    _agrees(summed(LIMITS[limit], CONDITIONS[condition], BEGINS[begin], **options), "Loop", (2, 3, 8))
+def test_a_loop_that_may_stop_before_keeps_as_many_results_as_it_made(
+    limit, condition, begin, options
+):
+    _agrees(
+        summed(LIMITS[limit], CONDITIONS[condition], BEGINS[begin], **options), "Loop", (2, 3, 8)
+    )
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])

@@ -5,7 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, corpus, interpreted, objections, read_sample
+from tests.frontends.corpus import (
+    A_PART_AND_ALL,
+    Sample,
+    corpus,
+    interpreted,
+    objections,
+    read_sample,
+)
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import read_checked
 from webkiln.ir.graph import Graph
@@ -32,7 +39,10 @@ def test_one_sample_alone_is_computed_by_the_same_graph(path: Path) -> None:
     sample = read_sample(path, convert)
     rows = next(iter(sample.inputs.values())).shape[0]
     inputs, outputs = (
-        {name: np.take(value, [0], value.shape.index(rows)) if rows in value.shape else value for name, value in arrays.items()}
+        {
+            name: np.take(value, [0], value.shape.index(rows)) if rows in value.shape else value
+            for name, value in arrays.items()
+        }
         for arrays in (sample.inputs, sample.outputs)
     )
     assert interpreted(Sample(sample.name, sample.graph, inputs, outputs)) is None

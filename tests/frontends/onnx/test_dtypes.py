@@ -1,4 +1,6 @@
-"""Every operator converts and lowers on every dtype that the standard allows it, where the other operands stay as they are."""
+"""Every operator converts and lowers on every dtype that the standard allows it, where the other
+operands stay as they are.
+"""
 
 from collections.abc import Iterator
 
@@ -35,10 +37,18 @@ def first_cases() -> dict[str, Conformance]:
 def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
     """The case in each other dtype of each of its type parameters."""
     node = case.model.graph.node[0]
-    schema = defs.get_schema(node.op_type, next(entry.version for entry in case.model.opset_import if not entry.domain))
+    schema = defs.get_schema(
+        node.op_type, next(entry.version for entry in case.model.opset_import if not entry.domain)
+    )
 
-    def of(names: list[str], formals: list[defs.OpSchema.FormalParameter], parameter: str) -> set[str]:
-        return {name for n, name in enumerate(names) if formals[min(n, len(formals) - 1)].type_str == parameter}
+    def of(
+        names: list[str], formals: list[defs.OpSchema.FormalParameter], parameter: str
+    ) -> set[str]:
+        return {
+            name
+            for n, name in enumerate(names)
+            if formals[min(n, len(formals) - 1)].type_str == parameter
+        }
 
     for constraint in schema.type_constraints:
         moved = of(list(node.input), list(schema.inputs), constraint.type_param_str)
@@ -64,7 +74,9 @@ def converted(case: Conformance, model: onnx.ModelProto) -> Graph:
     fixed = {}
     while True:
         try:
-            return OnnxConverter(input_shapes={name: value.shape for name, value in values.items()}, values=fixed).convert(spec, blobs)
+            return OnnxConverter(
+                input_shapes={name: value.shape for name, value in values.items()}, values=fixed
+            ).convert(spec, blobs)
         except OpenValueError as error:
             behind = [name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed]
             if not behind:

@@ -1,4 +1,6 @@
-"""Specs of ONNX files: canonical, sorted, free of what exporters number anew, and the same after JSON."""
+"""Specs of ONNX files: canonical, sorted, free of what exporters number anew, and the same after
+JSON.
+"""
 
 import onnx
 import pytest
@@ -12,7 +14,9 @@ from webkiln.frontends.onnx.load import describe_model, layer_tensors
 
 
 def renamed(made: onnx.ModelProto) -> onnx.ModelProto:
-    """The same model as another export would write it: other names inside, other producer, other order of nodes and initialisers."""
+    """The same model as another export would write it: other names inside, other producer, other
+    order of nodes and initialisers.
+    """
     text = onnx.printer.to_text(made)
     again = onnx.parser.parse_model(text)
     for node in again.graph.node:
@@ -42,7 +46,9 @@ def test_facts_survive_json(make):
 
 def test_weights_are_slots_and_shapes_are_structure():
     spec, _ = describe_model(classifier(), "net.onnx")
-    assert sorted(item.slot for item in spec.graph.tensors.values() if isinstance(item, Weight)) == [
+    assert sorted(
+        item.slot for item in spec.graph.tensors.values() if isinstance(item, Weight)
+    ) == [
         "conv/B",
         "conv/W",
         "dense/B",
@@ -60,8 +66,14 @@ def test_layers_of_the_reference_are_called_as_those_of_the_graph():
 
 def test_functions_of_the_model_are_written_out():
     body = [helper.make_node("Mul", ["a", "a"], ["b"]), helper.make_node("Neg", ["b"], ["c"])]
-    function = helper.make_function("own", "Squared", ["a"], ["c"], body, [helper.make_opsetid("", 21)])
-    made = model([helper.make_node("Squared", ["x"], ["y"], domain="own")], [floats("x", 3)], [floats("y", 3)])
+    function = helper.make_function(
+        "own", "Squared", ["a"], ["c"], body, [helper.make_opsetid("", 21)]
+    )
+    made = model(
+        [helper.make_node("Squared", ["x"], ["y"], domain="own")],
+        [floats("x", 3)],
+        [floats("y", 3)],
+    )
     made.opset_import.append(helper.make_opsetid("own", 1))
     made.functions.append(function)
     spec, _ = describe_model(made, "net.onnx")

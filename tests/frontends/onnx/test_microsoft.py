@@ -20,11 +20,25 @@ TRIED = [
     Tried("FastGelu", (X, H)),
     Tried("FastGelu", (X,)),
     Tried("QuickGelu", (X,), {"alpha": 1.5}),
-    Tried("FusedConv", (real(1, 4, 6, 6), real(5, 4, 3, 3), real(5), real(1, 5, 6, 6)), {"activation": "Relu", "pads": [1, 1, 1, 1]}),
-    Tried("FusedConv", (real(1, 4, 6, 6), real(4, 1, 3, 3)), {"activation": "LeakyRelu", "activation_params": [0.2], "group": 4}),
-    Tried("FusedGemm", (real(3, 4), real(5, 4), real(5)), {"transB": 1, "alpha": 0.5, "activation": "LeakyRelu", "activation_alpha": 0.1}),
+    Tried(
+        "FusedConv",
+        (real(1, 4, 6, 6), real(5, 4, 3, 3), real(5), real(1, 5, 6, 6)),
+        {"activation": "Relu", "pads": [1, 1, 1, 1]},
+    ),
+    Tried(
+        "FusedConv",
+        (real(1, 4, 6, 6), real(4, 1, 3, 3)),
+        {"activation": "LeakyRelu", "activation_params": [0.2], "group": 4},
+    ),
+    Tried(
+        "FusedGemm",
+        (real(3, 4), real(5, 4), real(5)),
+        {"transB": 1, "alpha": 0.5, "activation": "LeakyRelu", "activation_alpha": 0.1},
+    ),
     Tried("FusedMatMul", (real(2, 4, 3), real(2, 5, 4)), {"transA": 1, "transB": 1, "alpha": 0.25}),
-    Tried("SkipLayerNormalization", (X, real(2, 5, 8), H, real(8), real(8)), {"epsilon": 1e-5}, (0, 3)),
+    Tried(
+        "SkipLayerNormalization", (X, real(2, 5, 8), H, real(8), real(8)), {"epsilon": 1e-5}, (0, 3)
+    ),
     Tried("SkipLayerNormalization", (X, real(2, 5, 8), H), {"epsilon": 1e-5}),
     Tried("SkipSimplifiedLayerNormalization", (X, real(2, 5, 8), H), {"epsilon": 1e-5}, (0, 3)),
     Tried("SimplifiedLayerNormalization", (X, H), {"axis": -1, "epsilon": 1e-5, "stash_type": 1}),
@@ -50,13 +64,29 @@ TRIED = [
         (0, 1),
     ),
     Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 2}),
-    Tried("Attention", (X, real(8, 24), real(24), np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)), {"num_heads": 2}),
+    Tried(
+        "Attention",
+        (X, real(8, 24), real(24), np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)),
+        {"num_heads": 2},
+    ),
     Tried("Attention", (X, real(8, 24), real(24), np.array([3, 5], np.int32)), {"num_heads": 4}),
     Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 2, "unidirectional": 1}),
     Tried("MultiHeadAttention", (X, real(2, 7, 8), real(2, 7, 8), real(24)), {"num_heads": 2}),
-    Tried("MultiHeadAttention", (X, real(2, 7, 8), real(2, 7, 8), None, None, real(1, 2, 5, 7)), {"num_heads": 2, "scale": 0.3}),
-    Tried("MatMulNBits", (real(3, 32), small(6, 2, 8), real(12, scale=0.1)), {"K": 32, "N": 6, "bits": 4, "block_size": 16}),
-    Tried("MatMulNBits", (real(3, 32), small(6, 2, 8), real(12, scale=0.1), small(6)), {"K": 32, "N": 6, "bits": 4, "block_size": 16}),
+    Tried(
+        "MultiHeadAttention",
+        (X, real(2, 7, 8), real(2, 7, 8), None, None, real(1, 2, 5, 7)),
+        {"num_heads": 2, "scale": 0.3},
+    ),
+    Tried(
+        "MatMulNBits",
+        (real(3, 32), small(6, 2, 8), real(12, scale=0.1)),
+        {"K": 32, "N": 6, "bits": 4, "block_size": 16},
+    ),
+    Tried(
+        "MatMulNBits",
+        (real(3, 32), small(6, 2, 8), real(12, scale=0.1), small(6)),
+        {"K": 32, "N": 6, "bits": 4, "block_size": 16},
+    ),
     Tried("QuantizeLinear", (X, scale(0.03), zero(100))),
     Tried("DequantizeLinear", (small(3, 4), scale(0.03), zero(100))),
     Tried("QLinearAdd", (*U8, small(6), scale(0.02), zero(128), *OUT), off=1),
@@ -66,11 +96,32 @@ TRIED = [
     Tried("QLinearSoftmax", (*U8, scale(1 / 256), zero(0)), {"axis": -1, "opset": 13}, off=1),
     Tried("QLinearAveragePool", (*U8, *OUT), {"kernel_shape": [2, 2], "strides": [2, 2]}, off=1),
     Tried("QLinearGlobalAveragePool", (*U8, scale(0.01), zero(128)), off=1),
-    Tried("QLinearGlobalAveragePool", (small(2, 6, 6, 3), scale(0.03), zero(120), scale(0.01), zero(128)), {"channels_last": 1}, off=1),
-    Tried("QLinearConcat", (*OUT, small(2, 3), scale(0.03), zero(120), small(2, 4), scale(0.04), zero(99)), {"axis": 1}, off=1),
-    Tried("QGemm", (small(3, 4), scale(0.02), zero(120), small(4, 5), scale(0.03), zero(130), None, *OUT), off=1),
-    Tried("QGemm", (small(3, 4), scale(0.02), zero(120), small(5, 4), scale(0.03), zero(130)), {"transB": 1, "alpha": 0.5}),
-    Tried("MatMulIntegerToFloat", (small(3, 4), small(4, 5), scale(0.02), scale(0.03), zero(120), zero(130), real(5))),
+    Tried(
+        "QLinearGlobalAveragePool",
+        (small(2, 6, 6, 3), scale(0.03), zero(120), scale(0.01), zero(128)),
+        {"channels_last": 1},
+        off=1,
+    ),
+    Tried(
+        "QLinearConcat",
+        (*OUT, small(2, 3), scale(0.03), zero(120), small(2, 4), scale(0.04), zero(99)),
+        {"axis": 1},
+        off=1,
+    ),
+    Tried(
+        "QGemm",
+        (small(3, 4), scale(0.02), zero(120), small(4, 5), scale(0.03), zero(130), None, *OUT),
+        off=1,
+    ),
+    Tried(
+        "QGemm",
+        (small(3, 4), scale(0.02), zero(120), small(5, 4), scale(0.03), zero(130)),
+        {"transB": 1, "alpha": 0.5},
+    ),
+    Tried(
+        "MatMulIntegerToFloat",
+        (small(3, 4), small(4, 5), scale(0.02), scale(0.03), zero(120), zero(130), real(5)),
+    ),
     Tried("DynamicQuantizeMatMul", (real(3, 4), small(4, 5), scale(0.03), zero(130), real(5))),
 ]
 
@@ -82,11 +133,15 @@ def test_every_operator_is_tried():
 @pytest.fixture(scope="module", params=["js", "wasm"])
 def results(request, tmp_path_factory):
     graphs = [converted(tried.model()) for tried in TRIED]
-    jobs = [Job(graph, tried.values, graph.weights) for graph, tried in zip(graphs, TRIED, strict=True)]
+    jobs = [
+        Job(graph, tried.values, graph.weights) for graph, tried in zip(graphs, TRIED, strict=True)
+    ]
     return run(jobs, request.param, tmp_path_factory.mktemp("jobs"))
 
 
-@pytest.mark.parametrize("number", range(len(TRIED)), ids=[f"{number}-{tried.op}" for number, tried in enumerate(TRIED)])
+@pytest.mark.parametrize(
+    "number", range(len(TRIED)), ids=[f"{number}-{tried.op}" for number, tried in enumerate(TRIED)]
+)
 def test_operators_agree_with_onnxruntime(results, number):
     tried = TRIED[number]
     for name, value in onnxruntime_outputs(tried.model(), tried.values).items():

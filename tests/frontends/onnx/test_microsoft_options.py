@@ -1,4 +1,6 @@
-"""Attributes and optional operands of com.microsoft's operators at every value, against onnxruntime."""
+"""Attributes and optional operands of com.microsoft's operators at every value, against
+onnxruntime.
+"""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -20,7 +22,9 @@ OUT = (scale(0.05), zero(110))
 
 
 def signed(*shape: int) -> np.ndarray:
-    """Weights of seven bits: without VNNI, onnxruntime adds pairs of products of uint8 and int8 in 16 bits, which saturate."""
+    """Weights of seven bits: without VNNI, onnxruntime adds pairs of products of uint8 and int8 in
+    16 bits, which saturate.
+    """
     return small(*shape, dtype="int8") // 2
 
 
@@ -39,16 +43,33 @@ def activated() -> Iterator[Tried]:
         ("HardSigmoid", [0.4, 0.3]),
     ):
         attrs = {"activation": name, **({"activation_params": parameters} if parameters else {})}
-        yield Tried("FusedConv", (images, kernel, real(4)), {**attrs, "strides": [2, 1], "pads": [1, 0, 0, 2], "dilations": [1, 2]})
+        yield Tried(
+            "FusedConv",
+            (images, kernel, real(4)),
+            {**attrs, "strides": [2, 1], "pads": [1, 0, 0, 2], "dilations": [1, 2]},
+        )
     for pad in ("VALID", "SAME_UPPER", "SAME_LOWER"):
         yield Tried("FusedConv", (images, kernel), {"auto_pad": pad, "activation": "Relu"})
-    for name, parameters in (("Relu", {}), ("Tanh", {}), ("Sigmoid", {}), ("LeakyRelu", {"activation_alpha": 0.3}),
-                             ("HardSigmoid", {"activation_alpha": 0.4, "activation_beta": 0.3})):  # fmt: skip
-        yield Tried("FusedGemm", (real(4, 3), real(4, 5), real(3, 1)), {"transA": 1, "beta": 0.5, "activation": name, **parameters})
+    for name, parameters in (
+        ("Relu", {}),
+        ("Tanh", {}),
+        ("Sigmoid", {}),
+        ("LeakyRelu", {"activation_alpha": 0.3}),
+        ("HardSigmoid", {"activation_alpha": 0.4, "activation_beta": 0.3}),
+    ):
+        yield Tried(
+            "FusedGemm",
+            (real(4, 3), real(4, 5), real(3, 1)),
+            {"transA": 1, "beta": 0.5, "activation": name, **parameters},
+        )
     for b in (0, 1):
         operands = (real(3, 4), real(*(4, 5)[:: -1 if b else 1]), real(5))
         yield Tried("FusedGemm", operands, {"alpha": 2.0, "transB": b, "activation": "Relu"})
-    yield Tried("FusedConv", (images, real(6, 1, 2, 3)), {"group": 3, "kernel_shape": [2, 3], "activation": "Relu"})
+    yield Tried(
+        "FusedConv",
+        (images, real(6, 1, 2, 3)),
+        {"group": 3, "kernel_shape": [2, 3], "activation": "Relu"},
+    )
     for attrs in ({}, {"alpha": 0.6}):
         yield Tried("QuickGelu", (X,), attrs)
     yield Tried("Gelu", (X * 4,))
@@ -67,27 +88,55 @@ def products() -> Iterator[Tried]:
         attrs = {"K": rows, "N": columns, "bits": bits, "block_size": block}
         yield Tried("MatMulNBits", (real(2, 3, rows), packed, factors), attrs)
         zeros = small(columns * -(-blocks * bits // 8))
-        yield Tried("MatMulNBits", (real(3, rows), packed, factors, zeros, None, real(columns)), attrs)
+        yield Tried(
+            "MatMulNBits", (real(3, rows), packed, factors, zeros, None, real(columns)), attrs
+        )
 
 
 def normalisations() -> Iterator[Tried]:
     small_x = X * np.float32(1e-3)
     for epsilon in ({}, {"epsilon": 1e-3}):
         for beta, bias in product((None, real(8)), (None, real(8) * np.float32(1e-3))):
-            yield Tried("SkipLayerNormalization", (small_x, real(2, 5, 8) * np.float32(1e-3), H, beta, bias), epsilon, (0, 3))
+            yield Tried(
+                "SkipLayerNormalization",
+                (small_x, real(2, 5, 8) * np.float32(1e-3), H, beta, bias),
+                epsilon,
+                (0, 3),
+            )
         for bias in (None, real(8) * np.float32(1e-3)):
-            yield Tried("SkipSimplifiedLayerNormalization", (small_x, real(2, 5, 8) * np.float32(1e-3), H, bias), epsilon, (0, 3))
+            yield Tried(
+                "SkipSimplifiedLayerNormalization",
+                (small_x, real(2, 5, 8) * np.float32(1e-3), H, bias),
+                epsilon,
+                (0, 3),
+            )
         words, segments = small(2, 5).astype(np.int32) % 9, small(2, 5).astype(np.int32) % 2
         tables = [table * np.float32(1e-3) for table in (real(9, 8), real(6, 8), real(2, 8))]
         places = np.array([[4, 0, 2, 5, 1], [3, 3, 0, 1, 2]], np.int32)
         marks = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 0]], np.int32)
-        yield Tried("EmbedLayerNormalization", (words, segments, *tables, H, real(8), marks, places), epsilon, (0, 1))
+        yield Tried(
+            "EmbedLayerNormalization",
+            (words, segments, *tables, H, real(8), marks, places),
+            epsilon,
+            (0, 1),
+        )
         for kind in (0, 1):
             operands = (words, segments, *tables, H, real(8), marks)
-            yield Tried("EmbedLayerNormalization", operands, {**epsilon, "mask_index_type": kind}, (0, 1))
-        yield Tried("EmbedLayerNormalization", (words, None, *tables[:2], None, H, real(8), None, places), epsilon, (0, 1, 2))
+            yield Tried(
+                "EmbedLayerNormalization", operands, {**epsilon, "mask_index_type": kind}, (0, 1)
+            )
+        yield Tried(
+            "EmbedLayerNormalization",
+            (words, None, *tables[:2], None, H, real(8), None, places),
+            epsilon,
+            (0, 1, 2),
+        )
     yield Tried("SimplifiedLayerNormalization", (small_x, H), {"stash_type": 1})
-    yield Tried("SimplifiedLayerNormalization", (X, real(5, 8)), {"axis": 1, "epsilon": 0.1, "stash_type": 1})
+    yield Tried(
+        "SimplifiedLayerNormalization",
+        (X, real(5, 8)),
+        {"axis": 1, "epsilon": 0.1, "stash_type": 1},
+    )
 
 
 def attentions() -> Iterator[Tried]:
@@ -95,19 +144,40 @@ def attentions() -> Iterator[Tried]:
     triangle = np.tril(np.ones((2, 5, 5), np.int32))
     masks = (None, marks, np.array([3, 5], np.int32), triangle)
     for mask, causal, far in product(masks, (0, 1), ({}, {"mask_filter_value": -2.0})):
-        yield Tried("Attention", (X, real(8, 24), real(24), mask), {"num_heads": 2, "unidirectional": causal, **far})
+        yield Tried(
+            "Attention",
+            (X, real(8, 24), real(24), mask),
+            {"num_heads": 2, "unidirectional": causal, **far},
+        )
     yield Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 4, "scale": 0.8})
-    yield Tried("Attention", (X, real(8, 24), real(24), None, None, real(2, 2, 5, 5)), {"num_heads": 2})
-    yield Tried("Attention", (X, real(8, 18), real(18)), {"num_heads": 2, "qkv_hidden_sizes": [4, 4, 10]})
+    yield Tried(
+        "Attention", (X, real(8, 24), real(24), None, None, real(2, 2, 5, 5)), {"num_heads": 2}
+    )
+    yield Tried(
+        "Attention", (X, real(8, 18), real(18)), {"num_heads": 2, "qkv_hidden_sizes": [4, 4, 10]}
+    )
     keys = np.array([[1, 1, 1, 0, 0, 1, 1], [1, 1, 0, 1, 1, 0, 0]], np.int32)
     others = (real(2, 7, 8), real(2, 7, 8))
-    for mask, bias, far in product((None, keys, np.array([3, 6], np.int32)), (None, real(24)), ({}, {"mask_filter_value": -2.0})):
+    for mask, bias, far in product(
+        (None, keys, np.array([3, 6], np.int32)),
+        (None, real(24)),
+        ({}, {"mask_filter_value": -2.0}),
+    ):
         yield Tried("MultiHeadAttention", (X, *others, bias, mask), {"num_heads": 2, **far})
     yield Tried("MultiHeadAttention", (X, real(2, 7, 8), real(2, 7, 12)), {"num_heads": 2})
     yield Tried("MultiHeadAttention", (X, X * 2, X * 3), {"num_heads": 4, "unidirectional": 1})
-    yield Tried("MultiHeadAttention", (X, *others, None, None, real(2, 2, 5, 7)), {"num_heads": 2, "scale": 2.0})
+    yield Tried(
+        "MultiHeadAttention",
+        (X, *others, None, None, real(2, 2, 5, 7)),
+        {"num_heads": 2, "scale": 2.0},
+    )
     past = (real(2, 2, 3, 4), real(2, 2, 3, 4))
-    yield Tried("MultiHeadAttention", (X, X * 2, X * 3, None, None, None, *past), {"num_heads": 2}, (0, 1, 2))
+    yield Tried(
+        "MultiHeadAttention",
+        (X, X * 2, X * 3, None, None, None, *past),
+        {"num_heads": 2},
+        (0, 1, 2),
+    )
     yield Tried("MultiHeadAttention", (X, real(2, 2, 7, 4), real(2, 2, 7, 4)), {"num_heads": 2})
 
 
@@ -117,25 +187,52 @@ def quantised() -> Iterator[Tried]:
         result = (scale(0.05), zero(point - 9, dtype))
         unit = (scale(1 / 256), zero(0 if dtype == "uint8" else -128, dtype))
         for op in ("QLinearAdd", "QLinearMul"):
-            yield Tried(op, (*x, small(3, 1, 5, dtype=dtype), scale(0.02), zero(point + 5, dtype), *result), off=1)
+            yield Tried(
+                op,
+                (*x, small(3, 1, 5, dtype=dtype), scale(0.02), zero(point + 5, dtype), *result),
+                off=1,
+            )
         yield Tried("QLinearSigmoid", (*x, *unit), off=1)
         for attrs in ({}, {"alpha": 0.4}):
             yield Tried("QLinearLeakyRelu", (*x, *result), attrs, off=1)
         for axis, opset in product((0, 1, 2, 3, -1, -2), (9, 13)):
             yield Tried("QLinearSoftmax", (*x, *unit), {"axis": axis, "opset": opset}, off=1)
         window = {"kernel_shape": [3, 2]}
-        for more in ({}, {"strides": [2, 1], "pads": [1, 0, 2, 1]}, {"strides": [2, 1], "pads": [1, 0, 2, 1], "count_include_pad": 1},
-                     {"strides": [2, 2], "ceil_mode": 1}, {"auto_pad": "SAME_LOWER"}, {"auto_pad": "SAME_UPPER", "strides": [2, 2]}):  # fmt: skip
+        for more in (
+            {},
+            {"strides": [2, 1], "pads": [1, 0, 2, 1]},
+            {"strides": [2, 1], "pads": [1, 0, 2, 1], "count_include_pad": 1},
+            {"strides": [2, 2], "ceil_mode": 1},
+            {"auto_pad": "SAME_LOWER"},
+            {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+        ):
             yield Tried("QLinearAveragePool", (*x, *result), {**window, **more}, off=1)
         yield Tried("QLinearAveragePool", (*x, *result), {**window, "channels_last": 1}, off=1)
         for last in (0, 1):
-            yield Tried("QLinearGlobalAveragePool", (*x, scale(0.01), zero(point, dtype)), {"channels_last": last}, off=1)
+            yield Tried(
+                "QLinearGlobalAveragePool",
+                (*x, scale(0.01), zero(point, dtype)),
+                {"channels_last": last},
+                off=1,
+            )
         for axis in (0, 1, -1):
             other = (small(2, 3, 6, 5, dtype=dtype), scale(0.04), zero(point + 2, dtype))
             yield Tried("QLinearConcat", (*result, *x, *other), {"axis": axis}, off=1)
-        yield Tried("QuantizeLinear", (X, scales(0.02, 0.03, 0.01, 0.05, 0.04), small(5, dtype=dtype)), {"axis": 1})
-        yield Tried("DequantizeLinear", (small(3, 4, dtype=dtype), scales(0.02, 0.5, 0.1), small(3, dtype=dtype)), {"axis": 0})
-        yield Tried("DequantizeLinear", (small(3, 4, dtype=dtype), scales(0.02, 0.5, 0.1, 0.3), small(4, dtype=dtype)), {"axis": 1})
+        yield Tried(
+            "QuantizeLinear",
+            (X, scales(0.02, 0.03, 0.01, 0.05, 0.04), small(5, dtype=dtype)),
+            {"axis": 1},
+        )
+        yield Tried(
+            "DequantizeLinear",
+            (small(3, 4, dtype=dtype), scales(0.02, 0.5, 0.1), small(3, dtype=dtype)),
+            {"axis": 0},
+        )
+        yield Tried(
+            "DequantizeLinear",
+            (small(3, 4, dtype=dtype), scales(0.02, 0.5, 0.1, 0.3), small(4, dtype=dtype)),
+            {"axis": 1},
+        )
 
 
 def quantised_products() -> Iterator[Tried]:
@@ -145,22 +242,49 @@ def quantised_products() -> Iterator[Tried]:
         first = (left, scale(0.02), zero(120))
         bias = np.array([300, -200, 50, 700, -900], np.int32)
         attrs = {"transA": a, "transB": b}
-        yield Tried("QGemm", (*first, right, scale(0.03), zero(130), bias, *OUT), {**attrs, "alpha": 0.5}, off=1)
+        yield Tried(
+            "QGemm",
+            (*first, right, scale(0.03), zero(130), bias, *OUT),
+            {**attrs, "alpha": 0.5},
+            off=1,
+        )
         yield Tried("QGemm", (*first, right, five, points), attrs)
         yield Tried("QGemm", (*first, right, five, points, bias), {**attrs, "alpha": 2.0})
     for point, bias in product((None, zero(120)), (None, real(5))):
         other = None if point is None else zero(130)
-        yield Tried("MatMulIntegerToFloat", (small(2, 3, 4), small(4, 5), scale(0.02), scale(0.03), point, other, bias))
-        yield Tried("MatMulIntegerToFloat", (small(3, 4), small(4, 5), scale(0.02), five, point, None if point is None else points, bias))
+        yield Tried(
+            "MatMulIntegerToFloat",
+            (small(2, 3, 4), small(4, 5), scale(0.02), scale(0.03), point, other, bias),
+        )
+        yield Tried(
+            "MatMulIntegerToFloat",
+            (
+                small(3, 4),
+                small(4, 5),
+                scale(0.02),
+                five,
+                point,
+                None if point is None else points,
+                bias,
+            ),
+        )
         yield Tried("DynamicQuantizeMatMul", (real(2, 3, 4), small(4, 5), scale(0.03), other, bias))
-        yield Tried("DynamicQuantizeMatMul", (real(3, 4) - 4, small(4, 5), five, None if point is None else points, bias))
-    yield Tried("MatMulIntegerToFloat", (small(3, 4), signed(4, 5), scale(0.02), scale(0.03), zero(120), zero(-30, "int8")))
+        yield Tried(
+            "DynamicQuantizeMatMul",
+            (real(3, 4) - 4, small(4, 5), five, None if point is None else points, bias),
+        )
+    yield Tried(
+        "MatMulIntegerToFloat",
+        (small(3, 4), signed(4, 5), scale(0.02), scale(0.03), zero(120), zero(-30, "int8")),
+    )
 
 
 UNREAD = {
-    "Attention": {"past_present_share_buffer", "rotary_embedding_dim"}, "FusedGemm": {"activation_gamma"},
-    "FusedMatMul": {"transBatchA", "transBatchB"}, "MatMulNBits": {"accuracy_level", "weight_prepacked"},
-}  # fmt: skip
+    "Attention": {"past_present_share_buffer", "rotary_embedding_dim"},
+    "FusedGemm": {"activation_gamma"},
+    "FusedMatMul": {"transBatchA", "transBatchB"},
+    "MatMulNBits": {"accuracy_level", "weight_prepacked"},
+}
 """Attributes that mean something with others alone that are refused, or that change no number."""
 FAMILIES = (activated, products, normalisations, attentions, quantised, quantised_products)
 
@@ -186,11 +310,17 @@ def objection(tried: Tried) -> str | None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_value_of_an_option_gives_what_onnxruntime_does(family: Callable[[], Iterator[Tried]]) -> None:
+def test_every_value_of_an_option_gives_what_onnxruntime_does(
+    family: Callable[[], Iterator[Tried]],
+) -> None:
     restart()
     rows = list(family())
     assert rows
-    found = {f"{n} {row.op} {row.attrs}": wrong for n, row in enumerate(rows) if (wrong := objection(row))}
+    found = {
+        f"{n} {row.op} {row.attrs}": wrong
+        for n, row in enumerate(rows)
+        if (wrong := objection(row))
+    }
     assert not found
 
 
@@ -199,7 +329,9 @@ def test_every_attribute_of_a_schema_is_tried() -> None:
     for row in (row for family in FAMILIES for row in family()):
         tried.setdefault(row.op, set()).update(row.attrs)
     tried["Attention"].add("do_rotary")
-    schemas = {item.name: item for item in get_all_operator_schema() if item.domain == "com.microsoft"}
+    schemas = {
+        item.name: item for item in get_all_operator_schema() if item.domain == "com.microsoft"
+    }
     missing = {
         name: left
         for name in {*MICROSOFT, *MICROSOFT_QUANTIZE} & {*schemas}

@@ -1,4 +1,6 @@
-"""Shape arithmetic is computed while converting: nothing of it is left in the graph, for known and for open sizes."""
+"""Shape arithmetic is computed while converting: nothing of it is left in the graph, for known and
+for open sizes.
+"""
 
 import numpy as np
 import pytest
@@ -20,10 +22,14 @@ def scalar(name, value, dtype=np.int64):
 def halved():
     """[N, T] cut to half its length, and joined with itself: Div, Slice, Concat of sizes."""
     nodes = [
-        node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["t"], axis=0), node("Div", ["t", "two"], ["h"]),
-        node("Unsqueeze", ["h", "axis"], ["end"]), node("Slice", ["x", "start", "end", "second"], ["first"]),
-        node("Slice", ["x", "start", "end", "second", "step"], ["same"]), node("Concat", ["first", "same"], ["y"], axis=1),
-    ]  # fmt: skip
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "one"], ["t"], axis=0),
+        node("Div", ["t", "two"], ["h"]),
+        node("Unsqueeze", ["h", "axis"], ["end"]),
+        node("Slice", ["x", "start", "end", "second"], ["first"]),
+        node("Slice", ["x", "start", "end", "second", "step"], ["same"]),
+        node("Concat", ["first", "same"], ["y"], axis=1),
+    ]
     weights = [
         scalar("one", 1),
         scalar("two", 2),
@@ -38,32 +44,58 @@ def halved():
 def positions():
     """0, 1, ... up to an open size, as a PyTorch export writes them, added to each row."""
     nodes = [
-        node("Shape", ["x"], ["t"], start=1, end=2), node("Squeeze", ["t"], ["limit"]),
-        node("Range", ["zero", "limit", "one"], ["p"]), node("Cast", ["p"], ["f"], to=TensorProto.FLOAT),
-        node("Shape", ["x"], ["s"]), node("Expand", ["f", "s"], ["wide"]), node("Add", ["x", "wide"], ["y"]),
-    ]  # fmt: skip
-    return model(nodes, [floats("x", "N", "T")], [floats("y", "N", "T")], [scalar("zero", 0), scalar("one", 1)])
+        node("Shape", ["x"], ["t"], start=1, end=2),
+        node("Squeeze", ["t"], ["limit"]),
+        node("Range", ["zero", "limit", "one"], ["p"]),
+        node("Cast", ["p"], ["f"], to=TensorProto.FLOAT),
+        node("Shape", ["x"], ["s"]),
+        node("Expand", ["f", "s"], ["wide"]),
+        node("Add", ["x", "wide"], ["y"]),
+    ]
+    return model(
+        nodes,
+        [floats("x", "N", "T")],
+        [floats("y", "N", "T")],
+        [scalar("zero", 0), scalar("one", 1)],
+    )
 
 
 def filled():
     """Zeros of an open shape, chosen by the sizes themselves."""
     nodes = [
-        node("Shape", ["x"], ["s"]), node("ConstantOfShape", ["s"], ["zeros"]), node("Equal", ["s", "minus"], ["is_open"]),
-        node("Where", ["is_open", "ones", "s"], ["chosen"]), node("Reshape", ["zeros", "chosen"], ["flat"]), node("Add", ["x", "flat"], ["y"]),
-    ]  # fmt: skip
-    return model(nodes, [floats("x", "N", "T")], [floats("y", "N", "T")], [literal("minus", [-1, -1]), literal("ones", [1, 1])])
+        node("Shape", ["x"], ["s"]),
+        node("ConstantOfShape", ["s"], ["zeros"]),
+        node("Equal", ["s", "minus"], ["is_open"]),
+        node("Where", ["is_open", "ones", "s"], ["chosen"]),
+        node("Reshape", ["zeros", "chosen"], ["flat"]),
+        node("Add", ["x", "flat"], ["y"]),
+    ]
+    return model(
+        nodes,
+        [floats("x", "N", "T")],
+        [floats("y", "N", "T")],
+        [literal("minus", [-1, -1]), literal("ones", [1, 1])],
+    )
 
 
 def mean_by_count():
     """A sum over a size as a number: what is left is the number itself."""
     nodes = [
-        node("Shape", ["x"], ["t"], start=1, end=2), node("Cast", ["t"], ["count"], to=TensorProto.FLOAT),
-        node("ReduceSum", ["x", "second"], ["total"], keepdims=0), node("Div", ["total", "count"], ["y"]),
-    ]  # fmt: skip
+        node("Shape", ["x"], ["t"], start=1, end=2),
+        node("Cast", ["t"], ["count"], to=TensorProto.FLOAT),
+        node("ReduceSum", ["x", "second"], ["total"], keepdims=0),
+        node("Div", ["total", "count"], ["y"]),
+    ]
     return model(nodes, [floats("x", "N", "T")], [floats("y", "N")], [literal("second", [1])])
 
 
-MODELS = {"dynamic": dynamic, "halved": halved, "positions": positions, "filled": filled, "mean": mean_by_count}
+MODELS = {
+    "dynamic": dynamic,
+    "halved": halved,
+    "positions": positions,
+    "filled": filled,
+    "mean": mean_by_count,
+}
 LEFT = {"Sizes", "Iota", "Reshape"}
 """What makes numbers of sizes where they are used as such."""
 
@@ -97,13 +129,22 @@ def test_dims_rename_sizes_and_set_them():
     assert str(converted(dynamic(), dims={"N": "batch"}).type("x").shape[0]) == "batch"
     with pytest.raises(ShapeError, match="there is no size called M; sizes are N, x_1"):
         converted(dynamic(), dims={"M": 2})
-    with pytest.raises(ShapeError, match=r"input x: its shape is \['N', None, 12\], got \[1, 2, 3\]"):
+    with pytest.raises(
+        ShapeError, match=r"input x: its shape is \['N', None, 12\], got \[1, 2, 3\]"
+    ):
         converted(dynamic(), input_shapes={"x": (1, 2, 3)})
 
 
-@pytest.mark.parametrize(("first", "second", "told"), [("a.b", "a_b", "a.b and a_b"), ("x_1", None, "x_1 and axis 1 of x")])
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [("a.b", "a_b", "a.b and a_b"), ("x_1", None, "x_1 and axis 1 of x")],
+)
 def test_sizes_that_would_get_one_name_are_kept_apart(first, second, told):
-    made = model([helper.make_node("Add", ["y", "x"], ["z"])], [floats("y", 1, first), floats("x", 1, second)], [floats("z", 1, None)])
+    made = model(
+        [helper.make_node("Add", ["y", "x"], ["z"])],
+        [floats("y", 1, first), floats("x", 1, second)],
+        [floats("z", 1, None)],
+    )
     with pytest.raises(ShapeError, match=told):
         converted(made)
     graph = (

@@ -1,4 +1,6 @@
-"""Inputs that a build fixes, sizes that files write as -1, slices to the end, and inputs fixed at 1 beside open sizes."""
+"""Inputs that a build fixes, sizes that files write as -1, slices to the end, and inputs fixed at 1
+beside open sizes.
+"""
 
 import numpy as np
 import onnx
@@ -16,12 +18,24 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def by_rate():
-    """What a voice detector does: another network for each sampling rate; that of 8000 has an operator that nobody knows."""
+    """What a voice detector does: another network for each sampling rate; that of 8000 has an
+    operator that nobody knows.
+    """
     fast = helper.make_graph([node("Relu", ["x"], ["a"])], "fast", [], [floats("a", 2, 3)])
-    slow = helper.make_graph([node("Sparkle", ["x"], ["b"], domain="my.ops")], "slow", [], [floats("b", 2, 3)])
-    nodes = [node("Equal", ["sr", "rate"], ["is"]), node("If", ["is"], ["y"], then_branch=fast, else_branch=slow)]
+    slow = helper.make_graph(
+        [node("Sparkle", ["x"], ["b"], domain="my.ops")], "slow", [], [floats("b", 2, 3)]
+    )
+    nodes = [
+        node("Equal", ["sr", "rate"], ["is"]),
+        node("If", ["is"], ["y"], then_branch=fast, else_branch=slow),
+    ]
     sr = helper.make_tensor_value_info("sr", TensorProto.INT64, [])
-    made = model(nodes, [floats("x", 2, 3), sr], [floats("y", 2, 3)], [onnx.numpy_helper.from_array(np.array(16000), "rate")])
+    made = model(
+        nodes,
+        [floats("x", 2, 3), sr],
+        [floats("y", 2, 3)],
+        [onnx.numpy_helper.from_array(np.array(16000), "rate")],
+    )
     made.opset_import.append(helper.make_opsetid("my.ops", 1))
     return made
 
@@ -45,7 +59,9 @@ def test_values_that_do_not_fit(values, told):
 
 
 def test_the_bundle_is_verified_without_the_input(tmp_path, monkeypatch, capsys):
-    made = model([node("Mul", ["x", "s"], ["y"])], [floats("x", 2, 3), floats("s", 3)], [floats("y", 2, 3)])
+    made = model(
+        [node("Mul", ["x", "s"], ["y"])], [floats("x", 2, 3), floats("s", 3)], [floats("y", 2, 3)]
+    )
     onnx.save(made, tmp_path / "net.onnx")
     monkeypatch.chdir(tmp_path)
     options = ["net.onnx", "-o", "bundle", "--backend", "js"]
@@ -67,33 +83,58 @@ def test_minus_one_is_an_open_size():
 @pytest.mark.parametrize("end", [1_000_000_000, (1 << 31) - 1, (1 << 63) - 1])
 def test_a_slice_to_the_end_is_the_whole_axis(end):
     weights = [literal("start", [0]), literal("end", [end]), literal("axes", [0])]
-    made = model([node("Slice", ["x", "start", "end", "axes"], ["s"]), node("Add", ["x", "s"], ["y"])], [floats("x", "N", 3)], [floats("y", "N", 3)], weights)  # fmt: skip
+    made = model(
+        [node("Slice", ["x", "start", "end", "axes"], ["s"]), node("Add", ["x", "s"], ["y"])],
+        [floats("x", "N", 3)],
+        [floats("y", "N", 3)],
+        weights,
+    )
     graph = converted(made)
     assert list(map(str, graph.type("add").shape)) == ["N", "3"]
-    np.testing.assert_array_equal(run_graph(graph, {"x": X}, graph.weights)[0]["y"], onnxruntime_outputs(made, {"x": X})["y"])
+    np.testing.assert_array_equal(
+        run_graph(graph, {"x": X}, graph.weights)[0]["y"], onnxruntime_outputs(made, {"x": X})["y"]
+    )
 
 
 def test_a_state_for_one_beside_an_open_batch():
-    made = model([node("Concat", ["x", "h"], ["y"], axis=1)], [floats("x", "batch_size", 3), floats("h", 1, 4)], [floats("y", None, 7)])
+    made = model(
+        [node("Concat", ["x", "h"], ["y"], axis=1)],
+        [floats("x", "batch_size", 3), floats("h", 1, 4)],
+        [floats("y", None, 7)],
+    )
     assert [str(guard.a - guard.b) for guard in converted(made).guards] == ["batch_size - 1"]
     assert converted(made, dims={"batch_size": 1}).type("concat").shape == (1, 7)
 
 
 def test_a_squeeze_of_what_is_longer_than_one():
     """An exporter of torch asks whether an axis can be squeezed, which depends on an open size."""
-    squeezed = helper.make_graph([node("Squeeze", ["x", "axes"], ["a"])], "one", [], [floats("a", None, None)])
-    kept = helper.make_graph([node("Identity", ["x"], ["b"])], "more", [], [floats("b", None, None, None)])
+    squeezed = helper.make_graph(
+        [node("Squeeze", ["x", "axes"], ["a"])], "one", [], [floats("a", None, None)]
+    )
+    kept = helper.make_graph(
+        [node("Identity", ["x"], ["b"])], "more", [], [floats("b", None, None, None)]
+    )
     nodes = [
         node("Shape", ["x"], ["shape"]),
         node("Gather", ["shape", "last"], ["size"], axis=0),
         node("Equal", ["size", "one"], ["is"]),
         node("If", ["is"], ["y"], then_branch=squeezed, else_branch=kept),
     ]
-    weights = [onnx.numpy_helper.from_array(np.array(value), name) for name, value in (("last", 2), ("one", 1))]
-    made = model(nodes, [floats("x", 2, 3, "T")], [floats("y", None, None, None)], [*weights, literal("axes", [2])])
+    weights = [
+        onnx.numpy_helper.from_array(np.array(value), name)
+        for name, value in (("last", 2), ("one", 1))
+    ]
+    made = model(
+        nodes,
+        [floats("x", 2, 3, "T")],
+        [floats("y", None, None, None)],
+        [*weights, literal("axes", [2])],
+    )
     graph = converted(made)
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    np.testing.assert_array_equal(run_graph(graph, {"x": x}, graph.weights)[0]["y"], onnxruntime_outputs(made, {"x": x})["y"])
+    np.testing.assert_array_equal(
+        run_graph(graph, {"x": x}, graph.weights)[0]["y"], onnxruntime_outputs(made, {"x": x})["y"]
+    )
     assert [str(guard.a - guard.b) for guard in graph.guards] == ["-T + max(1, T - 1) + 1"]
     fixed = converted(made, dims={"T": 1})
     assert fixed.type(fixed.outputs["y"]).shape == (2, 3)

@@ -13,11 +13,14 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 class Stepping(tf.Module):
-    """A step around a layer, in functions that call each other; `keeping` has a sum over runs behind it."""
+    """A step around a layer, in functions that call each other; `keeping` has a sum over runs
+    behind it.
+    """
 
     def __init__(self) -> None:
         self.weights = {
-            key: tf.Variable(numbers(*shape), name=key) for key, shape in (("first", (4, 6)), ("second", (6, 6)), ("last", (6, 3)))
+            key: tf.Variable(numbers(*shape), name=key)
+            for key, shape in (("first", (4, 6)), ("second", (6, 6)), ("last", (6, 3)))
         }
         self.total = tf.Variable(tf.ones([6]), name="total")
 
@@ -48,7 +51,9 @@ def stepping(folder: Path, name: str) -> Path:
 
 
 def old(folder: Path) -> Path:
-    """A SavedModel of TensorFlow 1: variables as nodes of the graph, a loop with a TensorArray, and a condition, in its nodes of that time."""
+    """A SavedModel of TensorFlow 1: variables as nodes of the graph, a loop with a TensorArray, and
+    a condition, in its nodes of that time.
+    """
     v1 = tf.compat.v1
     v1.disable_control_flow_v2()
     try:
@@ -58,14 +63,23 @@ def old(folder: Path) -> Path:
             held = v1.get_variable("held", initializer=numbers(6, 6), use_resource=True)
             first = tf.nn.relu(tf.matmul(x, plain), name="first")
 
-            def turn(number: tf.Tensor, y: tf.Tensor, kept: tf.TensorArray) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
+            def turn(
+                number: tf.Tensor, y: tf.Tensor, kept: tf.TensorArray
+            ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
                 y = tf.tanh(tf.matmul(y, held), name="turned")
                 return number + 1, y, kept.write(number, y)
 
-            _, last, kept = v1.while_loop(lambda number, *_: number < 3, turn, (0, first, tf.TensorArray(tf.float32, 3)), name="turns")
+            _, last, kept = v1.while_loop(
+                lambda number, *_: number < 3,
+                turn,
+                (0, first, tf.TensorArray(tf.float32, 3)),
+                name="turns",
+            )
             every = tf.reduce_sum(kept.stack(), 0, name="every") + last
             chosen = v1.cond(
-                tf.reduce_sum(every) > 0, lambda: tf.multiply(every, 2.0, name="more"), lambda: tf.subtract(every, 1.0, name="less")
+                tf.reduce_sum(every) > 0,
+                lambda: tf.multiply(every, 2.0, name="more"),
+                lambda: tf.subtract(every, 1.0, name="less"),
             )
             y = tf.nn.softmax(tf.sigmoid(chosen, name="behind"), name="soft")
             session.run(v1.global_variables_initializer())
@@ -79,14 +93,20 @@ class Scored(tf.Module):
     """A variable, a table of numbers, and two signatures."""
 
     def __init__(self) -> None:
-        self.weight = tf.Variable(np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32), name="weight")
+        self.weight = tf.Variable(
+            np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32), name="weight"
+        )
         keys, values = tf.constant([2, 0, 1], tf.int64), tf.constant([7, 9, -4], tf.int64)
         self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), 5)
 
     @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
     def score(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
         y = tf.matmul(x, self.weight)
-        return {"score": y, "label": self.table.lookup(tf.argmax(y, 1)), "other": self.table.lookup(tf.constant([[3], [0]], tf.int64))}
+        return {
+            "score": y,
+            "label": self.table.lookup(tf.argmax(y, 1)),
+            "other": self.table.lookup(tf.constant([[3], [0]], tf.int64)),
+        }
 
     @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
     def doubled(self, x: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -30,9 +30,19 @@ def saved(name: str, folder: Path) -> Path:
 
 
 def sample(name: str, graph: Graph, *, frozen: bool = False) -> Sample:
-    """Of a frozen graph, the outputs are called after nodes, in the order of their names in the signature."""
+    """Of a frozen graph, the outputs are called after nodes, in the order of their names in the
+    signature.
+    """
     given = arrays(name)
-    inputs, outputs = ({key.partition("/")[2]: value for key, value in given.items() if key.startswith(role)} for role in ("in/", "out/"))
+    inputs, outputs = (
+        {key.partition("/")[2]: value for key, value in given.items() if key.startswith(role)}
+        for role in ("in/", "out/")
+    )
     return Sample(
-        name, graph, inputs, dict(zip(graph.outputs, (outputs[key] for key in sorted(outputs)), strict=True)) if frozen else outputs
+        name,
+        graph,
+        inputs,
+        dict(zip(graph.outputs, (outputs[key] for key in sorted(outputs)), strict=True))
+        if frozen
+        else outputs,
     )

@@ -1,4 +1,6 @@
-"""Graphs over raw operators, as SavedModels and as frozen graphs, against what TensorFlow gave, on every backend."""
+"""Graphs over raw operators, as SavedModels and as frozen graphs, against what TensorFlow gave, on
+every backend.
+"""
 
 from pathlib import Path
 
@@ -16,7 +18,11 @@ NOT_THERE: dict[tuple[str, str], str] = {}
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_model(name: str, tmp_path: Path) -> None:
     path = saved(name, tmp_path)
-    shapes = {key.partition("/")[2]: value.shape for key, value in arrays(name).items() if key.startswith("in/")}
+    shapes = {
+        key.partition("/")[2]: value.shape
+        for key, value in arrays(name).items()
+        if key.startswith("in/")
+    }
     assert interpreted(sample(name, converted(path, input_shapes=shapes))) is None
 
 
@@ -48,7 +54,11 @@ def test_graphs_with_open_sizes_on_js(every: int, tmp_path: Path) -> None:
 def test_graphs_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
     samples = []
     for name in NAMES[::every]:
-        shapes = {key.partition("/")[2]: value.shape for key, value in arrays(name).items() if key.startswith("in/")}
+        shapes = {
+            key.partition("/")[2]: value.shape
+            for key, value in arrays(name).items()
+            if key.startswith("in/")
+        }
         samples.append(sample(name, converted(saved(name, tmp_path / name), input_shapes=shapes)))
     wrong = objections(samples, backend, tmp_path / "programs")
     assert {name: text for name, text in wrong.items() if (name, backend) not in NOT_THERE} == {}

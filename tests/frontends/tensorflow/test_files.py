@@ -25,7 +25,9 @@ from webkiln.ops.evaluate import run_graph
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scored")
     module = Scored()
-    tf.saved_model.save(module, str(folder), signatures={"serving_default": module.score, "double": module.doubled})
+    tf.saved_model.save(
+        module, str(folder), signatures={"serving_default": module.score, "double": module.doubled}
+    )
     return folder / "saved_model.pb"
 
 
@@ -48,22 +50,36 @@ def test_signatures(scored: Path) -> None:
     spec, blobs = read_model(scored, None, "double")
     assert [item.name for item in spec.graph.outputs] == ["twice"]
     assert not blobs
-    with pytest.raises(RecipeError, match=r"there is no signature 'doble'; did you mean double\?; there are double, serving_default"):
+    with pytest.raises(
+        RecipeError,
+        match=(
+            r"there is no signature 'doble'; did you mean double\?; there are double,"
+            r" serving_default"
+        ),
+    ):
         read_model(scored, None, "doble")
 
 
 def test_no_signature_of_a_frozen_graph() -> None:
-    with pytest.raises(RecipeError, match=r"pools.pb: has no signature 'double'; only SavedModels have any to choose from"):
+    with pytest.raises(
+        RecipeError,
+        match=r"pools.pb: has no signature 'double'; only SavedModels have any to choose from",
+    ):
         read_model(FOLDER / "pools.pb", None, "double")
 
 
 def test_without_its_variables(scored: Path, tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(scored.read_bytes())
-    with pytest.raises(SourceError, match=r"variables\.index: is not beside the model, which has variables"):
+    with pytest.raises(
+        SourceError, match=r"variables\.index: is not beside the model, which has variables"
+    ):
         read_model(tmp_path / "saved_model.pb", None)
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:30] + b"\xff" * 30 + data[60:], lambda data: b""])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: data[:-9], lambda data: data[:30] + b"\xff" * 30 + data[60:], lambda data: b""],
+)
 def test_a_damaged_index(damage, scored: Path, tmp_path: Path) -> None:
     (tmp_path / "variables").mkdir()
     for path in (scored.parent / "variables").iterdir():
@@ -75,15 +91,23 @@ def test_a_damaged_index(damage, scored: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_of_keras_inside_another_object(tmp_path: Path) -> None:
-    """Its variables are in the graph twice; which of them the checkpoint has, the objects of the file say."""
+    """Its variables are in the graph twice; which of them the checkpoint has, the objects of the
+    file say.
+    """
     module = tf.Module()
-    module.model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, bias_initializer="normal"), keras.layers.Dense(3)])
-    function = tf.function(lambda x: {"y": module.model(x)}, input_signature=[tf.TensorSpec([None, 4], name="x")])
+    module.model = keras.Sequential(
+        [keras.Input((4,)), keras.layers.Dense(3, bias_initializer="normal"), keras.layers.Dense(3)]
+    )
+    function = tf.function(
+        lambda x: {"y": module.model(x)}, input_signature=[tf.TensorSpec([None, 4], name="x")]
+    )
     module.function = function
     tf.saved_model.save(module, str(tmp_path), signatures=function)
     graph = converted(tmp_path / "saved_model.pb")
     got, _ = run_graph(graph, {"x": X})
-    assert objection(Sample("inside", graph, {}, outputs_of(tmp_path / "saved_model.pb")), got) is None
+    assert (
+        objection(Sample("inside", graph, {}, outputs_of(tmp_path / "saved_model.pb")), got) is None
+    )
     assert len(graph.slots) == 4
 
 
@@ -118,13 +142,17 @@ def test_a_graph_model_of_tensorflow_js(name: str, tmp_path: Path) -> None:
 
 def test_what_a_graph_model_calls_its_inputs(tmp_path: Path) -> None:
     graph = converted(graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=True))
-    assert {name: str(graph.type(name)) for name in graph.inputs} == {"picture": "float32[picture_0,9,8,4]"}
+    assert {name: str(graph.type(name)) for name in graph.inputs} == {
+        "picture": "float32[picture_0,9,8,4]"
+    }
 
 
 def test_a_graph_model_without_a_shard(tmp_path: Path) -> None:
     path = graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=False)
     (path.parent / "group1-shard2of2.bin").unlink()
-    with pytest.raises(SourceError, match=r"its weights are in 'group1-shard2of2.bin', which is not beside it"):
+    with pytest.raises(
+        SourceError, match=r"its weights are in 'group1-shard2of2.bin', which is not beside it"
+    ):
         read_model(path)
 
 
@@ -135,7 +163,13 @@ def test_everything_unsupported_is_named_at_once(tmp_path: Path) -> None:
 
     path = tmp_path / "odd.pb"
     path.write_bytes(odd.get_concrete_function().graph.as_graph_def().SerializeToString())
-    with pytest.raises(UnsupportedError, match=r"(?s)2 unsupported parts.*Digamma \(Digamma\): is a special function.*Lgamma \(Lgamma\)"):
+    with pytest.raises(
+        UnsupportedError,
+        match=(
+            r"(?s)2 unsupported parts.*Digamma \(Digamma\): is a special function.*Lgamma"
+            r" \(Lgamma\)"
+        ),
+    ):
         converted(path)
 
 
@@ -160,7 +194,9 @@ def recurrent(folder: Path, layers: list[keras.Layer]) -> tuple[keras.Model, Pat
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN", "Bidirectional"])
 @pytest.mark.parametrize("sequences", [False, True])
 @pytest.mark.sample(3)
-def test_recurrent_layers_are_recurrences_of_any_length(name: str, sequences: bool, tmp_path: Path) -> None:
+def test_recurrent_layers_are_recurrences_of_any_length(
+    name: str, sequences: bool, tmp_path: Path
+) -> None:
     layers = keras.layers
     made = (
         layers.Bidirectional(layers.LSTM(3, return_sequences=sequences))
@@ -200,14 +236,19 @@ def test_a_recurrence_of_tensorflow_1(old_control_flow: None, tmp_path: Path) ->
             state = tf.cond(tf.reduce_sum(mixed) > 0, lambda: tf.tanh(mixed), lambda: mixed * 0.5)
             return number + 1, state, written.write(number, state)
 
-        _, last, results = v1.while_loop(lambda number, *_: number < steps, step, (0, tf.zeros((tf.shape(x)[0], 3)), results))
+        _, last, results = v1.while_loop(
+            lambda number, *_: number < steps, step, (0, tf.zeros((tf.shape(x)[0], 3)), results)
+        )
         tf.identity(last, name="last")
         tf.identity(results.stack(), name="all")
         operators = {node.op for node in graph.as_graph_def().node}
         path = tmp_path / "old.pb"
         path.write_bytes(graph.as_graph_def().SerializeToString())
         values = {steps: rng.normal(size=(2, steps, 4)).astype(np.float32) for steps in (1, 6)}
-        wanted = {steps: session.run({"last": "last:0", "all": "all:0"}, {"x:0": value}) for steps, value in values.items()}
+        wanted = {
+            steps: session.run({"last": "last:0", "all": "all:0"}, {"x:0": value})
+            for steps, value in values.items()
+        }
     assert {"TensorArrayV3", "Enter", "NextIteration", "Merge", "Switch", "Exit"} <= operators
     made = converted(path)
     for steps, value in values.items():
@@ -221,8 +262,15 @@ def test_a_saved_model_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -
     x = np.random.default_rng(4).normal(size=(3, 5)).astype(np.float32)
     with tf.Graph().as_default(), v1.Session() as session:
         given = v1.placeholder(tf.float32, (None, 5), name="given")
-        plain = v1.get_variable("scope/plain", (5, 4), initializer=v1.random_normal_initializer(seed=1), use_resource=False)
-        held = v1.get_variable("scope/held", (4,), initializer=v1.random_normal_initializer(seed=2), use_resource=True)
+        plain = v1.get_variable(
+            "scope/plain",
+            (5, 4),
+            initializer=v1.random_normal_initializer(seed=1),
+            use_resource=False,
+        )
+        held = v1.get_variable(
+            "scope/held", (4,), initializer=v1.random_normal_initializer(seed=2), use_resource=True
+        )
         result = tf.nn.softmax(tf.matmul(given, plain) + held)
         session.run(v1.global_variables_initializer())
         v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"x": given}, {"y": result})
@@ -233,8 +281,12 @@ def test_a_saved_model_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -
     assert sorted(graph.slots) == ["scope/held", "scope/plain"]
 
 
-def test_functions_that_multiply_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each function calls the next one four times: thirty of them would be as many nodes as nothing holds."""
+def test_functions_that_multiply_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each function calls the next one four times: thirty of them would be as many nodes as nothing
+    holds.
+    """
     monkeypatch.setattr(walk, "MOST_TENSORS", 10_000)
     graph = tf.compat.v1.GraphDef()
     for number in range(30):
@@ -243,12 +295,22 @@ def test_functions_that_multiply_are_refused(tmp_path: Path, monkeypatch: pytest
         function.signature.input_arg.add(name="x", type=1)
         function.signature.output_arg.add(name="y", type=1)
         for place in range(4):
-            node = function.node_def.add(name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu")
-            node.input.append("x" if place == 0 else f"n{place - 1}:y:0" if number < 29 else f"n{place - 1}:activations:0")
+            node = function.node_def.add(
+                name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu"
+            )
+            node.input.append(
+                "x"
+                if place == 0
+                else f"n{place - 1}:y:0"
+                if number < 29
+                else f"n{place - 1}:activations:0"
+            )
         function.ret["y"] = "n3:y:0" if number < 29 else "n3:activations:0"
     graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
     graph.node.add(name="y", op="f0", input=["x"])
     path = tmp_path / "bomb.pb"
     path.write_bytes(graph.SerializeToString())
-    with pytest.raises(SourceError, match="its functions amount to more than 10000 tensors; refused"):
+    with pytest.raises(
+        SourceError, match="its functions amount to more than 10000 tensors; refused"
+    ):
         read_model(path)

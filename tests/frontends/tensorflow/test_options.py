@@ -1,4 +1,6 @@
-"""Every attribute of TensorFlow's raw operators with every value, at sizes that differ in each axis, against TensorFlow; a graph for each family."""
+"""Every attribute of TensorFlow's raw operators with every value, at sizes that differ in each
+axis, against TensorFlow; a graph for each family.
+"""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -26,10 +28,17 @@ def paddings(high: int, wide: int) -> Iterator[tuple[str, list[int]]]:
 
 
 def windows(x: tf.Tensor) -> Iterator[tf.Tensor]:
-    for (kind, explicit), stride, gaps in product(paddings(2, 3), ((1, 1), (2, 2), (3, 3)), ((1, 1), (1, 2))):
+    for (kind, explicit), stride, gaps in product(
+        paddings(2, 3), ((1, 1), (2, 2), (3, 3)), ((1, 1), (1, 2))
+    ):
         if max(stride) > 1 and max(gaps) > 1:
             continue
-        attrs = {"strides": [1, *stride, 1], "padding": kind, "explicit_paddings": explicit, "dilations": [1, *gaps, 1]}
+        attrs = {
+            "strides": [1, *stride, 1],
+            "padding": kind,
+            "explicit_paddings": explicit,
+            "dilations": [1, *gaps, 1],
+        }
         for inner in (4, 2, 1):
             yield raw.Conv2D(input=x, filter=weights(3, 2, inner, 4), **attrs)
         for multiplier in (1, 2):
@@ -40,15 +49,40 @@ def windows(x: tf.Tensor) -> Iterator[tf.Tensor]:
         if kind != "EXPLICIT":
             yield raw.AvgPool(value=x, **attrs)
             yield raw.Conv2DBackpropInput(
-                input_sizes=[2, *((7 * stride[0], 8 * stride[1]) if kind == "SAME" else (6 * stride[0] + 3, 7 * stride[1] + 2)), 5],
-                filter=weights(3, 2, 5, 4), out_backprop=x, strides=[1, *stride, 1], padding=kind,
-            )  # fmt: skip
-            yield raw.Dilation2D(input=x, filter=weights(3, 2, 4), strides=[1, *stride, 1], rates=[1, 1, 1, 1], padding=kind)
-            yield raw.ExtractImagePatches(images=x, ksizes=[1, 3, 2, 1], strides=[1, *stride, 1], rates=[1, 1, 1, 1], padding=kind)
+                input_sizes=[
+                    2,
+                    *(
+                        (7 * stride[0], 8 * stride[1])
+                        if kind == "SAME"
+                        else (6 * stride[0] + 3, 7 * stride[1] + 2)
+                    ),
+                    5,
+                ],
+                filter=weights(3, 2, 5, 4),
+                out_backprop=x,
+                strides=[1, *stride, 1],
+                padding=kind,
+            )
+            yield raw.Dilation2D(
+                input=x,
+                filter=weights(3, 2, 4),
+                strides=[1, *stride, 1],
+                rates=[1, 1, 1, 1],
+                padding=kind,
+            )
+            yield raw.ExtractImagePatches(
+                images=x,
+                ksizes=[1, 3, 2, 1],
+                strides=[1, *stride, 1],
+                rates=[1, 1, 1, 1],
+                padding=kind,
+            )
 
 
 def reductions(x: tf.Tensor) -> Iterator[tf.Tensor]:
-    for op, axes, keep in product(("Sum", "Mean", "Max", "Min", "Prod"), ([0], [1, 2], [-1], [0, -2]), (False, True)):
+    for op, axes, keep in product(
+        ("Sum", "Mean", "Max", "Min", "Prod"), ([0], [1, 2], [-1], [0, -2]), (False, True)
+    ):
         yield getattr(raw, op)(input=x, axis=axes, keep_dims=keep)
     for op, keep in product(("All", "Any"), (False, True)):
         yield getattr(raw, op)(input=x > 0, axis=[1], keep_dims=keep)
@@ -66,8 +100,14 @@ def reductions(x: tf.Tensor) -> Iterator[tf.Tensor]:
 def norms(x: tf.Tensor) -> Iterator[tf.Tensor]:
     for epsilon in (1e-4, 0.3):
         yield raw.FusedBatchNormV3(
-            x=x, scale=weights(4), offset=weights(4) + 1, mean=weights(4) * 2, variance=tf.abs(weights(4)) + 0.2, epsilon=epsilon, is_training=False
-        )[0]  # fmt: skip
+            x=x,
+            scale=weights(4),
+            offset=weights(4) + 1,
+            mean=weights(4) * 2,
+            variance=tf.abs(weights(4)) + 0.2,
+            epsilon=epsilon,
+            is_training=False,
+        )[0]
     for radius, bias, alpha, beta in ((1, 1.0, 0.5, 0.75), (2, 2.0, 0.1, 0.5), (5, 1.0, 1e-2, 1.5)):
         yield raw.LRN(input=x, depth_radius=radius, bias=bias, alpha=alpha, beta=beta)
     for alpha in (0.1, 0.5, 1.5):
@@ -81,7 +121,12 @@ def moved(x: tf.Tensor) -> Iterator[tf.Tensor]:
         yield from raw.Unpack(value=x, num=IMAGE[axis], axis=axis)
         yield raw.GatherV2(params=x, indices=[1, 0], axis=axis)
         yield raw.ReverseV2(tensor=x, axis=[axis])
-        yield raw.OneHot(indices=[[0, 2, -1]], depth=3, on_value=2.0, off_value=-1.0, axis=axis) * tf.reduce_sum(x) if abs(axis) < 2 else x
+        yield (
+            raw.OneHot(indices=[[0, 2, -1]], depth=3, on_value=2.0, off_value=-1.0, axis=axis)
+            * tf.reduce_sum(x)
+            if abs(axis) < 2
+            else x
+        )
         if IMAGE[axis] % 2 == 0:
             yield from raw.Split(axis=axis, value=x, num_split=2)
         yield raw.ExpandDims(input=x, axis=axis)
@@ -94,10 +139,18 @@ def moved(x: tf.Tensor) -> Iterator[tf.Tensor]:
     yield raw.PadV2(input=x, paddings=[[0, 1], [0, 1], [2, 3], [1, 0]], constant_values=-1.5)
     for begin, end, shrink in product((0, 1, 6), (0, 2, 5), (0, 1, 8)):
         yield raw.StridedSlice(
-            input=x, begin=[1, 2, 1, 3], end=[2, 6, 7, 4], strides=[1, 2, 3, 1], begin_mask=begin, end_mask=end, shrink_axis_mask=shrink
+            input=x,
+            begin=[1, 2, 1, 3],
+            end=[2, 6, 7, 4],
+            strides=[1, 2, 3, 1],
+            begin_mask=begin,
+            end_mask=end,
+            shrink_axis_mask=shrink,
         )
     yield raw.StridedSlice(input=x, begin=[0, 1], end=[0, 3], strides=[1, 2], ellipsis_mask=1)
-    yield raw.StridedSlice(input=x, begin=[0, 0, 1], end=[0, 2, 3], strides=[1, 1, 1], new_axis_mask=1)
+    yield raw.StridedSlice(
+        input=x, begin=[0, 0, 1], end=[0, 2, 3], strides=[1, 1, 1], new_axis_mask=1
+    )
     yield raw.ReverseSequence(input=x, seq_lengths=[2, 4], seq_dim=1, batch_dim=0)
     yield raw.ReverseSequence(input=x, seq_lengths=[2, 1, 0, 1, 2, 1, 2], seq_dim=0, batch_dim=1)
     for dims in ([], [0], [2], [0, 2]):
@@ -114,23 +167,47 @@ def products(x: tf.Tensor) -> Iterator[tf.Tensor]:
         yield raw.MatMul(a=left, b=right, transpose_a=a, transpose_b=b)
         many = x[..., 0] * 1.0
         batches = tf.stack([right, right * 2])
-        yield raw.BatchMatMulV2(x=tf.linalg.matrix_transpose(many) if a else many, y=batches, adj_x=a, adj_y=b)
+        yield raw.BatchMatMulV2(
+            x=tf.linalg.matrix_transpose(many) if a else many, y=batches, adj_x=a, adj_y=b
+        )
 
 
 def resized(x: tf.Tensor) -> Iterator[tf.Tensor]:
     ways = ((False, False), (True, False), (False, True))
     for (corners, centres), size in product(ways, ([14, 3], [5, 20], [7, 8], [1, 1])):
-        for op in ("ResizeBilinear", "ResizeNearestNeighbor", *(["ResizeBicubic"] if centres else [])):
-            yield getattr(raw, op)(images=x, size=size, align_corners=corners, half_pixel_centers=centres)
+        for op in (
+            "ResizeBilinear",
+            "ResizeNearestNeighbor",
+            *(["ResizeBicubic"] if centres else []),
+        ):
+            yield getattr(raw, op)(
+                images=x, size=size, align_corners=corners, half_pixel_centers=centres
+            )
     for method, outside in product(("bilinear", "nearest"), (0.0, -2.0)):
         boxes = [[0.1, 0.2, 0.8, 0.9], [0.5, -0.3, 1.4, 0.6]]
-        yield raw.CropAndResize(image=x, boxes=boxes, box_ind=[1, 0], crop_size=[3, 4], method=method, extrapolation_value=outside)
+        yield raw.CropAndResize(
+            image=x,
+            boxes=boxes,
+            box_ind=[1, 0],
+            crop_size=[3, 4],
+            method=method,
+            extrapolation_value=outside,
+        )
 
 
 def numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
     whole = tf.cast(x * 9, tf.int32)
     divisors = tf.constant([3, -2, 5, -7])
-    for op in ("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod", "Maximum", "Minimum", "Sub", "SquaredDifference"):
+    for op in (
+        "FloorDiv",
+        "FloorMod",
+        "TruncateDiv",
+        "TruncateMod",
+        "Maximum",
+        "Minimum",
+        "Sub",
+        "SquaredDifference",
+    ):
         yield getattr(raw, op)(x=whole, y=divisors)
     for dtype in (tf.int32, tf.int64, tf.float16, tf.bool, tf.float64, tf.int8):
         yield raw.Cast(x=x * 3, DstT=dtype)
@@ -139,7 +216,9 @@ def numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
     yield raw.Bucketize(input=x, boundaries=[-0.5, 0.0, 0.7])
     yield raw.ClipByValue(t=x, clip_value_min=-0.3, clip_value_max=0.6)
     for bits, narrow in product((4, 8), (False, True)):
-        yield raw.FakeQuantWithMinMaxArgs(inputs=x, min=-1.1, max=0.7, num_bits=bits, narrow_range=narrow)
+        yield raw.FakeQuantWithMinMaxArgs(
+            inputs=x, min=-1.1, max=0.7, num_bits=bits, narrow_range=narrow
+        )
 
 
 def lists(x: tf.Tensor) -> Iterator[tf.Tensor]:
@@ -150,7 +229,9 @@ def lists(x: tf.Tensor) -> Iterator[tf.Tensor]:
         full = raw.TensorListPushBack(input_handle=full, tensor=x[0, :, place, 0])
     yield raw.TensorListStack(input_handle=full, element_shape=[7], element_dtype=tf.float32)
     for _ in range(2):
-        full, last = raw.TensorListPopBack(input_handle=full, element_shape=[7], element_dtype=tf.float32)
+        full, last = raw.TensorListPopBack(
+            input_handle=full, element_shape=[7], element_dtype=tf.float32
+        )
         yield last
         yield raw.TensorListStack(input_handle=full, element_shape=[7], element_dtype=tf.float32)
 
@@ -173,9 +254,17 @@ def recurrent(x: tf.Tensor) -> Iterator[tf.Tensor]:
     rest = {"w": weights(8, 12), "b": weights(12), **peepholes}
     for forget, clip, peeks in ((1.0, 3.0, False), (0.0, 0.2, True), (2.0, -1.0, False)):
         options = {"cell_clip": clip, "use_peephole": peeks}
-        yield from raw.LSTMBlockCell(x=sequence[0], cs_prev=state, h_prev=state * 2, **rest, forget_bias=forget, **options)
+        yield from raw.LSTMBlockCell(
+            x=sequence[0], cs_prev=state, h_prev=state * 2, **rest, forget_bias=forget, **options
+        )
         for steps in (7, 4):
-            given = {"seq_len_max": tf.constant(steps, tf.int64), "x": sequence, "cs_prev": state, "h_prev": state * 2, **rest}
+            given = {
+                "seq_len_max": tf.constant(steps, tf.int64),
+                "x": sequence,
+                "cs_prev": state,
+                "h_prev": state * 2,
+                **rest,
+            }
             yield from (y[:steps] for y in raw.BlockLSTM(**given, forget_bias=forget, **options))
             yield from (y[:steps] for y in raw.BlockLSTMV2(**given, **options))
     cell = {"w_ru": weights(8, 6), "w_c": weights(8, 3), "b_ru": weights(6), "b_c": weights(3)}
@@ -191,9 +280,15 @@ def boxes(x: tf.Tensor) -> Iterator[tf.Tensor]:
     yield raw.NonMaxSuppressionV3(**given, max_output_size=4, score_threshold=0.05)
     for pad, least in product((False, True), (0.0, 0.1)):
         for size in (3, 9):
-            yield from raw.NonMaxSuppressionV4(**given, max_output_size=size, score_threshold=least, pad_to_max_output_size=pad)
+            yield from raw.NonMaxSuppressionV4(
+                **given, max_output_size=size, score_threshold=least, pad_to_max_output_size=pad
+            )
             yield from raw.NonMaxSuppressionV5(
-                **given, max_output_size=size, score_threshold=least, soft_nms_sigma=0.0, pad_to_max_output_size=pad
+                **given,
+                max_output_size=size,
+                score_threshold=least,
+                soft_nms_sigma=0.0,
+                pad_to_max_output_size=pad,
             )
 
 
@@ -203,7 +298,11 @@ def complex_numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
     for value in (z * z, tf.square(z), tf.exp(z), z / (z + 2.0), tf.math.conj(z)):
         yield tf.math.real(value)
         yield tf.math.imag(value)
-    for value in (z, tf.complex(tf.zeros_like(rows), tf.zeros_like(rows)), tf.complex(rows * 1e20, rows * 1e20)):
+    for value in (
+        z,
+        tf.complex(tf.zeros_like(rows), tf.zeros_like(rows)),
+        tf.complex(rows * 1e20, rows * 1e20),
+    ):
         yield tf.abs(value)
     yield tf.math.angle(z)
     for length in (5, 6, 8):
@@ -219,11 +318,15 @@ def complex_numbers(x: tf.Tensor) -> Iterator[tf.Tensor]:
 
 
 def trained(x: tf.Tensor) -> Iterator[tf.Tensor]:
-    """Batch normalisation by the statistics of the batch itself, in both layouts, and of a batch of one element."""
+    """Batch normalisation by the statistics of the batch itself, in both layouts, and of a batch of
+    one element.
+    """
     for layout, image in (("NHWC", x), ("NHWC", x[:1, :1, :1])):
         for epsilon in (1e-4, 0.1):
             given = {"scale": weights(4) + 2.0, "offset": weights(4), "mean": [], "variance": []}
-            y, mean, variance, *_ = raw.FusedBatchNormV3(x=image, **given, epsilon=epsilon, data_format=layout, is_training=True)
+            y, mean, variance, *_ = raw.FusedBatchNormV3(
+                x=image, **given, epsilon=epsilon, data_format=layout, is_training=True
+            )
             yield from (y, mean, variance)
 
 
@@ -238,14 +341,25 @@ def test_attributes(family: Calls, tmp_path: Path) -> None:
     def function(x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {f"y{number:03}": tf.identity(value) for number, value in enumerate(family(x))}
 
-    concrete = tf.function(function, input_signature=[tf.TensorSpec(IMAGE, tf.float32, name="x")]).get_concrete_function()
+    concrete = tf.function(
+        function, input_signature=[tf.TensorSpec(IMAGE, tf.float32, name="x")]
+    ).get_concrete_function()
     x = np.random.default_rng(3).standard_normal(IMAGE).astype(np.float32)
     wanted = [value.numpy() for _, value in sorted(concrete(x=tf.constant(x)).items())]
     path = tmp_path / "graph.pb"
-    path.write_bytes(convert_variables_to_constants_v2(concrete).graph.as_graph_def().SerializeToString())
+    path.write_bytes(
+        convert_variables_to_constants_v2(concrete).graph.as_graph_def().SerializeToString()
+    )
     spec, blobs = read_model(path, None)
     graph = TensorFlowConverter().convert(spec, blobs)
     assert len(graph.outputs) == len(wanted) >= 5
     (name,) = graph.inputs
     with np.errstate(all="ignore"):
-        assert interpreted(Sample(family.__name__, graph, {name: x}, dict(zip(graph.outputs, wanted, strict=True)))) is None
+        assert (
+            interpreted(
+                Sample(
+                    family.__name__, graph, {name: x}, dict(zip(graph.outputs, wanted, strict=True))
+                )
+            )
+            is None
+        )

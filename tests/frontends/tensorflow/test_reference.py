@@ -1,4 +1,6 @@
-"""References of TensorFlow: outputs, what every node gives, and states that each run finds as they were saved."""
+"""References of TensorFlow: outputs, what every node gives, and states that each run finds as they
+were saved.
+"""
 
 from pathlib import Path
 
@@ -29,15 +31,25 @@ def outputs(path: Path, inputs: Arrays, place: Path) -> tuple[Arrays, Arrays]:
     return Computed(tf, path, None, "", {}, place)(inputs)  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("name", ["called", "conditions", "curves", "encoder", "loops", "lookups", "nested", "spectrogram"])
+@pytest.mark.parametrize(
+    "name",
+    ["called", "conditions", "curves", "encoder", "loops", "lookups", "nested", "spectrogram"],
+)
 def test_outputs_are_those_of_the_corpus(name: str, tmp_path: Path) -> None:
     """With what functions call written out, whose nodes are asked for, too."""
-    given = {role: {key[len(role) :]: value for key, value in arrays(name).items() if key.startswith(role)} for role in ("in/", "out/")}
+    given = {
+        role: {
+            key[len(role) :]: value for key, value in arrays(name).items() if key.startswith(role)
+        }
+        for role in ("in/", "out/")
+    }
     place = tmp_path / "place"
     place.mkdir()
     found, inside = outputs(saved(name, tmp_path / "saved"), given["in/"], place)
     assert found.keys() == given["out/"].keys()
-    assert all(relative_error(found[key], value) <= TOLERANCE for key, value in given["out/"].items())
+    assert all(
+        relative_error(found[key], value) <= TOLERANCE for key, value in given["out/"].items()
+    )
     assert inside
 
 
@@ -53,13 +65,24 @@ def test_every_node_is_a_layer(name: str, tmp_path: Path) -> None:
         graph = TensorFlowConverter().convert(model, blobs)
         given = {item: found[f"natural1/in/{item}"] for item in graph.inputs}
         got, _ = run_graph(
-            TensorFlowConverter(input_shapes={item: array.shape for item, array in given.items()}).convert(model, blobs), given
+            TensorFlowConverter(
+                input_shapes={item: array.shape for item, array in given.items()}
+            ).convert(model, blobs),
+            given,
         )
         assert (got[node].dtype, got[node].shape) == (layers[key].dtype, layers[key].shape), node
         assert relative_error(got[node], layers[key]) <= TOLERANCE, node
-    nodes = {node.name for node in read_model(path)[0].graph.nodes if node.op not in ("STATE", "SET_STATE")}
+    nodes = {
+        node.name
+        for node in read_model(path)[0].graph.nodes
+        if node.op not in ("STATE", "SET_STATE")
+    }
     assert {key.partition("/")[2] for key in layers} <= nodes
-    assert {"tanh", "relu"} <= nodes if name != "old" else {"first", "behind", "soft"} <= {key.partition("/")[2] for key in layers}
+    assert (
+        {"tanh", "relu"} <= nodes
+        if name != "old"
+        else {"first", "behind", "soft"} <= {key.partition("/")[2] for key in layers}
+    )
 
 
 def test_every_run_begins_with_what_was_saved(tmp_path: Path) -> None:
@@ -73,23 +96,38 @@ def test_every_run_begins_with_what_was_saved(tmp_path: Path) -> None:
 
 def test_variables_and_tables(tmp_path: Path) -> None:
     module = Scored()
-    tf.saved_model.save(module, str(tmp_path / "scored"), signatures={"score": module.score, "doubled": module.doubled})
+    tf.saved_model.save(
+        module,
+        str(tmp_path / "scored"),
+        signatures={"score": module.score, "doubled": module.doubled},
+    )
     path = tmp_path / "scored" / "saved_model.pb"
     found, layers = reference(path, signature="score")
     x = found["natural0/in/x"]
-    np.testing.assert_array_equal(found["natural0/out/label"], module.score(tf.constant(x))["label"].numpy())
+    np.testing.assert_array_equal(
+        found["natural0/out/label"], module.score(tf.constant(x))["label"].numpy()
+    )
     np.testing.assert_allclose(layers["natural0/MatMul"], x @ module.weight.numpy(), rtol=1e-5)
     assert reference(path, signature="doubled")[0]["natural0/out/twice"].shape == (16, 4)
 
 
 def test_dtypes_are_those_of_tensorflow() -> None:
-    """Of every operator that is converted; TensorArrays, which TensorFlow has as numbers, are lists."""
+    """Of every operator that is converted; TensorArrays, which TensorFlow has as numbers, are
+    lists.
+    """
     for op in sorted({*OPERATORS, *COMPLEX, *FOLDS.ops}):
         known = op_def_registry.get(op)
         if known is None or (op.startswith("TensorArray") and LISTED in RESULTS.get(op, ())):
             continue
-        defaults = {item.name: dtype_name(item.default_value.type) for item in known.attr if item.HasField("default_value")}
-        wanted = [item.type_attr or item.type_list_attr or dtype_name(item.type) for item in known.output_arg]
+        defaults = {
+            item.name: dtype_name(item.default_value.type)
+            for item in known.attr
+            if item.HasField("default_value")
+        }
+        wanted = [
+            item.type_attr or item.type_list_attr or dtype_name(item.type)
+            for item in known.output_arg
+        ]
         words = RESULTS.get(op, USUAL)
         for place, word in enumerate(wanted):
             called, _, default = words[min(place, len(words) - 1)].partition("=")
@@ -106,12 +144,16 @@ def test_calls_that_multiply_are_refused(tmp_path: Path) -> None:
         function.signature.input_arg.add(name="x", type=1)
         function.signature.output_arg.add(name="y", type=1)
         for place in range(4):
-            function.node_def.add(name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu", input=["x"])
+            function.node_def.add(
+                name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu", input=["x"]
+            )
         function.ret["y"] = "x"
     graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
     graph.node.add(name="called", op="f0", input=["x"])
     graph.node.add(name="y", op="Relu", input=["called"]).attr["T"].type = 1
     path = tmp_path / "bomb.pb"
     path.write_bytes(graph.SerializeToString())
-    with pytest.raises(SourceError, match="functions call each other more than 64 deep, or 20000 times; refused"):
+    with pytest.raises(
+        SourceError, match="functions call each other more than 64 deep, or 20000 times; refused"
+    ):
         Computed(tf, path, None, "", {}, tmp_path)

@@ -21,7 +21,9 @@ X = tf.TensorSpec([2, 4], tf.float32, name="x")
 
 
 class Handing(tf.Module):
-    """x [2] -> what its variables were, each of which it hands something that nothing computes: an input, constants, a weight, what others were."""
+    """x [2] -> what its variables were, each of which it hands something that nothing computes: an
+    input, constants, a weight, what others were.
+    """
 
     def __init__(self) -> None:
         self.given = tf.Variable([5.0, 6.0], name="given")
@@ -29,7 +31,10 @@ class Handing(tf.Module):
         self.scalar = tf.Variable(9.0, name="scalar")
         self.weight = tf.Variable([2.0, 3.0], name="weight")
         self.copied = tf.Variable([0.5, 0.25], name="copied")
-        self.odd, self.even = tf.Variable([1.0, 3.0], name="odd"), tf.Variable([0.0, 2.0], name="even")
+        self.odd, self.even = (
+            tf.Variable([1.0, 3.0], name="odd"),
+            tf.Variable([0.0, 2.0], name="even"),
+        )
         self.same = tf.Variable([4.0, -4.0], name="same")
 
     @tf.function(input_signature=[tf.TensorSpec([2], tf.float32, name="x")])
@@ -45,7 +50,9 @@ class Handing(tf.Module):
 
 
 class Counting(tf.Module):
-    """Reads before and after assigning, by calls and by itself; what it returns in between is what was then."""
+    """Reads before and after assigning, by calls and by itself; what it returns in between is what
+    was then.
+    """
 
     def __init__(self) -> None:
         generator = np.random.default_rng(0)
@@ -65,7 +72,12 @@ class Counting(tf.Module):
         self.advance(x + 1.0)
         self.count.assign_add(2)
         self.level.assign_sub(x * 0.1)
-        return {"before": before, "between": between, "after": self.level.read_value(), "count": self.count.read_value()}
+        return {
+            "before": before,
+            "between": between,
+            "after": self.level.read_value(),
+            "count": self.count.read_value(),
+        }
 
     @tf.function(input_signature=[X])
     def reset(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -102,7 +114,9 @@ def check(path: Path, made: Callable[[int], Any], *, runs: int = 3) -> Graph:
         got, values = run_graph(graph, {name: x}, states=states)
         states = next_states(graph, values)
         for key, value in wanted.items():
-            np.testing.assert_allclose(got[key], value, rtol=1e-5, atol=1e-6, err_msg=f"{key} of run {number}")
+            np.testing.assert_allclose(
+                got[key], value, rtol=1e-5, atol=1e-6, err_msg=f"{key} of run {number}"
+            )
     return graph
 
 
@@ -112,7 +126,10 @@ def random(*shape: int) -> Callable[[int], np.ndarray]:
 
 def test_what_is_read_is_what_was_assigned_before(tmp_path: Path) -> None:
     graph = check(saved(tmp_path, "run"), random(2, 4))
-    assert {state.name: str(graph.type(state.input)) for state in graph.states} == {"level": "float32[2,4]", "count": "int32[]"}
+    assert {state.name: str(graph.type(state.input)) for state in graph.states} == {
+        "level": "float32[2,4]",
+        "count": "int32[]",
+    }
     assert "weight" in graph.slots
 
 
@@ -138,7 +155,9 @@ def handing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[f
 
 
 @pytest.mark.parametrize("backend", USUAL_BACKENDS)
-def test_what_nothing_computes_is_kept_on_a_backend(handing: tuple[Path, list[list[float]]], backend: str) -> None:
+def test_what_nothing_computes_is_kept_on_a_backend(
+    handing: tuple[Path, list[list[float]]], backend: str
+) -> None:
     bundle, expected = handing
     assert runs_and_reset(bundle, backend).reshape(3, -1).tolist() == expected
 
@@ -146,7 +165,11 @@ def test_what_nothing_computes_is_kept_on_a_backend(handing: tuple[Path, list[li
 def test_stateful_layers(tmp_path: Path) -> None:
     layers = keras.layers
     model = keras.Sequential(
-        [keras.Input(batch_shape=(2, 5, 3)), layers.LSTM(4, stateful=True, return_sequences=True), layers.GRU(3, stateful=True)]
+        [
+            keras.Input(batch_shape=(2, 5, 3)),
+            layers.LSTM(4, stateful=True, return_sequences=True),
+            layers.GRU(3, stateful=True),
+        ]
     )
     model.export(tmp_path, verbose=False)
     assert len(check(tmp_path / "saved_model.pb", random(2, 5, 3)).states) == 3

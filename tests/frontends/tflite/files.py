@@ -22,7 +22,13 @@ def unpacked(data: bytes) -> Any:
 
 
 def dense() -> Single:
-    return Single("dense", "FULLY_CONNECTED", [f(2, 6), weights(1, 4, 6), weights(2, 4)], [f(2, 4)], options("FullyConnectedOptions"))
+    return Single(
+        "dense",
+        "FULLY_CONNECTED",
+        [f(2, 6), weights(1, 4, 6), weights(2, 4)],
+        [f(2, 4)],
+        options("FullyConnectedOptions"),
+    )
 
 
 def with_metadata(data: bytes, lines: str) -> bytes:
@@ -33,7 +39,9 @@ def with_metadata(data: bytes, lines: str) -> bytes:
     def table(count: int, *fields: tuple[int, Any, str]) -> int:
         builder.StartObject(count)
         for number, value, kind in fields:
-            (builder.PrependInt8Slot if kind == "byte" else builder.PrependUOffsetTRelativeSlot)(number, value, 0)
+            (builder.PrependInt8Slot if kind == "byte" else builder.PrependUOffsetTRelativeSlot)(
+                number, value, 0
+            )
         return int(builder.EndObject())
 
     def vector(*items: int) -> int:

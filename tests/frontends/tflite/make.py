@@ -1,5 +1,7 @@
-"""Writes the corpus: `python -m tests.frontends.tflite.make [NAME ...]`. Model files by TensorFlow's converter, and what the interpreter of ai-edge-litert
-computes with its reference kernels."""
+"""Writes the corpus: `python -m tests.frontends.tflite.make [NAME ...]`. Model files by
+TensorFlow's
+converter, and what the interpreter of ai-edge-litert computes with its reference kernels.
+"""
 
 import sys
 import tempfile
@@ -28,8 +30,12 @@ def converted(network: Any, kind: str) -> bytes:
     else:
         dtypes = network.dtypes or ("float32",) * len(network.shapes)
         specs = list(zip(network.shapes, dtypes, strict=True))
-        function = tf.function(made, input_signature=[tf.TensorSpec(shape, dtype) for shape, dtype in specs])
-        converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()], function)
+        function = tf.function(
+            made, input_signature=[tf.TensorSpec(shape, dtype) for shape, dtype in specs]
+        )
+        converter = tf.lite.TFLiteConverter.from_concrete_functions(
+            [function.get_concrete_function()], function
+        )
 
     def samples() -> Iterator[list[np.ndarray]]:
         for seed in range(SAMPLES):
@@ -42,10 +48,14 @@ def converted(network: Any, kind: str) -> bytes:
     if kind in ("int8", "uint8"):
         converter.representative_dataset = samples
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
-        converter.inference_input_type = converter.inference_output_type = tf.uint8 if kind == "uint8" else tf.int8
+        converter.inference_input_type = converter.inference_output_type = (
+            tf.uint8 if kind == "uint8" else tf.int8
+        )
     if kind == "int16x8":
         converter.representative_dataset = samples
-        converter.target_spec.supported_ops = [tf.lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8]
+        converter.target_spec.supported_ops = [
+            tf.lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
+        ]
         converter.inference_input_type = converter.inference_output_type = tf.int16
     return converter.convert()
 
@@ -74,14 +84,20 @@ def made_inputs(path: Path, network: Any) -> dict[str, np.ndarray]:
             sizes = iter(network.sizes)
             shape = tuple(size if isinstance(size, int) else next(sizes) for size in item.shape)
             limits = np.iinfo(item.dtype)
-            values[item.name] = np.random.default_rng(number).integers(limits.min, limits.max + 1, shape).astype(item.dtype)
+            values[item.name] = (
+                np.random.default_rng(number)
+                .integers(limits.min, limits.max + 1, shape)
+                .astype(item.dtype)
+            )
         else:
             values[item.name] = drawn(network, item.shape, item.dtype, number)
     return values
 
 
 def single_inputs(single: Any) -> dict[str, np.ndarray]:
-    """Random ones: of integers with a scale over all of their range; positive where the spread is negative."""
+    """Random ones: of integers with a scale over all of their range; positive where the spread is
+    negative.
+    """
     values: dict[str, np.ndarray] = {}
     for place, item in enumerate(single.inputs):
         if item is None or item.value is not None or item.variable:
@@ -92,12 +108,18 @@ def single_inputs(single: Any) -> dict[str, np.ndarray]:
         elif item.scale is not None:
             limits = np.iinfo(item.dtype)
             least = item.zero if item.spread < 0 else limits.min
-            values[f"x{place}"] = generator.integers(least, limits.max + 1, item.shape).astype(item.dtype)
+            values[f"x{place}"] = generator.integers(least, limits.max + 1, item.shape).astype(
+                item.dtype
+            )
         elif item.dtype == "float32":
             drawn_ = generator.normal(0, abs(item.spread), item.shape)
-            values[f"x{place}"] = (np.abs(drawn_) + 0.01 if item.spread < 0 else drawn_).astype(np.float32)
+            values[f"x{place}"] = (np.abs(drawn_) + 0.01 if item.spread < 0 else drawn_).astype(
+                np.float32
+            )
         else:
-            values[f"x{place}"] = generator.integers(0, int(item.spread) + 1, item.shape).astype(item.dtype)
+            values[f"x{place}"] = generator.integers(0, int(item.spread) + 1, item.shape).astype(
+                item.dtype
+            )
     return values
 
 
@@ -107,14 +129,19 @@ def write_singles(path: Path) -> None:
     from tests.frontends.tflite.singles import SINGLES, written
     from webkiln.frontends.tflite.reference import Interpreted
 
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, tempfile.TemporaryDirectory() as folder:
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         for single in (*SINGLES, *INTEGER_SINGLES):
             model = Path(folder) / f"{single.name}.tflite"
             model.write_bytes(written(single))
             inputs = single_inputs(single)
             write_sample(model, inputs, Interpreted(model)(inputs)[0])
             for file in (model, model.with_suffix(".npz")):
-                archive.writestr(zipfile.ZipInfo(file.name), file.read_bytes(), zipfile.ZIP_DEFLATED)
+                archive.writestr(
+                    zipfile.ZipInfo(file.name), file.read_bytes(), zipfile.ZIP_DEFLATED
+                )
 
 
 def main() -> int:

@@ -1,4 +1,6 @@
-"""Every file of the corpus as the interpreter of ai-edge-litert computed it with its reference kernels: integers have equal bits."""
+"""Every file of the corpus as the interpreter of ai-edge-litert computed it with its reference
+kernels: integers have equal bits.
+"""
 
 import zipfile
 from pathlib import Path
@@ -6,7 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, corpus, interpreted, objections, read_sample
+from tests.frontends.corpus import (
+    A_PART_AND_ALL,
+    Sample,
+    corpus,
+    interpreted,
+    objections,
+    read_sample,
+)
 from webkiln.frontends.tflite.converter import TfliteConverter
 from webkiln.frontends.tflite.load import read_model
 from webkiln.ir.graph import Graph
@@ -60,5 +69,7 @@ def test_single_operators_compute_as_the_interpreter(singles: list[Path]) -> Non
 
 
 @pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
-def test_single_operators_on_a_backend(backend: str, every: int, singles: list[Path], tmp_path: Path) -> None:
+def test_single_operators_on_a_backend(
+    backend: str, every: int, singles: list[Path], tmp_path: Path
+) -> None:
     assert objections([sample(path) for path in singles[::every]], backend, tmp_path) == {}

@@ -1,4 +1,6 @@
-"""What a LiteRT file says besides its operators: signatures, states, other graphs, labels, buffers elsewhere, and bytes that lie."""
+"""What a LiteRT file says besides its operators: signatures, states, other graphs, labels, buffers
+elsewhere, and bytes that lie.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,9 +44,17 @@ class TwoFunctions(tf.Module):
 
 def test_a_signature_chooses_the_graph(tmp_path: Path) -> None:
     module = TwoFunctions()
-    tf.saved_model.save(module, tmp_path / "saved", signatures={"doubled": module.doubled, "shifted": module.shifted})
+    tf.saved_model.save(
+        module,
+        tmp_path / "saved",
+        signatures={"doubled": module.doubled, "shifted": module.shifted},
+    )
     path = tmp_path / "net.tflite"
-    path.write_bytes(tf.lite.TFLiteConverter.from_saved_model(str(tmp_path / "saved"), signature_keys=["doubled", "shifted"]).convert())
+    path.write_bytes(
+        tf.lite.TFLiteConverter.from_saved_model(
+            str(tmp_path / "saved"), signature_keys=["doubled", "shifted"]
+        ).convert()
+    )
     x = np.arange(3, dtype=np.float32)
     (y,) = run_graph(graph_of(path, "doubled"), {"x": np.stack([x, x])})[0].items()
     assert y[0] == "y"
@@ -52,7 +62,9 @@ def test_a_signature_chooses_the_graph(tmp_path: Path) -> None:
     (z,) = run_graph(graph_of(path, "shifted"), {"x": x})[0].items()
     assert z[0] == "z"
     assert np.array_equal(z[1], x + 1)
-    with pytest.raises(RecipeError, match="no signature or graph 'tripled'; there are: doubled, shifted"):
+    with pytest.raises(
+        RecipeError, match="no signature or graph 'tripled'; there are: doubled, shifted"
+    ):
         read_model(path, "tripled")
 
 
@@ -70,7 +82,9 @@ class Counting(tf.Module):
 
 def test_variables_are_states(tmp_path: Path) -> None:
     module = Counting()
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.__call__.get_concrete_function()], module)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(
+        [module.__call__.get_concrete_function()], module
+    )
     converter.experimental_enable_resource_variables = True
     path = tmp_path / "net.tflite"
     path.write_bytes(converter.convert())
@@ -85,17 +99,31 @@ def test_variables_are_states(tmp_path: Path) -> None:
 
 
 def control(x: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
-    _, total = tf.while_loop(lambda i, y: i < steps, lambda i, y: (i + 1, y * 1.5 + tf.cast(i, tf.float32)), (0, x))
+    _, total = tf.while_loop(
+        lambda i, y: i < steps, lambda i, y: (i + 1, y * 1.5 + tf.cast(i, tf.float32)), (0, x)
+    )
     return tf.cond(tf.reduce_sum(total) > 10.0, lambda: total - 1.0, lambda: total + 1.0)
 
 
 @pytest.mark.parametrize("steps", [0, 1, 7])
 def test_loops_and_branches(steps: int, tmp_path: Path) -> None:
-    function = tf.function(control, input_signature=[tf.TensorSpec([3], tf.float32), tf.TensorSpec([], tf.int32)])
+    function = tf.function(
+        control, input_signature=[tf.TensorSpec([3], tf.float32), tf.TensorSpec([], tf.int32)]
+    )
     path = tmp_path / "net.tflite"
-    path.write_bytes(tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()], function).convert())
+    path.write_bytes(
+        tf.lite.TFLiteConverter.from_concrete_functions(
+            [function.get_concrete_function()], function
+        ).convert()
+    )
     graph = graph_of(path)
-    values = dict(zip(graph.inputs, (np.array([0.5, -1.0, 2.0], np.float32), np.array(steps, np.int32)), strict=True))
+    values = dict(
+        zip(
+            graph.inputs,
+            (np.array([0.5, -1.0, 2.0], np.float32), np.array(steps, np.int32)),
+            strict=True,
+        )
+    )
     expected, _ = Interpreted(path)(values)
     outputs, _ = run_graph(graph, values)
     for name, value in expected.items():
@@ -110,9 +138,15 @@ def open_shapes(x: tf.Tensor) -> tf.Tensor:
 
 
 def test_open_sizes_on_one_graph(tmp_path: Path) -> None:
-    function = tf.function(open_shapes, input_signature=[tf.TensorSpec([None, None, 4], tf.float32)])
+    function = tf.function(
+        open_shapes, input_signature=[tf.TensorSpec([None, None, 4], tf.float32)]
+    )
     path = tmp_path / "net.tflite"
-    path.write_bytes(tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()], function).convert())
+    path.write_bytes(
+        tf.lite.TFLiteConverter.from_concrete_functions(
+            [function.get_concrete_function()], function
+        ).convert()
+    )
     graph = graph_of(path)
     assert [str(size) for size in graph.type(graph.inputs[0]).shape] == ["x_0", "x_1", "4"]
     for sizes in ((2, 3), (1, 5)):
@@ -128,11 +162,17 @@ def test_open_images_are_resized(corners: bool, centres: bool, tmp_path: Path) -
     def resized(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         size = tf.shape(x)[1:3] * [2, 1] + [0, 3]
         attrs = {"align_corners": corners, "half_pixel_centers": centres}
-        return tf.raw_ops.ResizeNearestNeighbor(images=x, size=size, **attrs), tf.raw_ops.ResizeBilinear(images=x, size=size, **attrs)
+        return tf.raw_ops.ResizeNearestNeighbor(
+            images=x, size=size, **attrs
+        ), tf.raw_ops.ResizeBilinear(images=x, size=size, **attrs)
 
     function = tf.function(resized, input_signature=[tf.TensorSpec([1, None, None, 2], tf.float32)])
     path = tmp_path / "net.tflite"
-    path.write_bytes(tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()], function).convert())
+    path.write_bytes(
+        tf.lite.TFLiteConverter.from_concrete_functions(
+            [function.get_concrete_function()], function
+        ).convert()
+    )
     graph = graph_of(path)
     for sizes in ((4, 5), (3, 7)):
         values = {graph.inputs[0]: randomly(1, 1, *sizes, 2)}
@@ -184,7 +224,9 @@ def test_a_custom_operator_by_a_handler(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match=r"y0 \(Twice\): no handler"):
         graph_of(path)
     with TfliteConverter.handlers.isolated():
-        TfliteConverter.register_handler("Twice", domain="custom")(lambda call: call.tensor(0) * float(call.attr("custom_options")[0]))
+        TfliteConverter.register_handler("Twice", domain="custom")(
+            lambda call: call.tensor(0) * float(call.attr("custom_options")[0])
+        )
         x = randomly(3, 2, 3)
         assert np.allclose(run_graph(graph_of(path), {"x0": x})[0]["y0"], x * 5)
 
@@ -195,28 +237,56 @@ POOL = np.array([1, 2, 2, 2, 2, 0], np.int32).tobytes()
 def test_operators_of_mediapipe(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     x = randomly(3, 1, 4, 6, 3)
-    path.write_bytes(written(Single("pool", "MaxPoolingWithArgmax2D", [f(1, 4, 6, 3)], [f(1, 2, 3, 3), f(1, 2, 3, 3)], custom=POOL)))
+    path.write_bytes(
+        written(
+            Single(
+                "pool",
+                "MaxPoolingWithArgmax2D",
+                [f(1, 4, 6, 3)],
+                [f(1, 2, 3, 3), f(1, 2, 3, 3)],
+                custom=POOL,
+            )
+        )
+    )
     pooled, _ = run_graph(graph_of(path), {"x0": x})
     blocks = x.reshape(2, 2, 3, 2, 3).transpose(0, 2, 4, 1, 3).reshape(2, 3, 3, 4)
     assert np.array_equal(pooled["y0"][0], blocks.max(-1))
     assert np.allclose(pooled["y1"][0], blocks.argmax(-1) + 0.1)
-    path.write_bytes(written(Single("unpool", "MaxUnpooling2D", [f(1, 2, 3, 3), f(1, 2, 3, 3)], [f(1, 4, 6, 3)], custom=POOL)))
+    path.write_bytes(
+        written(
+            Single(
+                "unpool",
+                "MaxUnpooling2D",
+                [f(1, 2, 3, 3), f(1, 2, 3, 3)],
+                [f(1, 4, 6, 3)],
+                custom=POOL,
+            )
+        )
+    )
     whole, _ = run_graph(graph_of(path), {"x0": pooled["y0"], "x1": pooled["y1"]})
     assert np.array_equal(whole["y0"], np.where(np.isin(x, pooled["y0"]), x, 0))
     kernel, bias = randomly(4, 5, 2, 2, 3), randomly(5, 5)
     convolution = Single(
-        "up", "Convolution2DTransposeBias", [f(1, 4, 6, 3), f(5, 2, 2, 3, value=kernel), f(5, value=bias)], [f(1, 8, 12, 5)],
+        "up",
+        "Convolution2DTransposeBias",
+        [f(1, 4, 6, 3), f(5, 2, 2, 3, value=kernel), f(5, value=bias)],
+        [f(1, 8, 12, 5)],
         custom=np.array([1, 2, 2], np.int32).tobytes(),
-    )  # fmt: skip
+    )
     path.write_bytes(written(convolution))
     found, _ = run_graph(graph_of(path), {"x0": x})
-    expected = tf.nn.conv2d_transpose(x, kernel.transpose(1, 2, 0, 3), [1, 8, 12, 5], 2, "SAME").numpy() + bias
+    expected = (
+        tf.nn.conv2d_transpose(x, kernel.transpose(1, 2, 0, 3), [1, 8, 12, 5], 2, "SAME").numpy()
+        + bias
+    )
     assert np.allclose(found["y0"], expected, atol=1e-5)
 
 
 def test_weights_of_four_bits(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
-    single = Single("four", "DEQUANTIZE", [q("int8", 5, scale=0.5, value=np.arange(5, dtype=np.int8))], [f(5)])
+    single = Single(
+        "four", "DEQUANTIZE", [q("int8", 5, scale=0.5, value=np.arange(5, dtype=np.int8))], [f(5)]
+    )
     model = unpacked(written(single))
     tensor = model.subgraphs[0].tensors[0]
     tensor.type = schema.TensorType.INT4
@@ -252,7 +322,10 @@ def coded(model: Any, number: int) -> None:
 def calling_itself(model: Any) -> None:
     operator = model.subgraphs[0].operators[0]
     coded(model, schema.BuiltinOperator.WHILE)
-    operator.builtinOptions, operator.builtinOptionsType = schema.WhileOptionsT(), schema.BuiltinOptions.WhileOptions
+    operator.builtinOptions, operator.builtinOptionsType = (
+        schema.WhileOptionsT(),
+        schema.BuiltinOptions.WhileOptions,
+    )
 
 
 @pytest.mark.parametrize(
@@ -281,7 +354,9 @@ def test_files_that_lie(data: bytes, message: str, tmp_path: Path) -> None:
 
 def test_all_that_is_unsupported_is_told_at_once(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
-    model = unpacked(written(Single("skip", "SKIP_GRAM", [f(2)], [f(2)], options("SkipGramOptions"))))
+    model = unpacked(
+        written(Single("skip", "SKIP_GRAM", [f(2)], [f(2)], options("SkipGramOptions")))
+    )
     model.subgraphs[0].tensors[0].type = schema.TensorType.STRING
     path.write_bytes(packed(model))
     with pytest.raises(UnsupportedError, match="x0: is of string"):
@@ -298,7 +373,9 @@ def test_integers_with_scales_are_computed_right_or_refused(op: str, tmp_path: P
 
 
 def integer_layers() -> dict[str, tuple[Single, str]]:
-    """Recurrent layers of integers that are none of those that are computed, and what is said of them."""
+    """Recurrent layers of integers that are none of those that are computed, and what is said of
+    them.
+    """
     by_name = {single.name: single for single in INTEGER_SINGLES}
     lstm, svdf = by_name["lstm_whole_1_1_5"], by_name["svdf_whole"]
     norms = [q("int16", 5, scale=0.0001, value=whole(place, "int16", 5)) for place in range(4)]
@@ -308,19 +385,34 @@ def integer_layers() -> dict[str, tuple[Single, str]]:
         T("int32", (6,), np.zeros(6), 0.001),
     ]
     rnn = Single(
-        "rnn", "RNN", [q("int8", 2, 5), *cell, T("int8", (2, 6), None, 0.01, variable=True)], [q("int8", 2, 6)], options("RNNOptions")
+        "rnn",
+        "RNN",
+        [q("int8", 2, 5), *cell, T("int8", (2, 6), None, 0.01, variable=True)],
+        [q("int8", 2, 6)],
+        options("RNNOptions"),
     )
     fine = T("int16", (1, 5), None, 0.0001, variable=True)
     return {
         "normalised": (replace(lstm, inputs=[*lstm.inputs[:20], *norms]), "normalises the gates"),
-        "of old intermediates": (replace(lstm, intermediates=()), "other than of int8 with a cell of int16"),
-        "of another cell": (replace(lstm, inputs=[*lstm.inputs[:19], fine, *lstm.inputs[20:]]), "other than of int8 with a cell of int16"),
-        "linear": (replace(svdf, options=svdf.options | {"fusedActivationFunction": 0}), "without RELU"),
+        "of old intermediates": (
+            replace(lstm, intermediates=()),
+            "other than of int8 with a cell of int16",
+        ),
+        "of another cell": (
+            replace(lstm, inputs=[*lstm.inputs[:19], fine, *lstm.inputs[20:]]),
+            "other than of int8 with a cell of int16",
+        ),
+        "linear": (
+            replace(svdf, options=svdf.options | {"fusedActivationFunction": 0}),
+            "without RELU",
+        ),
         "plain": (rnn, "a recurrent layer of integers"),
     }
 
 
-@pytest.mark.parametrize("name", ["normalised", "of old intermediates", "of another cell", "linear", "plain"])
+@pytest.mark.parametrize(
+    "name", ["normalised", "of old intermediates", "of another cell", "linear", "plain"]
+)
 def test_other_recurrent_layers_of_integers_are_refused(name: str, tmp_path: Path) -> None:
     single, message = integer_layers()[name]
     path = tmp_path / "net.tflite"
@@ -337,25 +429,38 @@ def test_the_states_of_an_integer_lstm_last_from_run_to_run(tmp_path: Path) -> N
     path = tmp_path / "net.tflite"
     path.write_bytes(written(single))
     graph, states = graph_of(path), None
-    interpreter = Interpreter(model_path=str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter = Interpreter(
+        model_path=str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF
+    )
     interpreter.allocate_tensors()
     shape = single.inputs[0].shape
-    for x in (whole(1, "int8", *shape), np.full(shape, -128, np.int8), np.full(shape, 127, np.int8), whole(2, "int8", *shape)):
+    for x in (
+        whole(1, "int8", *shape),
+        np.full(shape, -128, np.int8),
+        np.full(shape, 127, np.int8),
+        whole(2, "int8", *shape),
+    ):
         interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
         interpreter.invoke()
         outputs, values = run_graph(graph, {"x0": x}, states=states)
         states = next_states(graph, values)
-        np.testing.assert_array_equal(outputs["y0"], interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+        np.testing.assert_array_equal(
+            outputs["y0"], interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        )
 
 
 def test_places_that_are_data_count_from_the_end_below_zero(tmp_path: Path) -> None:
     """x[place[0], :, place[2]]."""
     begin = T("int32", (3,))
     masks = options("StridedSliceOptions", beginMask=2, endMask=2, shrinkAxisMask=5)
-    single = Single("at", "STRIDED_SLICE", [f(4, 3, 2), begin, ints(0, 0, 0), ints(1, 1, 1)], [f(3)], masks)
+    single = Single(
+        "at", "STRIDED_SLICE", [f(4, 3, 2), begin, ints(0, 0, 0), ints(1, 1, 1)], [f(3)], masks
+    )
     path = tmp_path / "at.tflite"
     path.write_bytes(written(single))
     x, graph = randomly(0, 4, 3, 2), graph_of(path)
     for places in ([1, 0, 1], [-1, 0, -2]):
         given = {"x0": x, "x1": np.array(places, np.int32)}
-        np.testing.assert_array_equal(run_graph(graph, given)[0]["y0"], Interpreted(path)(given)[0]["y0"])
+        np.testing.assert_array_equal(
+            run_graph(graph, given)[0]["y0"], Interpreted(path)(given)[0]["y0"]
+        )

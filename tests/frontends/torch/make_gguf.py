@@ -1,4 +1,6 @@
-"""Makes a GGUF file with a tensor of each type that is read: `python -m tests.frontends.torch.make_gguf`. It needs `pip install gguf`, which reads them, too."""
+"""Makes a GGUF file with a tensor of each type that is read: `python -m
+tests.frontends.torch.make_gguf`. It needs `pip install gguf`, which reads them, too.
+"""
 
 from pathlib import Path
 
@@ -8,7 +10,15 @@ from gguf.constants import GGML_QUANT_SIZES
 
 FILE = Path(__file__).parent / "corpus" / "types.gguf"
 ROWS = 3
-PLAIN = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "I8": np.int8, "I16": np.int16, "I32": np.int32, "I64": np.int64}
+PLAIN = {
+    "F32": np.float32,
+    "F16": np.float16,
+    "F64": np.float64,
+    "I8": np.int8,
+    "I16": np.int16,
+    "I32": np.int32,
+    "I64": np.int64,
+}
 BLOCKS = ("BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
 
 
@@ -36,7 +46,9 @@ def main() -> None:
     found = {
         item.name: item.data
         if item.name in PLAIN
-        else quants.dequantize(item.data, item.tensor_type).reshape(tuple(item.shape.tolist()[::-1]))
+        else quants.dequantize(item.data, item.tensor_type).reshape(
+            tuple(item.shape.tolist()[::-1])
+        )
         for item in reader.tensors
     }
     np.savez_compressed(FILE.with_suffix(".npz"), **found)

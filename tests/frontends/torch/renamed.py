@@ -1,11 +1,18 @@
-"""A function that returns a module, and how the tensors of a file are called that was made for another program."""
+"""A function that returns a module, and how the tensors of a file are called that was made for
+another program.
+"""
 
 import torch
 from torch import nn
 
 from tests.frontends.torch.factories import Net
 
-NAMES = {"stem.w": "conv.weight", "stem.b": "conv.bias", "out.w": "head.weight", "out.b": "head.bias"}
+NAMES = {
+    "stem.w": "conv.weight",
+    "stem.b": "conv.bias",
+    "out.w": "head.weight",
+    "out.b": "head.bias",
+}
 
 
 def make() -> nn.Module:

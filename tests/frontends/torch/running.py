@@ -23,14 +23,19 @@ def made(case: ModuleCase) -> torch.nn.Module:
 
 def exported(case: ModuleCase) -> torch.export.ExportedProgram:
     """The module as a program; sizes that are open in several inputs are each one's own."""
-    shapes = tuple(dict.fromkeys(case.sizes.get(position, {}), torch.export.Dim.DYNAMIC) for position in range(len(case.inputs)))
+    shapes = tuple(
+        dict.fromkeys(case.sizes.get(position, {}), torch.export.Dim.DYNAMIC)
+        for position in range(len(case.inputs))
+    )
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         module = made(case)
         if any(shapes):
             forward = module.forward
             star = isinstance(module, torch.nn.Module) and forward.__code__.co_flags & 4
-            return torch.export.export(module, case.inputs, dynamic_shapes=(shapes,) if star else shapes)
+            return torch.export.export(
+                module, case.inputs, dynamic_shapes=(shapes,) if star else shapes
+            )
         return torch.export.export(module, case.inputs)
 
 
@@ -47,7 +52,12 @@ def at_other_sizes(case: ModuleCase) -> tuple[torch.Tensor, ...]:
     return tuple(found)
 
 
-def sample(name: str, case: ModuleCase, program: torch.export.ExportedProgram, inputs: tuple[torch.Tensor, ...]) -> Sample:
+def sample(
+    name: str,
+    case: ModuleCase,
+    program: torch.export.ExportedProgram,
+    inputs: tuple[torch.Tensor, ...],
+) -> Sample:
     spec, blobs = read_program(program, name)
     graph = TorchConverter().convert(spec, blobs)
     with torch.no_grad():
@@ -60,4 +70,7 @@ def given(spec: Any, inputs: tuple[torch.Tensor, ...]) -> Mapping[str, np.ndarra
 
 
 def named(program: torch.export.ExportedProgram, results: Any) -> Mapping[str, np.ndarray]:
-    return {name: value.detach().numpy() for name, value in zip(output_names(program), pytree.tree_leaves(results), strict=True)}
+    return {
+        name: value.detach().numpy()
+        for name, value in zip(output_names(program), pytree.tree_leaves(results), strict=True)
+    }

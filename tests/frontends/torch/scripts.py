@@ -1,11 +1,15 @@
-"""Modules for TorchScript: control flow on data and on sizes, lists, optional arguments, hidden state."""
+"""Modules for TorchScript: control flow on data and on sizes, lists, optional arguments, hidden
+state.
+"""
 
 import torch
 from torch import Tensor, nn, relu, tanh, zeros
 
 
 class Recurring(nn.Module):
-    """A loop over a number, a branch on data, a buffer that is changed in place, an LSTM with its checks."""
+    """A loop over a number, a branch on data, a buffer that is changed in place, an LSTM with its
+    checks.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""Modules by group of operators: what torch computes, webkiln computes, on every backend and at other sizes."""
+"""Modules by group of operators: what torch computes, webkiln computes, on every backend and at
+other sizes.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -58,5 +60,9 @@ def test_states_go_on_from_run_to_run(name: str) -> None:
 
 @pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
 def test_modules_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
-    samples = [as_given(name) for name, case in list(MODULES.items())[::every] if backend in ("wasm", "js") or not case.gpu]
+    samples = [
+        as_given(name)
+        for name, case in list(MODULES.items())[::every]
+        if backend in ("wasm", "js") or not case.gpu
+    ]
     assert objections(samples, backend, tmp_path) == {}

@@ -26,7 +26,11 @@ STACKED = {"module": "tests.frontends.torch.old.nets", "function": "Stacked", "p
 def script(name: str) -> Sample:
     path = OLD / name
     with np.load(path.with_suffix(".npz")) as arrays:
-        shapes = {key.removeprefix("in/"): list(arrays[key].shape) for key in arrays.files if key.startswith("in/")}
+        shapes = {
+            key.removeprefix("in/"): list(arrays[key].shape)
+            for key in arrays.files
+            if key.startswith("in/")
+        }
 
     def converted(path: Path) -> Graph:
         with quiet():
@@ -63,6 +67,9 @@ def test_a_state_dict(version: str, state: str) -> None:
 @pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
 def test_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
     stacks = [(version, state) for version in VERSIONS for state in STATES]
-    samples = [*map(script, list(SCRIPTS)[::every]), *(stacked(*names) for names in stacks[::every])]
+    samples = [
+        *map(script, list(SCRIPTS)[::every]),
+        *(stacked(*names) for names in stacks[::every]),
+    ]
     assert VERSIONS == ["1.12.1", "1.7.1", "2.0.1"]
     assert objections(samples, backend, tmp_path) == {}

@@ -1,4 +1,6 @@
-"""Every option of torch's functions with every value, at sizes that differ in each axis, against what torch computes itself.
+"""Every option of torch's functions with every value, at sizes that differ in each axis, against
+what
+torch computes itself.
 
 Each module gives the results of many calls at once, since an export costs more than they do.
 """
@@ -20,7 +22,11 @@ from webkiln.frontends.torch.framework import quiet
 
 Calls = Callable[..., Iterator[Tensor]]
 IMAGE = (floats(2, 4, 7, 8),)
-FUNCTIONS = {1: (F.conv1d, F.conv_transpose1d), 2: (F.conv2d, F.conv_transpose2d), 3: (F.conv3d, F.conv_transpose3d)}
+FUNCTIONS = {
+    1: (F.conv1d, F.conv_transpose1d),
+    2: (F.conv2d, F.conv_transpose2d),
+    3: (F.conv3d, F.conv_transpose3d),
+}
 TAPS, STRIDES, GAPS = (2, 3, 4), (2, 1, 3), (1, 3, 2)
 """Of each axis, all of them different from those of the others."""
 
@@ -36,7 +42,9 @@ def volume(count: int) -> tuple[Tensor]:
 
 
 def convolutions(count: int) -> Calls:
-    """Padding by number and by word, with kernels of even and odd sizes, dilated, in groups, with strides and a bias."""
+    """Padding by number and by word, with kernels of even and odd sizes, dilated, in groups, with
+    strides and a bias.
+    """
 
     def calls(x: Tensor) -> Iterator[Tensor]:
         conv = FUNCTIONS[count][0]
@@ -44,9 +52,25 @@ def convolutions(count: int) -> Calls:
             w = weights(4, 4 // groups, *taps[:count], seed=groups)
             bias = weights(4, seed=9) if groups == 2 else None
             if all((tap - 1) * gap < 7 for tap, gap in zip(taps[:count], gaps, strict=False)):
-                yield conv(x, w, bias, stride=STRIDES[:count], padding="valid", dilation=gaps[:count], groups=groups)
+                yield conv(
+                    x,
+                    w,
+                    bias,
+                    stride=STRIDES[:count],
+                    padding="valid",
+                    dilation=gaps[:count],
+                    groups=groups,
+                )
             yield conv(x, w, bias, padding="same", dilation=gaps[:count], groups=groups)
-            yield conv(x, w, bias, stride=STRIDES[:count], padding=(3, 4, 2)[:count], dilation=gaps[:count], groups=groups)
+            yield conv(
+                x,
+                w,
+                bias,
+                stride=STRIDES[:count],
+                padding=(3, 4, 2)[:count],
+                dilation=gaps[:count],
+                groups=groups,
+            )
             yield conv(x[0], w, bias, padding="same", dilation=2, groups=groups)
 
     return calls
@@ -59,7 +83,9 @@ def transposed(count: int) -> Calls:
             w = weights(4, 2, *TAPS[:count], seed=groups)
             for padding, more in product(((0, 0, 0), (1, 0, 1)), ((0, 0, 0), (1, 0, 2))):
                 bias = weights(2 * groups, seed=9) if any(padding) else None
-                yield conv(x, w, bias, STRIDES[:count], padding[:count], more[:count], groups, gaps[:count])
+                yield conv(
+                    x, w, bias, STRIDES[:count], padding[:count], more[:count], groups, gaps[:count]
+                )
 
     return calls
 
@@ -104,7 +130,13 @@ def resizings(x: Tensor) -> Iterator[Tensor]:
             for size in ((3, 5), (14, 9)):
                 yield F.interpolate(x, size=size, mode=mode, align_corners=corners)
             for factor, again in product(((2.0, 0.5), (1.3, 2.7)), (False, True)):
-                yield F.interpolate(x, scale_factor=factor, mode=mode, align_corners=corners, recompute_scale_factor=again)
+                yield F.interpolate(
+                    x,
+                    scale_factor=factor,
+                    mode=mode,
+                    align_corners=corners,
+                    recompute_scale_factor=again,
+                )
     for mode, corners in product(("bilinear", "bicubic"), (False, True)):
         yield F.interpolate(x, size=(4, 11), mode=mode, align_corners=corners, antialias=True)
 
@@ -132,7 +164,9 @@ def joined(x: Tensor) -> Iterator[Tensor]:
 
 def samplings(x: Tensor) -> Iterator[Tensor]:
     grid = weights(2, 3, 5, 2, seed=4, low=-1.4, high=1.4)
-    for mode, padding, corners in product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True)):
+    for mode, padding, corners in product(
+        ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True)
+    ):
         yield F.grid_sample(x, grid, mode, padding, corners)
     theta = weights(2, 2, 3, seed=5)
     for corners in (False, True):
@@ -196,9 +230,25 @@ def losses_and_norms(x: Tensor) -> Iterator[Tensor]:
     for order, dim, epsilon in product((1, 2, 3), (0, 1, -1), (1e-12, 3.0)):
         yield F.normalize(x, order, dim, epsilon)
     for epsilon in (1e-5, 0.3):
-        yield F.batch_norm(x, weights(4, seed=1), weights(4, seed=2).abs(), weights(4, seed=3), weights(4, seed=4), False, 0.1, epsilon)
-        yield F.instance_norm(x, None, None, weights(4, seed=3), weights(4, seed=4), True, 0.1, epsilon)
-    for size, alpha, beta, k in ((1, 0.5, 0.75, 1.0), (2, 0.5, 1.5, 2.0), (3, 1e-4, 0.75, 2.0), (5, 0.5, 0.5, 1.0)):
+        yield F.batch_norm(
+            x,
+            weights(4, seed=1),
+            weights(4, seed=2).abs(),
+            weights(4, seed=3),
+            weights(4, seed=4),
+            False,
+            0.1,
+            epsilon,
+        )
+        yield F.instance_norm(
+            x, None, None, weights(4, seed=3), weights(4, seed=4), True, 0.1, epsilon
+        )
+    for size, alpha, beta, k in (
+        (1, 0.5, 0.75, 1.0),
+        (2, 0.5, 1.5, 2.0),
+        (3, 1e-4, 0.75, 2.0),
+        (5, 0.5, 0.5, 1.0),
+    ):
         yield F.local_response_norm(x, size, alpha, beta, k)
 
 
@@ -346,7 +396,10 @@ def test_options(name: str) -> None:
 
 @pytest.mark.parametrize("width", [2, 4])
 def test_same_padding_puts_the_odd_one_behind(width: int) -> None:
-    case = ModuleCase(of(lambda x: F.conv1d(x, torch.ones(1, 1, width), padding="same")), (torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]),))
+    case = ModuleCase(
+        of(lambda x: F.conv1d(x, torch.ones(1, 1, width), padding="same")),
+        (torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]),),
+    )
     with quiet():
         found = sample("same", case, exported(case), case.inputs)
     ((_, y),) = found.outputs.items()

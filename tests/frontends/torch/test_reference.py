@@ -22,7 +22,9 @@ def computed(source: TracedProgram) -> Mapping[str, Array]:
     """reference.npz of a program of one input, float32[2,3]."""
     model, _ = read_program(source.program, "net")
     (taken,) = model.graph.inputs
-    return compute_reference(source, model, "net", SampledInputs({taken.name: ("float32", (2, 3))}, {}))[0]
+    return compute_reference(
+        source, model, "net", SampledInputs({taken.name: ("float32", (2, 3))}, {})
+    )[0]
 
 
 def cancelling(x: Tensor) -> Tensor:
@@ -37,14 +39,23 @@ def test_an_operator_without_code() -> None:
     torch.library.register_fake("described::only", torch.empty_like, lib=library)
     with quiet():
         program = torch.export.export(of(torch.ops.described.only)(), (torch.rand(2, 3),))
-        with pytest.raises(ToolError, match=r"net: torch does not compute an operator of it here \(.*described::only.*reference"):
+        with pytest.raises(
+            ToolError,
+            match=(
+                r"net: torch does not compute an operator of it here \(.*described::only.*reference"
+            ),
+        ):
             computed(TracedProgram(program))
 
 
 def test_noise_is_measured_against_float64(tmp_path: Path) -> None:
     with quiet():
-        torch.export.save(torch.export.export(of(cancelling)(), (torch.rand(2, 3),)), tmp_path / "net.pt2")
+        torch.export.save(
+            torch.export.export(of(cancelling)(), (torch.rand(2, 3),)), tmp_path / "net.pt2"
+        )
         reference = computed(program_of(tmp_path / "net.pt2", {}, trust_source=False))
     for name in ("natural0", "natural1"):
         x, y = (reference[f"{name}/{part}"] for part in ("in/args_0", "out/output"))
-        assert np.isclose(reference[f"{name}/noise/output"], np.abs(x - y).max() / np.abs(y).max(), rtol=1e-3)
+        assert np.isclose(
+            reference[f"{name}/noise/output"], np.abs(x - y).max() / np.abs(y).max(), rtol=1e-3
+        )

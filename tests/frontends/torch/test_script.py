@@ -1,4 +1,6 @@
-"""TorchScript files: what torch computes with them, webkiln computes; their attributes that change are states."""
+"""TorchScript files: what torch computes with them, webkiln computes; their attributes that change
+are states.
+"""
 
 import zipfile
 from collections.abc import Callable, Mapping
@@ -20,18 +22,30 @@ from webkiln.frontends.torch.script import ScriptProgram
 from webkiln.frontends.torch.source import TracedProgram, program_of, read_script, script_exported
 
 SCRIPTS: Mapping[str, tuple[type[torch.nn.Module], torch.Tensor]] = {
-    "recurring": (scripts.Recurring, floats(2, 3, 6, 5)), "deciding": (scripts.Deciding, floats(2, 3, low=-3)), "growing": (scripts.Growing, floats(2, 3)),
-    "collecting": (scripts.Collecting, floats(2, 4)), "remembering": (scripts.Remembering, floats(2, 4)), "reading": (scripts.WordReading, whole(2, 3, high=9)), "beginning": (scripts.Beginning, floats(2, 4)),
-}  # fmt: skip
+    "recurring": (scripts.Recurring, floats(2, 3, 6, 5)),
+    "deciding": (scripts.Deciding, floats(2, 3, low=-3)),
+    "growing": (scripts.Growing, floats(2, 3)),
+    "collecting": (scripts.Collecting, floats(2, 4)),
+    "remembering": (scripts.Remembering, floats(2, 4)),
+    "reading": (scripts.WordReading, whole(2, 3, high=9)),
+    "beginning": (scripts.Beginning, floats(2, 4)),
+}
 STATES = {"recurring": ["seen"], "remembering": ["state"], "beginning": ["hidden", "memory"]}
 UNTRACED = {"cond", "while", "named outputs", "core operators"}
 """What torch.jit.trace itself refuses."""
 
 
-def as_sample(name: str, path: Path, found: TracedProgram, inputs: tuple[torch.Tensor, ...]) -> Sample:
+def as_sample(
+    name: str, path: Path, found: TracedProgram, inputs: tuple[torch.Tensor, ...]
+) -> Sample:
     spec, blobs = read_program(found.program, name, found.inputs)
     graph = TorchConverter().convert(spec, blobs)
-    return Sample(name, graph, given(spec, inputs), named(found.program, torch.jit.load(path)(*(x.clone() for x in inputs))))
+    return Sample(
+        name,
+        graph,
+        given(spec, inputs),
+        named(found.program, torch.jit.load(path)(*(x.clone() for x in inputs))),
+    )
 
 
 def scripted(name: str, folder: Path) -> Sample:
@@ -53,7 +67,14 @@ def test_a_script(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
 def test_scripts_on_a_backend(backend: str, every: int, tmp_path: Path) -> None:
-    assert objections([scripted(name, tmp_path) for name in list(SCRIPTS)[::every]], backend, tmp_path / backend) == {}
+    assert (
+        objections(
+            [scripted(name, tmp_path) for name in list(SCRIPTS)[::every]],
+            backend,
+            tmp_path / backend,
+        )
+        == {}
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in UNTRACED])
@@ -67,8 +88,13 @@ def test_a_trace(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with quiet():
         torch.jit.trace(made(case), case.inputs, strict=False, check_trace=False).save(path)
         graph = torch.jit.load(path).forward.graph
-        names = [value.debugName().rpartition(".")[0] or value.debugName() for value in list(graph.inputs())[1:]]
-        found = script_exported(path, {name: list(x.shape) for name, x in zip(names, case.inputs, strict=True)})
+        names = [
+            value.debugName().rpartition(".")[0] or value.debugName()
+            for value in list(graph.inputs())[1:]
+        ]
+        found = script_exported(
+            path, {name: list(x.shape) for name, x in zip(names, case.inputs, strict=True)}
+        )
         assert interpreted(as_sample(name, path, found, case.inputs)) is None
 
 
@@ -81,18 +107,44 @@ def test_sizes_stay_open(tmp_path: Path) -> None:
         graph = TorchConverter(input_shapes={"x": ["N", 4]}).convert(spec, blobs)
         for count in (1, 5):
             x = floats(count, 4)
-            assert interpreted(Sample("net", graph, {"x": x.numpy()}, named(found.program, torch.jit.load(path)(x)))) is None
+            assert (
+                interpreted(
+                    Sample(
+                        "net",
+                        graph,
+                        {"x": x.numpy()},
+                        named(found.program, torch.jit.load(path)(x)),
+                    )
+                )
+                is None
+            )
 
 
 @pytest.mark.parametrize(
     ("shapes", "trust", "message"),
     [
-        ({"x": [2, 4]}, False, "net.pt: is a TorchScript file, which is a program; where you trust it, say --trust-source"),
-        ({}, True, "net.pt: its file does not say the shape of the input x; give it with --input-shape x=1,3,224,224"),
+        (
+            {"x": [2, 4]},
+            False,
+            (
+                "net.pt: is a TorchScript file, which is a program; where you trust it, say"
+                " --trust-source"
+            ),
+        ),
+        (
+            {},
+            True,
+            (
+                "net.pt: its file does not say the shape of the input x; give it with --input-shape"
+                " x=1,3,224,224"
+            ),
+        ),
         ({"x": [2, 5]}, True, "net.pt: torch.export cannot trace it: .*"),
     ],
 )
-def test_what_is_refused(shapes: dict[str, list[int]], trust: bool, message: str, tmp_path: Path) -> None:
+def test_what_is_refused(
+    shapes: dict[str, list[int]], trust: bool, message: str, tmp_path: Path
+) -> None:
     torch.jit.script(scripts.Collecting().eval()).save(tmp_path / "net.pt")
     with quiet(), pytest.raises(SourceError, match=message):
         program_of(tmp_path / "net.pt", shapes, trust_source=trust)
@@ -101,12 +153,23 @@ def test_what_is_refused(shapes: dict[str, list[int]], trust: bool, message: str
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda x: torch.jit.script(scripts.Overlapping()), "net.pt: part and whole share their memory, which is changed in place; give"),
-        (lambda x: torch.jit.trace(scripts.Overlapping(), x), "net.pt: part and whole share their memory, which is changed in place; give"),
-        (lambda x: torch.jit.trace(scripts.Fixed(), x), "net.pt: add_ changes a constant in place; make it a buffer"),
+        (
+            lambda x: torch.jit.script(scripts.Overlapping()),
+            "net.pt: part and whole share their memory, which is changed in place; give",
+        ),
+        (
+            lambda x: torch.jit.trace(scripts.Overlapping(), x),
+            "net.pt: part and whole share their memory, which is changed in place; give",
+        ),
+        (
+            lambda x: torch.jit.trace(scripts.Fixed(), x),
+            "net.pt: add_ changes a constant in place; make it a buffer",
+        ),
     ],
 )
-def test_changes_that_other_names_would_see(made: Callable[[torch.Tensor], Any], message: str, tmp_path: Path) -> None:
+def test_changes_that_other_names_would_see(
+    made: Callable[[torch.Tensor], Any], message: str, tmp_path: Path
+) -> None:
     with quiet(), pytest.raises(SourceError, match=message):
         made(floats(2, 4)).save(tmp_path / "net.pt")
         program_of(tmp_path / "net.pt", {"x": [2, 4]}, trust_source=True)
@@ -131,5 +194,8 @@ def test_rounding_that_an_old_file_does_not_say(tmp_path: Path) -> None:
                 if not name.endswith("/byteorder"):
                     after.writestr(name, before.read(name))
         assert interpreted(as_sample("new", new, script_exported(new, {"x": [2, 4]}), (x,))) is None
-        with pytest.raises(SourceError, match=r"old.pt: divides tensors with //, which rounded towards zero before torch 1.13"):
+        with pytest.raises(
+            SourceError,
+            match=r"old.pt: divides tensors with //, which rounded towards zero before torch 1.13",
+        ):
             script_exported(old, {"x": [2, 4]})

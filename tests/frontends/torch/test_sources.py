@@ -1,4 +1,6 @@
-"""Where PyTorch models come from: programs, functions with weights from files, and what is refused before torch reads it."""
+"""Where PyTorch models come from: programs, functions with weights from files, and what is refused
+before torch reads it.
+"""
 
 import io
 import json
@@ -36,7 +38,9 @@ pytestmark = pytest.mark.probes
 def save_program(path: Path) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.export.export(net(), (torch.rand(2, 3, 8, 8),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+        program = torch.export.export(
+            net(), (torch.rand(2, 3, 8, 8),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+        )
         torch.export.save(program, path)
     return path
 
@@ -46,7 +50,11 @@ def save_safetensors(path: Path) -> Path:
     data = b""
     for name, value in net().state_dict().items():
         raw = value.numpy().tobytes()
-        header[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        header[name] = {
+            "dtype": "F32",
+            "shape": list(value.shape),
+            "data_offsets": [len(data), len(data) + len(raw)],
+        }
         data += raw
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
@@ -71,13 +79,21 @@ def test_a_program_on_the_command_line(webkiln: Command, tmp_path: Path) -> None
         assert np.allclose(arrays["output"], net()(torch.from_numpy(x)).detach(), atol=1e-5)
 
 
-def test_a_program_is_verified_against_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_verified_against_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
-    recipe = Recipe("net", PathSource(save_program(tmp_path / "net.pt2")), backends=("js",), project=tmp_path)
+    recipe = Recipe(
+        "net", PathSource(save_program(tmp_path / "net.pt2")), backends=("js",), project=tmp_path
+    )
     with Engine(tmp_path / "state") as engine:
         actions = ModelGraph(recipe, engine.share).verify(Selection(("js",), layers=True), "node")
         for action in actions:
-            result = json.loads(engine.cache.store.path(engine.run(action).outputs["result.json"].sha256).read_text())
+            result = json.loads(
+                engine.cache.store.path(
+                    engine.run(action).outputs["result.json"].sha256
+                ).read_text()
+            )
             assert max(row["relative"] for row in result["outputs"]) < 1e-4
 
 
@@ -92,18 +108,27 @@ def test_a_function_and_its_weights(save: Callable[[Path], Path], tmp_path: Path
 def test_example_inputs_of_the_function() -> None:
     with quiet():
         program = made_program({**MADE, "function": "whole"}, {})
-    assert [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"] == ["image"]
+    assert [
+        spec.arg.name
+        for spec in program.graph_signature.input_specs
+        if spec.kind.name == "USER_INPUT"
+    ] == ["image"]
 
 
 def test_a_recipe_names_function_and_weights(tmp_path: Path) -> None:
     (tmp_path / "models" / "net").mkdir(parents=True)
     (tmp_path / "models" / "net" / "mine.py").write_text("def make():\n    pass\n")
-    data = {"source": {"module": "mine:make", "weights": "net.safetensors"}, "source_format": "torch"}
+    data = {
+        "source": {"module": "mine:make", "weights": "net.safetensors"},
+        "source_format": "torch",
+    }
     recipe = parse_recipe("net", data, tmp_path / "models" / "net" / "recipe.toml")
     folder = tmp_path / "models" / "net"
     assert recipe.source == ModuleSource(folder, "mine", "make", weights=folder / "net.safetensors")
     with pytest.raises(RecipeError, match=r"source.module is 'mine', expected module:function"):
-        parse_recipe("net", {"source": {"module": "mine", "weights": "w"}}, tmp_path / "recipe.toml")
+        parse_recipe(
+            "net", {"source": {"module": "mine", "weights": "w"}}, tmp_path / "recipe.toml"
+        )
 
 
 class Running:
@@ -142,12 +167,17 @@ def lying(path: Path) -> None:
         ),
         (
             lambda path: torch.save({**net().state_dict(), "conv.scale": torch.zeros(1)}, path),
-            r"weights: has 1 that are not there: conv.scale; give .*factories a function state_dict\(tensors\)",
+            (
+                r"weights: has 1 that are not there: conv.scale; give .*factories a function"
+                r" state_dict\(tensors\)"
+            ),
         ),
         (lambda path: torch.save([1, 2], path), "weights: holds no state dict"),
     ],
 )
-def test_weights_that_are_refused(write: Callable[[Path], None], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_refused(
+    write: Callable[[Path], None], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "weights")
     with quiet(), pytest.raises(SourceError, match=message):
@@ -174,7 +204,10 @@ def test_functions_that_are_refused(changes: dict[str, Any], message: str) -> No
 
 
 def changed(
-    source: Path, target: Path, change: Callable[[str, bytes], tuple[str, bytes] | None], more: dict[str, bytes] | None = None
+    source: Path,
+    target: Path,
+    change: Callable[[str, bytes], tuple[str, bytes] | None],
+    more: dict[str, bytes] | None = None,
 ) -> None:
     """A copy of an archive with other members."""
     with zipfile.ZipFile(source) as before, zipfile.ZipFile(target, "w") as after:
@@ -216,7 +249,11 @@ def code() -> bytes:
 )  # fmt: skip
 @pytest.mark.sample(6)
 def test_programs_that_are_refused(
-    change: Callable[..., Any], more: dict[str, bytes], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Callable[..., Any],
+    more: dict[str, bytes],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     changed(save_program(tmp_path / "net.pt2"), tmp_path / "bad.pt2", change, more)
@@ -226,18 +263,24 @@ def test_programs_that_are_refused(
 
 
 def test_multiples_of_sizes(tmp_path: Path) -> None:
-    """A program whose sizes torch.export was told to be even is read from its file as it is from memory."""
+    """A program whose sizes torch.export was told to be even is read from its file as it is from
+    memory.
+    """
     path = tmp_path / "net.pt2"
     with quiet():
         even = 2 * torch.export.Dim("half")
         net = torch.nn.Sequential(torch.nn.MaxPool2d(2), torch.nn.Upsample(scale_factor=2))
-        torch.export.save(torch.export.export(net, (torch.rand(1, 3, 8, 6),), dynamic_shapes=({2: even},)), path)
+        torch.export.save(
+            torch.export.export(net, (torch.rand(1, 3, 8, 6),), dynamic_shapes=({2: even},)), path
+        )
         spec, blobs = read_program(program_of(path, {}, trust_source=False).program, "net")
     graph = TorchConverter().convert(spec, blobs)
     x = torch.rand(1, 3, 12, 6)
     (variable,) = graph.inputs
     (output,) = graph.outputs
-    assert interpreted(Sample("net", graph, {variable: x.numpy()}, {output: net(x).numpy()})) is None
+    assert (
+        interpreted(Sample("net", graph, {variable: x.numpy()}, {output: net(x).numpy()})) is None
+    )
 
 
 def test_damaged_archives(tmp_path: Path) -> None:

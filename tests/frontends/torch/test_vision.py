@@ -27,28 +27,45 @@ def detected(boxes: Tensor, scores: Tensor) -> Tensor:
 CASES = {
     "nms": ModuleCase(of(detected), (BOXES, floats(9, seed=2, low=0)), gpu=LATE),
     **{
-        f"roi_align {aligned}": ModuleCase(of(lambda x, r, aligned=aligned: VISION.roi_align(x, r, (3, 2), 0.7, 2, aligned)), (floats(2, 3, 6, 7), ROIS))
+        f"roi_align {aligned}": ModuleCase(
+            of(lambda x, r, aligned=aligned: VISION.roi_align(x, r, (3, 2), 0.7, 2, aligned)),
+            (floats(2, 3, 6, 7), ROIS),
+        )
         for aligned in (False, True)
     },
     **{
         f"deform_conv2d {groups} {masked}": ModuleCase(
-            of(lambda x, o, w, m, groups=groups, masked=masked: VISION.deform_conv2d(x, o, w, stride=(2, 1), padding=1, dilation=(1, 2), mask=m if masked else None)),
-            (floats(2, 4, 6, 7), floats(2, 2 * 2 * 6, 4, 5, seed=1, low=-2, high=2), floats(6, 4 // groups, 3, 2, seed=2), floats(2, 12, 4, 5, seed=3)),
+            of(
+                lambda x, o, w, m, groups=groups, masked=masked: VISION.deform_conv2d(
+                    x, o, w, stride=(2, 1), padding=1, dilation=(1, 2), mask=m if masked else None
+                )
+            ),
+            (
+                floats(2, 4, 6, 7),
+                floats(2, 2 * 2 * 6, 4, 5, seed=1, low=-2, high=2),
+                floats(6, 4 // groups, 3, 2, seed=2),
+                floats(2, 12, 4, 5, seed=3),
+            ),
         )
         for groups in (1, 2)
         for masked in (False, True)
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_operator(name: str) -> None:
     with quiet():
-        assert interpreted(sample(name, CASES[name], exported(CASES[name]), CASES[name].inputs)) is None
+        assert (
+            interpreted(sample(name, CASES[name], exported(CASES[name]), CASES[name].inputs))
+            is None
+        )
 
 
 def test_files_that_name_operators(tmp_path: Path) -> None:
-    """Each is read in a process of its own, which has no operators of torchvision but those that webkiln knows: one case of every operator."""
+    """Each is read in a process of its own, which has no operators of torchvision but those that
+    webkiln knows: one case of every operator.
+    """
     for name, case in {name.split()[0]: case for name, case in CASES.items()}.items():
         path = tmp_path / f"{name}.pt2"
         with quiet():

@@ -28,7 +28,9 @@ def test_every_type_of_gguf_is_read_as_by_the_gguf_package() -> None:
 
 
 @pytest.mark.parametrize(("version", "alignment"), [(2, 32), (3, 32), (3, 64), (3, 8)])
-def test_a_function_and_weights_of_other_names(version: int, alignment: int, tmp_path: Path) -> None:
+def test_a_function_and_weights_of_other_names(
+    version: int, alignment: int, tmp_path: Path
+) -> None:
     own = {name: value.numpy() for name, value in net().state_dict().items()}
     tensors = {name: own[of] for name, of in NAMES.items()} | {"step": np.zeros(1, np.float32)}
     (tmp_path / "net.gguf").write_bytes(gguf(tensors, version=version, alignment=alignment))
@@ -41,7 +43,9 @@ def test_a_function_and_weights_of_other_names(version: int, alignment: int, tmp
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_type_of_safetensors(dtype: str, tmp_path: Path) -> None:
-    value = (torch.arange(6).reshape(2, 3) % 2 if dtype == "BOOL" else torch.arange(6).reshape(2, 3)).to(DTYPES[dtype])
+    value = (
+        torch.arange(6).reshape(2, 3) % 2 if dtype == "BOOL" else torch.arange(6).reshape(2, 3)
+    ).to(DTYPES[dtype])
     raw = value.contiguous().view(torch.uint8).numpy().tobytes()
     entries = {"w": (dtype, [2, 3], [0, len(raw)]), "none": (dtype, [0, 4], [len(raw), len(raw)])}
     (tmp_path / "w").write_bytes(safetensors(entries, raw))
@@ -55,9 +59,21 @@ def test_a_function_and_a_gguf_file_on_the_command_line(webkiln: Command, tmp_pa
     own = {name: value.numpy() for name, value in net().state_dict().items()}
     (tmp_path / "net.gguf").write_bytes(gguf({name: own[of] for name, of in NAMES.items()}))
     (tmp_path / "mine.py").write_text(
-        f"{Path(factories.__file__).read_text()}\n\ndef state_dict(tensors):\n    return {{({NAMES!r})[name]: item for name, item in tensors.items()}}\n"
+        f"{Path(factories.__file__).read_text()}\n\ndef state_dict(tensors):\n    return"
+        f" {{({NAMES!r})[name]: item for name, item in tensors.items()}}\n"
     )
-    done = webkiln("build", "mine:bare", "--weights", "net.gguf", "-o", "out", "--backend", "js", "--input-shape", "image=N,3,8,8")
+    done = webkiln(
+        "build",
+        "mine:bare",
+        "--weights",
+        "net.gguf",
+        "-o",
+        "out",
+        "--backend",
+        "js",
+        "--input-shape",
+        "image=N,3,8,8",
+    )
     assert done.returncode == 0, done.stderr
     x = np.random.default_rng(0).random((2, 3, 8, 8), np.float32)
     np.savez(tmp_path / "in.npz", image=x)

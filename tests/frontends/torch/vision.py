@@ -1,4 +1,6 @@
-"""torchvision, also where its compiled operators do not load: of these the schemas, and references in Python that its own tests know, too."""
+"""torchvision, also where its compiled operators do not load: of these the schemas, and references
+in Python that its own tests know, too.
+"""
 
 import sys
 from importlib import import_module
@@ -10,33 +12,52 @@ from torch import Tensor
 SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor",
-    "roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)",
-    "ps_roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio) -> (Tensor, Tensor)",
-    "ps_roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)",
     (
-        "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
-        "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"
+        "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt"
+        " pooled_width, int sampling_ratio, bool aligned) -> Tensor"
     ),
     (
-        "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, "
-        "SymInt width, int sampling_ratio, bool aligned) -> Tensor"
+        "roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt"
+        " pooled_width) -> (Tensor, Tensor)"
     ),
     (
-        "_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, "
-        "SymInt height, SymInt width) -> Tensor"
+        "ps_roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt"
+        " pooled_width, int sampling_ratio) -> (Tensor, Tensor)"
     ),
     (
-        "_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, "
-        "SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"
+        "ps_roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt"
+        " pooled_width) -> (Tensor, Tensor)"
     ),
     (
-        "_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, "
-        "SymInt channels, SymInt height, SymInt width) -> Tensor"
+        "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt"
+        " stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt"
+        " dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"
     ),
     (
-        "_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, "
-        "SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)"
+        "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height,"
+        " SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width, int"
+        " sampling_ratio, bool aligned) -> Tensor"
+    ),
+    (
+        "_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt"
+        " pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height,"
+        " SymInt width) -> Tensor"
+    ),
+    (
+        "_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float"
+        " spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, SymInt"
+        " batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"
+    ),
+    (
+        "_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float"
+        " spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt"
+        " channels, SymInt height, SymInt width) -> Tensor"
+    ),
+    (
+        "_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor"
+        " mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt"
+        " dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) ->"
+        " (Tensor, Tensor, Tensor, Tensor, Tensor)"
     ),
 )
 KEPT: list[Any] = []
@@ -47,7 +68,10 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     kept: list[int] = []
     areas = (dets[:, 2] - dets[:, 0]) * (dets[:, 3] - dets[:, 1])
     for place in scores.sort(descending=True, stable=True).indices.tolist():
-        low, high = torch.maximum(dets[kept, :2], dets[place, :2]), torch.minimum(dets[kept, 2:], dets[place, 2:])
+        low, high = (
+            torch.maximum(dets[kept, :2], dets[place, :2]),
+            torch.minimum(dets[kept, 2:], dets[place, 2:]),
+        )
         common = (high - low).clamp(min=0).prod(1)
         if not bool((common / (areas[kept] + areas[place] - common) > iou_threshold).any()):
             kept.append(place)
@@ -75,14 +99,20 @@ def deform_conv(
     rows, columns = offset.shape[2:]
     kh, kw = weight.shape[2:]
     moved = offset.reshape(n, shifted, kh * kw, 2, rows, columns)
-    scale = mask.reshape(n, shifted, kh * kw, rows, columns) if use_mask else torch.ones(n, shifted, kh * kw, rows, columns)
+    scale = (
+        mask.reshape(n, shifted, kh * kw, rows, columns)
+        if use_mask
+        else torch.ones(n, shifted, kh * kw, rows, columns)
+    )
     read = []
     for tap in range(kh * kw):
         down = torch.arange(rows)[:, None] * sh - ph + tap // kw * dh + moved[:, :, tap, 0]
         across = torch.arange(columns) * sw - pw + tap % kw * dw + moved[:, :, tap, 1]
         grid = torch.stack([(across * 2 + 1) / w - 1, (down * 2 + 1) / h - 1], -1).flatten(0, 1)
         parts = x.reshape(n * shifted, channels // shifted, h, w)
-        found = torch.nn.functional.grid_sample(parts, grid, align_corners=False).reshape(n, shifted, channels // shifted, rows, columns)
+        found = torch.nn.functional.grid_sample(parts, grid, align_corners=False).reshape(
+            n, shifted, channels // shifted, rows, columns
+        )
         read.append((found * scale[:, :, tap, None]).reshape(n, channels, rows, columns))
     taps = torch.stack(read, 2).reshape(n, groups, channels // groups, kh * kw, rows, columns)
     kernel = weight.reshape(groups, weight.shape[0] // groups, channels // groups, kh * kw)

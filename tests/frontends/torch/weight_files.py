@@ -11,7 +11,12 @@ GGUF = Path(__file__).parent / "corpus" / "types.gguf"
 
 
 def gguf(
-    tensors: Mapping[str, np.ndarray], *, version: int = 3, kind: int = 0, alignment: int = 32, shape: list[int] | None = None
+    tensors: Mapping[str, np.ndarray],
+    *,
+    version: int = 3,
+    kind: int = 0,
+    alignment: int = 32,
+    shape: list[int] | None = None,
 ) -> bytes:
     """A file of float32 tensors, or of what else `kind` calls them."""
 
@@ -24,7 +29,13 @@ def gguf(
     told, data = b"", b""
     for name, value in tensors.items():
         sizes = list(value.shape) if shape is None else shape
-        told += text(name) + numbers(len(sizes), size=4) + numbers(*sizes[::-1]) + numbers(kind, size=4) + numbers(len(data))
+        told += (
+            text(name)
+            + numbers(len(sizes), size=4)
+            + numbers(*sizes[::-1])
+            + numbers(kind, size=4)
+            + numbers(len(data))
+        )
         data += value.astype("<f4").tobytes()
         data += bytes(-len(data) % alignment)
     pair = text("general.alignment") + numbers(4, alignment, size=4)
@@ -34,6 +45,9 @@ def gguf(
 
 def safetensors(entries: Mapping[str, tuple[str, Any, Any]], body: bytes) -> bytes:
     text = json.dumps(
-        {name: {"dtype": dtype, "shape": shape, "data_offsets": offsets} for name, (dtype, shape, offsets) in entries.items()}
+        {
+            name: {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+            for name, (dtype, shape, offsets) in entries.items()
+        }
     ).encode()
     return len(text).to_bytes(8, "little") + text + body

@@ -1,7 +1,9 @@
-"""The machines of a fleet as a build sees them: requests go to the scheduler of dask at `$WEBKILN_EXECUTOR`, and files through the remote cache.
+"""The machines of a fleet as a build sees them: requests go to the scheduler of dask at
+`$WEBKILN_EXECUTOR`, and files through the remote cache.
 
-What a machine answers is checked before it is used. One that is lost has its requests done by others, one that lies is asked no more, and what no
-machine can do is done here. With a step go those that need nothing but what it makes: their answers are kept until the build comes to them.
+What a machine answers is checked before it is used. One that is lost has its requests done by
+others, one that lies is asked no more, and what no machine can do is done here. With a step go
+those that need nothing but what it makes: their answers are kept until the build comes to them.
 """
 
 import os
@@ -33,26 +35,37 @@ CHECKS_VARIABLE = "WEBKILN_EXECUTOR_CHECKS"
 HERE = {"fetch", "tune"}
 """Stages that run where the user is: they read what lies there, or measure that machine."""
 UNEQUAL = {"verify", "reference", "report"}
-"""Stages whose results hold times, or what a framework computes in an order of its own: two machines may answer differently and both be right."""
+"""Stages whose results hold times, or what a framework computes in an order of its own: two
+machines may answer differently and both be right.
+"""
 
 
 def of_environment(store: LocalStore, shared: SharedCache | None) -> "Fleet | None":
-    """The fleet that the environment names, if any; RecipeError where there is no remote cache that its results could go through."""
+    """The fleet that the environment names, if any; RecipeError where there is no remote cache that
+    its results could go through.
+    """
     given = address()
     if given is None:
         return None
     if shared is None or not shared.writes:
         raise RecipeError(
             f"{VARIABLE} is {given}, but "
-            + (f"{CACHE_VARIABLE} names no remote cache" if shared is None else f"{WRITE_VARIABLE} is not 1")
-            + "; what machines of a fleet make and read goes through a remote cache that all of them reach and may write"
+            + (
+                f"{CACHE_VARIABLE} names no remote cache"
+                if shared is None
+                else f"{WRITE_VARIABLE} is not 1"
+            )
+            + "; what machines of a fleet make and read goes through a remote cache that all of"
+            " them reach and may write"
         )
     return Fleet(given, store, shared)
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An action whose turn comes after that of others: its inputs but for those which these make, and the keys that its result may get, without inputs."""
+    """An action whose turn comes after that of others: its inputs but for those which these make,
+    and the keys that its result may get, without inputs.
+    """
 
     action: Action
     trees: Mapping[str, Tree]
@@ -60,7 +73,9 @@ class Planned:
 
 
 Plan = Callable[[Action, Collection[str]], Planned | None]
-"""What is known of an action before the tasks with these names have run; None where it needs others, too, or may not have to run."""
+"""What is known of an action before the tasks with these names have run; None where it needs
+others, too, or may not have to run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +113,9 @@ class Fleet:
                 self._consumers[producer.task].append(action)
 
     def takes(self, action: Action) -> bool:
-        """Whether an action may run elsewhere: one that runs code of the user's reads what lies here."""
+        """Whether an action may run elsewhere: one that runs code of the user's reads what lies
+        here.
+        """
         return not self._scheduler.is_gone and action.stage not in HERE and not action.roots
 
     def perform(
@@ -109,8 +126,9 @@ class Fleet:
         tell: Callable[[str], None],
         predict: Plan = lambda action, others: None,
     ) -> tuple[ActionResult, Mapping[str, str]] | None:
-        """The result of an action and the versions of the tools that made it; None where it has to run here. `documents`: the keys that a result may
-        get, the preferred one first.
+        """The result of an action and the versions of the tools that made it; None where it has to
+        run
+        here. `documents`: the keys that a result may get, the preferred one first.
 
         Raises the stage's UserError, and MissingInput where inputs have to be made again.
         """
@@ -122,18 +140,29 @@ class Fleet:
         found = self._answered_early(request)
         if found is None:
             steps += self._following(action, predict)
-            here = [blob for step in steps for blob in self._blobs(step.trees) if self._store.is_here(blob)]
+            here = [
+                blob
+                for step in steps
+                for blob in self._blobs(step.trees)
+                if self._store.is_here(blob)
+            ]
             if not self._shared.deliver(here, self._path):
                 self._without(f"{self._shared.place} does not take what it needs")
                 return None
             found = self._answered(
-                [(action, request), *((step.action, self._request(step)) for step in steps[1:])], trees, tell, frozenset()
+                [(action, request), *((step.action, self._request(step)) for step in steps[1:])],
+                trees,
+                tell,
+                frozenset(),
             )
         if found is not None and self._is_checked(action):
             again = self._answered([(action, request)], trees, tell, frozenset([found.worker]))
             if again is not None and again.result.outputs != found.result.outputs:
                 self._disputes[action.task] = [found, again]
-                self._warn(f"{found.worker} and {again.worker} made different results of {action.task}; it runs here")
+                self._warn(
+                    f"{found.worker} and {again.worker} made different results of {action.task}; it"
+                    " runs here"
+                )
                 return None
         if found is None:
             return None
@@ -142,10 +171,14 @@ class Fleet:
         return found.result, request.tools[found.table]
 
     def resolve_disputes(self, action: Action, result: ActionResult) -> None:
-        """Tell which of the machines was wrong that made different results of what this one made now."""
+        """Tell which of the machines was wrong that made different results of what this one made
+        now.
+        """
         for theirs in self._disputes.pop(action.task, ()):
             if theirs.result.outputs != result.outputs:
-                self._exclude(theirs.worker, f"made another result of {action.task} than this machine")
+                self._exclude(
+                    theirs.worker, f"made another result of {action.task} than this machine"
+                )
 
     def close(self) -> None:
         self._scheduler.close()
@@ -158,28 +191,54 @@ class Fleet:
             if isinstance(value, Product) and role not in step.trees
         }
         for role, tree in step.trees.items():
-            inputs[role] = {inside: self._blob(item.sha256, item.blob, item.local) for inside, item in tree.items()}
-        tables = tuple(dict.fromkeys(canonical.dumps(document["tools"]) for document in step.documents))
+            inputs[role] = {
+                inside: self._blob(item.sha256, item.blob, item.local)
+                for inside, item in tree.items()
+            }
+        tables = tuple(
+            dict.fromkeys(canonical.dumps(document["tools"]) for document in step.documents)
+        )
         code, tools = step.documents[0]["code"], tuple(map(canonical.loads, tables))
         return RemoteAction(
-            action.task, action.stage, inputs, action.outputs, action.params, code, tools, action.timeout, self._shared.refused
+            action.task,
+            action.stage,
+            inputs,
+            action.outputs,
+            action.params,
+            code,
+            tools,
+            action.timeout,
+            self._shared.refused,
         )
 
     def _following(self, action: Action, predict: Plan) -> list[Planned]:
-        """The steps that can go with one, since they need what it makes, the same programs, and nothing that is not known. While workers are idle, only
-        as far as there is nothing that several could do at once."""
+        """The steps that can go with one, since they need what it makes, the same programs, and
+        nothing that is not known. While workers are idle, only as far as there is nothing that
+        several could do at once.
+        """
         found: dict[str, Planned] = {}
         programs = resources(action, 0).keys()
         last = [] if action.each is not None else [action.task]
         while last:
             known = {action.task, *found}
-            nexts = {each.task: each for task in last for each in self._consumers.get(task, ()) if each.task not in known}
+            nexts = {
+                each.task: each
+                for task in last
+                for each in self._consumers.get(task, ())
+                if each.task not in known
+            }
             steps = [
                 step
                 for each in nexts.values()
-                if self.takes(each) and resources(each, 0).keys() == programs and (step := predict(each, known)) is not None
+                if self.takes(each)
+                and resources(each, 0).keys() == programs
+                and (step := predict(each, known)) is not None
             ]
-            steps = [step for step in steps if not self._unfit.get(_need(step.documents[0]["code"], step.documents))]
+            steps = [
+                step
+                for step in steps
+                if not self._unfit.get(_need(step.documents[0]["code"], step.documents))
+            ]
             if len(steps) > 1 and not self._scheduler.is_busy:
                 break
             found |= {step.action.task: step for step in steps}
@@ -187,17 +246,29 @@ class Fleet:
         return [*found.values()]
 
     def _answered_early(self, request: RemoteAction) -> _Answer | None:
-        """What a worker that did the step before has made of this one as well, if it is the same request."""
+        """What a worker that did the step before has made of this one as well, if it is the same
+        request.
+        """
         with self._lock:
             early = self._early.pop(request.task, None)
-        if early is None or early.worker in self._liars or replace(early.request, doubted=request.doubted) != request:
+        if (
+            early is None
+            or early.worker in self._liars
+            or replace(early.request, doubted=request.doubted) != request
+        ):
             return None
         return early
 
     def _answered(
-        self, steps: Sequence[tuple[Action, RemoteAction]], trees: Mapping[str, Tree], tell: Callable[[str], None], other: frozenset[str]
+        self,
+        steps: Sequence[tuple[Action, RemoteAction]],
+        trees: Mapping[str, Tree],
+        tell: Callable[[str], None],
+        other: frozenset[str],
     ) -> _Answer | None:
-        """What a worker, not one of `other`, has made of the first of these steps; None where no worker does it. What it has made of the others is kept."""
+        """What a worker, not one of `other`, has made of the first of these steps; None where no
+        worker does it. What it has made of the others is kept.
+        """
         action, request = steps[0]
         need = _need(request.code, [{"tools": table} for table in request.tools])
         again = False
@@ -219,26 +290,45 @@ class Fleet:
                     self._mend(worker, [*map(str, answer.get("digests", ()))], trees, again=again)
                     again = True
                 case "user" | "internal" if "text" in answer:
-                    raise failure(f"{action.task}: the stage {action.stage} failed on {worker}; please report this", answer)
+                    raise failure(
+                        f"{action.task}: the stage {action.stage} failed on {worker}; please report"
+                        " this",
+                        answer,
+                    )
                 case _:
                     self._exclude(worker, f"answered {action.task} with what is no answer")
 
-    def _believed(self, worker: str, steps: Sequence[tuple[Action, RemoteAction]], answers: Sequence[Any]) -> _Answer | None:
-        """The first of a worker's answers, if all of them may be true, and what they name is where it should be."""
+    def _believed(
+        self, worker: str, steps: Sequence[tuple[Action, RemoteAction]], answers: Sequence[Any]
+    ) -> _Answer | None:
+        """The first of a worker's answers, if all of them may be true, and what they name is where
+        it should be.
+        """
         found: list[_Answer] = []
         made: dict[str, Files] = {}
         for (action, request), answer in zip(steps, answers, strict=False):
             if not (isinstance(answer, Mapping) and answer.get("status") == "done"):
                 break  # it is asked for again where its turn comes
             result = _result(answer)
-            if not (is_sound(result) and not expected(action).fault(result.outputs) and answer.get("tools") in range(len(request.tools))):
-                self._exclude(worker, f"answered {action.task} with other outputs than {', '.join(action.outputs)}")
+            if not (
+                is_sound(result)
+                and not expected(action).fault(result.outputs)
+                and answer.get("tools") in range(len(request.tools))
+            ):
+                self._exclude(
+                    worker,
+                    f"answered {action.task} with other outputs than {', '.join(action.outputs)}",
+                )
                 return None
             found.append(_Answer(worker, request.after(made), result, answer["tools"]))
             made[action.task] = result.outputs
         blobs = [*dict.fromkeys(blob for outputs in made.values() for blob in outputs.values())]
         if self._shared.lacks(blobs):
-            self._exclude(worker, f"says that outputs of {found[0].request.task} are in {self._shared.place}, which does not have them")
+            self._exclude(
+                worker,
+                f"says that outputs of {found[0].request.task} are in {self._shared.place}, which"
+                " does not have them",
+            )
             return None
         self._store.note(blobs)
         self._shared.accept(blob.sha256 for blob in blobs)
@@ -250,22 +340,35 @@ class Fleet:
             self._early |= {each.request.task: each for each in found[1:]}
         return found[0]
 
-    def _mend(self, worker: str, digests: Sequence[str], trees: Mapping[str, Tree], *, again: bool) -> None:
+    def _mend(
+        self, worker: str, digests: Sequence[str], trees: Mapping[str, Tree], *, again: bool
+    ) -> None:
         """Have what a worker could not read stored again, or made again."""
-        items = [item for tree in trees.values() for item in tree.values() if item.sha256 in digests]
+        items = [
+            item for tree in trees.values() for item in tree.values() if item.sha256 in digests
+        ]
         blobs = [self._blob(item.sha256, item.blob, item.local) for item in items]
         here = [blob for blob in blobs if self._store.is_here(blob)]
         if len(here) < len(items):
             self._shared.refuse(digests)
             self._blame()
             self._store.forget(digests)
-            raise MissingInput([item for item, blob in zip(items, blobs, strict=True) if blob not in here])
+            raise MissingInput(
+                [item for item, blob in zip(items, blobs, strict=True) if blob not in here]
+            )
         if again or not items:
-            self._exclude(worker, f"does not find what this build stored in {self._shared.place}; is its {CACHE_VARIABLE} the same?")
+            self._exclude(
+                worker,
+                f"does not find what this build stored in {self._shared.place}; is its"
+                f" {CACHE_VARIABLE} the same?",
+            )
         self._shared.deliver(here, self._path, anyway=digests)
 
     def _asked(
-        self, steps: Sequence[tuple[Action, RemoteAction]], avoided: Collection[str], tell: Callable[[str], None]
+        self,
+        steps: Sequence[tuple[Action, RemoteAction]],
+        avoided: Collection[str],
+        tell: Callable[[str], None],
     ) -> tuple[str, Any] | None:
         """Answers and whose they are; None where no worker can answer."""
         size = sum(blob.bytes for _, request in steps for blob in request.blobs())
@@ -275,7 +378,9 @@ class Fleet:
             needed |= {name: max(amount, needed.get(name, 0.0)) for name, amount in more.items()}
         action = steps[0][0]
         try:
-            return self._scheduler.ask([request.to_json() for _, request in steps], action.task, needed, avoided, tell)
+            return self._scheduler.ask(
+                [request.to_json() for _, request in steps], action.task, needed, avoided, tell
+            )
         except GoneError as gone:
             self._warn(f"{gone}; the build goes on here until it does")
         except NobodyError as nobody:
@@ -286,7 +391,11 @@ class Fleet:
         return action.stage not in UNEQUAL and random() < self._checks  # noqa: S311  # which ones are checked is no secret worth keeping
 
     def _blobs(self, trees: Mapping[str, Tree]) -> Iterable[Blob]:
-        return (self._blob(item.sha256, item.blob, item.local) for tree in trees.values() for item in tree.values())
+        return (
+            self._blob(item.sha256, item.blob, item.local)
+            for tree in trees.values()
+            for item in tree.values()
+        )
 
     def _blob(self, sha256: str, blob: Blob | None, local: Path | None) -> Blob:
         """The blob of an input; a file of the user's becomes one, with the bytes that it has now."""
@@ -307,7 +416,10 @@ class Fleet:
     def _blame(self) -> None:
         """Ask those no more whose bytes were not what they said."""
         with self._lock:
-            blamed = {sha256: self._makers.pop(sha256) for sha256 in self._shared.refused & self._makers.keys()}
+            blamed = {
+                sha256: self._makers.pop(sha256)
+                for sha256 in self._shared.refused & self._makers.keys()
+            }
         for sha256, worker in blamed.items():
             self._exclude(worker, f"stored other bytes than those of {sha256}, or they are gone")
 
@@ -329,13 +441,17 @@ class Fleet:
 def _need(code: Mapping[str, str], documents: Iterable[Mapping[str, Any]]) -> str:
     """What tells requests apart that a worker may be unfit for."""
     tables = dict.fromkeys(canonical.dumps(document["tools"]) for document in documents)
-    return canonical.key({"code": dict(code), "tools": [canonical.loads(table) for table in tables]})
+    return canonical.key(
+        {"code": dict(code), "tools": [canonical.loads(table) for table in tables]}
+    )
 
 
 def _result(answer: Mapping[str, Any]) -> ActionResult:
     """What an answer says; nothing where that has not the form of a result."""
     try:
-        outputs = {path: Blob(str(sha256), int(size)) for path, (sha256, size) in answer["outputs"].items()}
+        outputs = {
+            path: Blob(str(sha256), int(size)) for path, (sha256, size) in answer["outputs"].items()
+        }
         return ActionResult(outputs, str(answer["printed"]), FLEET)
     except (KeyError, TypeError, ValueError, AttributeError):
         return ActionResult({})

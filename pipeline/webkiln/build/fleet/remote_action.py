@@ -1,4 +1,6 @@
-"""One execution of a stage, as one machine asks another for it: files are named by digests, and their bytes go through the remote cache.
+"""One execution of a stage, as one machine asks another for it: files are named by digests, and
+their
+bytes go through the remote cache.
 
 Several may travel together, each of which may read what those before it make.
 """
@@ -15,7 +17,9 @@ GIGABYTE = 1e9
 LEAST_MEMORY = 0.5
 """What a stage takes beside its inputs, in gigabytes."""
 MEMORY = {"load": 3.0, "reference": 4.0, "convert": 2.0, "pack": 4.0, "verify": 3.0, "bundle": 1.0}
-"""How many times the bytes of its inputs a stage holds at once; others hold less than `LEAST_MEMORY`."""
+"""How many times the bytes of its inputs a stage holds at once; others hold less than
+`LEAST_MEMORY`.
+"""
 FRAMEWORK_MEMORY = {"load": 1.5, "reference": 2.0}
 """What a framework takes that a stage imports, in gigabytes."""
 
@@ -26,7 +30,9 @@ Files = Mapping[str, Blob]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The files of an input that the step `task` makes, which comes before in the same message: an output, or those in a folder that match `pattern`."""
+    """The files of an input that the step `task` makes, which comes before in the same message: an
+    output, or those in a folder that match `pattern`.
+    """
 
     task: str
     path: str
@@ -36,7 +42,11 @@ class Made:
         """Raises KeyError where the output is not there."""
         if not self.path.endswith("/"):
             return {"": outputs[self.path]}
-        inside = {path.removeprefix(self.path): blob for path, blob in outputs.items() if path.startswith(self.path)}
+        inside = {
+            path.removeprefix(self.path): blob
+            for path, blob in outputs.items()
+            if path.startswith(self.path)
+        }
         return {path: blob for path, blob in inside.items() if fnmatchcase(path, self.pattern)}
 
 
@@ -44,8 +54,9 @@ class Made:
 class RemoteAction:
     """`inputs` are by role.
 
-    `code` are the digests of webkiln's files that the stage runs, and `tools` the tables of versions of which one has to be true where it runs.
-    What is stored again, whatever the remote cache says, has its digest in `doubted`.
+    `code` are the digests of webkiln's files that the stage runs, and `tools` the tables of
+    versions of which one has to be true where it runs. What is stored again, whatever the remote
+    cache says, has its digest in `doubted`.
     """
 
     task: str
@@ -74,7 +85,12 @@ class RemoteAction:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         inputs = {role: _from_json(files) for role, files in data["inputs"].items()}
-        more = {"inputs": inputs, "outputs": tuple(data["outputs"]), "tools": tuple(data["tools"]), "doubted": frozenset(data["doubted"])}
+        more = {
+            "inputs": inputs,
+            "outputs": tuple(data["outputs"]),
+            "tools": tuple(data["tools"]),
+            "doubted": frozenset(data["doubted"]),
+        }
         return cls(**{**data, **more})
 
     @property
@@ -87,8 +103,13 @@ class RemoteAction:
         return (blob for files in self.files.values() for blob in files.values())
 
     def after(self, made: Mapping[str, Files]) -> Self:
-        """The same, where the steps before have made these outputs. Raises KeyError where one that it reads is not among them."""
-        inputs = {role: files.among(made[files.task]) if isinstance(files, Made) else files for role, files in self.inputs.items()}
+        """The same, where the steps before have made these outputs. Raises KeyError where one that
+        it reads is not among them.
+        """
+        inputs = {
+            role: files.among(made[files.task]) if isinstance(files, Made) else files
+            for role, files in self.inputs.items()
+        }
         return replace(self, inputs=inputs)
 
 
@@ -99,13 +120,23 @@ def _to_json(files: Files | Made) -> Any:
 
 
 def _from_json(data: Any) -> Files | Made:
-    return {inside: Blob(*blob) for inside, blob in data.items()} if isinstance(data, Mapping) else Made(*data)
+    return (
+        {inside: Blob(*blob) for inside, blob in data.items()}
+        if isinstance(data, Mapping)
+        else Made(*data)
+    )
 
 
 def resources(action: Action, size: int) -> dict[str, float]:
-    """What an execution occupies on the machine where it runs, besides one of its processors: gigabytes of memory for inputs of `size` bytes, and
-    programs, of which a machine runs only so many at once."""
-    memory = LEAST_MEMORY + FRAMEWORK_MEMORY.get(action.stage, 0.0) + MEMORY.get(action.stage, 0.0) * size / GIGABYTE
+    """What an execution occupies on the machine where it runs, besides one of its processors:
+    gigabytes of memory for inputs of `size` bytes, and programs, of which a machine runs only so
+    many at once.
+    """
+    memory = (
+        LEAST_MEMORY
+        + FRAMEWORK_MEMORY.get(action.stage, 0.0)
+        + MEMORY.get(action.stage, 0.0) * size / GIGABYTE
+    )
     programs = {"compiler": 1.0} if action.stage in ("compile", "link") else {}
     if action.stage == "verify" and action.params["browser"] in BROWSERS:
         programs |= dict.fromkeys(action.tools, 1.0)

@@ -1,6 +1,7 @@
 """dask's scheduler as a build sees it: which workers there are, and who answers an request.
 
-Answers are events of dask, which say whose they are and pass through the scheduler; no result is fetched from a worker, which may be gone by then.
+Answers are events of dask, which say whose they are and pass through the scheduler; no result is
+fetched from a worker, which may be gone by then.
 """
 
 import logging
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 """How often the workers are looked at."""
 PATIENCE_SECONDS = 15.0
-"""A worker that gives no sign of life for so long is as good as lost. So long, too, a build waits for a worker to take the place of the last one that
-could do a step, and for the scheduler."""
+"""A worker that gives no sign of life for so long is as good as lost. So long, too, a build waits
+for
+a worker to take the place of the last one that could do a step, and for the scheduler.
+"""
 CONNECT_SECONDS, AGAIN_SECONDS = 30.0, 3.0
 """How long the first connection may take, and an attempt to connect again."""
 LOSSES = 3
@@ -71,7 +74,9 @@ class _Sent:
 
 
 class Scheduler:
-    """Asked by several threads at once. Connects when it is first asked, and again whenever the connection is lost."""
+    """Asked by several threads at once. Connects when it is first asked, and again whenever the
+    connection is lost.
+    """
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -87,13 +92,17 @@ class Scheduler:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the scheduler has not answered for so long that nobody waits for it. It may come back."""
+        """Whether the scheduler has not answered for so long that nobody waits for it. It may come
+        back.
+        """
         lost_at = self._lost_at
         return lost_at is not None and monotonic() - lost_at > PATIENCE_SECONDS
 
     @property
     def _is_connected(self) -> bool:
-        """Whether nobody has closed the connection. A client goes on running whose scheduler has ended in order."""
+        """Whether nobody has closed the connection. A client goes on running whose scheduler has
+        ended in order.
+        """
         client = self._client
         link = client.scheduler_comm if client is not None and client.status == "running" else None
         return link is not None and not link.comm.closed()
@@ -112,9 +121,12 @@ class Scheduler:
         avoided: Collection[str],
         tell: Callable[[str], None],
     ) -> tuple[str, Any]:
-        """What a worker answers that offers what is needed and is not one of those avoided, after its address.
+        """What a worker answers that offers what is needed and is not one of those avoided, after
+        its
+        address.
 
-        Raises NobodyError where none does, and ToolError where the request seems to end the machines that do it.
+        Raises NobodyError where none does, and ToolError where the request seems to end the
+        machines that do it.
         """
         self._connect()
         for _ in range(LOSSES):
@@ -156,11 +168,17 @@ class Scheduler:
         return client
 
     @contextmanager
-    def _turn(self, needed: Mapping[str, float], avoided: Collection[str], tell: Callable[[str], None]) -> Iterator[list[str]]:
-        """The workers that can do something, once as many processors and programs are free: what waits here is lost with no worker."""
+    def _turn(
+        self, needed: Mapping[str, float], avoided: Collection[str], tell: Callable[[str], None]
+    ) -> Iterator[list[str]]:
+        """The workers that can do something, once as many processors and programs are free: what
+        waits here is lost with no worker.
+        """
         names = ["", *(name for name in needed if name != "memory")]
         with self._changed:
-            while not (workers := self._capable(needed, avoided)) or any(self._busy[name] >= self._room(name) for name in names):
+            while not (workers := self._capable(needed, avoided)) or any(
+                self._busy[name] >= self._room(name) for name in names
+            ):
                 if self._closed.is_set():
                     raise GoneError(f"{self.place} is closed")
                 if not workers:
@@ -181,24 +199,41 @@ class Scheduler:
         return [
             worker
             for worker, machine in self._machines.items()
-            if worker not in avoided and machine.listed and machine.is_alive and machine.fits(needed)
+            if worker not in avoided
+            and machine.listed
+            and machine.is_alive
+            and machine.fits(needed)
         ]
 
     def _room(self, name: str) -> float:
         """How many steps may run at once in the fleet, or how many of those that need a program."""
-        machines = [machine for machine in self._machines.values() if machine.listed and machine.is_alive]
-        return sum(machine.offers.get(name, 0) if name else machine.processors for machine in machines)
+        machines = [
+            machine for machine in self._machines.values() if machine.listed and machine.is_alive
+        ]
+        return sum(
+            machine.offers.get(name, 0) if name else machine.processors for machine in machines
+        )
 
     def _expect(self, needed: Mapping[str, float], avoided: Collection[str]) -> None:
-        """Raises NobodyError where no worker that could do something was here a moment ago, whose place another one may take."""
+        """Raises NobodyError where no worker that could do something was here a moment ago, whose
+        place another one may take.
+        """
         if self.is_gone:
             raise GoneError(f"{self.place} does not answer")
         machines = [machine for worker, machine in self._machines.items() if worker not in avoided]
-        if self._is_connected and not any(machine.is_alive and machine.fits(needed) for machine in machines):
+        if self._is_connected and not any(
+            machine.is_alive and machine.fits(needed) for machine in machines
+        ):
             what = ", ".join(f"{amount:g} {name}" for name, amount in needed.items())
             raise NobodyError(f"no machine offers it what it needs ({what})")
 
-    def _send(self, request: Sequence[Mapping[str, Any]], task: str, needed: Mapping[str, float], workers: Sequence[str]) -> _Sent:
+    def _send(
+        self,
+        request: Sequence[Mapping[str, Any]],
+        task: str,
+        needed: Mapping[str, float],
+        workers: Sequence[str],
+    ) -> _Sent:
         from webkiln.build.fleet.worker import perform
 
         key = f"{task}-{uuid4().hex[:12]}"
@@ -209,7 +244,14 @@ class Scheduler:
             return sent
         try:
             sent.future = client.submit(
-                perform, list(request), client.id, key, key=key, resources=dict(needed), workers=workers, pure=False
+                perform,
+                list(request),
+                client.id,
+                key,
+                key=key,
+                resources=dict(needed),
+                workers=workers,
+                pure=False,
             )
             sent.future.add_done_callback(lambda future: self._end(key, future))
         except Exception as error:  # noqa: BLE001  # a connection may end in any way
@@ -221,7 +263,11 @@ class Scheduler:
     def _hear(self, event: tuple[float, Any]) -> None:
         """Take an answer. Called by dask's own thread."""
         said = event[1]
-        if isinstance(said, Mapping) and "request" in said and (sent := self._sent.pop(said["request"], None)) is not None:
+        if (
+            isinstance(said, Mapping)
+            and "request" in said
+            and (sent := self._sent.pop(said["request"], None)) is not None
+        ):
             sent.worker, sent.answer = str(said["worker"]), said["answer"]
             sent.ended.set()
 
@@ -247,16 +293,26 @@ class Scheduler:
         client = self._client
         assert client is not None
         found: Mapping[str, Any] = {}
-        with suppress(Exception):  # a connection may end in any way; whether it has is looked at next
-            found = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=PATIENCE_SECONDS)["workers"]
+        with suppress(
+            Exception
+        ):  # a connection may end in any way; whether it has is looked at next
+            found = client.sync(
+                client.scheduler.identity, n_workers=-1, callback_timeout=PATIENCE_SECONDS
+            )["workers"]
             self._note(found)
         with self._changed:
             silent = [worker for worker in found if not self._machines[worker].is_alive]
-            gone = [key for key, sent in [*self._sent.items()] if not self._capable({}, self._machines.keys() - sent.workers)]
+            gone = [
+                key
+                for key, sent in [*self._sent.items()]
+                if not self._capable({}, self._machines.keys() - sent.workers)
+            ]
             self._changed.notify_all()
         if silent:
             with suppress(Exception):
-                held = client.sync(client.scheduler.processing, workers=silent, callback_timeout=PATIENCE_SECONDS)
+                held = client.sync(
+                    client.scheduler.processing, workers=silent, callback_timeout=PATIENCE_SECONDS
+                )
                 gone += [key for keys in held.values() for key in keys]
         for key in gone:
             self._end(key)
@@ -268,7 +324,9 @@ class Scheduler:
             for worker, said in found.items():
                 known = self._machines.get(worker)
                 if known is None or known.beat != said["last_seen"]:
-                    self._machines[worker] = _Machine(said["resources"], said["nthreads"], monotonic(), said["last_seen"])
+                    self._machines[worker] = _Machine(
+                        said["resources"], said["nthreads"], monotonic(), said["last_seen"]
+                    )
 
     def _reconnect(self) -> None:
         """Try once. Requests that were under way are lost with the scheduler."""
@@ -297,7 +355,9 @@ class Scheduler:
 
 
 def connect(place: str, seconds: float) -> "Client":
-    """A client of the scheduler at an address. Raises ToolError where there is none, with how to start one."""
+    """A client of the scheduler at an address. Raises ToolError where there is none, with how to
+    start one.
+    """
     try:
         from distributed import Client
     except ImportError as error:
@@ -310,7 +370,8 @@ def connect(place: str, seconds: float) -> "Client":
         return Client(place, timeout=seconds, set_as_default=False)
     except OSError as error:
         raise ToolError(
-            f"{VARIABLE}: no scheduler answers at {place} ({error}); start one with `dask scheduler`, and workers with `webkiln worker {place}`; or unset {VARIABLE}"
+            f"{VARIABLE}: no scheduler answers at {place} ({error}); start one with `dask"
+            f" scheduler`, and workers with `webkiln worker {place}`; or unset {VARIABLE}"
         ) from error
 
 
@@ -340,6 +401,7 @@ def _failure(task: str, error: BaseException) -> Exception:
 
     if isinstance(error, KilledWorker):
         return ToolError(
-            f"{task}: {error.allowed_failures} machines of the fleet were lost with it, the last one {error.last_worker.address}; did they run out of memory?"
+            f"{task}: {error.allowed_failures} machines of the fleet were lost with it, the last"
+            f" one {error.last_worker.address}; did they run out of memory?"
         )
     return NobodyError(f"asking for {task} failed: {type(error).__name__}: {error}")

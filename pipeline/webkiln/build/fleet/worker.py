@@ -1,6 +1,9 @@
-"""What a machine of a fleet does: it takes an request's inputs from the remote cache, runs the stage, and stores the outputs there.
+"""What a machine of a fleet does: it takes an request's inputs from the remote cache, runs the
+stage,
+and stores the outputs there.
 
-Where its code or its tools are others than those that the result's key will name, it says so and runs nothing.
+Where its code or its tools are others than those that the result's key will name, it says so and
+runs nothing.
 """
 
 import functools
@@ -26,8 +29,11 @@ LOCK = Lock()
 
 
 def perform(requests: Sequence[Mapping[str, Any]], topic: str, name: str) -> None:
-    """Run requests one after another on this machine, until one fails. They are answered together, as an event of dask's: each with the digests of its
-    outputs, the last one maybe with what kept it from running."""
+    """Run requests one after another on this machine, until one fails. They are answered together,
+    as
+    an event of dask's: each with the digests of its outputs, the last one maybe with what kept it
+    from running.
+    """
     from distributed import get_worker
 
     with LOCK:
@@ -50,11 +56,14 @@ def perform(requests: Sequence[Mapping[str, Any]], topic: str, name: str) -> Non
 
 
 def own_cache() -> SharedCache:
-    """The remote cache of this machine, into which what it makes is written. Raises RecipeError where there is none."""
+    """The remote cache of this machine, into which what it makes is written. Raises RecipeError
+    where there is none.
+    """
     shared = of_environment()
     if shared is None:
         raise RecipeError(
-            f"{VARIABLE} names no remote cache; what machines of a fleet make and read goes through one that all of them reach"
+            f"{VARIABLE} names no remote cache; what machines of a fleet make and read goes through"
+            " one that all of them reach"
         )
     shared.writes = True
     return shared
@@ -83,7 +92,12 @@ class RemoteWorker:
         except MissingInput as missing:
             return {"status": "missing", "digests": [item.sha256 for item in missing.items]}
         except UserError as error:
-            return {"status": "user", "type": type(error).__name__, "text": str(error), "printed": ""}
+            return {
+                "status": "user",
+                "type": type(error).__name__,
+                "text": str(error),
+                "printed": "",
+            }
         except InternalError as error:
             return {"status": "internal", "text": str(error)}
         made = {path: [blob.sha256, blob.bytes] for path, blob in outputs.items()}
@@ -93,7 +107,10 @@ class RemoteWorker:
         cache = self._connected()
         store, shared = cache.store, cache.shared
         assert shared is not None
-        items = {role: {inside: InputFile(blob.sha256, blob) for inside, blob in files.items()} for role, files in request.files.items()}
+        items = {
+            role: {inside: InputFile(blob.sha256, blob) for inside, blob in files.items()}
+            for role, files in request.files.items()
+        }
         blobs = [*request.blobs()]
         shared.accept(blob.sha256 for blob in blobs)
         store.note(blobs)
@@ -101,9 +118,24 @@ class RemoteWorker:
             inputs = lay_out(store, folder / "in", items)
             places = outputs_in(folder / "out", request.outputs)
             stage = self._share.stage(request.stage)
-            outcome = self._pool.execute(Job(request.task, stage, inputs, places, request.params, request.code, request.timeout))
+            outcome = self._pool.execute(
+                Job(
+                    request.task,
+                    stage,
+                    inputs,
+                    places,
+                    request.params,
+                    request.code,
+                    request.timeout,
+                )
+            )
             outputs = collect(store, folder / "out", request.outputs, request.task)
-        if not shared.deliver(outputs.values(), lambda blob: store.path(blob.sha256), anyway=request.doubted, afresh=True):
+        if not shared.deliver(
+            outputs.values(),
+            lambda blob: store.path(blob.sha256),
+            anyway=request.doubted,
+            afresh=True,
+        ):
             raise _UnfitError(f"it cannot store results in {shared.place}")
         return outputs, outcome.printed
 
@@ -124,7 +156,9 @@ class RemoteWorker:
                 raise _UnfitError(f"its webkiln is another one: {name} differs")
 
     def _is(self, path: Path, digest: str) -> bool:
-        """Whether a file has this digest in keys, which name data by all bytes, and sources without their comments."""
+        """Whether a file has this digest in keys, which name data by all bytes, and sources without
+        their comments.
+        """
         own = self._digests.digest(path)
         if own == digest or path.suffix != ".py":
             return own == digest
@@ -134,9 +168,13 @@ class RemoteWorker:
             return False  # no source that webkiln accepts
 
     def _fitting(self, request: RemoteAction) -> int:
-        """Which of the tables of tools is true here. What a browser on another machine is, the build has asked."""
+        """Which of the tables of tools is true here. What a browser on another machine is, the
+        build has asked.
+        """
         try:
-            own = self._toolchain.actual(name for name in request.tools[0] if not name.endswith(ELSEWHERE))
+            own = self._toolchain.actual(
+                name for name in request.tools[0] if not name.endswith(ELSEWHERE)
+            )
         except ToolError as error:
             raise _UnfitError(str(error)) from error
         wanted: dict[str, str] = {}
@@ -144,7 +182,12 @@ class RemoteWorker:
             wanted = {name: table[name] for name, version in own.items() if version != table[name]}
             if not wanted:
                 return number
-        raise _UnfitError("; ".join(f"{name} is {own[name]} there, {version} is wanted" for name, version in wanted.items()))
+        raise _UnfitError(
+            "; ".join(
+                f"{name} is {own[name]} there, {version} is wanted"
+                for name, version in wanted.items()
+            )
+        )
 
 
 class _UnfitError(Exception):

@@ -3,8 +3,8 @@
     webkiln.entry/2 ALGORITHM SIGNATURE        (or: webkiln.entry/2 unsigned)
     {"key":KEY,"result":{"outputs":{PATH:{"bytes":SIZE,"sha256":DIGEST}},"printed":TEXT},"schema":"webkiln.entry/2"}
 
-The signature covers the bytes of the body and is checked before they are parsed. Whatever is parsed is bounded: in bytes, in depth, in outputs,
-and names are plain relative paths.
+The signature covers the bytes of the body and is checked before they are parsed. Whatever is parsed
+is bounded: in bytes, in depth, in outputs, and names are plain relative paths.
 """
 
 import re
@@ -40,7 +40,9 @@ class EntryError(Exception):
 
 
 def place(key: str) -> str:
-    """The key under which a remote cache has the entry: one of this form, which entries of other forms do not occupy."""
+    """The key under which a remote cache has the entry: one of this form, which entries of other
+    forms do not occupy.
+    """
     return canonical.digest(f"{SCHEMA}:{key}".encode())
 
 
@@ -76,7 +78,9 @@ def read(data: bytes, key: str, signer: Signer | None) -> dict[str, Any]:
 
 
 def result_of(body: dict[str, Any], provenance: str) -> ActionResult:
-    """The result in a body. Raises EntryError where its names could not become paths, or its digests are none."""
+    """The result in a body. Raises EntryError where its names could not become paths, or its
+    digests are none.
+    """
     try:
         result = ActionResult.from_json(body["result"], provenance)
         names = len(result.outputs)
@@ -98,17 +102,29 @@ def reads_of(body: dict[str, Any]) -> tuple[str, ...]:
 
 
 def is_sound(result: ActionResult) -> bool:
-    """Whether the names of a result may become paths, its digests are some, and its text can be printed."""
+    """Whether the names of a result may become paths, its digests are some, and its text can be
+    printed.
+    """
     if not isinstance(result.printed, str) or not _is_text(result.printed):
         return False
     return all(is_path(path) and _is_blob(blob) for path, blob in result.outputs.items())
 
 
 def is_path(path: object) -> bool:
-    """Whether this is a relative path of printable characters that goes down only; `/` at its end makes no difference."""
-    if not isinstance(path, str) or not path.isprintable() or set(path) & set("\\:") or len(path.encode()) > LONGEST_PATH:
+    """Whether this is a relative path of printable characters that goes down only; `/` at its end
+    makes no difference.
+    """
+    if (
+        not isinstance(path, str)
+        or not path.isprintable()
+        or set(path) & set("\\:")
+        or len(path.encode()) > LONGEST_PATH
+    ):
         return False
-    return all(part not in ("", ".", "..") and len(part.encode()) <= LONGEST_NAME for part in path.removesuffix("/").split("/"))
+    return all(
+        part not in ("", ".", "..") and len(part.encode()) <= LONGEST_NAME
+        for part in path.removesuffix("/").split("/")
+    )
 
 
 def _is_read(name: object) -> bool:
@@ -120,7 +136,9 @@ def _is_read(name: object) -> bool:
     # Python imports modules of any name, such as `_sysconfigdata__linux_x86_64-linux-gnu`.
     if "modules" in found.groupdict() and not all(map(is_path, found["modules"].split(","))):
         return False
-    return found["path"] in (".", "./", *([""] if name.startswith("tree:") else [])) or is_path(found["path"])
+    return found["path"] in (".", "./", *([""] if name.startswith("tree:") else [])) or is_path(
+        found["path"]
+    )
 
 
 def _is_blob(blob: Blob) -> bool:

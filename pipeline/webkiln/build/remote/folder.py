@@ -1,6 +1,8 @@
-"""A folder as a remote cache, such as one on a network's file system: `ac/` holds entries, `cas/` blobs.
+"""A folder as a remote cache, such as one on a network's file system: `ac/` holds entries, `cas/`
+blobs.
 
-Only regular files below the folder are read: links are not followed, and nothing waits for a pipe or a device.
+Only regular files below the folder are read: links are not followed, and nothing waits for a pipe
+or a device.
 """
 
 import os
@@ -14,7 +16,15 @@ from typing import BinaryIO
 
 from webkiln.build.action import Blob
 from webkiln.build.remote.entries import LARGEST
-from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, RemoteError, UnreachableError, parts
+from webkiln.build.remote.remote import (
+    CHUNK,
+    AbsentError,
+    DeniedError,
+    FullError,
+    RemoteError,
+    UnreachableError,
+    parts,
+)
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -37,7 +47,11 @@ class FolderRemote:
 
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
         del blobs
-        with _told(f"ac/{key}"), self._folder("ac", key, make=True) as folder, _temporary(folder, key) as (temporary, file):
+        with (
+            _told(f"ac/{key}"),
+            self._folder("ac", key, make=True) as folder,
+            _temporary(folder, key) as (temporary, file),
+        ):
             file.write(entry)
             file.close()
             if anew:
@@ -53,13 +67,19 @@ class FolderRemote:
         with _told(f"cas/{blob.sha256}"), self._opened("cas", blob.sha256) as file:
             size = os.fstat(file.fileno()).st_size
             if size != blob.bytes:
-                raise RemoteError(f"cas/{blob.sha256} has {size} bytes there, expected {blob.bytes}")
+                raise RemoteError(
+                    f"cas/{blob.sha256} has {size} bytes there, expected {blob.bytes}"
+                )
             file.seek(start)
             while chunk := file.read(CHUNK):
                 yield chunk
 
     def write(self, blob: Blob, path: Path) -> None:
-        with _told(f"cas/{blob.sha256}"), self._folder("cas", blob.sha256, make=True) as folder, _temporary(folder, blob.sha256) as made:
+        with (
+            _told(f"cas/{blob.sha256}"),
+            self._folder("cas", blob.sha256, make=True) as folder,
+            _temporary(folder, blob.sha256) as made,
+        ):
             temporary, file = made
             file.writelines(parts(path))
             file.close()
@@ -124,6 +144,8 @@ def _told(what: str) -> Iterator[None]:
         raise DeniedError(f"{what}: {error.strerror}") from error
     except OSError as error:
         if error.errno in (ELOOP, ENOTDIR):
-            raise RemoteError(f"{what}: a link or a file is where a folder or a file should be") from error
+            raise RemoteError(
+                f"{what}: a link or a file is where a folder or a file should be"
+            ) from error
         kind = FullError if error.errno in (ENOSPC, EDQUOT) else RemoteError
         raise kind(f"{what}: {error.strerror or error}") from error

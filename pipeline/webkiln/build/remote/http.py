@@ -1,7 +1,9 @@
-"""The HTTP cache protocol of Bazel (https://bazel.build/remote/caching#http-caching): GET, HEAD and PUT of /ac/<key> and /cas/<sha256>.
+"""The HTTP cache protocol of Bazel (https://bazel.build/remote/caching#http-caching): GET, HEAD and
+PUT of /ac/<key> and /cas/<sha256>.
 
-Servers that look at entries (bazel-remote does) take ActionResults of the Remote Execution API alone, so entries travel within one. Redirects are
-not followed, and encodings of the content are neither asked for nor taken.
+Servers that look at entries (bazel-remote does) take ActionResults of the Remote Execution API
+alone, so entries travel within one. Redirects are not followed, and encodings of the content are
+neither asked for nor taken.
 """
 
 import http.client
@@ -18,7 +20,16 @@ from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import LARGEST
 from webkiln.build.remote.network import PORTS, login_of, proxy, tls, untrusted
-from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, LargeError, RemoteError, UnreachableError, parts
+from webkiln.build.remote.remote import (
+    CHUNK,
+    AbsentError,
+    DeniedError,
+    FullError,
+    LargeError,
+    RemoteError,
+    UnreachableError,
+    parts,
+)
 from webkiln.build.remote.timeouts import TimedSocket
 
 CONNECT_SECONDS = 5.0
@@ -29,7 +40,10 @@ LARGEST_WRAPPED = 2 * LARGEST
 SHORT = 64 << 10
 """So much of an answer that nobody wants is read, to keep the connection."""
 DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-KINDS: Mapping[int, type[RemoteError]] = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: LargeError, HTTPStatus.INSUFFICIENT_STORAGE: FullError}
+KINDS: Mapping[int, type[RemoteError]] = {
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: LargeError,
+    HTTPStatus.INSUFFICIENT_STORAGE: FullError,
+}
 STALE = (http.client.BadStatusLine, ConnectionError)
 """How a connection ends that the server closed while nobody used it."""
 FAILURES = (OSError, http.client.HTTPException, ValueError)
@@ -44,7 +58,11 @@ class _Connection:
 class HttpRemote:
     def __init__(self, url: str) -> None:
         split = urlsplit(url)
-        self._secure, self._host, self._port = split.scheme == "https", split.hostname or "", split.port
+        self._secure, self._host, self._port = (
+            split.scheme == "https",
+            split.hostname or "",
+            split.port,
+        )
         self._path = quote(split.path.rstrip("/"), safe="/%")
         self._headers = {"Accept-Encoding": "identity"}
         if login := login_of(split.username, split.password):
@@ -68,7 +86,9 @@ class HttpRemote:
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
         body = wire.wrapped(entry, blobs)
         headers = {"Content-Length": str(len(body)), **({} if anew else {"If-None-Match": "*"})}
-        with self._asked("PUT", f"ac/{key}", headers, lambda: [body], allowed=HTTPStatus.PRECONDITION_FAILED):
+        with self._asked(
+            "PUT", f"ac/{key}", headers, lambda: [body], allowed=HTTPStatus.PRECONDITION_FAILED
+        ):
             pass
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
@@ -84,13 +104,21 @@ class HttpRemote:
             skipped = start if answer.status != HTTPStatus.PARTIAL_CONTENT else 0
             wanted = blob.bytes - start + skipped
             if answer.length is not None and answer.length != wanted:
-                raise RemoteError(f"cas/{blob.sha256} has {answer.length} bytes there, expected {wanted}")
+                raise RemoteError(
+                    f"cas/{blob.sha256} has {answer.length} bytes there, expected {wanted}"
+                )
             while chunk := answer.read(CHUNK):
                 yield chunk[skipped:]
                 skipped = max(0, skipped - len(chunk))
 
     def write(self, blob: Blob, path: Path) -> None:
-        with self._asked("PUT", f"cas/{blob.sha256}", {"Content-Length": str(blob.bytes)}, lambda: parts(path), allowed=HTTPStatus.OK):
+        with self._asked(
+            "PUT",
+            f"cas/{blob.sha256}",
+            {"Content-Length": str(blob.bytes)},
+            lambda: parts(path),
+            allowed=HTTPStatus.OK,
+        ):
             pass
 
     def close(self) -> None:
@@ -102,7 +130,9 @@ class HttpRemote:
 
     def _holds(self, blob: Blob) -> bool:
         with self._asked("HEAD", f"cas/{blob.sha256}") as answer:
-            return answer.status != HTTPStatus.NOT_FOUND and answer.getheader("Content-Length", str(blob.bytes)) == str(blob.bytes)
+            return answer.status != HTTPStatus.NOT_FOUND and answer.getheader(
+                "Content-Length", str(blob.bytes)
+            ) == str(blob.bytes)
 
     @contextmanager
     def _asked(
@@ -115,11 +145,15 @@ class HttpRemote:
         most: int = SHORT,
         allowed: int = HTTPStatus.NOT_FOUND,
     ) -> Iterator[http.client.HTTPResponse]:
-        """One request, whose answer has a body of at most `most` bytes. Raises RemoteError where its status is neither a success nor `allowed`."""
+        """One request, whose answer has a body of at most `most` bytes. Raises RemoteError where
+        its status is neither a success nor `allowed`.
+        """
         what = f"{method} {path}"
         connection: _Connection | None = None
         try:
-            connection, answer = self._answered(method, path, {**self._headers, **(headers or {})}, body)
+            connection, answer = self._answered(
+                method, path, {**self._headers, **(headers or {})}, body
+            )
             # Chunks have heads of their own.
             connection.timed.expect_body(2 * most + LARGEST_HEAD)
             _check(answer, what, allowed)
@@ -136,7 +170,11 @@ class HttpRemote:
                 connection.http.close()
 
     def _answered(
-        self, method: str, path: str, headers: Mapping[str, str], body: Callable[[], Iterable[bytes]] | None
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: Callable[[], Iterable[bytes]] | None,
     ) -> tuple[_Connection, http.client.HTTPResponse]:
         while True:
             try:
@@ -150,12 +188,22 @@ class HttpRemote:
                 continue
 
     def _exchanged(
-        self, connection: _Connection, method: str, path: str, headers: Mapping[str, str], body: Callable[[], Iterable[bytes]] | None
+        self,
+        connection: _Connection,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: Callable[[], Iterable[bytes]] | None,
     ) -> http.client.HTTPResponse:
         try:
             connection.timed.begin()
             try:
-                connection.http.request(method, f"{self._path}/{path}", body() if body is not None else None, dict(headers))
+                connection.http.request(
+                    method,
+                    f"{self._path}/{path}",
+                    body() if body is not None else None,
+                    dict(headers),
+                )
             except (BrokenPipeError, ConnectionResetError):
                 if body is None:
                     raise  # else it may have answered before it stopped listening
@@ -166,10 +214,16 @@ class HttpRemote:
             raise
 
     def _connected(self) -> _Connection:
-        host, port = (self._host, self._port) if self._proxy is None else (self._proxy.host, self._proxy.port)
+        host, port = (
+            (self._host, self._port)
+            if self._proxy is None
+            else (self._proxy.host, self._proxy.port)
+        )
         made: http.client.HTTPConnection
         if self._tls is not None:
-            made = http.client.HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=self._tls)
+            made = http.client.HTTPSConnection(
+                host, port, timeout=CONNECT_SECONDS, context=self._tls
+            )
             if self._proxy is not None:
                 made.set_tunnel(self._host, self._port, self._proxy.headers)
         else:
@@ -179,7 +233,10 @@ class HttpRemote:
         except (OSError, UnicodeError) as error:
             made.close()
             reason = untrusted(error) or getattr(error, "strerror", None) or error
-            raise UnreachableError(f"{self._host}{f' by way of the proxy {host}' if self._proxy is not None else ''}: {reason}") from error
+            raise UnreachableError(
+                f"{self._host}{f' by way of the proxy {host}' if self._proxy is not None else ''}:"
+                f" {reason}"
+            ) from error
         timed = TimedSocket(made.sock)
         made.sock, made.auto_open = timed, 0
         return _Connection(made, timed)
@@ -189,13 +246,22 @@ def _check(answer: http.client.HTTPResponse, what: str, allowed: int) -> None:
     status = answer.status
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         if (encoding := answer.getheader("Content-Encoding", "identity").lower()) != "identity":
-            raise RemoteError(f"{what}: the answer is encoded ({encoding}), which was not asked for")
+            raise RemoteError(
+                f"{what}: the answer is encoded ({encoding}), which was not asked for"
+            )
         return
     if status == allowed:
         return
     kind = DeniedError if status in DENIED else KINDS.get(status, RemoteError)
-    moved = ", and redirects are not followed" if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST else ""
-    raise kind(f"{what}: {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}".rstrip() + moved)
+    moved = (
+        ", and redirects are not followed"
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
+        else ""
+    )
+    raise kind(
+        f"{what}: {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}".rstrip()
+        + moved
+    )
 
 
 def _is_over(answer: http.client.HTTPResponse) -> bool:

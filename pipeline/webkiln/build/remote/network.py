@@ -1,6 +1,8 @@
-"""How the network is reached: the proxies and certificates that the environment names, as most programs read it.
+"""How the network is reached: the proxies and certificates that the environment names, as most
+programs read it.
 
-`HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, in capitals or not; `SSL_CERT_FILE` and `SSL_CERT_DIR`, `REQUESTS_CA_BUNDLE` and `CURL_CA_BUNDLE`.
+`HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, in capitals or not; `SSL_CERT_FILE` and `SSL_CERT_DIR`,
+`REQUESTS_CA_BUNDLE` and `CURL_CA_BUNDLE`.
 """
 
 import os
@@ -18,7 +20,9 @@ from webkiln.build.remote.remote import RemoteError
 BUNDLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 PORTS = {"http": 80, "https": 443, "grpc": 80, "grpcs": 443}
 SCHEMES = {"grpc": ("https", "http"), "grpcs": ("https", "http")}
-"""Whose proxies serve for an address of another scheme: gRPC goes through them by CONNECT, as HTTPS does."""
+"""Whose proxies serve for an address of another scheme: gRPC goes through them by CONNECT, as HTTPS
+does.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +46,32 @@ class Proxy:
 
 
 def proxy(scheme: str, host: str, port: int) -> Proxy | None:
-    """The proxy for requests to a host, if there is one. Raises RemoteError for one that does not speak HTTP."""
+    """The proxy for requests to a host, if there is one. Raises RemoteError for one that does not
+    speak HTTP.
+    """
     proxies = getproxies()
     names = SCHEMES.get(scheme, (scheme,))
     place = next((proxies[name] for name in (*names, "all") if proxies.get(name)), "")
-    if not place or proxy_bypass(f"{host}:{port}") or _is_in_excluded_network(host, proxies.get("no", "")):
+    if (
+        not place
+        or proxy_bypass(f"{host}:{port}")
+        or _is_in_excluded_network(host, proxies.get("no", ""))
+    ):
         return None
     split = urlsplit(place if "://" in place else f"http://{place}")
     login, _, _ = split.netloc.rpartition("@")
     if split.scheme != "http" or not split.hostname:
-        raise RemoteError(f"the proxy {split._replace(netloc=split.netloc.rpartition('@')[2]).geturl()} is none that speaks HTTP")
+        raise RemoteError(
+            f"the proxy {split._replace(netloc=split.netloc.rpartition('@')[2]).geturl()} is none"
+            " that speaks HTTP"
+        )
     return Proxy(split.hostname, split.port or PORTS["http"], f"{login}@" if login else "")
 
 
 def _is_in_excluded_network(host: str, excluded: str) -> bool:
-    """Whether a host is an address in one of the networks, such as 10.0.0.0/8, that `NO_PROXY` names."""
+    """Whether a host is an address in one of the networks, such as 10.0.0.0/8, that `NO_PROXY`
+    names.
+    """
     try:
         address = ip_address(host)
     except ValueError:
@@ -81,7 +96,9 @@ def authorities() -> Path | None:
 
 
 def tls() -> ssl.SSLContext:
-    """What TLS connections are checked by. Raises RemoteError where the certificates that the environment names cannot be read."""
+    """What TLS connections are checked by. Raises RemoteError where the certificates that the
+    environment names cannot be read.
+    """
     place = authorities()
     if place is None:
         return ssl.create_default_context()
@@ -97,4 +114,7 @@ def untrusted(error: Exception) -> str:
     """What to do about a certificate that is not trusted; empty for other errors."""
     if not isinstance(error, ssl.SSLCertVerificationError):
         return ""
-    return f"its certificate is not trusted ({error.verify_message}); name its authority's in SSL_CERT_FILE"
+    return (
+        f"its certificate is not trusted ({error.verify_message}); name its authority's in"
+        " SSL_CERT_FILE"
+    )

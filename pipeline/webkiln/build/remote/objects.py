@@ -1,4 +1,6 @@
-"""Buckets as a remote cache, by way of obstore: s3://, gs:// and az://, with the credentials that the provider's own variables name.
+"""Buckets as a remote cache, by way of obstore: s3://, gs:// and az://, with the credentials that
+the
+provider's own variables name.
 
 obstore's calls run in an event loop of their own, where each wait has a deadline.
 """
@@ -15,7 +17,14 @@ from typing import Any
 
 from webkiln.build.action import Blob
 from webkiln.build.remote.entries import LARGEST
-from webkiln.build.remote.remote import ANSWER_SECONDS, AbsentError, DeniedError, RemoteError, UnreachableError, parts
+from webkiln.build.remote.remote import (
+    ANSWER_SECONDS,
+    AbsentError,
+    DeniedError,
+    RemoteError,
+    UnreachableError,
+    parts,
+)
 from webkiln.build.remote.timeouts import Deadline, Turns
 from webkiln.errors import MissingPackageError
 
@@ -26,7 +35,8 @@ RETRIES = {"max_retries": 1, "retry_timeout": timedelta(seconds=5)}
 PART = 5 << 20
 """What is uploaded by one request; providers take no smaller parts."""
 UPLOAD_SLOWEST = 50_000
-"""Bytes a second. How much of a part was sent cannot be seen, so that this is all that limits it."""
+"""Bytes a second. How much of a part was sent cannot be seen, so that this is all that limits it.
+"""
 SMALL = 1 << 20
 """Larger blobs are uploaded one after the other."""
 
@@ -38,7 +48,9 @@ class ObjectRemote:
             from obstore.store import from_url
         except ImportError as error:
             raise MissingPackageError(
-                f"the remote cache {url} is read with obstore, which is not installed; pip install 'webkiln[remote]'", "obstore"
+                f"the remote cache {url} is read with obstore, which is not installed; pip install"
+                " 'webkiln[remote]'",
+                "obstore",
             ) from error
         self._do, self._errors = obstore, obstore.exceptions
         client: Any = {**CLIENT, "allow_http": _says_http()}
@@ -63,7 +75,10 @@ class ObjectRemote:
         del blobs
         mode: Any = "overwrite" if anew else "create"
         with self._told(), suppress(self._errors.AlreadyExistsError):
-            self._wait(lambda: self._do.put_async(self._store, _place("ac", key), entry, mode=mode), _seconds(len(entry)))
+            self._wait(
+                lambda: self._do.put_async(self._store, _place("ac", key), entry, mode=mode),
+                _seconds(len(entry)),
+            )
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
@@ -76,7 +91,12 @@ class ObjectRemote:
     def write(self, blob: Blob, path: Path) -> None:
         with self._large.take(blob.bytes), self._told():
             if blob.bytes <= PART:
-                self._wait(lambda: self._do.put_async(self._store, _place("cas", blob.sha256), path.read_bytes()), _seconds(blob.bytes))
+                self._wait(
+                    lambda: self._do.put_async(
+                        self._store, _place("cas", blob.sha256), path.read_bytes()
+                    ),
+                    _seconds(blob.bytes),
+                )
             else:
                 self._upload(blob, path)
 
@@ -97,7 +117,13 @@ class ObjectRemote:
                     overdue = self._loop.time() + _seconds(2 * PART)
 
             options: Any = {"use_multipart": True, "chunk_size": PART, "max_concurrency": 1}
-            task = asyncio.ensure_future(_awaited(lambda: self._do.put_async(self._store, _place("cas", blob.sha256), read(), **options)))
+            task = asyncio.ensure_future(
+                _awaited(
+                    lambda: self._do.put_async(
+                        self._store, _place("cas", blob.sha256), read(), **options
+                    )
+                )
+            )
             while not task.done():
                 await asyncio.wait([task], timeout=1.0)
                 if not task.done() and self._loop.time() > overdue:
@@ -108,13 +134,17 @@ class ObjectRemote:
         asyncio.run_coroutine_threadsafe(upload(), self._loop).result()
 
     def _stream(self, place: str, start: int, end: int, size: int | None = None) -> Iterator[bytes]:
-        """The bytes of an object from `start` to `end`, at most; RemoteError where it has not the `size` that is expected."""
+        """The bytes of an object from `start` to `end`, at most; RemoteError where it has not the
+        `size` that is expected.
+        """
         if start == end:
             return
         deadline = Deadline()
         with self._told():
             options: Any = {"range": {"offset": start}} if start else {}
-            found = self._wait(lambda: self._do.get_async(self._store, place, options=options), deadline.left())
+            found = self._wait(
+                lambda: self._do.get_async(self._store, place, options=options), deadline.left()
+            )
             if size is not None and found.meta["size"] != size:
                 raise RemoteError(f"{place} has {found.meta['size']} bytes there, expected {size}")
             stream = found.stream(min_chunk_size=1)
@@ -130,14 +160,19 @@ class ObjectRemote:
     def _holds(self, blob: Blob) -> bool:
         with self._told():
             try:
-                found = self._wait(lambda: self._do.head_async(self._store, _place("cas", blob.sha256)), ANSWER_SECONDS)
+                found = self._wait(
+                    lambda: self._do.head_async(self._store, _place("cas", blob.sha256)),
+                    ANSWER_SECONDS,
+                )
             except FileNotFoundError:
                 return False
             return int(found["size"]) == blob.bytes
 
     def _wait(self, call: Callable[[], Awaitable[Any]], seconds: float) -> Any:
         """The value of an awaitable that `call` makes in the loop. Raises TimeoutError."""
-        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(_awaited(call), seconds), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(
+            asyncio.wait_for(_awaited(call), seconds), self._loop
+        ).result()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -151,8 +186,14 @@ class ObjectRemote:
             raise DeniedError(_reason(error)) from error
         except self._errors.BaseError as error:
             if "InvalidCertificate" in str(error):
-                raise UnreachableError("its certificate is not trusted; name its authority's in SSL_CERT_FILE") from error
-            kind = UnreachableError if "error sending request" in str(error) or "timed out" in str(error) else RemoteError
+                raise UnreachableError(
+                    "its certificate is not trusted; name its authority's in SSL_CERT_FILE"
+                ) from error
+            kind = (
+                UnreachableError
+                if "error sending request" in str(error) or "timed out" in str(error)
+                else RemoteError
+            )
             raise kind(_reason(error)) from error
         except (OSError, ValueError) as error:
             raise RemoteError(_reason(error)) from error
@@ -168,8 +209,14 @@ def _seconds(size: int) -> float:
 
 
 def _says_http() -> bool:
-    """Whether the environment names a service that is reached without TLS, as one on this machine is."""
-    places = (value for name, value in os.environ.items() if name.startswith(("AWS_ENDPOINT", "AZURE_", "AZURITE_", "GOOGLE_")))
+    """Whether the environment names a service that is reached without TLS, as one on this machine
+    is.
+    """
+    places = (
+        value
+        for name, value in os.environ.items()
+        if name.startswith(("AWS_ENDPOINT", "AZURE_", "AZURITE_", "GOOGLE_"))
+    )
     return any(value.startswith("http://") for value in places)
 
 

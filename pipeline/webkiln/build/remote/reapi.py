@@ -1,4 +1,5 @@
-"""Servers of the Remote Execution API, version 2, as a remote cache: ActionCache, ContentAddressableStorage and ByteStream over gRPC.
+"""Servers of the Remote Execution API, version 2, as a remote cache: ActionCache,
+ContentAddressableStorage and ByteStream over gRPC.
 
 https://github.com/bazelbuild/remote-apis/blob/main/build/bazel/remote/execution/v2/remote_execution.proto
 """
@@ -35,9 +36,12 @@ PART = 64 << 10
 """Bytes in one request of an upload."""
 MOST_EMPTY = 8
 USUAL_MESSAGE, MESSAGE_RATE = 2 << 20, 200_000
-"""A message is seen when all of it is there: so many bytes of one may take their time, at so many a second."""
+"""A message is seen when all of it is there: so many bytes of one may take their time, at so many a
+second.
+"""
 SMALL = 64 << 10
-"""Larger blobs go one after the other in each direction, so that each message has the whole line."""
+"""Larger blobs go one after the other in each direction, so that each message has the whole line.
+"""
 V2 = "/build.bazel.remote.execution.v2."
 KEY_BYTES = 64
 """The size that is told with a key, which is the digest of no blob."""
@@ -45,14 +49,18 @@ INSTANCE, STDOUT_DIGEST, DATA, OFFSET, FINISH = 1, 6, 10, 2, 3
 
 
 class ReapiRemote:
-    """`grpc://host:port/instance`; `grpcs` for TLS. A login in the address is sent as basic authorisation."""
+    """`grpc://host:port/instance`; `grpcs` for TLS. A login in the address is sent as basic
+    authorisation.
+    """
 
     def __init__(self, url: str) -> None:
         try:
             import grpc
         except ImportError as error:
             raise MissingPackageError(
-                f"the remote cache {url} is read with grpcio, which is not installed; pip install 'webkiln[remote]'", "grpc"
+                f"the remote cache {url} is read with grpcio, which is not installed; pip install"
+                " 'webkiln[remote]'",
+                "grpc",
             ) from error
         split = urlsplit(url)
         options: list[tuple[str, int | str]] = [
@@ -63,10 +71,14 @@ class ReapiRemote:
         secure = split.scheme == "grpcs"
         through = proxy(split.scheme, split.hostname or "", split.port or PORTS[split.scheme])
         # Without this gRPC would read the variables itself, in small letters only.
-        options.append(("grpc.enable_http_proxy", 0) if through is None else ("grpc.http_proxy", through.url))
+        options.append(
+            ("grpc.enable_http_proxy", 0) if through is None else ("grpc.http_proxy", through.url)
+        )
         self._grpc = grpc
         self._channel = (
-            grpc.secure_channel(place, grpc.ssl_channel_credentials(_roots()), options) if secure else grpc.insecure_channel(place, options)
+            grpc.secure_channel(place, grpc.ssl_channel_credentials(_roots()), options)
+            if secure
+            else grpc.insecure_channel(place, options)
         )
         self._instance = split.path.strip("/")
         self._metadata = _authorisation(split.username, split.password)
@@ -91,7 +103,10 @@ class ReapiRemote:
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
         del anew  # the service has no condition for it
         with self._told(f"UpdateActionResult {key}"):
-            self._call(f"{V2}ActionCache/UpdateActionResult", self._named(field(2, _key(key)) + field(3, wire.wrapped(entry, blobs))))
+            self._call(
+                f"{V2}ActionCache/UpdateActionResult",
+                self._named(field(2, _key(key)) + field(3, wire.wrapped(entry, blobs))),
+            )
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         by_digest = {blob.sha256: blob for blob in blobs}
@@ -99,7 +114,11 @@ class ReapiRemote:
         ordered = list(blobs)
         for at in range(0, len(ordered), ASKED_AT_ONCE):
             with self._told("FindMissingBlobs"):
-                asked = self._named(b"".join(field(2, wire.digest(blob)) for blob in ordered[at : at + ASKED_AT_ONCE]))
+                asked = self._named(
+                    b"".join(
+                        field(2, wire.digest(blob)) for blob in ordered[at : at + ASKED_AT_ONCE]
+                    )
+                )
                 answer = self._call(f"{V2}ContentAddressableStorage/FindMissingBlobs", asked)
             names = map(_hash, wire.texts(answer, 2))
             found |= {by_digest[name] for name in names if name in by_digest}
@@ -109,12 +128,16 @@ class ReapiRemote:
         asked = field(1, self._resource(f"blobs/{blob.sha256}/{blob.bytes}")) + field(OFFSET, start)
         with self._reading.take(blob.bytes), self._told(f"Read {blob.sha256}"):
             call = self._channel.unary_stream("/google.bytestream.ByteStream/Read")(
-                asked, timeout=ANSWER_SECONDS + (blob.bytes - start) / SLOWEST, metadata=self._metadata
+                asked,
+                timeout=ANSWER_SECONDS + (blob.bytes - start) / SLOWEST,
+                metadata=self._metadata,
             )
             deadline, left, empty = Deadline(), blob.bytes - start, 0
             try:
                 while left > 0:
-                    with _cancelled(call, deadline.left() + min(left, USUAL_MESSAGE) / MESSAGE_RATE):
+                    with _cancelled(
+                        call, deadline.left() + min(left, USUAL_MESSAGE) / MESSAGE_RATE
+                    ):
                         answer = next(call, None)
                     if answer is None:
                         return
@@ -138,7 +161,12 @@ class ReapiRemote:
             at = 0
             for chunk in parts(path, PART):
                 last = at + len(chunk) == blob.bytes
-                yield field(1, resource) + field(OFFSET, at) + field(FINISH, int(last)) + field(DATA, chunk)
+                yield (
+                    field(1, resource)
+                    + field(OFFSET, at)
+                    + field(FINISH, int(last))
+                    + field(DATA, chunk)
+                )
                 deadline.moved(len(chunk))
                 at += len(chunk)
             # The transport has taken it all over, and sends what it has buffered.
@@ -152,7 +180,9 @@ class ReapiRemote:
             self._finish(call, deadline)
 
     def _finish(self, call: Any, deadline: Deadline) -> None:
-        """Wait until an upload has ended. Raises what it ended with, and UnreachableError where it is too slow."""
+        """Wait until an upload has ended. Raises what it ended with, and UnreachableError where it
+        is too slow.
+        """
         try:
             while True:
                 with suppress(self._grpc.FutureTimeoutError):
@@ -178,9 +208,13 @@ class ReapiRemote:
     def _told(self, what: str) -> Iterator[None]:
         codes = self._grpc.StatusCode
         kinds: dict[Any, type[RemoteError]] = {
-            codes.UNAVAILABLE: UnreachableError, codes.DEADLINE_EXCEEDED: UnreachableError, codes.UNAUTHENTICATED: DeniedError,
-            codes.PERMISSION_DENIED: DeniedError, codes.NOT_FOUND: AbsentError, codes.RESOURCE_EXHAUSTED: FullError,
-        }  # fmt: skip
+            codes.UNAVAILABLE: UnreachableError,
+            codes.DEADLINE_EXCEEDED: UnreachableError,
+            codes.UNAUTHENTICATED: DeniedError,
+            codes.PERMISSION_DENIED: DeniedError,
+            codes.NOT_FOUND: AbsentError,
+            codes.RESOURCE_EXHAUSTED: FullError,
+        }
         try:
             yield
         except self._grpc.FutureCancelledError as error:
@@ -189,7 +223,9 @@ class ReapiRemote:
             code = error.code()
             if code == codes.CANCELLED:
                 raise UnreachableError(f"{what}: no answer in time") from error
-            raise kinds.get(code, RemoteError)(f"{what}: {code.name} {error.details() or ''}".rstrip()) from error
+            raise kinds.get(code, RemoteError)(
+                f"{what}: {code.name} {error.details() or ''}".rstrip()
+            ) from error
 
 
 @contextmanager
@@ -229,14 +265,18 @@ def _key(key: str) -> bytes:
 
 
 def _roots() -> bytes | None:
-    """The certificates that the environment names, if it does; a folder of them is not for gRPC. Raises RemoteError where they cannot be read."""
+    """The certificates that the environment names, if it does; a folder of them is not for gRPC.
+    Raises RemoteError where they cannot be read.
+    """
     place = authorities()
     if place is None or place.is_dir():
         return None
     try:
         return place.read_bytes()
     except OSError as error:
-        raise RemoteError(f"the certificates in {place} cannot be read: {error.strerror}") from error
+        raise RemoteError(
+            f"the certificates in {place} cannot be read: {error.strerror}"
+        ) from error
 
 
 def _authorisation(user: str | None, password: str | None) -> list[tuple[str, str]]:

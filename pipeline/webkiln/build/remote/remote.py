@@ -1,4 +1,6 @@
-"""What a remote cache is: entries by key, and blobs by their SHA-256. Nothing that comes from one is trusted."""
+"""What a remote cache is: entries by key, and blobs by their SHA-256. Nothing that comes from one
+is trusted.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -44,8 +46,9 @@ class Remote(Protocol):
         """The entry of a key, if there is one."""
 
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
-        """Make an entry that names `blobs`, which are there. Unless it is made `anew`, one that another writer has made meanwhile stays, where
-        the protocol has a condition for that."""
+        """Make an entry that names `blobs`, which are there. Unless it is made `anew`, one that
+        another writer has made meanwhile stays, where the protocol has a condition for that.
+        """
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         """Those of the blobs that are not there."""

@@ -1,4 +1,6 @@
-"""The remote cache as a build uses it: what comes is checked, the first failure is a warning, and the build continues without it.
+"""The remote cache as a build uses it: what comes is checked, the first failure is a warning, and
+the
+build continues without it.
 
 `$WEBKILN_REMOTE_CACHE` names it, `$WEBKILN_CACHE_WRITE=1` lets results be stored in it.
 """
@@ -58,7 +60,9 @@ SCHEMES = ("", "file", "http", "https", "grpc", "grpcs", "s3", "gs", "az")
 
 
 def opened(url: str) -> Remote:
-    """The remote cache at an address of one of `SCHEMES`. Raises RemoteError where nothing is there."""
+    """The remote cache at an address of one of `SCHEMES`. Raises RemoteError where nothing is
+    there.
+    """
     scheme = urlsplit(url).scheme
     if scheme in ("http", "https"):
         from webkiln.build.remote.http import HttpRemote
@@ -81,21 +85,29 @@ def of_environment() -> "SharedCache | None":
     if not url:
         return None
     if not _is_address(url):
-        raise RecipeError(f"{VARIABLE} is {url!r}, expected a folder or an address that begins with {', '.join(SCHEMES[2:])}://")
+        raise RecipeError(
+            f"{VARIABLE} is {url!r}, expected a folder or an address that begins with"
+            f" {', '.join(SCHEMES[2:])}://"
+        )
     given = key_of_environment()
     said = os.environ.get(WRITE_VARIABLE, "").lower()
     if said not in SWITCH:
-        raise RecipeError(f"{WRITE_VARIABLE} is {os.environ[WRITE_VARIABLE]!r}, expected one of 1, 0, true, false")
+        raise RecipeError(
+            f"{WRITE_VARIABLE} is {os.environ[WRITE_VARIABLE]!r}, expected one of 1, 0, true, false"
+        )
     writes = SWITCH[said]
     if writes and given is not None and given.sign is None:
         raise RecipeError(
-            f"{WRITE_VARIABLE} is 1 and {KEY_VARIABLE} names a public key, which signs nothing; name the private one, or leave writing out"
+            f"{WRITE_VARIABLE} is 1 and {KEY_VARIABLE} names a public key, which signs nothing;"
+            " name the private one, or leave writing out"
         )
     return SharedCache(url, given, writes=writes)
 
 
 class SharedCache:
-    """Asked by several threads, and by processes that were forked, of which each has connections of its own."""
+    """Asked by several threads, and by processes that were forked, of which each has connections of
+    its own.
+    """
 
     def __init__(self, url: str, signer: Signer | None = None, *, writes: bool = False) -> None:
         self.place = _shown(url)
@@ -134,7 +146,9 @@ class SharedCache:
         return UNSIGNED if self.signer is None else self.signer.key_id
 
     def find(self, key: str) -> ActionResult | None:
-        """The result of an action that somebody stored, if it may be believed; its blobs are not here yet."""
+        """The result of an action that somebody stored, if it may be believed; its blobs are not
+        here yet.
+        """
         return self._entry(key, lambda body: entries.result_of(body, self.provenance))
 
     def reads(self, key: str) -> tuple[str, ...] | None:
@@ -142,7 +156,9 @@ class SharedCache:
         return self._entry(key, entries.reads_of)
 
     def _entry(self, key: str, read: Callable[[dict[str, Any]], Read]) -> Read | None:
-        data = self._asked(lambda remote: self._timed(lambda: remote.entry(entries.place(key))), None)
+        data = self._asked(
+            lambda remote: self._timed(lambda: remote.entry(entries.place(key))), None
+        )
         if data is None:
             return None
         try:
@@ -163,12 +179,22 @@ class SharedCache:
         self._damaged.add(key)
 
     def blame(self, task: str) -> None:
-        """Warn that a step failed with what came from here, and succeeded with what was built here instead."""
-        self._warn(f"{self.place}: what it has for {task} made the step fail, and was built here instead")
+        """Warn that a step failed with what came from here, and succeeded with what was built here
+        instead.
+        """
+        self._warn(
+            f"{self.place}: what it has for {task} made the step fail, and was built here instead"
+        )
 
-    def bring(self, blobs: Collection[Blob], place: Callable[[Blob], Path], keep: Callable[[Blob, Path], None]) -> None:
-        """Fetch blobs, several at once, each to `place`, where a transfer continues an interrupted one; `keep` takes over those that have the bytes
-        that their digests say. Where too many are not to be had, the rest is not asked for.
+    def bring(
+        self,
+        blobs: Collection[Blob],
+        place: Callable[[Blob], Path],
+        keep: Callable[[Blob, Path], None],
+    ) -> None:
+        """Fetch blobs, several at once, each to `place`, where a transfer continues an interrupted
+        one; `keep` takes over those that have the bytes that their digests say. Where too many are
+        not to be had, the rest is not asked for.
         """
         self._join()
         wanted = [*filter(self.offers, dict.fromkeys(blobs))]
@@ -182,7 +208,10 @@ class SharedCache:
         if wanted:
             begun = time.monotonic()
             list(self._pool.map(bring, wanted))
-            usual = USUAL_SECONDS * (1 + len(wanted) / TRANSFERS) + sum(blob.bytes for blob in wanted) / SLOWEST
+            usual = (
+                USUAL_SECONDS * (1 + len(wanted) / TRANSFERS)
+                + sum(blob.bytes for blob in wanted) / SLOWEST
+            )
             late = time.monotonic() - begun - usual
             self._asked(lambda remote: self._delay(late, writing=False), None)
 
@@ -204,7 +233,10 @@ class SharedCache:
             if arrived:
                 keep(blob, name)
         if arrived is False:
-            self._warn(f"{self.place} gave other bytes than those of {blob.sha256}, which are not used; what they are for is made here")
+            self._warn(
+                f"{self.place} gave other bytes than those of {blob.sha256}, which are not used;"
+                " what they are for is made here"
+            )
         return bool(arrived)
 
     def _has_room(self, blob: Blob, path: Path) -> bool:
@@ -214,7 +246,10 @@ class SharedCache:
             room = shutil.disk_usage(path.parent).free - FREE_BYTES
             fits = self._arriving - path.stat().st_size <= room
         if not fits and blob.bytes > CHUNK:
-            self._warn(f"{self.place}: {path.parent} has no room for {blob.bytes} bytes of {blob.sha256}; what they are for is made here")
+            self._warn(
+                f"{self.place}: {path.parent} has no room for {blob.bytes} bytes of {blob.sha256};"
+                " what they are for is made here"
+            )
         return fits or blob.bytes <= CHUNK
 
     def offer(self, key: str, result: ActionResult, path: Callable[[Blob], Path]) -> None:
@@ -222,17 +257,43 @@ class SharedCache:
         self._join()
         if self.writes and not self._off and entries.is_sound(result):
             with self._lock:
-                self._offers.append(self._pool.submit(self._store, key, {"result": result.to_json()}, [*result.outputs.values()], path))
+                self._offers.append(
+                    self._pool.submit(
+                        self._store,
+                        key,
+                        {"result": result.to_json()},
+                        [*result.outputs.values()],
+                        path,
+                    )
+                )
 
-    def deliver(self, blobs: Collection[Blob], path: Callable[[Blob], Path], *, anyway: Collection[str] = (), afresh: bool = False) -> bool:
-        """Store blobs now, several at once, where they are not there; those with digests in `anyway` whatever the remote says. Whether it has them all.
+    def deliver(
+        self,
+        blobs: Collection[Blob],
+        path: Callable[[Blob], Path],
+        *,
+        anyway: Collection[str] = (),
+        afresh: bool = False,
+    ) -> bool:
+        """Store blobs now, several at once, where they are not there; those with digests in
+        `anyway`
+        whatever the remote says. Whether it has them all.
 
-        `afresh`: the remote is asked for those too that were stored before, since it may have lost them.
+        `afresh`: the remote is asked for those too that were stored before, since it may have lost
+        them.
         """
         self._join()
         with self._lock:
-            fresh = [blob for blob in dict.fromkeys(blobs) if afresh or blob.sha256 in anyway or blob.sha256 not in self._stored]
-        absent = self._asked(lambda remote: remote.missing(fresh), None, writing=True) if fresh else set()
+            fresh = [
+                blob
+                for blob in dict.fromkeys(blobs)
+                if afresh or blob.sha256 in anyway or blob.sha256 not in self._stored
+            ]
+        absent = (
+            self._asked(lambda remote: remote.missing(fresh), None, writing=True)
+            if fresh
+            else set()
+        )
         if absent is None:
             return False
         lacking = [blob for blob in fresh if blob in absent or blob.sha256 in anyway]
@@ -281,37 +342,55 @@ class SharedCache:
         self._join()
         if self.writes and not self._off:
             with self._lock:
-                self._offers.append(self._pool.submit(self._store, key, body, [], lambda blob: Path(blob.sha256)))
+                self._offers.append(
+                    self._pool.submit(self._store, key, body, [], lambda blob: Path(blob.sha256))
+                )
 
-    def _store(self, key: str, said: dict[str, Any], blobs: Sequence[Blob], path: Callable[[Blob], Path]) -> None:
+    def _store(
+        self, key: str, said: dict[str, Any], blobs: Sequence[Blob], path: Callable[[Blob], Path]
+    ) -> None:
         with self._lock:
             fresh = [blob for blob in dict.fromkeys(blobs) if blob.sha256 not in self._stored]
         entry = entries.written(key, said, self.signer)
 
         def write(remote: Remote) -> bool:
-            absent = self._timed(lambda: remote.missing(fresh), len(fresh) / TRANSFERS, writing=True) if fresh else set()
+            absent = (
+                self._timed(lambda: remote.missing(fresh), len(fresh) / TRANSFERS, writing=True)
+                if fresh
+                else set()
+            )
             absent |= {blob for blob in fresh if blob.sha256 in self._refused}
             for blob in absent:
                 if not self.writes or not path(blob).is_file():
                     return False
-                self._timed(partial(remote.write, blob, path(blob)), blob.bytes / SLOWEST, writing=True)
+                self._timed(
+                    partial(remote.write, blob, path(blob)), blob.bytes / SLOWEST, writing=True
+                )
             held = self._timed(lambda: remote.entry(entries.place(key)), writing=True)
             if not self.writes:
                 return False
             if held is None or key in self._damaged or self._is_damaged(held, key, said, remote):
-                self._timed(lambda: remote.create(entries.place(key), entry, blobs, anew=held is not None), USUAL_SECONDS, writing=True)
+                self._timed(
+                    lambda: remote.create(entries.place(key), entry, blobs, anew=held is not None),
+                    USUAL_SECONDS,
+                    writing=True,
+                )
             with self._lock:
                 self._stored.update(blob.sha256 for blob in fresh)
                 self._damaged.discard(key)
             self.accept(blob.sha256 for blob in fresh)
             return True
 
-        stored = len(entry) <= entries.LARGEST and self.writes and self._asked(write, None, writing=True)
+        stored = (
+            len(entry) <= entries.LARGEST and self.writes and self._asked(write, None, writing=True)
+        )
         with self._lock:
             self.unstored += not stored
 
     def _is_damaged(self, held: bytes, key: str, said: Mapping[str, Any], remote: Remote) -> bool:
-        """Whether an entry that is there is none that this build would use, or names files that are not there. `said` is what is stored instead."""
+        """Whether an entry that is there is none that this build would use, or names files that are
+        not there. `said` is what is stored instead.
+        """
         try:
             body = entries.read(held, key, self.signer)
             if "result" not in said:
@@ -326,7 +405,9 @@ class SharedCache:
         return found.keys() != outputs.keys() or bool(others and remote.missing(others))
 
     def _timed(self, call: Callable[[], Any], usual: float = 0.0, *, writing: bool = False) -> Any:
-        """What a call to the remote gives. Raises UnreachableError where calls took too long in all; one takes `usual` seconds beyond a round trip."""
+        """What a call to the remote gives. Raises UnreachableError where calls took too long in
+        all; one takes `usual` seconds beyond a round trip.
+        """
         begun = time.monotonic()
         answer = call()
         self._delay(time.monotonic() - begun - USUAL_SECONDS - usual, writing=writing)
@@ -363,8 +444,12 @@ class SharedCache:
         if self._remote is not None:
             self._remote.close()
 
-    def _asked(self, question: Callable[[Remote], Any], nothing: Any, *, writing: bool = False) -> Any:
-        """The answer of the remote, or `nothing` where it has none. Every RemoteError ends here, as the one warning."""
+    def _asked(
+        self, question: Callable[[Remote], Any], nothing: Any, *, writing: bool = False
+    ) -> Any:
+        """The answer of the remote, or `nothing` where it has none. Every RemoteError ends here, as
+        the one warning.
+        """
         self._join()
         if self._off:
             return nothing
@@ -375,18 +460,30 @@ class SharedCache:
         except FullError as error:
             self._stop(error, "stores nothing more", writing=True)
         except DeniedError as error:
-            self._stop(error, "does not let this build in; see whose credentials these are", writing=writing)
+            self._stop(
+                error,
+                "does not let this build in; see whose credentials these are",
+                writing=writing,
+            )
         except LargeError as error:
-            self._warn(f"{self.place} does not take a file of this size ({error}), which is not stored there; see the limits of its server")
+            self._warn(
+                f"{self.place} does not take a file of this size ({error}), which is not stored"
+                " there; see the limits of its server"
+            )
         except UnreachableError as error:
             self._stop(error, "does not answer", writing=writing)
         except RemoteError as error:
-            self._warn(f"{self.place} failed ({error}); what is not {'stored there is kept' if writing else 'had from it is made'} here")
+            self._warn(
+                f"{self.place} failed ({error}); what is not"
+                f" {'stored there is kept' if writing else 'had from it is made'} here"
+            )
             self._fail(writing=writing)
         return nothing
 
     def _fail(self, *, writing: bool = False) -> None:
-        """Count a failure; after a few nothing more is written, or where they are failures to read, asked."""
+        """Count a failure; after a few nothing more is written, or where they are failures to read,
+        asked.
+        """
         with self._lock:
             self._failures[writing] += 1
             if self._failures[writing] >= FAILURES:
@@ -400,7 +497,9 @@ class SharedCache:
             return self._remote
 
     def _join(self) -> None:
-        """Begin anew in a process that was forked, which has neither the threads of the other one nor connections of its own."""
+        """Begin anew in a process that was forked, which has neither the threads of the other one
+        nor connections of its own.
+        """
         if self._process != os.getpid():
             self._process, self._lock, self._remote, self._offers = os.getpid(), Lock(), None, []
             self._pool = ThreadPoolExecutor(TRANSFERS, "webkiln-remote")
@@ -409,14 +508,21 @@ class SharedCache:
         """Ask no more, or, where that is what it does not do, write no more."""
         self.writes = False
         self._off = self._off or not writing
-        self._warn(f"{self.place} {what} ({error}); the build goes on {'and stores nothing there' if writing else 'without it'}")
+        self._warn(
+            f"{self.place} {what} ({error}); the build goes on"
+            f" {'and stores nothing there' if writing else 'without it'}"
+        )
 
     def _warn(self, message: str) -> None:
         """Tell the first message of all; whoever wrote parts of it, it is one line."""
         with self._lock:
             warned, self._warned = self._warned, True
         if not warned:
-            warn("".join(character if character.isprintable() else "?" for character in message)[:LONGEST_MESSAGE])
+            warn(
+                "".join(character if character.isprintable() else "?" for character in message)[
+                    :LONGEST_MESSAGE
+                ]
+            )
 
 
 def _is_address(url: str) -> bool:

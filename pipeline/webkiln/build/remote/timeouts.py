@@ -1,4 +1,6 @@
-"""How long the other side of a connection may take: what it moves is held against the wall clock, at every read and every write."""
+"""How long the other side of a connection may take: what it moves is held against the wall clock,
+at every read and every write.
+"""
 
 import io
 import socket
@@ -17,7 +19,9 @@ PIECE = 1 << 16
 
 
 class Deadline:
-    """`ANSWER_SECONDS` for the first byte, and no later than so long after the last; in between `SLOWEST` bytes a second."""
+    """`ANSWER_SECONDS` for the first byte, and no later than so long after the last; in between
+    `SLOWEST` bytes a second.
+    """
 
     def __init__(self) -> None:
         self._due = time.monotonic() + ANSWER_SECONDS
@@ -33,7 +37,9 @@ class Deadline:
         """The seconds until something has to move. Raises UnreachableError where it should have."""
         left = self._due - time.monotonic()
         if left <= 0:
-            raise UnreachableError(f"nothing for {ANSWER_SECONDS:.0f} s, or less than {SLOWEST // 1000} KB a second")
+            raise UnreachableError(
+                f"nothing for {ANSWER_SECONDS:.0f} s, or less than {SLOWEST // 1000} KB a second"
+            )
         return left
 
 
@@ -65,7 +71,9 @@ class Turns:
 
 
 class TimedSocket:
-    """What http.client uses of a connected socket, with a deadline for what is sent, for the head of an answer, and for its body.
+    """What http.client uses of a connected socket, with a deadline for what is sent, for the head
+    of
+    an answer, and for its body.
 
     It reads no more bytes of either than it was told to expect.
     """

@@ -31,9 +31,11 @@ def alone(path: Path) -> Iterator[BinaryIO]:
 
 
 def received(remote: Remote, blob: Blob, file: BinaryIO) -> bool:
-    """Read what a file lacks of a blob; whether it then has the bytes. One that was begun earlier is
+    """Read what a file lacks of a blob; whether it then has the bytes. One that was begun earlier
+    is
     read anew where they are others. Raises RemoteError where it ends early, OutputError where the
-    file cannot be written."""
+    file cannot be written.
+    """
     digest, size = _content(file)
     resumed = size > 0
     if size < blob.bytes:
@@ -60,7 +62,9 @@ def _append(remote: Remote, blob: Blob, size: int, file: BinaryIO, digest: "hash
         try:
             file.write(chunk)
         except OSError as error:
-            raise OutputError(f"{file.name}: cannot be written: {error.strerror}; free space") from error
+            raise OutputError(
+                f"{file.name}: cannot be written: {error.strerror}; free space"
+            ) from error
         digest.update(chunk)
         size += len(chunk)
         if size > blob.bytes:

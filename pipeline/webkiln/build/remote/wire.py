@@ -1,6 +1,9 @@
-"""Messages of the Remote Execution API, version 2 (https://github.com/bazelbuild/remote-apis), as far as a cache speaks them.
+"""Messages of the Remote Execution API, version 2 (https://github.com/bazelbuild/remote-apis), as
+far
+as a cache speaks them.
 
-The few fields are written and read here, so that a build that only looks things up needs no library for protocol buffers.
+The few fields are written and read here, so that a build that only looks things up needs no library
+for protocol buffers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -68,7 +71,9 @@ def texts(data: bytes, number: int) -> list[bytes]:
 
 def whole(data: bytes, number: int) -> int:
     """The value of a field of a whole number, 0 where it is left out."""
-    return next((value for found, value in fields(data) if found == number and isinstance(value, int)), 0)
+    return next(
+        (value for found, value in fields(data) if found == number and isinstance(value, int)), 0
+    )
 
 
 def digest(blob: Blob) -> bytes:
@@ -76,7 +81,9 @@ def digest(blob: Blob) -> bytes:
 
 
 def wrapped(entry: bytes, blobs: Sequence[Blob]) -> bytes:
-    """An ActionResult that names the blobs, so that servers keep them as long as it, and says the entry."""
+    """An ActionResult that names the blobs, so that servers keep them as long as it, and says the
+    entry.
+    """
     files = (field(PATH, blob.sha256.encode()) + field(DIGEST, digest(blob)) for blob in blobs)
     return b"".join(field(OUTPUT_FILES, file) for file in files) + field(STDOUT, entry)
 

@@ -1,4 +1,6 @@
-"""What a net of Caffe says of itself: which of three formats it is written in, and what lies beside it."""
+"""What a net of Caffe says of itself: which of three formats it is written in, and what lies beside
+it.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,19 +22,31 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     external = inputs.get("external/")
     return FileFacts(
         rows(
-            kind="a definition" if is_definition else "weights with their definition" if any(x.top for x in (*net.layer, *net.layers)) else "weights",
+            kind="a definition"
+            if is_definition
+            else "weights with their definition"
+            if any(x.top for x in (*net.layer, *net.layers))
+            else "weights",
             version=_version(net),
             net=net.name,
-            beside_it=listed([path.name for path in sorted(external.iterdir())]) if external is not None else "",
+            beside_it=listed([path.name for path in sorted(external.iterdir())])
+            if external is not None
+            else "",
         )
-    )  # fmt: skip
+    )
 
 
 def _version(net: Any) -> str:
-    """The format of its layers: V0 has layers inside of layers, V1 types that are numbers, V2 types that are names."""
+    """The format of its layers: V0 has layers inside of layers, V1 types that are numbers, V2 types
+    that are names.
+    """
     if not net.layers:
         return "V2 (layer)"
-    return "V0 (layers with a layer inside)" if any(layer.HasField("layer") for layer in net.layers) else "V1 (layers)"
+    return (
+        "V0 (layers with a layer inside)"
+        if any(layer.HasField("layer") for layer in net.layers)
+        else "V1 (layers)"
+    )
 
 
 FACTS = Inspector(told, described_nodes)

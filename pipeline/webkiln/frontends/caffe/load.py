@@ -1,4 +1,6 @@
-"""A definition with its weights -> spec and weight blobs. Nothing in the files is trusted: what does not hold together is one SourceError."""
+"""A definition with its weights -> spec and weight blobs. Nothing in the files is trusted: what
+does not hold together is one SourceError.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,28 +22,53 @@ from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.ir.types import Array
 
-WEIGHTED = frozenset({
-    "Convolution", "Deconvolution", "ConvolutionDepthwise", "DepthwiseConvolution", "InnerProduct", "Embed", "BatchNorm", "PReLU", "LSTM",
-    "RNN", "Normalize", "Parameter",
-})  # fmt: skip
+WEIGHTED = frozenset(
+    {
+        "Convolution",
+        "Deconvolution",
+        "ConvolutionDepthwise",
+        "DepthwiseConvolution",
+        "InnerProduct",
+        "Embed",
+        "BatchNorm",
+        "PReLU",
+        "LSTM",
+        "RNN",
+        "Normalize",
+        "Parameter",
+    }
+)
 """Types of layers that compute nothing without weights."""
-ROLES = {"BatchNorm": ("mean", "variance", "factor"), "Scale": ("scale", "bias"), "Bias": ("bias",), "PReLU": ("slope",),
-         "Normalize": ("scale",), "Parameter": ("value",)}  # fmt: skip
+ROLES = {
+    "BatchNorm": ("mean", "variance", "factor"),
+    "Scale": ("scale", "bias"),
+    "Bias": ("bias",),
+    "PReLU": ("slope",),
+    "Normalize": ("scale",),
+    "Parameter": ("value",),
+}
 
 
-def read_model(path: Path, companion: Path | None = None, shapes: Shapes | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a definition or weight file with its `companion`, the other of the two, or of what is cut out of it; `shapes` are
-    those of inputs instead of the file's."""
+def read_model(
+    path: Path, companion: Path | None = None, shapes: Shapes | None = None, cut: Cut = WHOLE
+) -> tuple[NodeModel, Blobs]:
+    """The spec and weight blobs of a definition or weight file with its `companion`, the other of
+    the
+    two, or of what is cut out of it; `shapes` are those of inputs instead of the file's.
+    """
     return described(read_net(path, companion, shapes, cut), path.stem)
 
 
-def read_net(path: Path, companion: Path | None = None, shapes: Shapes | None = None, cut: Cut = WHOLE) -> CaffeNet:
+def read_net(
+    path: Path, companion: Path | None = None, shapes: Shapes | None = None, cut: Cut = WHOLE
+) -> CaffeNet:
     texts = [item for item in (path, companion) if item is not None and _is_text(item)]
     weights = [item for item in (path, companion) if item is not None and item not in texts]
     if len(texts) > 1 or len(weights) > 1:
         kind = "definitions" if len(texts) > 1 else "weight files"
         raise SourceError(
-            f"{path.name}: it and its companion are two {kind}; give one definition (.prototxt) and one weight file (.caffemodel)"
+            f"{path.name}: it and its companion are two {kind}; give one definition (.prototxt) and"
+            " one weight file (.caffemodel)"
         )
     file = WeightFile(weights[0]) if weights else None
     arrays = _by_layer(file) if file is not None else {}
@@ -55,20 +82,33 @@ def read_net(path: Path, companion: Path | None = None, shapes: Shapes | None = 
         message = file.net
         if not any(layer.top for layer in (*message.layer, *message.layers)):
             raise SourceError(
-                f"{path.name}: holds weights without a definition; put the .prototxt beside it, under the same name, or give that file"
+                f"{path.name}: holds weights without a definition; put the .prototxt beside it,"
+                " under the same name, or give that file"
             )
         for layer in (*message.layer, *message.layers):
             layer.ClearField("include")
             layer.ClearField("exclude")
-        unknown = {layer.name: found for layer in (*message.layer, *message.layers) if (found := _numbered(layer))}
+        unknown = {
+            layer.name: found
+            for layer in (*message.layer, *message.layers)
+            if (found := _numbered(layer))
+        }
     net = net_of(upgraded(message, path.name), arrays, unknown, path.name)
     if file is None and (needy := [layer for layer in net.layers if layer.type in WEIGHTED]):
         raise SourceError(
-            f"{path.name}: its layer {needy[0].name} ({needy[0].type}) needs weights, and there are none; put the .caffemodel beside it, "
-            "under the same name, or give it with --weights FILE.caffemodel"
+            f"{path.name}: its layer {needy[0].name} ({needy[0].type}) needs weights, and there are"
+            " none; put the .caffemodel beside it, under the same name, or give it with --weights"
+            " FILE.caffemodel"
         )
-    if file is not None and not any(layer.blobs for layer in net.layers) and any(layer.type in WEIGHTED for layer in net.layers):
-        raise SourceError(f"{path.name}: none of its layers is called as one in {weights[0].name}; give the weights of this net")
+    if (
+        file is not None
+        and not any(layer.blobs for layer in net.layers)
+        and any(layer.type in WEIGHTED for layer in net.layers)
+    ):
+        raise SourceError(
+            f"{path.name}: none of its layers is called as one in {weights[0].name}; give the"
+            " weights of this net"
+        )
     return _reshaped(cut_net(net, cut, path.name), shapes or {}, path.name)
 
 
@@ -78,12 +118,16 @@ def _is_text(path: Path) -> bool:
 
 
 def _by_layer(file: WeightFile) -> dict[str, list[Array]]:
-    names = [layer.name for layer in file.net.layer] or [layer.layer.name or layer.name for layer in file.net.layers]
+    names = [layer.name for layer in file.net.layer] or [
+        layer.layer.name or layer.name for layer in file.net.layers
+    ]
     return {names[place]: blobs for place, blobs in file.blobs.items()}
 
 
 def _numbered(message: Any, path: str = "") -> Unknown:
-    """The fields of a message that Caffe's own have not, which a file in binary has by numbers alone."""
+    """The fields of a message that Caffe's own have not, which a file in binary has by numbers
+    alone.
+    """
     from google.protobuf.unknown_fields import UnknownFieldSet
 
     found: Unknown = {f"{path}field {item.field_number}": "" for item in UnknownFieldSet(message)}
@@ -97,30 +141,50 @@ def _reshaped(net: CaffeNet, shapes: Shapes, name: str) -> CaffeNet:
     """Blobs have any sizes, whatever the definition says: those that are given count."""
     names = [item.name for item in net.inputs.values()]
     if unknown := sorted(set(shapes) - {*names, ""}):
-        raise SourceError(f"{name}: there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
+        raise SourceError(
+            f"{name}: there is no input {', '.join(unknown)}; inputs are {', '.join(names)}"
+        )
     inputs: dict[str, NetInput] = {}
     for tensor, item in net.inputs.items():
         given = shapes.get(item.name, shapes.get("") if len(names) == 1 else None)
         if given is not None and item.shape is not None and len(given) != len(item.shape):
-            raise SourceError(f"{name}: the input {item.name} has {len(item.shape)} axes, {list(item.shape)}; got {list(given)}")
+            raise SourceError(
+                f"{name}: the input {item.name} has {len(item.shape)} axes, {list(item.shape)}; got"
+                f" {list(given)}"
+            )
         inputs[tensor] = item if given is None else replace(item, shape=tuple(given))
     return replace(net, inputs=inputs)
 
 
 def described(net: CaffeNet, stem: str) -> tuple[NodeModel, Blobs]:
     """Tensors are named by the order in which they are made."""
-    names = {item: f"t{number}" for number, item in enumerate([*net.inputs, *(top for layer in net.layers for top in layer.tops)])}
+    names = {
+        item: f"t{number}"
+        for number, item in enumerate(
+            [*net.inputs, *(top for layer in net.layers for top in layer.tops)]
+        )
+    }
     weights = StoredWeights()
     tensors: dict[str, Weight | Literal] = {}
     nodes = [_node(layer, names, weights, tensors) for layer in net.layers]
-    inputs = tuple(Declared(item.name, names[tensor], "float32", item.shape) for tensor, item in net.inputs.items())
-    outputs = tuple(Declared(blob, names[tensor], "float32", None) for blob, tensor in net.outputs.items())
+    inputs = tuple(
+        Declared(item.name, names[tensor], "float32", item.shape)
+        for tensor, item in net.inputs.items()
+    )
+    outputs = tuple(
+        Declared(blob, names[tensor], "float32", None) for blob, tensor in net.outputs.items()
+    )
     graph = GraphSpec(inputs, outputs, tensors, tuple(nodes))
     opsets = {"": 1, **({PYTHON: 1} if any(node.domain for node in nodes) else {})}
     return NodeModel(stem, opsets, graph), weights.blobs
 
 
-def _node(layer: NetLayer, names: Mapping[str, str], weights: StoredWeights, tensors: dict[str, Weight | Literal]) -> NodeSpec:
+def _node(
+    layer: NetLayer,
+    names: Mapping[str, str],
+    weights: StoredWeights,
+    tensors: dict[str, Weight | Literal],
+) -> NodeSpec:
     roles = ROLES.get(layer.type, ("weight", "bias"))
     held = []
     for place, blob in enumerate(layer.blobs):
@@ -128,6 +192,8 @@ def _node(layer: NetLayer, names: Mapping[str, str], weights: StoredWeights, ten
         held.append(f"t{len(names) + len(tensors)}")
         tensors[held[-1]] = weights.store(f"{layer.name}/{role}", blob)
     attrs = {**attributes(layer), "blobs": len(held)}
-    domain, op = (PYTHON, layer.message.python_param.layer) if layer.type == "Python" else ("", layer.type)
+    domain, op = (
+        (PYTHON, layer.message.python_param.layer) if layer.type == "Python" else ("", layer.type)
+    )
     inputs = (*(names[bottom] for bottom in layer.bottoms), *held)
     return NodeSpec(layer.name, op, domain, inputs, tuple(names[top] for top in layer.tops), attrs)

@@ -1,4 +1,6 @@
-"""What a definition says that is run for inference: its layers in order, each with its weights, between inputs and outputs."""
+"""What a definition says that is run for inference: its layers in order, each with its weights,
+between inputs and outputs.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,23 +16,39 @@ from webkiln.ir.types import Array
 
 MAX_LAYERS = 1 << 16
 DATA = {
-    "Data": "data_param", "ImageData": "image_data_param", "MemoryData": "memory_data_param", "DummyData": "dummy_data_param",
-    "HDF5Data": "hdf5_data_param", "WindowData": "window_data_param", "Input": "input_param", "AnnotatedData": "data_param",
+    "Data": "data_param",
+    "ImageData": "image_data_param",
+    "MemoryData": "memory_data_param",
+    "DummyData": "dummy_data_param",
+    "HDF5Data": "hdf5_data_param",
+    "WindowData": "window_data_param",
+    "Input": "input_param",
+    "AnnotatedData": "data_param",
     "VideoData": "data_param",
-}  # fmt: skip
+}
 """The layers that read data -> the field with what they say of it."""
 LOSSES = {
-    "SoftmaxWithLoss": "Softmax", "SigmoidCrossEntropyLoss": "Sigmoid", "InfogainLoss": "Softmax",
-    "EuclideanLoss": "", "HingeLoss": "", "ContrastiveLoss": "", "MultinomialLogisticLoss": "", "SmoothL1Loss": "",
-}  # fmt: skip
-"""Losses -> what they compute of the first thing that they read, before they compare it; nothing where that is compared as it is."""
+    "SoftmaxWithLoss": "Softmax",
+    "SigmoidCrossEntropyLoss": "Sigmoid",
+    "InfogainLoss": "Softmax",
+    "EuclideanLoss": "",
+    "HingeLoss": "",
+    "ContrastiveLoss": "",
+    "MultinomialLogisticLoss": "",
+    "SmoothL1Loss": "",
+}
+"""Losses -> what they compute of the first thing that they read, before they compare it; nothing
+where that is compared as it is.
+"""
 ENDS = ("Accuracy", "HDF5Output", "DetectionEvaluate")
 """What only watches, and is left out."""
 
 
 @dataclass(frozen=True)
 class NetLayer:
-    """`bottoms` and `tops` are tensors, which are made once each; `unknown` is what Caffe's own layers do not say."""
+    """`bottoms` and `tops` are tensors, which are made once each; `unknown` is what Caffe's own
+    layers do not say.
+    """
 
     name: str
     type: str
@@ -51,7 +69,9 @@ class NetInput:
 
 @dataclass(frozen=True)
 class CaffeNet:
-    """`inputs` by their tensors; `outputs`: the names of blobs -> their tensors; `blobs`: every name that a tensor has had."""
+    """`inputs` by their tensors; `outputs`: the names of blobs -> their tensors; `blobs`: every
+    name that a tensor has had.
+    """
 
     name: str
     inputs: Mapping[str, NetInput]
@@ -60,10 +80,16 @@ class CaffeNet:
     blobs: Mapping[str, str]
 
 
-def net_of(message: Any, weights: Mapping[str, Sequence[Array]], unknown: Mapping[str, Unknown], name: str) -> CaffeNet:
-    """The net of an upgraded definition in phase TEST; `weights` and `unknown` by the names of layers."""
+def net_of(
+    message: Any, weights: Mapping[str, Sequence[Array]], unknown: Mapping[str, Unknown], name: str
+) -> CaffeNet:
+    """The net of an upgraded definition in phase TEST; `weights` and `unknown` by the names of
+    layers.
+    """
     if len(message.layer) > MAX_LAYERS:
-        raise SourceError(f"{name}: has {len(message.layer)} layers; a net has at most {MAX_LAYERS}")
+        raise SourceError(
+            f"{name}: has {len(message.layer)} layers; a net has at most {MAX_LAYERS}"
+        )
     reader = _Reader(name)
     for layer in message.layer:
         if _is_included(layer, message.state):
@@ -108,7 +134,10 @@ class _Reader:
         bottoms = []
         for bottom in message.bottom:
             if bottom not in self.current:
-                raise SourceError(f"{self.name}: the layer {message.name} ({message.type}) reads {bottom}, which no layer before it makes")
+                raise SourceError(
+                    f"{self.name}: the layer {message.name} ({message.type}) reads {bottom}, which"
+                    " no layer before it makes"
+                )
             bottoms.append(self.current[bottom])
         if message.type in ENDS:
             return
@@ -121,17 +150,23 @@ class _Reader:
         self.read_.update(bottoms)
         label = self.labels.distinct(message.name or message.type.lower() or "layer")
         tops = [self.made(top) for top in message.top]
-        self.layers.append(NetLayer(label, message.type, tuple(bottoms), tuple(tops), message, (), unknown))
+        self.layers.append(
+            NetLayer(label, message.type, tuple(bottoms), tuple(tops), message, (), unknown)
+        )
 
     def read_loss(self, message: Any, bottoms: Sequence[str]) -> None:
-        """What is compared is an output, under the name of the loss's second top where that gives it."""
+        """What is compared is an output, under the name of the loss's second top where that gives
+        it.
+        """
         kind = LOSSES[message.type]
         if not kind or not bottoms:
             return
         self.read_.add(bottoms[0])
         label = self.labels.distinct(message.name)
         top = message.top[1] if len(message.top) > 1 else message.top[0] if message.top else label
-        made = messages()["LayerParameter"](name=message.name, type=kind, bottom=message.bottom[:1], top=[top])
+        made = messages()["LayerParameter"](
+            name=message.name, type=kind, bottom=message.bottom[:1], top=[top]
+        )
         if kind == "Softmax":
             made.softmax_param.CopyFrom(message.softmax_param)
         self.layers.append(NetLayer(label, kind, (bottoms[0],), (self.made(top),), made))
@@ -140,12 +175,21 @@ class _Reader:
         shapes = _shapes(message)
         for place, top in enumerate(message.top):
             tensor = self.made(top)
-            shape = shapes[min(place, len(shapes) - 1)] if shapes and (place < len(shapes) or message.type == "Input") else None
+            shape = (
+                shapes[min(place, len(shapes) - 1)]
+                if shapes and (place < len(shapes) or message.type == "Input")
+                else None
+            )
             self.inputs[tensor] = NetInput(top, shape)
             if place and message.type != "Input":
                 self.data.add(tensor)
-            if shape is not None and any(not 0 < size < 1 << 31 for size in shape if size is not None):
-                raise SourceError(f"{self.name}: the input {top} has the shape {list(shape)}; sizes are from 1 to {(1 << 31) - 1}")
+            if shape is not None and any(
+                not 0 < size < 1 << 31 for size in shape if size is not None
+            ):
+                raise SourceError(
+                    f"{self.name}: the input {top} has the shape {list(shape)}; sizes are from 1 to"
+                    f" {(1 << 31) - 1}"
+                )
 
     def made(self, blob: str) -> str:
         if not blob:
@@ -156,17 +200,31 @@ class _Reader:
 
     def net(self, name: str, weights: Mapping[str, Sequence[Array]]) -> CaffeNet:
         used = {tensor for layer in self.layers for tensor in layer.bottoms}
-        kept = {tensor: item for tensor, item in self.inputs.items() if tensor in used} or dict(list(self.inputs.items())[:1])
+        kept = {tensor: item for tensor, item in self.inputs.items() if tensor in used} or dict(
+            list(self.inputs.items())[:1]
+        )
         made = {tensor for layer in self.layers for tensor in layer.tops}
         outputs = {blob: self.current[blob] for blob in dict.fromkeys(self.order)}
-        outputs = {blob: tensor for blob, tensor in outputs.items() if tensor in made and tensor not in self.read_}
+        outputs = {
+            blob: tensor
+            for blob, tensor in outputs.items()
+            if tensor in made and tensor not in self.read_
+        }
         if not outputs:
-            raise SourceError(f"{self.name}: has no layer that computes anything in phase TEST; give a definition with layers")
-        layers = tuple(replace(layer, blobs=blobs) for layer, blobs in zip(self.layers, _given(self.layers, weights), strict=True))
+            raise SourceError(
+                f"{self.name}: has no layer that computes anything in phase TEST; give a definition"
+                " with layers"
+            )
+        layers = tuple(
+            replace(layer, blobs=blobs)
+            for layer, blobs in zip(self.layers, _given(self.layers, weights), strict=True)
+        )
         return CaffeNet(name, kept, layers, outputs, dict(self.current))
 
 
-def _given(layers: Sequence[NetLayer], weights: Mapping[str, Sequence[Array]]) -> list[tuple[Array, ...]]:
+def _given(
+    layers: Sequence[NetLayer], weights: Mapping[str, Sequence[Array]]
+) -> list[tuple[Array, ...]]:
     """The weights of each layer; what layers share by a name, those have that say it first."""
     shared: dict[str, Array] = {}
     found = []
@@ -198,11 +256,20 @@ def _shapes(message: Any) -> list[tuple[int | None, ...]]:
             return []
     crop = message.transform_param.crop_size
     height, width = crop or getattr(said, "new_height", 0), crop or getattr(said, "new_width", 0)
-    return [(said.batch_size or None, None if message.type != "ImageData" else 3 if said.is_color else 1, height or None, width or None)]
+    return [
+        (
+            said.batch_size or None,
+            None if message.type != "ImageData" else 3 if said.is_color else 1,
+            height or None,
+            width or None,
+        )
+    ]
 
 
 def attributes(layer: NetLayer) -> dict[str, Any]:
-    """What a layer says, flat: fields with their defaults by name; those of a message inside another behind its name and a dot."""
+    """What a layer says, flat: fields with their defaults by name; those of a message inside
+    another behind its name and a dot.
+    """
     found: dict[str, Any] = {}
     own = parameter_of(layer.type)
     for number, name in LAYER_PARAMETERS.items():
@@ -216,23 +283,41 @@ def attributes(layer: NetLayer) -> dict[str, Any]:
         if not HARMLESS.search(name):
             _flatten_unknown(name, value, extra)
     if odd := next((name for name, value in found.items() if not _is_finite(value)), None):
-        raise SourceError(f"{layer.name} ({layer.type}): its {odd} is {found[odd]}, expected a number")
+        raise SourceError(
+            f"{layer.name} ({layer.type}): its {odd} is {found[odd]}, expected a number"
+        )
     return {**found, **extra, **({UNKNOWN: tuple(extra)} if extra else {})}
 
 
 def _is_finite(value: Any) -> bool:
-    return all(isfinite(item) for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, float))
+    return all(
+        isfinite(item)
+        for item in (value if isinstance(value, tuple) else (value,))
+        if isinstance(item, float)
+    )
 
 
 UNKNOWN = "unknown"
 """The attribute with the names of those that only a fork of Caffe knows."""
-HARMLESS = re.compile(r"^(param|transform_param|loss_param|include|exclude|propagate_down|.*filler)$")
+HARMLESS = re.compile(
+    r"^(param|transform_param|loss_param|include|exclude|propagate_down|.*filler)$"
+)
 """Fields that say nothing of inference."""
 SAME = {
-    "Deconvolution": "convolution", "ConvolutionDepthwise": "convolution", "DepthwiseConvolution": "convolution", "Im2col": "convolution",
-    "LSTM": "recurrent", "RNN": "recurrent", "Normalize": "norm", "InnerProduct": "inner_product", "BatchNorm": "batch_norm",
-    "PriorBox": "prior_box", "DetectionOutput": "detection_output", "ShuffleChannel": "shuffle_channel", "BatchReindex": None,
-}  # fmt: skip
+    "Deconvolution": "convolution",
+    "ConvolutionDepthwise": "convolution",
+    "DepthwiseConvolution": "convolution",
+    "Im2col": "convolution",
+    "LSTM": "recurrent",
+    "RNN": "recurrent",
+    "Normalize": "norm",
+    "InnerProduct": "inner_product",
+    "BatchNorm": "batch_norm",
+    "PriorBox": "prior_box",
+    "DetectionOutput": "detection_output",
+    "ShuffleChannel": "shuffle_channel",
+    "BatchReindex": None,
+}
 """Types whose parameter is not called as they are."""
 
 
@@ -260,7 +345,11 @@ def _flatten(message: Any, prefix: str, found: dict[str, Any]) -> None:
             if value:
                 found[f"{prefix}{field.name}"] = tuple(value)
         elif field.has_default_value or message.HasField(field.name):
-            found[f"{prefix}{field.name}"] = field.enum_type.values_by_number[value].name if field.enum_type is not None else value
+            found[f"{prefix}{field.name}"] = (
+                field.enum_type.values_by_number[value].name
+                if field.enum_type is not None
+                else value
+            )
 
 
 def _flatten_unknown(name: str, value: Any, found: dict[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""Reference outputs: what OpenCV's dnn computes for made-up inputs, how noisy its float32 is, and what each layer gives."""
+"""Reference outputs: what OpenCV's dnn computes for made-up inputs, how noisy its float32 is, and
+what each layer gives.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,27 +26,86 @@ def _unless(fits: Callable[[Any], object], why: str) -> Objection:
 
 
 SAME: Mapping[str, Objection] = {
-    **dict.fromkeys((
-        "AbsVal", "BNLL", "Concat", "Dropout", "ELU", "Eltwise", "Exp", "Flatten", "Power", "ReLU", "Sigmoid", "Slice", "Softmax", "Split", "TanH",
-        "ShuffleChannel", "Permute", "PReLU", "Normalize", "ReLU6", "Scale", "Crop",
-    ), lambda layer: ""),
-    "BatchNorm": _unless(lambda said: not said.batch_norm_param.HasField("use_global_stats") or said.batch_norm_param.use_global_stats,
-                         "has no statistics of a batch"),
-    "Convolution": lambda layer: "takes one bottom" if len(layer.bottoms) > 1 else "takes up to two axes" if layer.blobs[0].ndim > 4 else "",
+    **dict.fromkeys(
+        (
+            "AbsVal",
+            "BNLL",
+            "Concat",
+            "Dropout",
+            "ELU",
+            "Eltwise",
+            "Exp",
+            "Flatten",
+            "Power",
+            "ReLU",
+            "Sigmoid",
+            "Slice",
+            "Softmax",
+            "Split",
+            "TanH",
+            "ShuffleChannel",
+            "Permute",
+            "PReLU",
+            "Normalize",
+            "ReLU6",
+            "Scale",
+            "Crop",
+        ),
+        lambda layer: "",
+    ),
+    "BatchNorm": _unless(
+        lambda said: (
+            not said.batch_norm_param.HasField("use_global_stats")
+            or said.batch_norm_param.use_global_stats
+        ),
+        "has no statistics of a batch",
+    ),
+    "Convolution": lambda layer: (
+        "takes one bottom"
+        if len(layer.bottoms) > 1
+        else "takes up to two axes"
+        if layer.blobs[0].ndim > 4
+        else ""
+    ),
     "ConvolutionDepthwise": lambda layer: "",
     "DepthwiseConvolution": lambda layer: "",
-    "Deconvolution": _unless(lambda said: not {*said.convolution_param.dilation} - {1}, "does not dilate it"),
-    "DetectionOutput": _unless(lambda said: said.detection_output_param.keep_top_k > 0 and said.detection_output_param.code_type != 3,
-                               "needs a keep_top_k and does not know CORNER_SIZE"),
-    "InnerProduct": _unless(lambda said: not said.inner_product_param.transpose, "does not transpose it"),
+    "Deconvolution": _unless(
+        lambda said: not {*said.convolution_param.dilation} - {1}, "does not dilate it"
+    ),
+    "DetectionOutput": _unless(
+        lambda said: (
+            said.detection_output_param.keep_top_k > 0
+            and said.detection_output_param.code_type != 3
+        ),
+        "needs a keep_top_k and does not know CORNER_SIZE",
+    ),
+    "InnerProduct": _unless(
+        lambda said: not said.inner_product_param.transpose, "does not transpose it"
+    ),
     "LRN": _unless(lambda said: said.lrn_param.k == 1, "takes k for 1"),
     "MVN": _unless(lambda said: said.mvn_param.eps <= 1e-6, "adds epsilon elsewhere"),
-    "Pooling": _unless(lambda said: said.pooling_param.round_mode == 0 and said.pooling_param.ceil_mode and len(said.top) == 1 and said.pooling_param.pool != 2,
-                       "rounds up and gives no places"),
-    "PriorBox": _unless(lambda said: said.prior_box_param.variance and not [size for size in (*said.prior_box_param.min_size, *said.prior_box_param.max_size) if size % 1],
-                        "wants variances and does not cut sizes off"),
+    "Pooling": _unless(
+        lambda said: (
+            said.pooling_param.round_mode == 0
+            and said.pooling_param.ceil_mode
+            and len(said.top) == 1
+            and said.pooling_param.pool != 2
+        ),
+        "rounds up and gives no places",
+    ),
+    "PriorBox": _unless(
+        lambda said: (
+            said.prior_box_param.variance
+            and not [
+                size
+                for size in (*said.prior_box_param.min_size, *said.prior_box_param.max_size)
+                if size % 1
+            ]
+        ),
+        "wants variances and does not cut sizes off",
+    ),
     "Reshape": _unless(lambda said: said.reshape_param.axis >= 0, "counts axes from the front"),
-}  # fmt: skip
+}
 """The types of layers that OpenCV computes as Caffe does, and where it does not."""
 
 
@@ -53,19 +114,32 @@ def check_known(net: CaffeNet, name: str) -> None:
     told = [
         f"{layer.name} ({layer.type}): OpenCV {why}"
         for layer in net.layers
-        if (why := SAME[layer.type](layer) if layer.type in SAME else "does not have it, or computes it otherwise than Caffe")
+        if (
+            why := (
+                SAME[layer.type](layer)
+                if layer.type in SAME
+                else "does not have it, or computes it otherwise than Caffe"
+            )
+        )
     ]
     if told:
-        raise SourceError(f"{name}: there is no reference to verify with, the bundle is built all the same: {'; '.join(told)}")
+        raise SourceError(
+            f"{name}: there is no reference to verify with, the bundle is built all the same:"
+            f" {'; '.join(told)}"
+        )
 
 
 def compute_reference(
     net: CaffeNet, inputs: SampledInputs, name: str
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     """The arrays of reference.npz and of layers.npz. Noise includes the difference to OpenCV's own
-    fused form of the net. Where boxes are chosen there is no extreme set: of equally good ones either may be named first."""
+    fused form of the net. Where boxes are chosen there is no extreme set: of equally good ones
+    either may be named first.
+    """
     check_known(net, name)
-    shapes = {item: shape for item, (_, shape) in inputs.free.items()} | {item: value.shape for item, value in inputs.fixed.items()}
+    shapes = {item: shape for item, (_, shape) in inputs.free.items()} | {
+        item: value.shape for item, value in inputs.fixed.items()
+    }
     run, fused = (Runner(net, shapes, name, inputs.fixed, fused=fused) for fused in (False, True))
     sets = inputs.sets(name, run)
     if any(layer.type == "DetectionOutput" for layer in net.layers):
@@ -77,8 +151,14 @@ class Runner:
     """A net as a function of named inputs, that also gives the first top of every layer."""
 
     def __init__(
-        self, net: CaffeNet, shapes: Mapping[str, tuple[int, ...]], name: str, fixed: Mapping[str, Array], *, fused: bool
-    ) -> None:  # fmt: skip
+        self,
+        net: CaffeNet,
+        shapes: Mapping[str, tuple[int, ...]],
+        name: str,
+        fixed: Mapping[str, Array],
+        *,
+        fused: bool,
+    ) -> None:
         try:
             import cv2
         except ImportError:
@@ -87,26 +167,48 @@ class Runner:
         self.net, self.fixed, self.name = net, fixed, name
         text, weights = definition(net, shapes), weights_of(net.layers)
         try:
-            self.run = cv2.dnn.readNetFromCaffe(np.frombuffer(text, np.uint8), np.frombuffer(weights, np.uint8))
+            self.run = cv2.dnn.readNetFromCaffe(
+                np.frombuffer(text, np.uint8), np.frombuffer(weights, np.uint8)
+            )
         except cv2.error as error:
-            raise SourceError(f"{name}: there is no reference to verify with: OpenCV cannot load it: {_told(error)}") from None
+            raise SourceError(
+                f"{name}: there is no reference to verify with: OpenCV cannot load it:"
+                f" {_told(error)}"
+            ) from None
         self.run.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
         self.run.enableFusion(fused)
         self.error = cv2.error
         self.aliases = {
-            top: layer.name if not place else f"{layer.name}.{place}" for layer in net.layers for place, top in enumerate(layer.tops)
+            top: layer.name if not place else f"{layer.name}.{place}"
+            for layer in net.layers
+            for place, top in enumerate(layer.tops)
         }
-        self.layers = {} if fused else {layer.name: layer.tops[0] for layer in net.layers if layer.tops}
+        self.layers = (
+            {} if fused else {layer.name: layer.tops[0] for layer in net.layers if layer.tops}
+        )
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         wanted = list(dict.fromkeys((*self.net.outputs.values(), *self.layers.values())))
         try:
             for tensor, item in self.net.inputs.items():
                 self.run.setInput(np.ascontiguousarray({**values, **self.fixed}[item.name]), tensor)
-            found = dict(zip(wanted, self.run.forward([self.aliases[tensor] for tensor in wanted]), strict=True))
+            found = dict(
+                zip(
+                    wanted,
+                    self.run.forward([self.aliases[tensor] for tensor in wanted]),
+                    strict=True,
+                )
+            )
         except self.error as error:
-            raise SourceError(f"{self.name}: there is no reference to verify with: OpenCV cannot run it: {_told(error)}") from None
-        found |= {layer.tops[0]: detections(found[layer.tops[0]], values) for layer in self.net.layers if layer.type == "DetectionOutput"}
+            raise SourceError(
+                f"{self.name}: there is no reference to verify with: OpenCV cannot run it:"
+                f" {_told(error)}"
+            ) from None
+        found |= {
+            layer.tops[0]: detections(found[layer.tops[0]], values)
+            for layer in self.net.layers
+            if layer.type == "DetectionOutput"
+        }
         inside = {name: np.array(found[top]) for name, top in self.layers.items()}
         return {blob: np.array(found[tensor]) for blob, tensor in self.net.outputs.items()}, inside
 
@@ -116,7 +218,9 @@ def _told(error: Any) -> str:
 
 
 def detections(found: Array, values: Mapping[str, Array]) -> Array:
-    """The rows in the order of Caffe, by image and label; OpenCV has them by score, with zeros behind."""
+    """The rows in the order of Caffe, by image and label; OpenCV has them by score, with zeros
+    behind.
+    """
     rows = found.reshape(-1, found.shape[-1])
     rows = rows[rows[:, 2] != 0]
     if not len(rows):
@@ -128,7 +232,9 @@ def detections(found: Array, values: Mapping[str, Array]) -> Array:
 
 
 def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
-    """The net in the words of the newest Caffe, with tensors that are made once each and inputs of these shapes."""
+    """The net in the words of the newest Caffe, with tensors that are made once each and inputs of
+    these shapes.
+    """
     from google.protobuf import text_format
 
     made = messages()["NetParameter"](name=net.name)
@@ -138,7 +244,17 @@ def definition(net: CaffeNet, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
     for item in net.layers:
         layer = made.layer.add()
         layer.CopyFrom(item.message)
-        for field in ("bottom", "top", "blobs", "include", "exclude", "param", "phase", "loss_weight", "propagate_down"):
+        for field in (
+            "bottom",
+            "top",
+            "blobs",
+            "include",
+            "exclude",
+            "param",
+            "phase",
+            "loss_weight",
+            "propagate_down",
+        ):
             layer.ClearField(field)
         _state_all(layer, item)
         layer.name = item.name
@@ -165,6 +281,8 @@ def weights_of(layers: tuple[NetLayer, ...]) -> bytes:
         text = encoded(NAME, layer.name.encode()) + encoded(2, layer.type.encode())
         for blob in layer.blobs:
             shape = messages()["BlobShape"](dim=blob.shape or (1,)).SerializeToString()
-            text += encoded(BLOBS, encoded(SHAPE, shape) + encoded(DATA, blob.astype("<f4").tobytes()))
+            text += encoded(
+                BLOBS, encoded(SHAPE, shape) + encoded(DATA, blob.astype("<f4").tobytes())
+            )
         made += encoded(LAYER, text)
     return bytes(made)

@@ -7,11 +7,18 @@ TEXT = re.compile(
 )
 INSIDE = re.compile(rb"\b(?:layers?\s*:?\s*[{<]|input\s*:\s*[\"']|input_dim\s*:|input_param\b)")
 """What a definition has somewhere near its beginning, which other texts with a name have not."""
-NAMES, NUMBERS, TABLES, LAYERS = (0x0A, 0x1A), (0x20, 0x28, 0x38), (0x32, 0x42), (b"\xa2\x06", b"\x12")
+NAMES, NUMBERS, TABLES, LAYERS = (
+    (0x0A, 0x1A),
+    (0x20, 0x28, 0x38),
+    (0x32, 0x42),
+    (b"\xa2\x06", b"\x12"),
+)
 NAMED = re.compile(
     rb"(?:\xa2\x06|\x12)[\x80-\xff]*[\x01-\x7f](?:\x0a[\x01-\x7f][\x20-\x7e\x80-\xff]|[\x12\x1a\x22][\x01-\x7f][\x20-\x7e\x80-\xff]|\x0a[\x80-\xff]+[\x00-\x7f]\x0a[\x01-\x7f][\x20-\x7e]|\x0a[\x02-\x7f]\x0a[\x01-\x7f][\x20-\x7e])"
 )
-"""A layer, which begins with its name or what it reads or makes, or in the first format with a layer."""
+"""A layer, which begins with its name or what it reads or makes, or in the first format with a
+layer.
+"""
 
 
 def is_text(start: bytes) -> bool:

@@ -1,4 +1,6 @@
-"""A definition with its weights -> spec and weights. `external/` holds the other file of the two, where there is one."""
+"""A definition with its weights -> spec and weights. `external/` holds the other file of the two,
+where there is one.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +13,13 @@ from webkiln.frontends.nodes.spec import to_json
 
 
 def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
-    model, blobs = read_model(inputs["source"], companion(inputs), params["input_shapes"], cut_of(params))
+    model, blobs = read_model(
+        inputs["source"], companion(inputs), params["input_shapes"], cut_of(params)
+    )
     return to_json(model), blobs
 
 
 def companion(inputs: Mapping[str, Path]) -> Path | None:
-    return next(iter(sorted(inputs["external/"].iterdir())), None) if "external/" in inputs else None
+    return (
+        next(iter(sorted(inputs["external/"].iterdir())), None) if "external/" in inputs else None
+    )

@@ -7,8 +7,9 @@ from webkiln.frontends.core.subgraph import Cut, Vertex, check_names, needed_ver
 
 
 def cut_net(net: CaffeNet, cut: Cut, name: str) -> CaffeNet:
-    """What computes the blobs, or what layers make, of `cut.ends` from those of `cut.starts`, whose shapes have to be given. RecipeError where the cut
-    leaves a blob undefined."""
+    """What computes the blobs, or what layers make, of `cut.ends` from those of `cut.starts`, whose
+    shapes have to be given. RecipeError where the cut leaves a blob undefined.
+    """
     if not cut:
         return net
     known = {**net.blobs, **{layer.name: layer.tops[0] for layer in net.layers if layer.tops}}
@@ -17,10 +18,16 @@ def cut_net(net: CaffeNet, cut: Cut, name: str) -> CaffeNet:
     starts = [known[item] for item in cut.starts]
     ends = [known[item] for item in cut.ends] or list(net.outputs.values())
     vertices = [Vertex(layer.name, layer.bottoms, layer.tops) for layer in net.layers]
-    needed, used = needed_vertices(name, vertices, starts, ends, lambda tensor: labels.get(tensor, tensor))
+    needed, used = needed_vertices(
+        name, vertices, starts, ends, lambda tensor: labels.get(tensor, tensor)
+    )
     layers = tuple(layer for number, layer in enumerate(net.layers) if number in needed)
     read = {bottom for layer in layers for bottom in layer.bottoms}
-    entering = {tensor: NetInput(item, None) for item, tensor in zip(cut.starts, starts, strict=True) if tensor in used}
+    entering = {
+        tensor: NetInput(item, None)
+        for item, tensor in zip(cut.starts, starts, strict=True)
+        if tensor in used
+    }
     inputs = entering or {tensor: item for tensor, item in net.inputs.items() if tensor in read}
     named = zip(cut.ends, ends, strict=True) if cut.ends else net.outputs.items()
     return replace(net, inputs=inputs, layers=layers, outputs=dict(named))

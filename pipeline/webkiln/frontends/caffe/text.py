@@ -1,4 +1,6 @@
-"""Definitions in text (`.prototxt`): protobuf's text format, with what a fork of Caffe added kept by name.
+"""Definitions in text (`.prototxt`): protobuf's text format, with what a fork of Caffe added kept
+by
+name.
 
 https://protobuf.dev/reference/protobuf/textformat-spec/
 """
@@ -16,12 +18,16 @@ MAX_DEPTH = 16
 LONGEST = 200
 WHOLE = re.compile(r"-?(\d+|0[xX][0-9a-fA-F]+)")
 Unknown = dict[str, Any]
-"""Fields by name: numbers, words, texts, tables of fields, and tuples of these where they are repeated."""
+"""Fields by name: numbers, words, texts, tables of fields, and tuples of these where they are
+repeated.
+"""
 
 
 @dataclass
 class Definition:
-    """A net as a message, and what each of its layers says that Caffe's own have not; layers are counted in the order of the file."""
+    """A net as a message, and what each of its layers says that Caffe's own have not; layers are
+    counted in the order of the file.
+    """
 
     net: Any
     unknown: dict[int, Unknown] = field(default_factory=dict)
@@ -36,11 +42,15 @@ def read_text(data: bytes, name: str) -> Definition:
     try:
         lines = data.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{name}: is no text ({error.reason} at byte {error.start}); a definition is UTF-8") from None
+        raise SourceError(
+            f"{name}: is no text ({error.reason} at byte {error.start}); a definition is UTF-8"
+        ) from None
     try:
         return _Reader(text_format.Tokenizer(lines)).definition()
     except text_format.ParseError as error:
-        raise SourceError(f"{name}: {_located(error)}; it is no definition of a net, or damaged") from None
+        raise SourceError(
+            f"{name}: {_located(error)}; it is no definition of a net, or damaged"
+        ) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise SourceError(f"{name}: {error}; it is no definition of a net, or damaged") from None
 
@@ -69,11 +79,15 @@ class _Reader:
             elif unknown:
                 outside |= unknown
         if outside:
-            raise ValueError(f"the net has a field {next(iter(outside))}, which Caffe's nets have not")
+            raise ValueError(
+                f"the net has a field {next(iter(outside))}, which Caffe's nets have not"
+            )
         return found
 
     def entry(self, message: Any, depth: int, unknown: Unknown) -> str:
-        """One field with its value; the fields of a message inside that are not known are kept under its name."""
+        """One field with its value; the fields of a message inside that are not known are kept
+        under its name.
+        """
         name = str(self.tokens.ConsumeIdentifier())
         described = message.DESCRIPTOR.fields_by_name.get(name)
         colon = self.tokens.TryConsume(":")
@@ -146,9 +160,17 @@ class _Reader:
     def enum(self, described: Any) -> int:
         word = str(self.tokens.ConsumeIdentifierOrNumber())
         values = described.values_by_name
-        number = values[word].number if word in values else int(word) if word.isdecimal() and len(word) < 10 else None
+        number = (
+            values[word].number
+            if word in values
+            else int(word)
+            if word.isdecimal() and len(word) < 10
+            else None
+        )
         if number is None or number not in described.values_by_number:
-            raise self.tokens.ParseErrorPreviousToken(f"{described.name} has no {word}; there are {', '.join(values)}")
+            raise self.tokens.ParseErrorPreviousToken(
+                f"{described.name} has no {word}; there are {', '.join(values)}"
+            )
         return int(number)
 
     def generic(self, depth: int, *, colon: bool) -> Any:
@@ -173,7 +195,11 @@ class _Reader:
         if token in ("true", "false"):
             return self.tokens.ConsumeBool()
         if token[:1] in "-.0123456789":
-            return int(self.tokens.ConsumeInteger()) if WHOLE.fullmatch(token) else self.tokens.ConsumeFloat()
+            return (
+                int(self.tokens.ConsumeInteger())
+                if WHOLE.fullmatch(token)
+                else self.tokens.ConsumeFloat()
+            )
         return str(self.tokens.ConsumeIdentifier())
 
 

@@ -1,4 +1,6 @@
-"""Definitions of older versions of Caffe in the words of the newest, as its own `upgrade_net_proto` writes them."""
+"""Definitions of older versions of Caffe in the words of the newest, as its own `upgrade_net_proto`
+writes them.
+"""
 
 from typing import Any
 
@@ -7,13 +9,42 @@ from webkiln.frontends.caffe.schema import V1_TYPES, messages
 
 MOST_AXES = 32
 V0_TYPES = {
-    "conv": "CONVOLUTION", "innerproduct": "INNER_PRODUCT", "pool": "POOLING", "images": "IMAGE_DATA",
-    **{name: name.upper() for name in (
-        "accuracy", "bnll", "concat", "data", "dropout", "euclidean_loss", "flatten", "hdf5_data", "hdf5_output", "im2col",
-        "infogain_loss", "lrn", "multinomial_logistic_loss", "relu", "sigmoid", "softmax", "softmax_loss", "split", "tanh", "window_data",
-    )},
-}  # fmt: skip
-V0_DATA = {"data": "data_param", "hdf5_data": "hdf5_data_param", "images": "image_data_param", "window_data": "window_data_param"}
+    "conv": "CONVOLUTION",
+    "innerproduct": "INNER_PRODUCT",
+    "pool": "POOLING",
+    "images": "IMAGE_DATA",
+    **{
+        name: name.upper()
+        for name in (
+            "accuracy",
+            "bnll",
+            "concat",
+            "data",
+            "dropout",
+            "euclidean_loss",
+            "flatten",
+            "hdf5_data",
+            "hdf5_output",
+            "im2col",
+            "infogain_loss",
+            "lrn",
+            "multinomial_logistic_loss",
+            "relu",
+            "sigmoid",
+            "softmax",
+            "softmax_loss",
+            "split",
+            "tanh",
+            "window_data",
+        )
+    },
+}
+V0_DATA = {
+    "data": "data_param",
+    "hdf5_data": "hdf5_data_param",
+    "images": "image_data_param",
+    "window_data": "window_data_param",
+}
 V0_FIELDS = {
     "num_output": {"conv": "num_output", "innerproduct": "num_output"},
     "biasterm": {"conv": "bias_term", "innerproduct": "bias_term"},
@@ -32,24 +63,55 @@ V0_FIELDS = {
     "concat_dim": {"concat": "concat_dim"},
 }
 """A field of the first format -> what the parameter of each type calls it."""
-V0_PARAMETERS = {"conv": "convolution_param", "innerproduct": "inner_product_param", "pool": "pooling_param", "lrn": "lrn_param",
-                 "concat": "concat_param", **V0_DATA}  # fmt: skip
-TRANSFORMED = {"scale": "scale", "meanfile": "mean_file", "cropsize": "crop_size", "mirror": "mirror"}
-"""What became fields of transform_param: names of the first format, and those that data layers have had, too."""
+V0_PARAMETERS = {
+    "conv": "convolution_param",
+    "innerproduct": "inner_product_param",
+    "pool": "pooling_param",
+    "lrn": "lrn_param",
+    "concat": "concat_param",
+    **V0_DATA,
+}
+TRANSFORMED = {
+    "scale": "scale",
+    "meanfile": "mean_file",
+    "cropsize": "crop_size",
+    "mirror": "mirror",
+}
+"""What became fields of transform_param: names of the first format, and those that data layers have
+had, too.
+"""
 
 V2_TYPES = {
-    "ABSVAL": "AbsVal", "ARGMAX": "ArgMax", "BNLL": "BNLL", "HDF5_DATA": "HDF5Data", "HDF5_OUTPUT": "HDF5Output", "LRN": "LRN",
-    "MVN": "MVN", "RELU": "ReLU", "TANH": "TanH", "IM2COL": "Im2col", "SOFTMAX_LOSS": "SoftmaxWithLoss", "NONE": "",
-}  # fmt: skip
+    "ABSVAL": "AbsVal",
+    "ARGMAX": "ArgMax",
+    "BNLL": "BNLL",
+    "HDF5_DATA": "HDF5Data",
+    "HDF5_OUTPUT": "HDF5Output",
+    "LRN": "LRN",
+    "MVN": "MVN",
+    "RELU": "ReLU",
+    "TANH": "TanH",
+    "IM2COL": "Im2col",
+    "SOFTMAX_LOSS": "SoftmaxWithLoss",
+    "NONE": "",
+}
 
 
 def upgraded(net: Any, name: str) -> Any:
-    """The net with `layer` fields alone, inputs as a layer; SourceError where the two kinds of layers are mixed."""
+    """The net with `layer` fields alone, inputs as a layer; SourceError where the two kinds of
+    layers are mixed.
+    """
     if net.layers:
         if net.layer:
-            raise SourceError(f"{name}: has layers of two versions of Caffe (layer, layers); use one of them")
+            raise SourceError(
+                f"{name}: has layers of two versions of Caffe (layer, layers); use one of them"
+            )
         numbers = {number: label for label, number in V1_TYPES.items()}
-        older = _without_padding(net.layers, name) if any(layer.HasField("layer") for layer in net.layers) else net.layers
+        older = (
+            _without_padding(net.layers, name)
+            if any(layer.HasField("layer") for layer in net.layers)
+            else net.layers
+        )
         net.layer.extend(_second(layer, numbers) for layer in map(_first, older))
         net.ClearField("layers")
     if net.input:
@@ -59,14 +121,19 @@ def upgraded(net: Any, name: str) -> Any:
             if layer.HasField(field) and getattr(layer, field).HasField(older):
                 axis = getattr(getattr(layer, field), older)
                 if axis >= MOST_AXES:
-                    raise SourceError(f"{name}: {layer.name} ({layer.type}): its {older} is {axis}; blobs have at most {MOST_AXES} axes")
+                    raise SourceError(
+                        f"{name}: {layer.name} ({layer.type}): its {older} is {axis}; blobs have at"
+                        f" most {MOST_AXES} axes"
+                    )
                 getattr(layer, field).axis = axis
                 getattr(layer, field).ClearField(older)
     return net
 
 
 def _without_padding(layers: Any, name: str) -> list[Any]:
-    """The layers without those of type `padding`, whose numbers go to the convolution or pooling behind."""
+    """The layers without those of type `padding`, whose numbers go to the convolution or pooling
+    behind.
+    """
     makers: dict[str, Any] = {}
     kept = []
     for layer in layers:
@@ -76,8 +143,15 @@ def _without_padding(layers: Any, name: str) -> list[Any]:
             maker = makers.get(bottom)
             if maker is None or maker.layer.type != "padding":
                 continue
-            if layer.layer.type not in ("conv", "pool") or len(layer.bottom) != 1 or len(maker.bottom) != 1:
-                raise SourceError(f"{name}: the layer {layer.layer.name} reads a padding layer, which only a convolution or pooling can")
+            if (
+                layer.layer.type not in ("conv", "pool")
+                or len(layer.bottom) != 1
+                or len(maker.bottom) != 1
+            ):
+                raise SourceError(
+                    f"{name}: the layer {layer.layer.name} reads a padding layer, which only a"
+                    " convolution or pooling can"
+                )
             made.layer.pad = maker.layer.pad
             made.bottom[place] = maker.bottom[0]
         if layer.layer.type != "padding":
@@ -91,11 +165,17 @@ def _first(layer: Any) -> Any:
     if not layer.HasField("layer"):
         return layer
     old = layer.layer
-    made = messages()["V1LayerParameter"](name=old.name, bottom=layer.bottom, top=layer.top, blobs=old.blobs)
+    made = messages()["V1LayerParameter"](
+        name=old.name, bottom=layer.bottom, top=layer.top, blobs=old.blobs
+    )
     made.type = V1_TYPES[V0_TYPES.get(old.type, "NONE")]
     for field, _ in old.ListFields():
         if field.name in V0_FIELDS and old.type in V0_FIELDS[field.name]:
-            _put(getattr(made, V0_PARAMETERS[old.type]), V0_FIELDS[field.name][old.type], getattr(old, field.name))
+            _put(
+                getattr(made, V0_PARAMETERS[old.type]),
+                V0_FIELDS[field.name][old.type],
+                getattr(old, field.name),
+            )
         elif field.name in TRANSFORMED:
             setattr(made.transform_param, TRANSFORMED[field.name], getattr(old, field.name))
     return made
@@ -132,7 +212,9 @@ def _second(layer: Any, numbers: dict[int, str]) -> Any:
 
 
 def _make_input_layer(net: Any, name: str) -> None:
-    """The fields `input` with their shapes as a layer; without shapes they are only the names that weight files have."""
+    """The fields `input` with their shapes as a layer; without shapes they are only the names that
+    weight files have.
+    """
     made = messages()["LayerParameter"](name="input", type="Input", top=net.input)
     if net.input_shape and len(net.input_shape) == len(net.input):
         made.input_param.shape.extend(net.input_shape)
@@ -140,7 +222,10 @@ def _make_input_layer(net: Any, name: str) -> None:
         for place in range(len(net.input)):
             made.input_param.shape.add(dim=net.input_dim[4 * place : 4 * place + 4])
     elif net.input_shape or net.input_dim:
-        raise SourceError(f"{name}: has {len(net.input)} inputs, and shapes of {len(net.input_shape) or len(net.input_dim) / 4:g}")
+        raise SourceError(
+            f"{name}: has {len(net.input)} inputs, and shapes of"
+            f" {len(net.input_shape) or len(net.input_dim) / 4:g}"
+        )
     layers = [made, *net.layer]
     net.ClearField("layer")
     net.layer.extend(layers)

@@ -1,4 +1,6 @@
-"""Weight files (`.caffemodel`): a message of protobuf, read field by field, so that arrays stay where they lie in the file and what surrounds them is small."""
+"""Weight files (`.caffemodel`): a message of protobuf, read field by field, so that arrays stay
+where they lie in the file and what surrounds them is small.
+"""
 
 import mmap
 from collections.abc import Mapping
@@ -11,7 +13,17 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.nodes.spec import MAX_BYTES
-from webkiln.frontends.protobuf.wire import BYTES, LONG, VARINT, WORD, Damaged, WireField, encoded, fields, varint
+from webkiln.frontends.protobuf.wire import (
+    BYTES,
+    LONG,
+    VARINT,
+    WORD,
+    Damaged,
+    WireField,
+    encoded,
+    fields,
+    varint,
+)
 from webkiln.ir.types import Array
 
 MAX_STRUCTURE = 16 << 20
@@ -19,7 +31,9 @@ MAX_STRUCTURE = 16 << 20
 MAX_BLOBS = 1 << 18
 BLOB: Mapping[int, Any] = {}
 INNER: Mapping[int, Mapping[int, Any]] = {100: {7: BLOB}, 2: {6: BLOB, 1: {50: BLOB}}}
-"""Where weights lie: in layers (`layer`, `layers`), and in the layers of Caffe's first format inside these."""
+"""Where weights lie: in layers (`layer`, `layers`), and in the layers of Caffe's first format
+inside these.
+"""
 SIZES = {1: 0, 2: 1, 3: 2, 4: 3}
 """The fields of a blob that say its four sizes, in files before `shape`."""
 IGNORED = (6, 9)
@@ -27,7 +41,9 @@ IGNORED = (6, 9)
 
 
 class WeightFile:
-    """A definition with the arrays of its layers, by their number; the arrays are views of the file."""
+    """A definition with the arrays of its layers, by their number; the arrays are views of the
+    file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -40,7 +56,9 @@ class WeightFile:
         try:
             self.net = self._net()
         except Damaged as error:
-            raise SourceError(f"{self.name}: {error}; the file is damaged or not a model of Caffe, copy it again") from None
+            raise SourceError(
+                f"{self.name}: {error}; the file is damaged or not a model of Caffe, copy it again"
+            ) from None
 
     def _net(self) -> Any:
         types = messages()
@@ -49,7 +67,9 @@ class WeightFile:
         for field in fields(self._data, 0, len(self._data)):
             if field.number in INNER and field.wire == BYTES:
                 blobs: list[Array] = []
-                text = self._without_blobs(field, INNER[field.number], blobs, f"layer {len(layers)}")
+                text = self._without_blobs(
+                    field, INNER[field.number], blobs, f"layer {len(layers)}"
+                )
                 if blobs:
                     self.blobs[len(layers)] = blobs
                 layers.append((field.number, text))
@@ -58,7 +78,13 @@ class WeightFile:
         net = self._parsed(types["NetParameter"], bytes(outside), "the net")
         for number, (kind, text) in enumerate(layers):
             made = net.layer if kind == 100 else net.layers
-            made.append(self._parsed(types["LayerParameter" if kind == 100 else "V1LayerParameter"], text, f"layer {number}"))
+            made.append(
+                self._parsed(
+                    types["LayerParameter" if kind == 100 else "V1LayerParameter"],
+                    text,
+                    f"layer {number}",
+                )
+            )
         return net
 
     def _parsed(self, kind: Any, text: bytes, where: str) -> Any:
@@ -77,7 +103,9 @@ class WeightFile:
             raise Damaged(f"has more than {MAX_STRUCTURE} bytes that are no weights")
         return bytes(self._data[start:end])
 
-    def _without_blobs(self, field: WireField, inner: Mapping[int, Any], blobs: list[Array], where: str) -> bytes:
+    def _without_blobs(
+        self, field: WireField, inner: Mapping[int, Any], blobs: list[Array], where: str
+    ) -> bytes:
         """The bytes of a message but for its weights, which are appended to `blobs`."""
         made = bytearray()
         for item in fields(self._data, field.start, field.end):
@@ -118,7 +146,11 @@ class WeightFile:
                 raise Damaged(f"{where} has a field {item.number}, of a fork of Caffe")
         found = _joined(parts) if parts or not wide else _joined(wide)
         sizes = legacy if shape is None else shape
-        if any(size < 0 or size >= 1 << 31 for size in sizes) or prod(sizes) * 4 > MAX_BYTES or prod(sizes) != found.size:
+        if (
+            any(size < 0 or size >= 1 << 31 for size in sizes)
+            or prod(sizes) * 4 > MAX_BYTES
+            or prod(sizes) != found.size
+        ):
             raise Damaged(f"{where} has the shape {sizes} and {found.size} numbers")
         return found.reshape(sizes)
 
@@ -137,7 +169,9 @@ class WeightFile:
         return sizes
 
     def _numbers(self, field: WireField, end: int, dtype: str, single: int) -> tuple[Array, int]:
-        """Numbers that stand together, and where they end; those that are each a field of their own up to the first that is not one."""
+        """Numbers that stand together, and where they end; those that are each a field of their own
+        up to the first that is not one.
+        """
         if field.wire == BYTES:
             size = np.dtype(dtype).itemsize
             if (field.end - field.start) % size:
@@ -145,10 +179,14 @@ class WeightFile:
             return np.frombuffer(self._data[field.start : field.end], dtype), field.end
         tag = self._data[field.begin]
         step = field.end - field.begin
-        rows = np.frombuffer(self._data[field.begin : field.begin + (end - field.begin) // step * step], np.uint8).reshape(-1, step)
+        rows = np.frombuffer(
+            self._data[field.begin : field.begin + (end - field.begin) // step * step], np.uint8
+        ).reshape(-1, step)
         other = np.flatnonzero(rows[:, 0] != tag)
         count = int(other[0]) if len(other) else len(rows)
-        return np.ascontiguousarray(rows[:count, step - np.dtype(dtype).itemsize :]).view(dtype).ravel(), field.begin + count * step
+        return np.ascontiguousarray(rows[:count, step - np.dtype(dtype).itemsize :]).view(
+            dtype
+        ).ravel(), field.begin + count * step
 
 
 def _check_texts(message: Any, where: str) -> None:
@@ -162,5 +200,7 @@ def _check_texts(message: Any, where: str) -> None:
 
 
 def _joined(parts: list[Array]) -> Array:
-    found = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
+    found = (
+        parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
+    )
     return found.astype(np.float32, copy=False)

@@ -1,4 +1,6 @@
-"""ChainerConverter: spec of a recorded chain -> Graph. Recordings are written in the operators of ONNX, and few of their own."""
+"""ChainerConverter: spec of a recorded chain -> Graph. Recordings are written in the operators of
+ONNX, and few of their own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,28 +22,42 @@ from webkiln.ir.notation import parse_size
 DOMAIN = "chainer"
 OPSETS: Mapping[str, int] = {"": 20, DOMAIN: 1}
 HANDLERS = NodeHandlers(
-    {"": OPERATORS, DOMAIN: OWN}, FOLDS, own_domain="ai.onnx", advice="Write that part of the model with other functions"
+    {"": OPERATORS, DOMAIN: OWN},
+    FOLDS,
+    own_domain="ai.onnx",
+    advice="Write that part of the model with other functions",
 )
 
 
 class ChainerConverter(NodeConverter):
-    """Converts one model at a time; `register_handler` has an operator of recordings converted otherwise."""
+    """Converts one model at a time; `register_handler` has an operator of recordings converted
+    otherwise.
+    """
 
     handlers = HANDLERS
     register_handler = HANDLERS.register
 
-    def convert(self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None) -> Graph:
+    def convert(
+        self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None
+    ) -> Graph:
         return super().convert(_resized(source, self.dims), blobs, name)
 
 
 def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:
     """The model with the sizes that were open when it was recorded as they are now asked for."""
-    named = {size_name(size): size for item in model.graph.inputs for size in item.shape or () if isinstance(size, str)}
+    named = {
+        size_name(size): size
+        for item in model.graph.inputs
+        for size in item.shape or ()
+        if isinstance(size, str)
+    }
     values: dict[str, int] = {}
     for own, called in named.items():
         chosen = dims.get(called, dims.get(own, own))
         values[own] = chosen if isinstance(chosen, int) else placeholder(chosen)
-    nodes = tuple(_resized_node(node, values) if node.op == "Sizes" else node for node in model.graph.nodes)
+    nodes = tuple(
+        _resized_node(node, values) if node.op == "Sizes" else node for node in model.graph.nodes
+    )
     return replace(model, graph=replace(model.graph, nodes=nodes))
 
 

@@ -1,4 +1,6 @@
-"""Chains that a function of the user's makes, with weights from a snapshot of Chainer, recorded as nodes."""
+"""Chains that a function of the user's makes, with weights from a snapshot of Chainer, recorded as
+nodes.
+"""
 
 from webkiln.frontends.core.model_format import ModelFormat
 

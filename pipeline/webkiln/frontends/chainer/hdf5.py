@@ -15,8 +15,12 @@ from webkiln.ir.types import Array
 
 @contextmanager
 def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, Held], frozenset[str]]]:
-    """Its arrays, and the keys without one. The file is walked in a process of its own first, since the HDF5 library can crash on damaged files."""
-    check_apart("webkiln.frontends.chainer.probe", path, done="read", reader="the HDF5 library", advice=SAVE)
+    """Its arrays, and the keys without one. The file is walked in a process of its own first, since
+    the HDF5 library can crash on damaged files.
+    """
+    check_apart(
+        "webkiln.frontends.chainer.probe", path, done="read", reader="the HDF5 library", advice=SAVE
+    )
     with h5py.File(path, "r") as file:
         yield entries(path.name, file)
 
@@ -32,7 +36,10 @@ def entries(name: str, file: h5py.Group) -> tuple[dict[str, Held], frozenset[str
         for key in group:
             count += 1
             if count > MAX_ENTRIES or depth > 100:
-                raise SourceError(f"{name}: has more than {MAX_ENTRIES} entries, or groups within groups without end")
+                raise SourceError(
+                    f"{name}: has more than {MAX_ENTRIES} entries, or groups within groups"
+                    " without end"
+                )
             if not isinstance(group.get(key, getlink=True), h5py.HardLink):
                 raise SourceError(f"{name}: {path}{key} is a link to elsewhere; {SAVE}")
             item = group[key]
@@ -43,7 +50,9 @@ def entries(name: str, file: h5py.Group) -> tuple[dict[str, Held], frozenset[str
     return arrays, frozenset(empty)
 
 
-def _entry(name: str, key: str, item: h5py.Dataset, arrays: dict[str, Held], empty: set[str]) -> None:
+def _entry(
+    name: str, key: str, item: h5py.Dataset, arrays: dict[str, Held], empty: set[str]
+) -> None:
     if item.shape is None or item.dtype.hasobject:
         empty.add(key)
         return

@@ -1,4 +1,6 @@
-"""What stands in for `chainer.initializers`: constants are constants, and what is drawn at random has to be loaded."""
+"""What stands in for `chainer.initializers`: constants are constants, and what is drawn at random
+has to be loaded.
+"""
 
 from typing import Any
 
@@ -37,7 +39,9 @@ class Initial:
 
 
 def initial_of(value: Any) -> Initial:
-    """The initializer that an argument stands for: none for the usual one, which is random, a number, an array or a function."""
+    """The initializer that an argument stands for: none for the usual one, which is random, a
+    number, an array or a function.
+    """
     if isinstance(value, Initial):
         return Initial(value.value, value.dtype)
     if isinstance(value, np.ndarray):
@@ -72,15 +76,32 @@ def nan(dtype: Any = None) -> Initial:
     return Initial(float("nan"), dtype)
 
 
-def generate_array(initializer: Any, shape: tuple[int, ...], xp: Any, dtype: Any = None, device: Any = None) -> Array:
+def generate_array(
+    initializer: Any, shape: tuple[int, ...], xp: Any, dtype: Any = None, device: Any = None
+) -> Array:
     return initial_of(initializer).array(shape)
 
 
 RANDOM = (
-    "Normal", "LeCunNormal", "GlorotNormal", "HeNormal", "Orthogonal", "Uniform", "LeCunUniform", "GlorotUniform", "HeUniform",
-    "UpsamplingDeconvFilter", "DownsamplingConvFilter",
-)  # fmt: skip
+    "Normal",
+    "LeCunNormal",
+    "GlorotNormal",
+    "HeNormal",
+    "Orthogonal",
+    "Uniform",
+    "LeCunUniform",
+    "GlorotUniform",
+    "HeUniform",
+    "UpsamplingDeconvFilter",
+    "DownsamplingConvFilter",
+)
 NAMES: dict[str, Any] = {
-    **dict.fromkeys(RANDOM, RandomInitial), "Constant": ConstantInitial, "Identity": IdentityInitial, "Zero": zero, "One": one, "NaN": nan, "Initializer": Initial,
+    **dict.fromkeys(RANDOM, RandomInitial),
+    "Constant": ConstantInitial,
+    "Identity": IdentityInitial,
+    "Zero": zero,
+    "One": one,
+    "NaN": nan,
+    "Initializer": Initial,
     "generate_array": generate_array,
-}  # fmt: skip
+}

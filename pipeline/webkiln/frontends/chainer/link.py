@@ -1,4 +1,6 @@
-"""What stands in for `chainer.Link`, `Chain`, `ChainList` and `Sequential`: parameters and links by their paths."""
+"""What stands in for `chainer.Link`, `Chain`, `ChainList` and `Sequential`: parameters and links by
+their paths.
+"""
 
 import copy
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ from webkiln.frontends.chainer.variable import ChainVariable, Parameter
 
 
 class Link(OnCpu):
-    """Has parameters, persistent values and, as a chain, other links. Calls are recorded under its path."""
+    """Has parameters, persistent values and, as a chain, other links. Calls are recorded under its
+    path.
+    """
 
     _scoped = False
 
@@ -25,7 +29,11 @@ class Link(OnCpu):
         self._persistent: list[str] = []
         self.name: str | None = None
         for name, given in params.items():
-            shape, dtype = given if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], tuple) else (given, None)
+            shape, dtype = (
+                given
+                if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], tuple)
+                else (given, None)
+            )
             self.add_param(name, shape, dtype=dtype)
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -64,7 +72,9 @@ class Link(OnCpu):
     def within_init_scope(self) -> bool:
         return self._scoped
 
-    def add_param(self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None) -> None:
+    def add_param(
+        self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None
+    ) -> None:
         with self.init_scope():
             setattr(self, name, Parameter(initializer, shape))
 
@@ -93,7 +103,10 @@ class Link(OnCpu):
                 raise SourceError(f"the link {path or '/'} contains itself")
             if link is not self or not skipself:
                 yield path or "/", link
-            todo[:0] = [(f"{path}/{name}", child, above | {id(link)}) for name, child in link.named_children()]
+            todo[:0] = [
+                (f"{path}/{name}", child, above | {id(link)})
+                for name, child in link.named_children()
+            ]
 
     def links(self, skipself: bool = False) -> Iterator["Link"]:
         return (link for _, link in self.namedlinks(skipself))
@@ -204,7 +217,9 @@ class ChainList(Link):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._scoped and isinstance(value, Link):
-            raise TypeError('cannot register a new link within a "with chainlist.init_scope():" block.')
+            raise TypeError(
+                'cannot register a new link within a "with chainlist.init_scope():" block.'
+            )
         super().__setattr__(name, value)
 
     def add_link(self, link: Link) -> None:
@@ -246,16 +261,24 @@ class SequentialChain(ChainList):
             self.append(layer)
 
     def append(self, layer: Any) -> None:
-        """Chainer puts each link behind the place among the layers that the first one has, which is how snapshots number them."""
+        """Chainer puts each link behind the place among the layers that the first one has, which is
+        how snapshots number them.
+        """
         if isinstance(layer, Link):
-            first = next((place for place, item in enumerate(self._layers) if isinstance(item, Link)), 0)
+            first = next(
+                (place for place, item in enumerate(self._layers) if isinstance(item, Link)), 0
+            )
             self._items.insert(first + 1 if self._layers else 0, layer)
             for number, item in enumerate(self._items):
                 item.name = str(number)
         self._layers.append(layer)
 
     def __getitem__(self, index: Any) -> Any:
-        return SequentialChain(*self._layers[index]) if isinstance(index, slice) else self._layers[index]
+        return (
+            SequentialChain(*self._layers[index])
+            if isinstance(index, slice)
+            else self._layers[index]
+        )
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._layers)

@@ -22,13 +22,18 @@ from webkiln.frontends.core.arrays import Blobs
 from webkiln.frontends.core.model_functions import check_parameters
 from webkiln.frontends.nodes.spec import to_json
 
-RETURNS = "it returns a chainer.Chain, a method of one or another function of variables, or one of these and its example inputs"
+RETURNS = (
+    "it returns a chainer.Chain, a method of one or another function of variables, or one of these"
+    " and its example inputs"
+)
 
 
 def made_model(
     made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
 ) -> tuple[RecordedModel, Blobs]:
-    """What `function` of `module` returns, with the weights of a snapshot; inputs are those of the examples, or as `shapes` says."""
+    """What `function` of `module` returns, with the weights of a snapshot; inputs are those of the
+    examples, or as `shapes` says.
+    """
     where = f"{made['module']}:{made['function']}"
     with standing_in():
         model, examples = _called(made, where)
@@ -36,7 +41,8 @@ def made_model(
             root = owner_of(model)
             if root is None:
                 raise SourceError(
-                    f"{where}: returned a {type(model).__name__}, which has no weights; return the chain that the snapshot is of, or a method of it"
+                    f"{where}: returned a {type(model).__name__}, which has no weights; return the"
+                    " chain that the snapshot is of, or a method of it"
                 )
             load(weights, root, where)
         inputs = _inputs(model, examples, shapes, where)
@@ -44,8 +50,9 @@ def made_model(
         second, _ = _recorded(model, inputs, where)
     if to_json(first) != to_json(second):
         raise SourceError(
-            f"{where}: a second call computes otherwise than the first; what is kept from one call to the next in attributes is not recorded: "
-            "return it as an output and take it as an input"
+            f"{where}: a second call computes otherwise than the first; what is kept from one call"
+            " to the next in attributes is not recorded: return it as an output and take it as an"
+            " input"
         )
     return first, blobs
 
@@ -57,7 +64,9 @@ def owner_of(model: Any) -> Link | None:
 
 
 def _called(made: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] | None]:
-    make = getattr(_run(lambda: importlib.import_module(made["module"]), where), made["function"], None)
+    make = getattr(
+        _run(lambda: importlib.import_module(made["module"]), where), made["function"], None
+    )
     if not callable(make):
         raise RecipeError(f"{where}: the module has no function {made['function']!r}; {RETURNS}")
     check_parameters(where, make, **made["parameters"])
@@ -95,48 +104,88 @@ Example = tuple[str, str, tuple[int | str, ...]]
 """The name, dtype and shape of an input."""
 
 
-def _inputs(model: Any, examples: tuple[Any, ...] | None, shapes: Mapping[str, Sequence[int | str]], where: str) -> list[Any]:
+def _inputs(
+    model: Any,
+    examples: tuple[Any, ...] | None,
+    shapes: Mapping[str, Sequence[int | str]],
+    where: str,
+) -> list[Any]:
     """The inputs of a call, nested as its arguments are."""
     names = _parameters(model)
     if examples is None:
         given = [name for name in names if name in shapes] or names[:1]
         if not shapes:
             raise SourceError(
-                f"{where}: nothing says the shape of the input {given[0]}; give it with --input-shape {given[0]}=1,3,224,224, or return the model and example inputs"
+                f"{where}: nothing says the shape of the input {given[0]}; give it with"
+                f" --input-shape {given[0]}=1,3,224,224, or return the model and example inputs"
             )
         examples = tuple(None for _ in given)
-    named = [(names[place] if place < len(names) else f"input_{place}", example) for place, example in enumerate(examples)]
+    named = [
+        (names[place] if place < len(names) else f"input_{place}", example)
+        for place, example in enumerate(examples)
+    ]
     leaves = [name for name, example in named for name in _leaves(name, example)]
     if unknown := sorted(set(shapes) - {*leaves, ""}):
-        raise SourceError(f"{where}: there is no input {', '.join(unknown)}; inputs are {', '.join(leaves)}")
+        raise SourceError(
+            f"{where}: there is no input {', '.join(unknown)}; inputs are {', '.join(leaves)}"
+        )
     if "" in shapes and len(leaves) != 1:
-        raise SourceError(f"{where}: the inputs are {', '.join(leaves)}; say which one a shape is for, as in {leaves[0]}=1,3,224,224")
+        raise SourceError(
+            f"{where}: the inputs are {', '.join(leaves)}; say which one a shape is for, as in"
+            f" {leaves[0]}=1,3,224,224"
+        )
     return [_example(name, example, shapes, where) for name, example in named]
 
 
 def _leaves(name: str, example: Any) -> list[str]:
     if isinstance(example, list | tuple):
-        return [leaf for place, item in enumerate(example) for leaf in _leaves(f"{name}_{place}", item)]
+        return [
+            leaf for place, item in enumerate(example) for leaf in _leaves(f"{name}_{place}", item)
+        ]
     return [name]
 
 
 def _example(name: str, example: Any, shapes: Mapping[str, Sequence[int | str]], where: str) -> Any:
     if isinstance(example, list | tuple):
-        return [_example(f"{name}_{place}", item, shapes, where) for place, item in enumerate(example)]
-    value = example.array if isinstance(example, ChainVariable) else None if example is None else np.asarray(example)
+        return [
+            _example(f"{name}_{place}", item, shapes, where) for place, item in enumerate(example)
+        ]
+    value = (
+        example.array
+        if isinstance(example, ChainVariable)
+        else None
+        if example is None
+        else np.asarray(example)
+    )
     shape = shapes.get(name, shapes.get(""))
     if shape is None and value is None:
-        raise SourceError(f"{where}: nothing says the shape of the input {name}; give it with --input-shape {name}=1,3,224,224")
+        raise SourceError(
+            f"{where}: nothing says the shape of the input {name}; give it with --input-shape"
+            f" {name}=1,3,224,224"
+        )
     if shape is not None and value is not None and len(shape) != value.ndim:
-        raise SourceError(f"{where}: the input {name} has {value.ndim} axes, {list(value.shape)}; got {list(shape)}")
+        raise SourceError(
+            f"{where}: the input {name} has {value.ndim} axes, {list(value.shape)}; got"
+            f" {list(shape)}"
+        )
     own = () if value is None else value.shape
-    return (name, "float32" if value is None else str(value.dtype), tuple(own if shape is None else shape))
+    return (
+        name,
+        "float32" if value is None else str(value.dtype),
+        tuple(own if shape is None else shape),
+    )
 
 
 def _parameters(model: Any) -> list[str]:
-    function = model.forward if isinstance(model, Link) and type(model).__call__ is Link.__call__ else model
+    function = (
+        model.forward
+        if isinstance(model, Link) and type(model).__call__ is Link.__call__
+        else model
+    )
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named = [item.name for item in inspect.signature(function).parameters.values() if item.kind in kinds]
+    named = [
+        item.name for item in inspect.signature(function).parameters.values() if item.kind in kinds
+    ]
     return named or ["x"]
 
 
@@ -144,7 +193,9 @@ def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[RecordedModel,
     """One call of the model, from the beginning."""
     root = owner_of(model)
     owners: dict[int, str] = {}
-    links = [(path.lstrip("/"), link) for path, link in root.namedlinks()] if root is not None else []
+    links = (
+        [(path.lstrip("/"), link) for path, link in root.namedlinks()] if root is not None else []
+    )
     if root is not None:
         for path, param in root.namedparams():
             owners.setdefault(id(param), path.lstrip("/"))
@@ -165,7 +216,11 @@ def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[RecordedModel,
 
 
 def _variable(recorder: ChainRecorder, item: Any) -> Any:
-    return [_variable(recorder, part) for part in item] if isinstance(item, list) else ChainVariable.of(recorder, recorder.input(*item))
+    return (
+        [_variable(recorder, part) for part in item]
+        if isinstance(item, list)
+        else ChainVariable.of(recorder, recorder.input(*item))
+    )
 
 
 def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]:
@@ -180,8 +235,13 @@ def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]
                 collect(f"{name}_{place}", item)
         elif value is not None:
             if not isinstance(value, ChainVariable | np.ndarray):
-                raise SourceError(f"{where}: the model returned {type(value).__name__}, expected variables, in lists, tuples or tables")
-            found[name] = (value if isinstance(value, ChainVariable) else ChainVariable(value)).tensor(recorder)
+                raise SourceError(
+                    f"{where}: the model returned {type(value).__name__}, expected variables, in"
+                    " lists, tuples or tables"
+                )
+            found[name] = (
+                value if isinstance(value, ChainVariable) else ChainVariable(value)
+            ).tensor(recorder)
 
     collect("output", result)
     if not found:
@@ -199,6 +259,6 @@ def _check_given(recorder: ChainRecorder, where: str) -> None:
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise SourceError(
-            f"{where}: nothing was loaded for {', '.join(missing[:3])}{more}; give a snapshot with --weights FILE.npz, or load one in the function "
-            "with chainer.serializers.load_npz"
+            f"{where}: nothing was loaded for {', '.join(missing[:3])}{more}; give a snapshot with"
+            " --weights FILE.npz, or load one in the function with chainer.serializers.load_npz"
         )

@@ -1,4 +1,6 @@
-"""The modules that a script finds as `chainer` while it is run, whether Chainer is installed or not."""
+"""The modules that a script finds as `chainer` while it is run, whether Chainer is installed or
+not.
+"""
 
 import importlib.abc
 import importlib.machinery
@@ -40,14 +42,19 @@ class Unused:
     def __call__(self, *given: Any, **options: Any) -> Any:
         if len(given) == 1 and callable(given[0]) and not options:
             return given[0]
-        raise SourceError(f"{self._name} is not run: the function makes a model for inference; leave training and data out of it")
+        raise SourceError(
+            f"{self._name} is not run: the function makes a model for inference; leave training and"
+            " data out of it"
+        )
 
     def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
         return ()
 
 
 class Function:
-    """chainer.Function and FunctionNode of a script's own: what its forward computes with functions of numpy or chainer is recorded."""
+    """chainer.Function and FunctionNode of a script's own: what its forward computes with functions
+    of numpy or chainer is recorded.
+    """
 
     def __call__(self, *inputs: Any) -> Any:
         found = self.apply(inputs)
@@ -69,29 +76,63 @@ class Function:
 def _cuda() -> dict[str, Any]:
     same = lambda x, *given, **options: x  # noqa: E731
     return {
-        "available": False, "cudnn_enabled": False, "get_array_module": lambda *xs: np, "to_cpu": same, "to_gpu": same, "ndarray": type(None),
-        "check_cuda_available": Unused("chainer.cuda.check_cuda_available"), "get_device": lambda *xs: nothing(),
-        "get_device_from_id": lambda *xs: nothing(), "get_device_from_array": lambda *xs: nothing(),
-    }  # fmt: skip
+        "available": False,
+        "cudnn_enabled": False,
+        "get_array_module": lambda *xs: np,
+        "to_cpu": same,
+        "to_gpu": same,
+        "ndarray": type(None),
+        "check_cuda_available": Unused("chainer.cuda.check_cuda_available"),
+        "get_device": lambda *xs: nothing(),
+        "get_device_from_id": lambda *xs: nothing(),
+        "get_device_from_array": lambda *xs: nothing(),
+    }
 
 
 def _backend() -> dict[str, Any]:
     return {
-        "get_array_module": lambda *xs: np, "get_device": lambda *xs: CPU, "to_numpy": lambda x: x, "using_device": nothing,
-        "get_device_from_array": lambda *xs: CPU, "CpuDevice": lambda: CPU, "copyto": np.copyto,
-    }  # fmt: skip
+        "get_array_module": lambda *xs: np,
+        "get_device": lambda *xs: CPU,
+        "to_numpy": lambda x: x,
+        "using_device": nothing,
+        "get_device_from_array": lambda *xs: CPU,
+        "CpuDevice": lambda: CPU,
+        "copyto": np.copyto,
+    }
 
 
 def _main() -> dict[str, Any]:
     return {
-        "__version__": VERSION, "Variable": ChainVariable, "Parameter": Parameter, "Link": Link, "Chain": Chain, "ChainList": ChainList,
-        "Sequential": SequentialChain, "FunctionSet": Chain, "Function": Function, "FunctionNode": Function, "config": CONFIG, "global_config": CONFIG,
-        "using_config": using_config, "no_backprop_mode": nothing, "force_backprop_mode": nothing, "using_device": nothing,
-        "as_variable": as_variable, "as_array": lambda x: x.array if isinstance(x, ChainVariable) else x, "is_debug": lambda: False,
-        "is_arrays_compatible": lambda xs: True, "get_array_types": lambda: (np.ndarray, ChainVariable), "get_dtype": _dtype,
-        "get_device": lambda *given: CPU, "report": lambda *given, **options: None, "set_debug": lambda on: None,
-        "should_use_cudnn": lambda *given: False, "get_array_module": lambda *xs: np, "AbstractSerializer": object, "Serializer": object,
-    }  # fmt: skip
+        "__version__": VERSION,
+        "Variable": ChainVariable,
+        "Parameter": Parameter,
+        "Link": Link,
+        "Chain": Chain,
+        "ChainList": ChainList,
+        "Sequential": SequentialChain,
+        "FunctionSet": Chain,
+        "Function": Function,
+        "FunctionNode": Function,
+        "config": CONFIG,
+        "global_config": CONFIG,
+        "using_config": using_config,
+        "no_backprop_mode": nothing,
+        "force_backprop_mode": nothing,
+        "using_device": nothing,
+        "as_variable": as_variable,
+        "as_array": lambda x: x.array if isinstance(x, ChainVariable) else x,
+        "is_debug": lambda: False,
+        "is_arrays_compatible": lambda xs: True,
+        "get_array_types": lambda: (np.ndarray, ChainVariable),
+        "get_dtype": _dtype,
+        "get_device": lambda *given: CPU,
+        "report": lambda *given, **options: None,
+        "set_debug": lambda on: None,
+        "should_use_cudnn": lambda *given: False,
+        "get_array_module": lambda *xs: np,
+        "AbstractSerializer": object,
+        "Serializer": object,
+    }
 
 
 def _dtype(dtype: Any = None, map_mixed16: Any = None) -> Any:
@@ -106,17 +147,37 @@ def contents() -> Mapping[str, dict[str, Any]]:
         **{name: link for name, link in LINKS.items() if name not in FUNCTIONS},
     }
     return {
-        ROOT: _main(), ARRAYS: {"ndarray": type(None), "is_available": lambda: False}, f"{ROOT}.functions": functions, f"{ROOT}.links": dict(LINKS), f"{ROOT}.initializers": dict(initializers.NAMES),
-        f"{ROOT}.serializers": dict(serializers.NAMES), f"{ROOT}.cuda": _cuda(), f"{ROOT}.backends.cuda": _cuda(), f"{ROOT}.backend": _backend(),
-        f"{ROOT}.variable": {"Variable": ChainVariable, "Parameter": Parameter, "as_variable": as_variable},
-        f"{ROOT}.link": {"Link": Link, "Chain": Chain, "ChainList": ChainList}, f"{ROOT}.sequential": {"Sequential": SequentialChain},
-        f"{ROOT}.function": {"Function": Function, "no_backprop_mode": nothing, "force_backprop_mode": nothing},
-        f"{ROOT}.function_node": {"FunctionNode": Function}, f"{ROOT}.configuration": {"config": CONFIG, "using_config": using_config},
-        f"{ROOT}.dataset": {"concat_examples": concat_examples}, f"{ROOT}.dataset.convert": {"concat_examples": concat_examples},
+        ROOT: _main(),
+        ARRAYS: {"ndarray": type(None), "is_available": lambda: False},
+        f"{ROOT}.functions": functions,
+        f"{ROOT}.links": dict(LINKS),
+        f"{ROOT}.initializers": dict(initializers.NAMES),
+        f"{ROOT}.serializers": dict(serializers.NAMES),
+        f"{ROOT}.cuda": _cuda(),
+        f"{ROOT}.backends.cuda": _cuda(),
+        f"{ROOT}.backend": _backend(),
+        f"{ROOT}.variable": {
+            "Variable": ChainVariable,
+            "Parameter": Parameter,
+            "as_variable": as_variable,
+        },
+        f"{ROOT}.link": {"Link": Link, "Chain": Chain, "ChainList": ChainList},
+        f"{ROOT}.sequential": {"Sequential": SequentialChain},
+        f"{ROOT}.function": {
+            "Function": Function,
+            "no_backprop_mode": nothing,
+            "force_backprop_mode": nothing,
+        },
+        f"{ROOT}.function_node": {"FunctionNode": Function},
+        f"{ROOT}.configuration": {"config": CONFIG, "using_config": using_config},
+        f"{ROOT}.dataset": {"concat_examples": concat_examples},
+        f"{ROOT}.dataset.convert": {"concat_examples": concat_examples},
         f"{ROOT}.reporter": {"report": lambda *given, **options: None},
         f"{ROOT}.utils": {"force_array": np.asarray},
-        f"{ROOT}.functions.activation": functions, f"{ROOT}.functions.array": functions, f"{ROOT}.functions.math": functions,
-    }  # fmt: skip
+        f"{ROOT}.functions.activation": functions,
+        f"{ROOT}.functions.array": functions,
+        f"{ROOT}.functions.math": functions,
+    }
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -125,14 +186,30 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self) -> None:
         self.contents = contents()
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in (ROOT, ARRAYS) else None
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        return (
+            importlib.machinery.ModuleSpec(name, self, is_package=True)
+            if name.partition(".")[0] in (ROOT, ARRAYS)
+            else None
+        )
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
         vars(module).update(self.contents.get(name, self._inside(name)))
         children = {
-            f"{ROOT}.{part}" for part in ("functions", "links", "initializers", "serializers", "cuda", "backends", "backend", "variable")
+            f"{ROOT}.{part}"
+            for part in (
+                "functions",
+                "links",
+                "initializers",
+                "serializers",
+                "cuda",
+                "backends",
+                "backend",
+                "variable",
+            )
         }
 
         def missing(attribute: str) -> Any:
@@ -142,13 +219,17 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if inner in self.contents or inner in children:
                 return importlib.import_module(inner)
             if name in (f"{ROOT}.functions", f"{ROOT}.links"):
-                raise AttributeError(f"{name} has no {attribute}, in any version of Chainer that webkiln knows")
+                raise AttributeError(
+                    f"{name} has no {attribute}, in any version of Chainer that webkiln knows"
+                )
             return Unused(inner)
 
         vars(module)["__getattr__"] = missing
 
     def _inside(self, name: str) -> dict[str, Any]:
-        """The functions or links that a module of one of them, such as chainer.functions.activation.relu, holds."""
+        """The functions or links that a module of one of them, such as
+        chainer.functions.activation.relu, holds.
+        """
         for kind in ("functions", "links"):
             if name.startswith(f"{ROOT}.{kind}."):
                 return self.contents[f"{ROOT}.{kind}"]
@@ -161,7 +242,11 @@ def standing_in() -> Iterator[None]:
     install()
 
     def take() -> dict[str, ModuleType]:
-        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in (ROOT, ARRAYS)}
+        return {
+            name: sys.modules.pop(name)
+            for name in list(sys.modules)
+            if name.partition(".")[0] in (ROOT, ARRAYS)
+        }
 
     before, finder = take(), StandIns()
     sys.meta_path.insert(0, finder)

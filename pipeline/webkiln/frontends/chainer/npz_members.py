@@ -1,4 +1,6 @@
-"""Arrays of `.npz` files by their names. Nothing in them is executed, no size is believed before it is checked."""
+"""Arrays of `.npz` files by their names. Nothing in them is executed, no size is believed before it
+is checked.
+"""
 
 import zipfile
 from collections.abc import Callable, Iterator
@@ -27,7 +29,9 @@ def reading(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - parsers of untrusted bytes raise anything
         what = " ".join(str(error).split())[:200] or type(error).__name__
-        raise SourceError(f"{name}: not a readable snapshot ({what}); it may be truncated or damaged; {SAVE}") from None
+        raise SourceError(
+            f"{name}: not a readable snapshot ({what}); it may be truncated or damaged; {SAVE}"
+        ) from None
 
 
 def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], frozenset[str]]:
@@ -36,11 +40,19 @@ def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], f
     empty: set[str] = set()
     with reading(name):
         members = archive.infolist()
-        if len(members) > MAX_ENTRIES or len({member.filename for member in members}) != len(members):
-            raise SourceError(f"{name}: has {len(members)} members (at most {MAX_ENTRIES}, no name twice); no snapshot of Chainer's")
+        if len(members) > MAX_ENTRIES or len({member.filename for member in members}) != len(
+            members
+        ):
+            raise SourceError(
+                f"{name}: has {len(members)} members (at most {MAX_ENTRIES}, no name twice); no"
+                " snapshot of Chainer's"
+            )
         for member in members:
             if not member.filename.endswith(".npy"):
-                raise SourceError(f"{name}: its member {member.filename!r} is no array; a snapshot is what save_npz writes")
+                raise SourceError(
+                    f"{name}: its member {member.filename!r} is no array; a snapshot is what"
+                    " save_npz writes"
+                )
             key = member.filename.removesuffix(".npy").strip("/")
             held = _member(name, archive, member, key)
             if held is None:
@@ -51,24 +63,34 @@ def npz_entries(name: str, archive: zipfile.ZipFile) -> tuple[dict[str, Held], f
 
 
 def _member(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: str) -> Held | None:
-    """An array by its header alone; None where it is an object, as None is saved, which is a pickle and not looked at."""
+    """An array by its header alone; None where it is an object, as None is saved, which is a pickle
+    and not looked at.
+    """
     ratio = member.file_size / max(member.compress_size, 1)
     if member.file_size > MAX_BYTES or (member.file_size > RATIO_FREE_BYTES and ratio > MAX_RATIO):
         raise SourceError(
-            f"{name}: {key} claims {member.file_size} bytes from {member.compress_size} (at most {MAX_BYTES}, and {MAX_RATIO} times); refused"
+            f"{name}: {key} claims {member.file_size} bytes from {member.compress_size} (at most"
+            f" {MAX_BYTES}, and {MAX_RATIO} times); refused"
         )
     try:
         header = npz.header(archive, member)
     except npz.VersionError as error:
-        raise SourceError(f"{name}: {key} is written in version {error.version} of .npy; {SAVE}") from None
+        raise SourceError(
+            f"{name}: {key} is written in version {error.version} of .npy; {SAVE}"
+        ) from None
     if header.dtype.hasobject:
         return None
     if (follow := member.file_size - header.start) != header.bytes:
-        raise SourceError(f"{name}: {key} has {follow} bytes, {header.dtype}{list(header.shape)} needs {header.bytes}")
+        raise SourceError(
+            f"{name}: {key} has {follow} bytes, {header.dtype}{list(header.shape)} needs"
+            f" {header.bytes}"
+        )
     return Held(key, header.shape, _reader(name, archive, member, header))
 
 
-def _reader(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: npz.Header) -> Callable[[], Array]:
+def _reader(
+    name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: npz.Header
+) -> Callable[[], Array]:
     def read() -> Array:
         with reading(name):
             return native(npz.read_told(archive, member, header), f"{name}: {member.filename}")

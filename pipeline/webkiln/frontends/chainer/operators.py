@@ -9,7 +9,12 @@ from webkiln.ir.notation import parse_size
 
 def sizes(call: NodeCall) -> GraphValue:
     """A list of sizes, some of which are set when the model runs."""
-    return known(array_of_sizes([parse_size(size) if isinstance(size, str) else size for size in call.attr("sizes")]), "int64")
+    return known(
+        array_of_sizes(
+            [parse_size(size) if isinstance(size, str) else size for size in call.attr("sizes")]
+        ),
+        "int64",
+    )
 
 
 OWN: dict[str, NodeHandler] = {

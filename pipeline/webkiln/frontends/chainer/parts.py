@@ -1,4 +1,6 @@
-"""Parts of recorded chains: what is known of the tensors between nodes, and what calls of links and functions gave."""
+"""Parts of recorded chains: what is known of the tensors between nodes, and what calls of links and
+functions gave.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +28,9 @@ class RecordedModel(NodeModel):
 
 
 def call_names(nodes: Sequence[NodeSpec], calls: Mapping[str, str]) -> dict[str, str]:
-    """By name, the first tensor that a call gave; and that of every node, which is called after its operator, too, where a call has its name."""
+    """By name, the first tensor that a call gave; and that of every node, which is called after its
+    operator, too, where a call has its name.
+    """
     taken, found = DistinctNames(), dict[str, str]()
     for name in {**calls, **dict.fromkeys(node.name for node in nodes)}:
         taken.distinct(name)
@@ -39,18 +43,26 @@ def call_names(nodes: Sequence[NodeSpec], calls: Mapping[str, str]) -> dict[str,
 
 
 def recorded_part(model: RecordedModel, blobs: Blobs, cut: Cut) -> tuple[NodeModel, Blobs]:
-    """What lies between some calls of links or functions and others. RecipeError where it computes with open sizes that its inputs do not have."""
+    """What lies between some calls of links or functions and others. RecipeError where it computes
+    with open sizes that its inputs do not have.
+    """
 
     def known(name: str, tensor: str) -> Declared | None:
         return Declared(name, tensor, *model.types[tensor]) if tensor in model.types else None
 
     part, weights = part_of(model, blobs, cut, model.name, known, model.names)
-    sizes = {size_name(size) for item in part.graph.inputs for size in item.shape or () if isinstance(size, str)}
+    sizes = {
+        size_name(size)
+        for item in part.graph.inputs
+        for size in item.shape or ()
+        if isinstance(size, str)
+    }
     for node in part.graph.nodes if cut else ():
         if node.op == "Sizes" and (missing := sorted(_open(node) - sizes)):
             raise RecipeError(
-                f"{model.name}: {node.name} computes with the open size {', '.join(missing)}, which no input of the part has; give a number for it in "
-                "input_shapes, or cut elsewhere with --from-layer"
+                f"{model.name}: {node.name} computes with the open size {', '.join(missing)}, which"
+                " no input of the part has; give a number for it in input_shapes, or cut elsewhere"
+                " with --from-layer"
             )
     return NodeModel(part.name, part.opsets, part.graph), weights
 

@@ -1,4 +1,6 @@
-"""Reads every array of an HDF5 snapshot in a process of its own. Run: python -m webkiln.frontends.chainer.probe FILE"""
+"""Reads every array of an HDF5 snapshot in a process of its own. Run: python -m
+webkiln.frontends.chainer.probe FILE
+"""
 
 import sys
 from pathlib import Path

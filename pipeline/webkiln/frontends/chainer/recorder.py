@@ -1,4 +1,6 @@
-"""Recording: what a chain computes, as nodes. Each node is converted as it is recorded, so that its results have the shapes that the graph will have."""
+"""Recording: what a chain computes, as nodes. Each node is converted as it is recorded, so that its
+results have the shapes that the graph will have.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +36,9 @@ Returned = TypeVar("Returned")
 
 
 class ChainRecorder(ChainerConverter):
-    """The nodes so far. `owners` are the paths of parameters and persistent arrays by their identities."""
+    """The nodes so far. `owners` are the paths of parameters and persistent arrays by their
+    identities.
+    """
 
     def __init__(self, owners: Mapping[int, str] | None = None) -> None:
         super().__init__()
@@ -68,12 +72,16 @@ class ChainRecorder(ChainerConverter):
         """The tensor of a new input; sizes that are names are open."""
         tensor = self._fresh()
         self.inputs.append(Declared(name, tensor, dtype, tuple(shape)))
-        sizes = tuple(placeholder(size_name(size)) if isinstance(size, str) else size for size in shape)
+        sizes = tuple(
+            placeholder(size_name(size)) if isinstance(size, str) else size for size in shape
+        )
         self.values[tensor] = self._input(self.inputs[-1], sizes, None)
         return tensor
 
     def array(self, array: Array, value: Any = None, name: str | None = None) -> str:
-        """The tensor of an array: a slot where a parameter or a persistent value of a link, or where large; else a part of the structure."""
+        """The tensor of an array: a slot where a parameter or a persistent value of a link, or
+        where large; else a part of the structure.
+        """
         owner = array if value is None else value
         if id(owner) in self._arrays:
             return self._arrays[id(owner)][0]
@@ -88,7 +96,9 @@ class ChainRecorder(ChainerConverter):
         self._arrays[id(owner)] = (tensor, owner)
         return tensor
 
-    def record(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any], count: int, domain: str) -> list[str]:
+    def record(
+        self, op: str, operands: Sequence[str], attrs: Mapping[str, Any], count: int, domain: str
+    ) -> list[str]:
         outputs = [self._fresh() for _ in range(count)]
         node = NodeSpec(self._label(), op, domain, tuple(operands), tuple(outputs), dict(attrs))
         given = [self.values[name] if name else None for name in operands]
@@ -144,19 +154,38 @@ class ChainRecorder(ChainerConverter):
         return self.values[tensor].type
 
     def model(self, name: str, outputs: Mapping[str, str]) -> RecordedModel:
-        declared = tuple(Declared(called, tensor, self.type(tensor).dtype, None) for called, tensor in outputs.items())
+        declared = tuple(
+            Declared(called, tensor, self.type(tensor).dtype, None)
+            for called, tensor in outputs.items()
+        )
         graph = GraphSpec(tuple(self.inputs), declared, self.tensors, tuple(self.nodes))
-        types = {tensor: self._known(self.type(tensor)) for node in self.nodes for tensor in node.outputs if tensor in self.values}
-        return RecordedModel(name, OPSETS, graph, types=types, names=call_names(self.nodes, self.calls))
+        types = {
+            tensor: self._known(self.type(tensor))
+            for node in self.nodes
+            for tensor in node.outputs
+            if tensor in self.values
+        }
+        return RecordedModel(
+            name, OPSETS, graph, types=types, names=call_names(self.nodes, self.calls)
+        )
 
     def _known(self, type_: Type) -> KnownType:
         """A type whose open sizes are those of the inputs, or have no name."""
-        called = {size_name(size): size for item in self.inputs for size in item.shape or () if isinstance(size, str)}
-        return type_.dtype, tuple(called.get(str(size)) if is_symbolic(size) else size for size in type_.shape)
+        called = {
+            size_name(size): size
+            for item in self.inputs
+            for size in item.shape or ()
+            if isinstance(size, str)
+        }
+        return type_.dtype, tuple(
+            called.get(str(size)) if is_symbolic(size) else size for size in type_.shape
+        )
 
 
 class _Active:
-    """Which recording is under way. Outside of one, what is computed (to give lazy parameters their shapes, say) goes nowhere."""
+    """Which recording is under way. Outside of one, what is computed (to give lazy parameters their
+    shapes, say) goes nowhere.
+    """
 
     def __init__(self) -> None:
         self.recorder: ChainRecorder | None = None
@@ -204,7 +233,10 @@ def size_operand(recorder: ChainRecorder, sizes: Sequence[Any]) -> str:
 def attribute(value: Any) -> Any:
     """An attribute as specs have it."""
     if isinstance(value, OpenSize):
-        raise ShapeError(f"the open size {value} decides how something is computed; give a number for it in input_shapes")
+        raise ShapeError(
+            f"the open size {value} decides how something is computed; give a number for it in"
+            " input_shapes"
+        )
     if isinstance(value, list | tuple):
         return tuple(map(attribute, value))
     if isinstance(value, bool | np.bool_):

@@ -21,10 +21,18 @@ def write(path: Path, model: RecordedModel, blobs: Blobs) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(
             zipfile.ZipInfo(SPEC, EPOCH),
-            dumps({**to_json(model), "types": {name: list(item) for name, item in model.types.items()}, "names": dict(model.names)}),
+            dumps(
+                {
+                    **to_json(model),
+                    "types": {name: list(item) for name, item in model.types.items()},
+                    "names": dict(model.names),
+                }
+            ),
         )
         for digest, array in sorted(blobs.items()):
-            with archive.open(zipfile.ZipInfo(f"{digest}.npy", EPOCH), "w", force_zip64=True) as file:
+            with archive.open(
+                zipfile.ZipInfo(f"{digest}.npy", EPOCH), "w", force_zip64=True
+            ) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
 
 
@@ -36,11 +44,23 @@ def read(path: Path) -> tuple[RecordedModel, Blobs]:
             blobs = {}
             for name in names:
                 with archive.open(name) as file:
-                    blobs[name.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
+                    blobs[name.removesuffix(".npy")] = np.lib.format.read_array(
+                        file, allow_pickle=False
+                    )
             types = {name: (dtype, tuple(shape)) for name, (dtype, shape) in data["types"].items()}
             whole = from_json(data)
-            return RecordedModel(whole.name, whole.opsets, whole.graph, types=types, names=data["names"]), blobs
+            return (
+                RecordedModel(
+                    whole.name, whole.opsets, whole.graph, types=types, names=data["names"]
+                ),
+                blobs,
+            )
     except WebkilnError as error:
-        raise SourceError(f"{path.name}: is no recording of this version of webkiln ({error}); build from the function") from None
+        raise SourceError(
+            f"{path.name}: is no recording of this version of webkiln ({error}); build from the"
+            " function"
+        ) from None
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes of its readers
-        raise SourceError(f"{path.name}: is no recording that webkiln wrote ({error}); build from the function") from None
+        raise SourceError(
+            f"{path.name}: is no recording that webkiln wrote ({error}); build from the function"
+        ) from None

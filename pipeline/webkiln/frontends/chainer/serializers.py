@@ -1,4 +1,6 @@
-"""What stands in for `chainer.serializers`: reading snapshots into links, whatever the snapshot was taken of."""
+"""What stands in for `chainer.serializers`: reading snapshots into links, whatever the snapshot was
+taken of.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +14,14 @@ from webkiln.frontends.chainer.snapshot import Snapshot, opened
 from webkiln.frontends.chainer.variable import Parameter
 from webkiln.frontends.keras.versions.lazy_weight import Held
 
-TRAINER = ("", "updater/model:main/", "updater/model:main/predictor/", "predictor/", "model/", "target/")
+TRAINER = (
+    "",
+    "updater/model:main/",
+    "updater/model:main/predictor/",
+    "predictor/",
+    "model/",
+    "target/",
+)
 """Where a trainer, an updater and a classifier keep the model, the likeliest first."""
 
 
@@ -20,7 +29,14 @@ def load(path: Path, model: Link, where: str) -> None:
     """The weights of a snapshot of the model, of what holds it, or of a trainer."""
     with opened(path) as snapshot:
         params, values = own_paths(model)
-        prefix = found_prefix(snapshot, [*params, *(path for path, (link, name) in values.items() if is_array(getattr(link, name)))], where)
+        prefix = found_prefix(
+            snapshot,
+            [
+                *params,
+                *(path for path, (link, name) in values.items() if is_array(getattr(link, name))),
+            ],
+            where,
+        )
         fill(snapshot, prefix, model, where, strict=True)
 
 
@@ -35,7 +51,9 @@ def own_paths(model: Link) -> tuple[dict[str, Parameter], dict[str, tuple[Link, 
 
 
 def found_prefix(snapshot: Snapshot, own: list[str], where: str) -> str:
-    """What stands before the model's key paths; SourceError where not all of them are there, or where they are in several places."""
+    """What stands before the model's key paths; SourceError where not all of them are there, or
+    where they are in several places.
+    """
     if not own:
         return ""
     keys = {*snapshot.arrays, *snapshot.empty}
@@ -47,17 +65,23 @@ def found_prefix(snapshot: Snapshot, own: list[str], where: str) -> str:
         return (likely or whole)[0]
     if whole:
         raise SourceError(
-            f"{snapshot.name}: has the weights of {where} in several places, {', '.join(whole)}; load them in the function, with "
-            f"chainer.serializers.load_npz(file, model, path={whole[0]!r})"
+            f"{snapshot.name}: has the weights of {where} in several places, {', '.join(whole)};"
+            " load them in the function, with chainer.serializers.load_npz(file, model,"
+            f" path={whole[0]!r})"
         )
     best = max([*prefixes, ""], key=lambda prefix: sum(prefix + path in keys for path in own))
     missing = [path for path in own if best + path not in keys]
     spare = sorted(key for key in snapshot.arrays if key.removeprefix(best) not in own)
     hint = f"; it has {', '.join(spare[:3])}, which the model has not" if spare else ""
-    raise SourceError(f"{snapshot.name}: lacks {len(missing)} of the {len(own)} weights of {where}, such as {missing[0]}{hint}")
+    raise SourceError(
+        f"{snapshot.name}: lacks {len(missing)} of the {len(own)} weights of {where}, such as"
+        f" {missing[0]}{hint}"
+    )
 
 
-def fill(snapshot: Snapshot, prefix: str, model: Link, where: str, *, strict: bool, ignored: Any = ()) -> None:
+def fill(
+    snapshot: Snapshot, prefix: str, model: Link, where: str, *, strict: bool, ignored: Any = ()
+) -> None:
     skip = [ignored] if isinstance(ignored, str) else list(ignored or ())
 
     def held(path: str) -> Held | None:
@@ -71,7 +95,9 @@ def fill(snapshot: Snapshot, prefix: str, model: Link, where: str, *, strict: bo
     params, values = own_paths(model)
     for path, param in params.items():
         if (found := held(path)) is not None:
-            _check_shape(snapshot, prefix + path, found, param.shape if param.is_initialized else None, where)
+            _check_shape(
+                snapshot, prefix + path, found, param.shape if param.is_initialized else None, where
+            )
             param.array = found.read().astype(param.dtype, copy=False)
     for path, (link, name) in values.items():
         current = getattr(link, name)
@@ -80,20 +106,41 @@ def fill(snapshot: Snapshot, prefix: str, model: Link, where: str, *, strict: bo
             held(path)
         elif found is not None:
             is_number = isinstance(current, int | float)
-            _check_shape(snapshot, prefix + path, found, () if is_number else getattr(current, "shape", None), where)
+            _check_shape(
+                snapshot,
+                prefix + path,
+                found,
+                () if is_number else getattr(current, "shape", None),
+                where,
+            )
             value = found.read()
-            setattr(link, name, type(current)(value) if is_number else value.astype(getattr(current, "dtype", value.dtype)))
+            setattr(
+                link,
+                name,
+                (
+                    type(current)(value)
+                    if is_number
+                    else value.astype(getattr(current, "dtype", value.dtype))
+                ),
+            )
 
 
 def _check_shape(snapshot: Snapshot, key: str, found: Held, shape: Any, where: str) -> None:
     if shape is not None and tuple(shape) != found.shape:
-        raise SourceError(f"{snapshot.name}: {key} is {list(found.shape)}, {where} has {list(shape)} there")
+        raise SourceError(
+            f"{snapshot.name}: {key} is {list(found.shape)}, {where} has {list(shape)} there"
+        )
 
 
-def load_npz(file: Any, obj: Any, path: str = "", strict: bool = True, ignore_names: Any = None) -> None:
+def load_npz(
+    file: Any, obj: Any, path: str = "", strict: bool = True, ignore_names: Any = None
+) -> None:
     """chainer.serializers.load_npz and load_hdf5, in functions that load their weights themselves."""
     if not isinstance(obj, Link):
-        raise SourceError(f"load_npz: only links are loaded here, got {type(obj).__name__}; leave optimizers and trainers out")
+        raise SourceError(
+            f"load_npz: only links are loaded here, got {type(obj).__name__}; leave optimizers and"
+            " trainers out"
+        )
     if hasattr(file, "read"):
         raise SourceError("load_npz: give the path of the snapshot, not an open file")
     with opened(Path(file)) as snapshot:
@@ -109,5 +156,8 @@ def refused(what: str) -> Any:
 
 
 NAMES: Mapping[str, Any] = {
-    "load_npz": load_npz, "load_hdf5": load_npz, "save_npz": refused("save_npz"), "save_hdf5": refused("save_hdf5"),
-}  # fmt: skip
+    "load_npz": load_npz,
+    "load_hdf5": load_npz,
+    "save_npz": refused("save_npz"),
+    "save_hdf5": refused("save_hdf5"),
+}

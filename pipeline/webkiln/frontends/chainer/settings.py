@@ -15,7 +15,9 @@ class Configuration:
         self.enable_backprop = self.debug = self.keep_graph_on_report = self.type_check = False
         self.dtype = np.float32
         self.use_cudnn = self.use_ideep = "never"
-        self.autotune = self.cudnn_deterministic = self.compute_mode = self.in_recomputing = self.lazy_grad_sum = False
+        self.autotune = self.cudnn_deterministic = self.compute_mode = self.in_recomputing = (
+            self.lazy_grad_sum
+        ) = False
 
     def show(self) -> None:
         pass

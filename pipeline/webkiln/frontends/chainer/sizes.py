@@ -9,7 +9,9 @@ from webkiln.ir.dim import is_symbolic, reaches
 
 
 class OpenSize:
-    """A size that is set when the model runs. What Python decides by it has to be the same for all of its values."""
+    """A size that is set when the model runs. What Python decides by it has to be the same for all
+    of its values.
+    """
 
     __slots__ = ("dim",)
 
@@ -28,7 +30,11 @@ class OpenSize:
         return size_of(bare(other) - self.dim)
 
     def __mul__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, tuple | list | str) else size_of(self.dim * bare(other))
+        return (
+            NotImplemented
+            if isinstance(other, tuple | list | str)
+            else size_of(self.dim * bare(other))
+        )
 
     __rmul__ = __mul__
 
@@ -78,11 +84,15 @@ class OpenSize:
         return str(self.dim)
 
     def undecided(self, what: str) -> ShapeError:
-        return ShapeError(f"the code asks whether the open size {self} is {what}; give a number for it in input_shapes")
+        return ShapeError(
+            f"the code asks whether the open size {self} is {what}; give a number for it in"
+            " input_shapes"
+        )
 
     def __index__(self) -> int:
         raise ShapeError(
-            f"the code needs the number that the open size {self} is, as range() and numpy do; give a number for it in input_shapes"
+            f"the code needs the number that the open size {self} is, as range() and numpy do; give"
+            " a number for it in input_shapes"
         )
 
     __int__ = __index__

@@ -12,7 +12,10 @@ from webkiln.plugins import importable, isolated_plugins
 
 def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -> None:
     if "script.py" in inputs:
-        raise RecipeError('a chain is what a function returns, not what a script writes: source = "package.module:function"')
+        raise RecipeError(
+            "a chain is what a function returns, not what a script writes: source ="
+            ' "package.module:function"'
+        )
     with isolated_plugins(), importable(inputs.get("modules/")):
         model, blobs = made_model(params, params["input_shapes"], inputs.get("weights"))
     write(target, model, blobs)

@@ -1,4 +1,6 @@
-"""There is no Chainer on the Pythons that webkiln runs on: what it computes is recorded where it runs."""
+"""There is no Chainer on the Pythons that webkiln runs on: what it computes is recorded where it
+runs.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,5 +14,6 @@ def compute(
     inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     raise ToolError(
-        "reference outputs are what Chainer computes, which needs Python 3.9 or less, where webkiln does not run; build without verifying"
+        "reference outputs are what Chainer computes, which needs Python 3.9 or less, where webkiln"
+        " does not run; build without verifying"
     )

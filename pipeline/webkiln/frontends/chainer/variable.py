@@ -7,19 +7,28 @@ import numpy as np
 
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends.chainer.initializers import Initial, initial_of
-from webkiln.frontends.chainer.recorder import ACTIVE, ChainRecorder, attribute, shape_of, size_operand
+from webkiln.frontends.chainer.recorder import (
+    ACTIVE,
+    ChainRecorder,
+    attribute,
+    shape_of,
+    size_operand,
+)
 from webkiln.frontends.chainer.settings import OnCpu
 from webkiln.frontends.chainer.sizes import OpenSize, is_open
 from webkiln.ir.types import Array
 
 FOREIGN = (
-    "comes from another recording: the model keeps what one call computed for the next one in an attribute of its own; return it as an "
-    "output and take it as an input, or let a stateful link of chainer.links keep it"
+    "comes from another recording: the model keeps what one call computed for the next one in an"
+    " attribute of its own; return it as an output and take it as an input, or let a stateful link"
+    " of chainer.links keep it"
 )
 
 
 class ChainVariable(OnCpu):
-    """An array, or what a node gives once the model runs. Of the latter, the shape and the dtype are known, and no numbers."""
+    """An array, or what a node gives once the model runs. Of the latter, the shape and the dtype
+    are known, and no numbers.
+    """
 
     if TYPE_CHECKING:
 
@@ -57,7 +66,10 @@ class ChainVariable(OnCpu):
         """Its tensor in a recording."""
         if self._recorder is None:
             if self._array is None:
-                raise SourceError(f"a variable that has no array is computed with{f': {self.name}' if self.name else ''}")
+                raise SourceError(
+                    "a variable that has no array is computed"
+                    f" with{f': {self.name}' if self.name else ''}"
+                )
             return recorder.array(self._array)
         if self._recorder is not recorder:
             raise SourceError(f"a value of {list(self.shape)} {FOREIGN}")
@@ -155,23 +167,30 @@ class ChainVariable(OnCpu):
         known = self.known
         if known is None:
             raise SourceError(
-                f"the code asks for {what} in a value of shape {list(self.shape)}, which is only known when the model runs; "
-                "write it with functions of chainer.functions, such as F.where"
+                f"the code asks for {what} in a value of shape {list(self.shape)}, which is only"
+                " known when the model runs; write it with functions of chainer.functions, such as"
+                " F.where"
             )
         return known
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """numpy's functions of what `.array` gives are those of chainer.functions."""
-        if method != "__call__" or options.get("out") is not None or ufunc.__name__ not in self.ufuncs:
+        if (
+            method != "__call__"
+            or options.get("out") is not None
+            or ufunc.__name__ not in self.ufuncs
+        ):
             raise SourceError(
-                f"numpy.{ufunc.__name__} is computed of a value that is only known when the model runs; use chainer.functions"
+                f"numpy.{ufunc.__name__} is computed of a value that is only known when the model"
+                " runs; use chainer.functions"
             )
         return self.ufuncs[ufunc.__name__](*inputs)
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         if function.__name__ not in self.functions:
             raise SourceError(
-                f"numpy.{function.__name__} is computed of a value that is only known when the model runs; use chainer.functions"
+                f"numpy.{function.__name__} is computed of a value that is only known when the"
+                " model runs; use chainer.functions"
             )
         return self.functions[function.__name__](*inputs, **options)
 
@@ -184,7 +203,9 @@ class ChainVariable(OnCpu):
     zerograd = unchain = unchain_backward = to_cpu = cleargrad
 
     def backward(self, *given: Any, **options: Any) -> None:
-        raise SourceError("gradients are not computed: what the function returns is run for inference")
+        raise SourceError(
+            "gradients are not computed: what the function returns is run for inference"
+        )
 
     def to_gpu(self, device: Any = None) -> None:
         pass
@@ -195,7 +216,9 @@ class ChainVariable(OnCpu):
 class Parameter(ChainVariable):
     """A trained array, whose shape may only be known once it is loaded or an input is seen."""
 
-    def __init__(self, initializer: Any = None, shape: Any = None, name: str | None = None, **ignored: Any) -> None:
+    def __init__(
+        self, initializer: Any = None, shape: Any = None, name: str | None = None, **ignored: Any
+    ) -> None:
         super().__init__(name=name)
         self.initial = initial_of(initializer)
         if shape is not None:
@@ -206,7 +229,10 @@ class Parameter(ChainVariable):
     def initialize(self, shape: Any) -> None:
         sizes = (shape,) if isinstance(shape, int | OpenSize) else tuple(shape)
         if any(map(is_open, sizes)):
-            raise ShapeError(f"the weight {self.name or ''} would have the open size {sizes}; give a number for it in input_shapes")
+            raise ShapeError(
+                f"the weight {self.name or ''} would have the open size {sizes}; give a number for"
+                " it in input_shapes"
+            )
         self._array = self.initial.array(tuple(int(size) for size in sizes))
 
     def _assigned(self) -> None:
@@ -223,7 +249,10 @@ class Parameter(ChainVariable):
 
     def tensor(self, recorder: ChainRecorder) -> str:
         if self._array is None:
-            raise SourceError(f"the weight {self.name or ''} has no shape yet; load a snapshot, or say its input size")
+            raise SourceError(
+                f"the weight {self.name or ''} has no shape yet; load a snapshot, or say its input"
+                " size"
+            )
         return recorder.array(self._array, self, self.name or "weight")
 
 
@@ -234,28 +263,69 @@ def operand(recorder: ChainRecorder, value: Any, like: ChainVariable | None = No
     if isinstance(value, ChainVariable):
         return value.tensor(recorder)
     if isinstance(value, OpenSize):
-        value = ChainVariable.of(recorder, recorder.record("Squeeze", [size_operand(recorder, [value])], {"axes": (0,)}, 1, "")[0])
-        return node("Cast", value, to=CODES[str(like.dtype)])._tensor if like is not None else value._tensor
+        value = ChainVariable.of(
+            recorder,
+            recorder.record("Squeeze", [size_operand(recorder, [value])], {"axes": (0,)}, 1, "")[0],
+        )
+        return (
+            node("Cast", value, to=CODES[str(like.dtype)])._tensor
+            if like is not None
+            else value._tensor
+        )
     if isinstance(value, tuple | list) and any(map(is_open, value)):
         return size_operand(recorder, value)
-    if isinstance(value, bool | int | float) or (isinstance(value, np.generic) and like is not None and value.ndim == 0):
-        return recorder.array(np.asarray(value, like.dtype if like is not None else np.float32 if isinstance(value, float) else np.int64))
+    if isinstance(value, bool | int | float) or (
+        isinstance(value, np.generic) and like is not None and value.ndim == 0
+    ):
+        return recorder.array(
+            np.asarray(
+                value,
+                (
+                    like.dtype
+                    if like is not None
+                    else np.float32
+                    if isinstance(value, float)
+                    else np.int64
+                ),
+            )
+        )
     return recorder.array(np.asarray(value), value if isinstance(value, np.ndarray) else None)
 
 
-CODES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11}
+CODES = {
+    "float32": 1,
+    "uint8": 2,
+    "int8": 3,
+    "uint16": 4,
+    "int16": 5,
+    "int32": 6,
+    "int64": 7,
+    "bool": 9,
+    "float16": 10,
+    "float64": 11,
+}
 """The numbers that ONNX has for dtypes."""
 
 
-def nodes(op: str, count: int, *operands: Any, domain: str = "", **attrs: Any) -> tuple[ChainVariable, ...]:
+def nodes(
+    op: str, count: int, *operands: Any, domain: str = "", **attrs: Any
+) -> tuple[ChainVariable, ...]:
     """Record a node with so many results. An operand may be a variable, an array, a number or None."""
     recorder = ACTIVE.current()
     variables = [item for item in operands if isinstance(item, ChainVariable)]
-    like = next((item for item in variables if item.dtype != bool), variables[0] if variables else None)
+    like = next(
+        (item for item in variables if item.dtype != bool), variables[0] if variables else None
+    )
     given = [operand(recorder, item, like) for item in operands]
     while given and not given[-1]:
         given.pop()
-    outputs = recorder.record(op, given, {name: attribute(value) for name, value in attrs.items() if value is not None}, count, domain)
+    outputs = recorder.record(
+        op,
+        given,
+        {name: attribute(value) for name, value in attrs.items() if value is not None},
+        count,
+        domain,
+    )
     return tuple(ChainVariable.of(recorder, name) for name in outputs)
 
 

@@ -13,7 +13,9 @@ from webkiln.frontends.inspect.header_only import is_glancing
 from webkiln.ir.types import Array, Type
 
 Blobs = dict[str, Array]
-"""Digest of the row-major little-endian bytes -> an array of these bytes; arrays of other dtypes and shapes may have the same ones."""
+"""Digest of the row-major little-endian bytes -> an array of these bytes; arrays of other dtypes
+and shapes may have the same ones.
+"""
 
 
 EXPANDED_BYTES, EXPANDED_PER_BYTE = 256 << 20, 256
@@ -31,8 +33,10 @@ _ALLOWANCE: ContextVar[_Allowance | None] = ContextVar("allowance", default=None
 
 @contextmanager
 def expanding(file_bytes: int) -> Iterator[None]:
-    """Bound the arrays that are kept while a model of so many bytes is read: beyond, `add_blob` raises
-    SourceError."""
+    """Bound the arrays that are kept while a model of so many bytes is read: beyond, `add_blob`
+    raises
+    SourceError.
+    """
     token = _ALLOWANCE.set(_Allowance(EXPANDED_BYTES + EXPANDED_PER_BYTE * file_bytes))
     try:
         yield
@@ -41,10 +45,15 @@ def expanding(file_bytes: int) -> Iterator[None]:
 
 
 def check_room(nbytes: int, what: str) -> None:
-    """SourceError where an array of that many bytes, which messages call `what`, is more than `expanding` allows."""
+    """SourceError where an array of that many bytes, which messages call `what`, is more than
+    `expanding` allows.
+    """
     allowance = _ALLOWANCE.get()
     if allowance is not None and allowance.used + nbytes > allowance.limit:
-        raise SourceError(f"{what}: the model's weights take more than {allowance.limit:,} bytes, far more than its file holds; refused")
+        raise SourceError(
+            f"{what}: the model's weights take more than {allowance.limit:,} bytes, far more than"
+            " its file holds; refused"
+        )
 
 
 def array_of(blobs: Blobs, digest: str, type_: Type) -> Array | Type:
@@ -76,8 +85,10 @@ def widened(halves: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A trained array: its slot (the path of the layer that owns it, and its name there; layers that share it share the slot), and the
-    digest of its row-major little-endian bytes."""
+    """A trained array: its slot (the path of the layer that owns it, and its name there; layers
+    that
+    share it share the slot), and the digest of its row-major little-endian bytes.
+    """
 
     slot: str
     digest: str

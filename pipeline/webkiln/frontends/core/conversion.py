@@ -8,7 +8,9 @@ from webkiln.frontends.core.arrays import Weight
 from webkiln.ir.graph import Graph
 
 SOURCE = "source"
-"""The name of graphs in a build, whose keys do not have the model's: messages that begin with it get that of the user's file."""
+"""The name of graphs in a build, whose keys do not have the model's: messages that begin with it
+get that of the user's file.
+"""
 
 
 @dataclass(frozen=True)

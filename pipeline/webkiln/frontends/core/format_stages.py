@@ -1,4 +1,6 @@
-"""The programs of model formats, by name: the graph of actions adds their modules to the code of a stage."""
+"""The programs of model formats, by name: the graph of actions adds their modules to the code of a
+stage.
+"""
 
 from importlib import import_module
 from typing import Any

@@ -25,7 +25,9 @@ def recognise(path: Path) -> ModelFormat | ForeignFormat | None:
 
 
 def format_of_file(path: Path) -> ModelFormat:
-    """The format of a model file, by its name where its bytes say nothing; SourceError with the way to go for one that webkiln does not read."""
+    """The format of a model file, by its name where its bytes say nothing; SourceError with the way
+    to go for one that webkiln does not read.
+    """
     found = recognise(path)
     if isinstance(found, ForeignFormat):
         raise SourceError(found.refusal(path.name))
@@ -35,12 +37,17 @@ def format_of_file(path: Path) -> ModelFormat:
 
 
 def check_format(path: Path, name: str) -> None:
-    """SourceError where a file, which came from elsewhere, is of another format than the build was made for."""
+    """SourceError where a file, which came from elsewhere, is of another format than the build was
+    made for.
+    """
     wanted, found = BY_NAME[name], recognise(path)
     if isinstance(found, ForeignFormat):
         raise SourceError(found.refusal(path.name))
     if found is not None and found is not wanted:
-        raise SourceError(f'{path.name}: is {found.title}, not {wanted.title}; say so in the recipe: source_format = "{found.name}"')
+        raise SourceError(
+            f"{path.name}: is {found.title}, not {wanted.title}; say so in the recipe:"
+            f' source_format = "{found.name}"'
+        )
 
 
 def format_of_name(name: str) -> ModelFormat:

@@ -1,4 +1,6 @@
-"""Functions of one floating operand that no operator of its own computes, written with others, as every frontend states them."""
+"""Functions of one floating operand that no operator of its own computes, written with others, as
+every frontend states them.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -22,7 +24,9 @@ def hyperbolic_sine(b: GraphBuilder, x: Tensor) -> Tensor:
     e = b.op("Expm1", [x])
     whole = (e + e / (e + 1.0)) * 0.5
     large = b.binary("Greater", b.op("Abs", [x]), 20.0)
-    return b.op("Where", [large, b.op("Sign", [x]) * b.op("Exp", [b.op("Abs", [x]) - LOG_2]), whole])
+    return b.op(
+        "Where", [large, b.op("Sign", [x]) * b.op("Exp", [b.op("Abs", [x]) - LOG_2]), whole]
+    )
 
 
 def hyperbolic_cosine(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -31,7 +35,9 @@ def hyperbolic_cosine(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def inverse_hyperbolic_sine(b: GraphBuilder, x: Tensor) -> Tensor:
-    """Of the magnitude: log1p(a + a a / (1 + sqrt(a a + 1))), for a up to 128, whose square has any dtype; plus how many times more it is."""
+    """Of the magnitude: log1p(a + a a / (1 + sqrt(a a + 1))), for a up to 128, whose square has any
+    dtype; plus how many times more it is.
+    """
     size = b.op("Abs", [x])
     a = b.binary("Min", size, 128.0)
     square = a * a
@@ -53,7 +59,13 @@ def tangent(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 FUNCTIONS: Mapping[str, Callable[[GraphBuilder, Tensor], Tensor]] = {
-    "Asin": arcsine, "Acos": arccosine, "Sinh": hyperbolic_sine, "Cosh": hyperbolic_cosine, "Asinh": inverse_hyperbolic_sine,
-    "Acosh": inverse_hyperbolic_cosine, "Atanh": inverse_hyperbolic_tangent, "Tan": tangent,
-}  # fmt: skip
+    "Asin": arcsine,
+    "Acos": arccosine,
+    "Sinh": hyperbolic_sine,
+    "Cosh": hyperbolic_cosine,
+    "Asinh": inverse_hyperbolic_sine,
+    "Acosh": inverse_hyperbolic_cosine,
+    "Atanh": inverse_hyperbolic_tangent,
+    "Tan": tangent,
+}
 """By the names that ONNX has for them."""

@@ -1,11 +1,17 @@
-"""What a model format is to the build: one record, which `frontends/<format>/format.py` holds, and a row of `frontends/core/formats.py`.
+"""What a model format is to the build: one record, which `frontends/<format>/format.py` holds, and
+a
+row of `frontends/core/formats.py`.
 
-Its programs are the modules `stage_fetch`, `stage_load`, `stage_convert` and `stage_reference` beside the record, which the stages of these names call:
+Its programs are the modules `stage_fetch`, `stage_load`, `stage_convert` and `stage_reference`
+beside the record, which the stages of these names call:
 
-* `fetch(inputs, params, target)` writes the model that a script or function of the user's makes; without one, `frontends/scripts` runs scripts;
+* `fetch(inputs, params, target)` writes the model that a script or function of the user's makes;
+  without one, `frontends/scripts` runs scripts;
 * `load(inputs, params) -> (spec, blobs)`: spec.json, and the weights by digest;
-* `converted(spec, inputs, params)`: a context, in which what the user registers and defines is known, of a `Converted`;
-* `compute(inputs, params, samples) -> (reference, layers)`: the arrays of reference.npz and layers.npz, at the sizes `samples`.
+* `converted(spec, inputs, params)`: a context, in which what the user registers and defines is
+  known, of a `Converted`;
+* `compute(inputs, params, samples) -> (reference, layers)`: the arrays of reference.npz and
+  layers.npz, at the sizes `samples`.
 """
 
 import json
@@ -23,7 +29,9 @@ ZIP = b"PK\x03\x04"
 
 
 class Glimpse:
-    """What is seen of a file or folder without reading it through: the first bytes, the names in an archive, a table of JSON."""
+    """What is seen of a file or folder without reading it through: the first bytes, the names in an
+    archive, a table of JSON.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,7 +49,9 @@ class Glimpse:
 
     @cached_property
     def table(self) -> Mapping[str, Any]:
-        """The table that a JSON file is; of a folder that of its model.json. Empty where there is none."""
+        """The table that a JSON file is; of a folder that of its model.json. Empty where there is
+        none.
+        """
         path = self.path / "model.json" if self.is_folder else self.path
         if not self.is_folder and self.start.lstrip()[:1] != b"{":
             return {}
@@ -57,7 +67,9 @@ class Glimpse:
         if not {"modelTopology", "weightsManifest"} & self.table.keys():
             return ""
         topology = self.table.get("modelTopology")
-        is_graph = self.table.get("format") == "graph-model" or (isinstance(topology, dict) and "node" in topology)
+        is_graph = self.table.get("format") == "graph-model" or (
+            isinstance(topology, dict) and "node" in topology
+        )
         return "graph-model" if is_graph else "layers-model"
 
     def holds(self, *patterns: str) -> bool:
@@ -87,9 +99,11 @@ def nothing_beside(path: Path) -> list[tuple[str, Path]]:
 class ModelFormat:
     """A format that webkiln reads.
 
-    `title` is what messages call a model of it; `fits` recognises one by its bytes; `suffixes` are for what cannot be looked at yet (URLs, what a
-    script will write), the first one for what scripts write. `takes` says for each program what of the recipe it depends on, by the names of
-    `build/format_parameters.py`. `converted` are files that `convert` writes besides the usual ones.
+    `title` is what messages call a model of it; `fits` recognises one by its bytes; `suffixes` are
+    for what cannot be looked at yet (URLs, what a script will write), the first one for what
+    scripts write. `takes` says for each program what of the recipe it depends on, by the names of
+    `build/format_parameters.py`. `converted` are files that `convert` writes besides the usual
+    ones.
     """
 
     name: str
@@ -102,7 +116,9 @@ class ModelFormat:
     beside: Beside = nothing_beside
     converted: tuple[str, ...] = ()
     names_sizes: bool = field(default=False)
-    """Whether a file itself may leave sizes open, so that what they have to be is known once it is converted."""
+    """Whether a file itself may leave sizes open, so that what they have to be is known once it is
+    converted.
+    """
 
     def takes_anywhere(self, what: str) -> bool:
         return any(what in names for names in self.takes.values())

@@ -10,7 +10,9 @@ from webkiln.plugins import import_file
 
 
 def export(script: Path, params: Mapping[str, Any], target: Path) -> None:
-    """Have a function of a script write a model file, to a path that ends as `suffix` of the parameters says."""
+    """Have a function of a script write a model file, to a path that ends as `suffix` of the
+    parameters says.
+    """
     function = params["function"]
     name = (script.readlink() if script.is_symlink() else script).name
     made = getattr(import_file(script), function, None)
@@ -27,10 +29,14 @@ def export(script: Path, params: Mapping[str, Any], target: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def check_parameters(where: str, function: Callable[..., Any], *args: Any, **parameters: Any) -> None:
+def check_parameters(
+    where: str, function: Callable[..., Any], *args: Any, **parameters: Any
+) -> None:
     """RecipeError where a function does not take the parameters of its recipe."""
     signature = inspect.signature(function)
     try:
         signature.bind(*args, **parameters)
     except TypeError as error:
-        raise RecipeError(f"{where}{signature} does not take the recipe's parameters: {error}") from None
+        raise RecipeError(
+            f"{where}{signature} does not take the recipe's parameters: {error}"
+        ) from None

@@ -1,7 +1,11 @@
-"""Looks at a model file in a process that may die: what reads it can crash, loop or exhaust memory on a damaged or hostile file.
+"""Looks at a model file in a process that may die: what reads it can crash, loop or exhaust memory
+on
+a damaged or hostile file.
 
-A probe is a module with `main() -> int`, which gets the file and further arguments, begins with `limit_resources`, and prints what it has to
-say; one that only finds out whether a file can be read is `looked_at` by its `main`, and asked by `check_apart`. Time is that of the processor, so that a good file is not called damaged because the machine is busy.
+A probe is a module with `main() -> int`, which gets the file and further arguments, begins with
+`limit_resources`, and prints what it has to say; one that only finds out whether a file can be read
+is `looked_at` by its `main`, and asked by `check_apart`. Time is that of the processor, so that a
+good file is not called damaged because the machine is busy.
 """
 
 import os
@@ -29,30 +33,41 @@ REFUSED = 3
 
 
 def run_probe(module: str, path: Path, arguments: Sequence[str] = ()) -> tuple[int | None, str]:
-    """The exit status of a probe, None where it took too long, and what it printed. A file has a share of time and memory by its size."""
+    """The exit status of a probe, None where it took too long, and what it printed. A file has a
+    share of time and memory by its size.
+    """
     root = str(Path(__file__).parents[2])
     limit = ceil(TIMEOUT_S + path.stat().st_size / BYTES_PER_S)
     paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": paths, LIMIT: str(limit)}
     command = [sys.executable, "-m", module, str(path.absolute()), *arguments]
     try:
-        ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=PATIENCE * limit)
+        ended = subprocess.run(
+            command, env=environment, capture_output=True, check=False, timeout=PATIENCE * limit
+        )
     except subprocess.TimeoutExpired:
         return None, ""
     exhausted = ended.returncode == -getattr(signal, "SIGXCPU", 0) != 0
     return None if exhausted else ended.returncode, ended.stdout.decode(errors="replace")
 
 
-def check_apart(module: str, path: Path, arguments: Sequence[str] = (), *, done: str, reader: str, advice: str) -> None:
-    """SourceError where a probe refuses a file, or does not survive it; the message says that it cannot be `done`, that it crashes the `reader`, and
-    what to do."""
+def check_apart(
+    module: str, path: Path, arguments: Sequence[str] = (), *, done: str, reader: str, advice: str
+) -> None:
+    """SourceError where a probe refuses a file, or does not survive it; the message says that it
+    cannot be `done`, that it crashes the `reader`, and what to do.
+    """
     status, printed = run_probe(module, path, arguments)
     if status == REFUSED:
         raise SourceError(printed)
     if status is None:
-        raise SourceError(f"{path.name}: cannot be {done} in reasonable time; it is damaged; {advice}")
+        raise SourceError(
+            f"{path.name}: cannot be {done} in reasonable time; it is damaged; {advice}"
+        )
     if status != 0:
-        raise SourceError(f"{path.name}: crashes {reader} or exhausts its memory; it is damaged; {advice}")
+        raise SourceError(
+            f"{path.name}: crashes {reader} or exhausts its memory; it is damaged; {advice}"
+        )
 
 
 def looked_at(path: Path, look: Callable[[], object]) -> int:
@@ -69,7 +84,9 @@ def looked_at(path: Path, look: Callable[[], object]) -> int:
 
 
 def limit_resources(path: Path) -> None:
-    """Bound the memory of this process, and the time of the processor that it takes, where the system can."""
+    """Bound the memory of this process, and the time of the processor that it takes, where the
+    system can.
+    """
     try:
         import resource
     except ImportError:
@@ -80,4 +97,6 @@ def limit_resources(path: Path) -> None:
     for kind, limit in bounds.items():
         hard = resource.getrlimit(kind)[1]
         with suppress(ValueError, OSError):
-            resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+            resource.setrlimit(
+                kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+            )

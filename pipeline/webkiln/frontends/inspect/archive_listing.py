@@ -1,6 +1,8 @@
-"""Which models a folder or an archive holds. Run, to unpack an archive within limits: python -m webkiln.frontends.inspect.archive_listing ARCHIVE FOLDER
+"""Which models a folder or an archive holds. Run, to unpack an archive within limits: python -m
+webkiln.frontends.inspect.archive_listing ARCHIVE FOLDER
 
-An archive is unpacked in a process of its own: plain files alone, with names that stay inside, and no more bytes than they may be.
+An archive is unpacked in a process of its own: plain files alone, with names that stay inside, and
+no more bytes than they may be.
 """
 
 import os
@@ -29,7 +31,17 @@ MAX_BYTES = 4 << 30
 MAX_RATIO = 1000
 RATIO_FREE_BYTES = 1 << 20
 CHUNK = 1 << 20
-DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, OSError, ValueError, EOFError, RuntimeError, NotImplementedError)
+DAMAGED = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    LZMAError,
+    OSError,
+    ValueError,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,9 @@ def is_archive(path: Path) -> bool:
 
 
 def holdings(folder: Path) -> list[Holding]:
-    """The models that webkiln reads, without the files that belong to others; where there are none, those that it recognises."""
+    """The models that webkiln reads, without the files that belong to others; where there are none,
+    those that it recognises.
+    """
     found = list(_recognised(folder))
     own = [item for item in found if isinstance(item.format, ModelFormat)]
     beside: set[Path] = set()
@@ -64,7 +78,11 @@ def _recognised(folder: Path) -> Iterator[Holding]:
     """In a folder and those below it, in their order; links and hidden files are passed by."""
     count = 0
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and not (Path(place) / name).is_symlink())
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and not (Path(place) / name).is_symlink()
+        )
         for name in list(folders):
             found = recognise(Path(place) / name)
             if isinstance(found, ModelFormat):
@@ -74,15 +92,31 @@ def _recognised(folder: Path) -> Iterator[Holding]:
             path = Path(place) / name
             count += 1
             if count > MAX_MEMBERS:
-                raise SourceError(f"{folder}: holds more than {MAX_MEMBERS} files; give the model among them")
-            if not name.startswith(".") and path.is_file() and not path.is_symlink() and (format_ := recognise(path)) is not None:
+                raise SourceError(
+                    f"{folder}: holds more than {MAX_MEMBERS} files; give the model among them"
+                )
+            if (
+                not name.startswith(".")
+                and path.is_file()
+                and not path.is_symlink()
+                and (format_ := recognise(path)) is not None
+            ):
                 yield Holding(path, format_)
 
 
 def unpack_apart(path: Path, folder: Path) -> None:
-    """Unpack an archive; SourceError for one that is damaged, leads out of the folder or is larger than it may be."""
+    """Unpack an archive; SourceError for one that is damaged, leads out of the folder or is larger
+    than it may be.
+    """
     advice = "unpack it, and give the model in it"
-    check_apart("webkiln.frontends.inspect.archive_listing", path, [str(folder)], done="unpacked", reader="what unpacks it", advice=advice)
+    check_apart(
+        "webkiln.frontends.inspect.archive_listing",
+        path,
+        [str(folder)],
+        done="unpacked",
+        reader="what unpacks it",
+        advice=advice,
+    )
 
 
 def unpack(path: Path, folder: Path) -> None:
@@ -95,7 +129,9 @@ def unpack(path: Path, folder: Path) -> None:
             _untar(path, folder)
     except DAMAGED as error:
         what = " ".join(str(error).split())[:200] or type(error).__name__
-        raise SourceError(f"{path.name}: is no model that is known, and no archive that can be unpacked ({what})") from None
+        raise SourceError(
+            f"{path.name}: is no model that is known, and no archive that can be unpacked ({what})"
+        ) from None
 
 
 class _Room:
@@ -108,11 +144,20 @@ class _Room:
         """Where a member goes."""
         parts = PurePosixPath(name.replace("\\", "/"))
         self.count, self.bytes = self.count + 1, self.bytes + size
-        if parts.is_absolute() or ".." in parts.parts or ":" in name or "\0" in name or not parts.parts:
-            raise SourceError(f"{self.path.name}: its member {name!r} leads out of the archive; refused")
+        if (
+            parts.is_absolute()
+            or ".." in parts.parts
+            or ":" in name
+            or "\0" in name
+            or not parts.parts
+        ):
+            raise SourceError(
+                f"{self.path.name}: its member {name!r} leads out of the archive; refused"
+            )
         if self.count > MAX_MEMBERS or self.bytes > MAX_BYTES or size < 0:
             raise SourceError(
-                f"{self.path.name}: unpacks to more than {MAX_MEMBERS} files or {MAX_BYTES} bytes; unpack it, and give the model in it"
+                f"{self.path.name}: unpacks to more than {MAX_MEMBERS} files or {MAX_BYTES} bytes;"
+                " unpack it, and give the model in it"
             )
         target = self.folder.joinpath(*parts.parts)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -125,9 +170,13 @@ def _unzip(path: Path, folder: Path) -> None:
         for info in archive.infolist():
             if info.is_dir() or stat.S_ISLNK(info.external_attr >> 16):
                 continue
-            if info.file_size > RATIO_FREE_BYTES and info.file_size > MAX_RATIO * info.compress_size:
+            if (
+                info.file_size > RATIO_FREE_BYTES
+                and info.file_size > MAX_RATIO * info.compress_size
+            ):
                 raise SourceError(
-                    f"{path.name}: its member {info.filename!r} claims {info.file_size} bytes from {info.compress_size}; refused"
+                    f"{path.name}: its member {info.filename!r} claims {info.file_size} bytes from"
+                    f" {info.compress_size}; refused"
                 )
             target = room.place(info.filename, info.file_size)
             with archive.open(info) as source:
@@ -140,7 +189,11 @@ def _untar(path: Path, folder: Path) -> None:
         for info in archive:
             if info.size > MAX_BYTES:
                 room.place(info.name, info.size)
-            if info.isreg() and not info.issparse() and (source := archive.extractfile(info)) is not None:
+            if (
+                info.isreg()
+                and not info.issparse()
+                and (source := archive.extractfile(info)) is not None
+            ):
                 target = room.place(info.name, info.size)
                 with source:
                     _copy(source, target, info.size)

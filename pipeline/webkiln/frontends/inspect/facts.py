@@ -1,6 +1,7 @@
 """What `webkiln inspect` tells of a model file, whichever format it has.
 
-`frontends/<format>/facts.py` has `FACTS`, an `Inspector`: what the format's files say of themselves, and how its spec.json is described.
+`frontends/<format>/facts.py` has `FACTS`, an `Inspector`: what the format's files say of
+themselves, and how its spec.json is described.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 TensorShape = tuple[int | str | None, ...] | None
-"""A size is a number, an expression of names, or not known; without a shape the rank is not known."""
+"""A size is a number, an expression of names, or not known; without a shape the rank is not known.
+"""
 Row = tuple[str, str]
 """What something is called, and what it is."""
 
@@ -34,7 +36,9 @@ class SignatureFacts:
 
 @dataclass(frozen=True)
 class Description:
-    """What a model computes: how often it has nodes or layers of which kind, and its trained arrays by their slots: dtype and shape."""
+    """What a model computes: how often it has nodes or layers of which kind, and its trained arrays
+    by their slots: dtype and shape.
+    """
 
     inputs: tuple[TensorFacts, ...] = ()
     outputs: tuple[TensorFacts, ...] = ()
@@ -44,7 +48,9 @@ class Description:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What a file says of itself: who wrote it, versions; `glimpsed` is what is known of the model without its framework."""
+    """What a file says of itself: who wrote it, versions; `glimpsed` is what is known of the model
+    without its framework.
+    """
 
     rows: tuple[Row, ...] = ()
     signatures: tuple[SignatureFacts, ...] = ()
@@ -53,7 +59,9 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class Inspector:
-    """`told(inputs, params)` takes what the program `load` of the format takes; `described(spec)` what that gives."""
+    """`told(inputs, params)` takes what the program `load` of the format takes; `described(spec)`
+    what that gives.
+    """
 
     told: Callable[[Mapping[str, Path], Mapping[str, Any]], FileFacts]
     described: Callable[[Mapping[str, Any]], Description]
@@ -61,7 +69,11 @@ class Inspector:
 
 def rows(**told: Any) -> tuple[Row, ...]:
     """Those that say something; `_` in a name is a blank."""
-    return tuple((name.replace("_", " "), clean(str(value))) for name, value in told.items() if value not in (None, "", 0, [], ()))
+    return tuple(
+        (name.replace("_", " "), clean(str(value)))
+        for name, value in told.items()
+        if value not in (None, "", 0, [], ())
+    )
 
 
 MAX_TEXT = 300
@@ -69,9 +81,13 @@ MAX_TEXT = 300
 
 def clean(text: str) -> str:
     """On one line, without what a terminal would act on, and not too long."""
-    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    line = " ".join(
+        "".join(character if character.isprintable() else " " for character in text).split()
+    )
     return line if len(line) <= MAX_TEXT else f"{line[:MAX_TEXT]}..."
 
 
 def listed(items: Sequence[str], most: int = 8) -> str:
-    return ", ".join([*items[:most], *([f"and {len(items) - most} more"] if len(items) > most else [])])
+    return ", ".join(
+        [*items[:most], *([f"and {len(items) - most} more"] if len(items) > most else [])]
+    )

@@ -1,4 +1,6 @@
-"""Reading a model file for what it is, not for its numbers: large arrays stay where they are, and what is unsupported is collected instead of raised.
+"""Reading a model file for what it is, not for its numbers: large arrays stay where they are, and
+what
+is unsupported is collected instead of raised.
 
 The readers of all formats are the same ones that a build has; they ask here where the two differ.
 """
@@ -50,6 +52,12 @@ def refuse(name: str, items: Sequence[Item]) -> None:
 
 
 def unread(dtype: Any, shape: Sequence[int]) -> Array | None:
-    """What stands for an array that a glance does not read; None where it is read: small ones may be structure."""
+    """What stands for an array that a glance does not read; None where it is read: small ones may
+    be structure.
+    """
     count = int(np.prod([int(size) for size in shape], dtype=object)) if shape else 1
-    return np.broadcast_to(np.zeros((), dtype), tuple(shape)) if is_glancing() and count > INLINE_ELEMENTS else None
+    return (
+        np.broadcast_to(np.zeros((), dtype), tuple(shape))
+        if is_glancing() and count > INLINE_ELEMENTS
+        else None
+    )

@@ -1,4 +1,6 @@
-"""Opens `.keras` archives and `.h5` files as data: nothing in them is executed, no size is believed before it is checked."""
+"""Opens `.keras` archives and `.h5` files as data: nothing in them is executed, no size is believed
+before it is checked.
+"""
 
 import io
 import json
@@ -24,19 +26,39 @@ MAX_MEMBERS = 10_000
 RATIO_FREE_BYTES = 1 << 20
 MAX_RATIO = 200
 WEIGHTS_ALONE = (
-    "holds weights but no model; give the architecture and these weights beside it: webkiln build model.json --weights FILE.h5 "
-    "(of to_json or to_yaml), or save the model with model.save(), not save_weights()"
+    "holds weights but no model; give the architecture and these weights beside it: webkiln build"
+    " model.json --weights FILE.h5 (of to_json or to_yaml), or save the model with model.save(),"
+    " not save_weights()"
 )
 ZIP_START = b"PK\x03\x04"
-DTYPES = frozenset({"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"})
+DTYPES = frozenset(
+    {
+        "float16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+    }
+)
 
 BFLOAT16 = np.dtype("V2")
-"""What h5py has in place of bfloat16, for which numpy has no dtype: two bytes, the upper ones of a float32."""
+"""What h5py has in place of bfloat16, for which numpy has no dtype: two bytes, the upper ones of a
+float32.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A model file that is open: its config, and its weights (`paths`: groups by class name, as `.keras` has them; else by layer name)."""
+    """A model file that is open: its config, and its weights (`paths`: groups by class name, as
+    `.keras` has them; else by layer name).
+    """
 
     path: str
     config: dict[str, Any]
@@ -48,7 +70,9 @@ class ModelFile:
     backend: str = ""
     """What computed with the weights, where the file says it."""
     held: Mapping[str, Mapping[str, Held]] = field(default_factory=dict)
-    """Weights that are known by the paths of their layers already; of the others the reader finds out."""
+    """Weights that are known by the paths of their layers already; of the others the reader finds
+    out.
+    """
 
 
 @contextmanager
@@ -61,12 +85,15 @@ def reading(path: Path) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - parsers of untrusted bytes raise anything
         what = " ".join(str(error).split()) or type(error).__name__
         raise SourceError(
-            f"{path.name}: not a readable Keras model ({what}); it may be truncated or damaged; save it again with model.save()"
+            f"{path.name}: not a readable Keras model ({what}); it may be truncated or damaged;"
+            " save it again with model.save()"
         ) from None
 
 
 def read_config(path: Path) -> tuple[dict[str, Any], str] | None:
-    """The config of a `.keras` archive and the version of Keras that wrote it; None where the file is none."""
+    """The config of a `.keras` archive and the version of Keras that wrote it; None where the file
+    is none.
+    """
     with reading(path):
         if not path.is_file() or not zipfile.is_zipfile(path):
             return None
@@ -83,14 +110,19 @@ def _version(archive: zipfile.ZipFile) -> str:
 
 @contextmanager
 def open_source(path: Path) -> Iterator[ModelFile]:
-    """Open a model file; SourceError where it is not a Keras model, is damaged, or is larger than it may be."""
+    """Open a model file; SourceError where it is not a Keras model, is damaged, or is larger than
+    it may be.
+    """
     if not path.is_file():
         raise SourceError(f"{path}: there is no such file; give a .keras or .h5 file")
     with reading(path):
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 _check_members(path.name, archive)
-                config, version = parse_config(path.name, archive.read("config.json")), _version(archive)
+                config, version = (
+                    parse_config(path.name, archive.read("config.json")),
+                    _version(archive),
+                )
                 weights = io.BytesIO(_member(path.name, archive, "model.weights.h5"))
 
                 def asset(place: str) -> bytes | None:
@@ -98,18 +130,33 @@ def open_source(path: Path) -> Iterator[ModelFile]:
                     return _member(path.name, archive, name) if name in archive.namelist() else None
 
                 with h5py.File(weights, "r") as file:
-                    yield ModelFile(path.name, config, file, paths=True, version=version, assets=asset)
+                    yield ModelFile(
+                        path.name, config, file, paths=True, version=version, assets=asset
+                    )
         elif h5py.is_hdf5(path):
             with h5py.File(path, "r") as file:
                 if "model_config" not in file.attrs:
                     raise SourceError(f"{path.name}: {WEIGHTS_ALONE}")
                 config = parse_config(path.name, file.attrs["model_config"])
                 version, backend = attribute(file, "keras_version", "3"), attribute(file, "backend")
-                yield ModelFile(path.name, config, _group(path.name, file, "model_weights"), paths=False, version=version, backend=backend)
+                yield ModelFile(
+                    path.name,
+                    config,
+                    _group(path.name, file, "model_weights"),
+                    paths=False,
+                    version=version,
+                    backend=backend,
+                )
         elif _start(path) == ZIP_START:
-            raise SourceError(f"{path.name}: a .keras archive without its end: the file is truncated; copy it or save it again")
+            raise SourceError(
+                f"{path.name}: a .keras archive without its end: the file is truncated; copy it or"
+                " save it again"
+            )
         else:
-            raise SourceError(f"{path.name}: neither a .keras archive nor an HDF5 file; give a file that model.save() wrote")
+            raise SourceError(
+                f"{path.name}: neither a .keras archive nor an HDF5 file; give a file that"
+                " model.save() wrote"
+            )
 
 
 def _start(path: Path) -> bytes:
@@ -126,7 +173,9 @@ def _text(value: Any) -> Any:
 
 
 def names_in(group: h5py.Group, attribute: str) -> list[str]:
-    """A list of names that an attribute holds, or, where it is long, several attributes of its name and a number."""
+    """A list of names that an attribute holds, or, where it is long, several attributes of its name
+    and a number.
+    """
     if attribute in group.attrs:
         return [str(_text(name)) for name in group.attrs[attribute]]
     found: list[str] = []
@@ -141,21 +190,35 @@ def _check_members(source: str, archive: zipfile.ZipFile) -> None:
     members = archive.infolist()
     names = [member.filename for member in members]
     if len(members) > MAX_MEMBERS or len(set(names)) != len(names):
-        raise SourceError(f"{source}: {len(members)} members (at most {MAX_MEMBERS}, no name twice): not an archive that Keras wrote")
+        raise SourceError(
+            f"{source}: {len(members)} members (at most {MAX_MEMBERS}, no name twice): not an"
+            " archive that Keras wrote"
+        )
     for member in members:
         path = PurePosixPath(member.filename)
-        if path.is_absolute() or ".." in path.parts or "\\" in member.filename or ":" in member.filename:
-            raise SourceError(f"{source}: member {member.filename!r} points out of the archive; refused")
+        if (
+            path.is_absolute()
+            or ".." in path.parts
+            or "\\" in member.filename
+            or ":" in member.filename
+        ):
+            raise SourceError(
+                f"{source}: member {member.filename!r} points out of the archive; refused"
+            )
         limit = MAX_JSON_BYTES if member.filename.endswith(".json") else MAX_BYTES
         ratio = member.file_size / max(member.compress_size, 1)
         if member.file_size > limit or (member.file_size > RATIO_FREE_BYTES and ratio > MAX_RATIO):
             raise SourceError(
-                f"{source}: member {member.filename} claims {member.file_size} bytes from {member.compress_size} "
-                f"(at most {limit}, and {MAX_RATIO} times); refused as a zip bomb"
+                f"{source}: member {member.filename} claims {member.file_size} bytes from"
+                f" {member.compress_size} (at most {limit}, and {MAX_RATIO} times); refused as a"
+                " zip bomb"
             )
     for needed in ("config.json", "model.weights.h5"):
         if needed not in names:
-            raise SourceError(f"{source}: a zip file without {needed}, not a .keras model; give a file that model.save() wrote")
+            raise SourceError(
+                f"{source}: a zip file without {needed}, not a .keras model; give a file that"
+                " model.save() wrote"
+            )
 
 
 def _member(source: str, archive: zipfile.ZipFile, name: str) -> bytes:
@@ -168,26 +231,42 @@ def _member(source: str, archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _name_layers(config: Any) -> None:
-    """Write every Sequential whose config is the bare list of its layers, as Keras before 2.2.3 has it, as later versions do."""
+    """Write every Sequential whose config is the bare list of its layers, as Keras before 2.2.3 has
+    it, as later versions do.
+    """
     pending = [config]
     while pending:
         item = pending.pop()
-        if isinstance(item, dict) and item.get("class_name") == "Sequential" and isinstance(item.get("config"), list):
+        if (
+            isinstance(item, dict)
+            and item.get("class_name") == "Sequential"
+            and isinstance(item.get("config"), list)
+        ):
             item["config"] = {"name": item.get("name", "sequential"), "layers": item["config"]}
-        pending += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        pending += (
+            item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        )
 
 
 def parse_config(source: str, text: str | bytes) -> dict[str, Any]:
     """The config of a model in JSON."""
     if len(text) > MAX_JSON_BYTES:
-        raise SourceError(f"{source}: a config of {len(text)} bytes (at most {MAX_JSON_BYTES}); refused")
+        raise SourceError(
+            f"{source}: a config of {len(text)} bytes (at most {MAX_JSON_BYTES}); refused"
+        )
     return checked_config(source, json.loads(text))
 
 
 def checked_config(source: str, config: Any) -> dict[str, Any]:
     _name_layers(config)
-    if not isinstance(config, dict) or not isinstance(config.get("config"), dict) or "class_name" not in config:
-        raise SourceError(f"{source}: its config is not that of a Keras model; save it again with model.save()")
+    if (
+        not isinstance(config, dict)
+        or not isinstance(config.get("config"), dict)
+        or "class_name" not in config
+    ):
+        raise SourceError(
+            f"{source}: its config is not that of a Keras model; save it again with model.save()"
+        )
     return config
 
 
@@ -195,7 +274,11 @@ def member(source: str, group: h5py.Group, name: str) -> h5py.Group | h5py.Datas
     """A child of an HDF5 group, or None; links that leave the file or the tree are refused."""
     node: Any = group
     for part in name.split("/"):
-        if not isinstance(node, h5py.Group) or part in ("", ".", "..") or node.get(part, getlink=True) is None:
+        if (
+            not isinstance(node, h5py.Group)
+            or part in ("", ".", "..")
+            or node.get(part, getlink=True) is None
+        ):
             return None
         if not isinstance(node.get(part, getlink=True), h5py.HardLink):
             raise SourceError(f"{source}: {node.name}/{part} links elsewhere; refused")
@@ -211,7 +294,9 @@ def _group(source: str, parent: h5py.Group, name: str) -> h5py.Group:
 
 
 def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | None) -> NDArray[Any]:
-    """The array of a dataset in native little-endian layout; refuses external, virtual and lying datasets, foreign dtypes and NaN."""
+    """The array of a dataset in native little-endian layout; refuses external, virtual and lying
+    datasets, foreign dtypes and NaN.
+    """
     if not isinstance(dataset, h5py.Dataset):
         raise SourceError(f"{source}: {where} is missing; save the model again with model.save()")
     if dataset.external or dataset.is_virtual:
@@ -219,16 +304,25 @@ def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | Non
     dtype = dataset.dtype.newbyteorder("<")
     halves = dtype == BFLOAT16
     if dtype.name not in DTYPES and not halves:
-        raise SourceError(f"{source}: {where} has dtype {dataset.dtype}; expected one of {', '.join(sorted(DTYPES))}")
+        raise SourceError(
+            f"{source}: {where} has dtype {dataset.dtype}; expected one of"
+            f" {', '.join(sorted(DTYPES))}"
+        )
     size, stored = dataset.size * dataset.dtype.itemsize, dataset.id.get_storage_size()
     packed = dataset.compression is not None
     if size > MAX_BYTES or stored > MAX_BYTES or size > stored * (MAX_RATIO if packed else 1):
-        raise SourceError(f"{source}: {where} claims shape {list(dataset.shape)}, {size} bytes, but {stored} bytes are stored; refused")
+        raise SourceError(
+            f"{source}: {where} claims shape {list(dataset.shape)}, {size} bytes, but {stored}"
+            " bytes are stored; refused"
+        )
     if (instead := unread("<f4" if halves else dtype, dataset.shape)) is not None:
         return instead
     array = np.ascontiguousarray(dataset[()], dtype=dtype).reshape(dataset.shape)
     if halves:
         array = widened(array)
     if array.dtype.kind == "f" and np.isnan(array).any():
-        raise SourceError(f"{source}: {where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the model again")
+        raise SourceError(
+            f"{source}: {where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the"
+            " model again"
+        )
     return array

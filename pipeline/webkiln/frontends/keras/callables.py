@@ -1,4 +1,6 @@
-"""Operations of keras.ops that take functions, such as `while_loop`: how each calls them, so that they can be traced."""
+"""Operations of keras.ops that take functions, such as `while_loop`: how each calls them, so that
+they can be traced.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,8 +18,10 @@ Specs = Any
 
 @dataclass(frozen=True)
 class Called:
-    """A call of such an operation: the tensors that it takes, flat; what each function of it is called with; the `options` that its handler
-    needs; and what it gives, from what the functions give."""
+    """A call of such an operation: the tensors that it takes, flat; what each function of it is
+    called
+    with; the `options` that its handler needs; and what it gives, from what the functions give.
+    """
 
     operands: list[Any]
     functions: Mapping[str, tuple[Callable[..., Any], tuple[Specs, ...]]]
@@ -45,13 +49,20 @@ def _stacked(count: int | None, specs: Specs) -> Specs:
 
 
 def _cond(_: Any, pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Called:
-    return Called([pred], {"then": (true_fn, ()), "otherwise": (false_fn, ())}, {}, lambda given: _specs(given["then"]))
+    return Called(
+        [pred],
+        {"then": (true_fn, ()), "otherwise": (false_fn, ())},
+        {},
+        lambda given: _specs(given["then"]),
+    )
 
 
 def _switch(_: Any, index: Any, branches: Iterable[Callable[..., Any]], *operands: Any) -> Called:
     specs = tuple(map(_specs, operands))
     functions = {f"branch_{number}": (branch, specs) for number, branch in enumerate(branches)}
-    return Called([index, *tree.flatten(operands)], functions, {}, lambda given: _specs(given["branch_0"]))
+    return Called(
+        [index, *tree.flatten(operands)], functions, {}, lambda given: _specs(given["branch_0"])
+    )
 
 
 def _while_loop(operation: Any, loop_vars: Specs) -> Called:
@@ -65,7 +76,12 @@ def _while_loop(operation: Any, loop_vars: Specs) -> Called:
 
 def _fori_loop(operation: Any, init_val: Specs) -> Called:
     functions = {"body": (operation.body_fun, (keras.KerasTensor((), "int32"), _specs(init_val)))}
-    return Called([operation.lower, operation.upper, *tree.flatten(init_val)], functions, {}, lambda _: _specs(init_val))
+    return Called(
+        [operation.lower, operation.upper, *tree.flatten(init_val)],
+        functions,
+        {},
+        lambda _: _specs(init_val),
+    )
 
 
 def _scan(operation: Any, f: Callable[..., Any], init: Specs, xs: Specs = None) -> Called:
@@ -74,14 +90,20 @@ def _scan(operation: Any, f: Callable[..., Any], init: Specs, xs: Specs = None) 
     options = {"states": len(carry), "count": operation.length, "reverse": operation.reverse}
     specs = (_specs(init), None if xs is None else _specs(xs, _slice))
     return Called(
-        [*carry, *sequences], {"body": (f, specs)}, options, lambda given: (_specs(init), _stacked(count, given["body"][1]))
-    )  # fmt: skip
+        [*carry, *sequences],
+        {"body": (f, specs)},
+        options,
+        lambda given: (_specs(init), _stacked(count, given["body"][1])),
+    )
 
 
 def _associative_scan(operation: Any, f: Callable[..., Any], elems: Specs) -> Called:
     def first(value: Any) -> Any:
         axis = operation.axis % len(value.shape)
-        return keras.KerasTensor((*value.shape[:axis], 1, *value.shape[axis + 1 :]), keras.backend.standardize_dtype(value.dtype))
+        return keras.KerasTensor(
+            (*value.shape[:axis], 1, *value.shape[axis + 1 :]),
+            keras.backend.standardize_dtype(value.dtype),
+        )
 
     specs = (_specs(elems, first), _specs(elems, first))
     options = {"axis": operation.axis, "reverse": operation.reverse}
@@ -90,13 +112,24 @@ def _associative_scan(operation: Any, f: Callable[..., Any], elems: Specs) -> Ca
 
 def _map(_: Any, f: Callable[..., Any], xs: Specs) -> Called:
     flat = tree.flatten(xs)
-    return Called(flat, {"body": (f, (_specs(xs, _slice),))}, {}, lambda given: _stacked(flat[0].shape[0], given["body"]))
+    return Called(
+        flat,
+        {"body": (f, (_specs(xs, _slice),))},
+        {},
+        lambda given: _stacked(flat[0].shape[0], given["body"]),
+    )
 
 
 CALLED: Mapping[str, Callable[..., Called]] = {
-    "AssociativeScan": _associative_scan, "Cond": _cond, "ForiLoop": _fori_loop, "Map": _map, "Scan": _scan, "Switch": _switch,
-    "VectorizedMap": lambda operation, elements: _map(operation, operation.function, elements), "WhileLoop": _while_loop,
-}  # fmt: skip
+    "AssociativeScan": _associative_scan,
+    "Cond": _cond,
+    "ForiLoop": _fori_loop,
+    "Map": _map,
+    "Scan": _scan,
+    "Switch": _switch,
+    "VectorizedMap": lambda operation, elements: _map(operation, operation.function, elements),
+    "WhileLoop": _while_loop,
+}
 
 
 def takes_functions(operation: Any) -> bool:
@@ -109,11 +142,17 @@ def called(operation: Any, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Ca
 
 @contextmanager
 def stated(call: Callable[..., Any]) -> Any:
-    """In the block, symbolic calls of these operations are `call(operation, *args, **kwargs)`, and a function with a gradient of its own is
-    called without that."""
+    """In the block, symbolic calls of these operations are `call(operation, *args, **kwargs)`, and
+    a
+    function with a gradient of its own is called without that.
+    """
     with ExitStack() as stack:
         for module in (keras.ops, keras.src.ops):
-            stack.enter_context(patch.object(module, "custom_gradient", lambda function: lambda *args: function(*args)[0]))
+            stack.enter_context(
+                patch.object(
+                    module, "custom_gradient", lambda function: lambda *args: function(*args)[0]
+                )
+            )
         for name in CALLED:
             stack.enter_context(patch.object(getattr(core, name), "symbolic_call", call))
         yield

@@ -1,4 +1,6 @@
-"""KerasConverter: the spec of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
+"""KerasConverter: the spec of a Keras model -> Graph, by handlers of layers and of keras.ops
+operations.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +27,15 @@ from webkiln.frontends.keras.policies import (
 )
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.registered_handlers import REGISTERED, register_handler
-from webkiln.frontends.keras.spec import NO_SHAPE, FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
+from webkiln.frontends.keras.spec import (
+    NO_SHAPE,
+    FunctionSpec,
+    LayerCall,
+    LayerSpec,
+    ModelSpec,
+    Ref,
+    WeightRef,
+)
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.frontends.keras.texts import with_indices
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
@@ -43,12 +53,17 @@ CHANNELS_FIRST = {**CHANNELS_LAST, 4: OrderNCHW, 5: OrderNCDHW}
 
 
 class Frame:
-    """A model while its layers run: the tensors known so far, and those that the layer which runs now has cast. `declared` is the dtype
-    that Keras says a tensor has, where it is not the tensor's own; `owner` the traced layer whose inside this is."""
+    """A model while its layers run: the tensors known so far, and those that the layer which runs
+    now
+    has cast. `declared` is the dtype that Keras says a tensor has, where it is not the tensor's
+    own; `owner` the traced layer whose inside this is.
+    """
 
     def __init__(self, model: ModelSpec, owner: Layer | None, inputs: Sequence[Tensor]) -> None:
         self.owner = owner
-        self.values: dict[Ref, Tensor] = dict(zip((ref for _, ref in model.inputs), inputs, strict=True))
+        self.values: dict[Ref, Tensor] = dict(
+            zip((ref for _, ref in model.inputs), inputs, strict=True)
+        )
         self.cast: dict[Ref, Tensor] = {}
         self.declared: dict[Ref, str] = {}
         self.outputs: dict[str, int] = {}
@@ -64,12 +79,19 @@ NODES_PER_MODEL = 64
 
 
 class KerasConverter:
-    """Converts one model at a time. `batch_size` takes the place of an open batch axis; `input_shapes` (input name -> whole shape) that of
-    every open axis, a name in it a size that is set at run time; the name of the input may be empty where the model has one. `tables` say
-    how Keras's own layers and operations are converted. `texts` says, of the model converted last, how texts become the indices that it takes."""
+    """Converts one model at a time. `batch_size` takes the place of an open batch axis;
+    `input_shapes`
+    (input name -> whole shape) that of every open axis, a name in it a size that is set at run
+    time; the name of the input may be empty where the model has one. `tables` say how Keras's own
+    layers and operations are converted. `texts` says, of the model converted last, how texts become
+    the indices that it takes.
+    """
 
     def __init__(
-        self, batch_size: int = 1, input_shapes: Mapping[str, Sequence[int | str]] | None = None, tables: Handlers = HANDLERS
+        self,
+        batch_size: int = 1,
+        input_shapes: Mapping[str, Sequence[int | str]] | None = None,
+        tables: Handlers = HANDLERS,
     ) -> None:
         if batch_size < 1:
             raise ShapeError(f"batch_size is {batch_size}; give 1 or more")
@@ -91,7 +113,8 @@ class KerasConverter:
     register_handler = staticmethod(register_handler)
 
     def convert(self, source: Any, blobs: Blobs | None = None, name: str | None = None) -> Graph:
-        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of a spec (then `blobs` gives the slots' values, if any).
+        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of a spec (then
+        `blobs` gives the slots' values, if any).
 
         UnsupportedError lists every layer without a handler, before anything is converted.
         """
@@ -100,7 +123,9 @@ class KerasConverter:
         elif not isinstance(source, ModelSpec):
             from webkiln.frontends.keras.in_memory import describe_model
 
-            source, blobs = describe_model(source, batch_size=self.batch_size, handled=self.tables.handles)
+            source, blobs = describe_model(
+                source, batch_size=self.batch_size, handled=self.tables.handles
+            )
         unsupported = find_unsupported(source, self.tables.handles)
         if unsupported:
             raise UnsupportedError(source.name, unsupported)
@@ -114,9 +139,14 @@ class KerasConverter:
         self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
         with limited(spec_nodes=NODES_PER_LAYER * _count_layers(source)):
             outputs, declared = self._run(source, "", inputs)
-        given = (self.cast(tensor, storable(dtype)) for tensor, dtype in zip(outputs, declared, strict=True))
+        given = (
+            self.cast(tensor, storable(dtype))
+            for tensor, dtype in zip(outputs, declared, strict=True)
+        )
         self.digests = self.builder.by_variable(self.digests)
-        return self.builder.graph(dict(zip((name for name, _ in source.outputs), given, strict=True)))
+        return self.builder.graph(
+            dict(zip((name for name, _ in source.outputs), given, strict=True))
+        )
 
     def get_input_tensor(self, layer: Layer) -> list[Ref]:
         """The tensors that this call of a layer takes, in the order of its arguments."""
@@ -124,11 +154,17 @@ class KerasConverter:
 
     def get_output_tensor(self, layer: Layer) -> list[Ref]:
         """The tensors that this call of a layer gives, as many as the model reads of it."""
-        return [Ref(layer.name, layer.call, index) for index in range(self._frames[-1].outputs.get(layer.name, 1))]
+        return [
+            Ref(layer.name, layer.call, index)
+            for index in range(self._frames[-1].outputs.get(layer.name, 1))
+        ]
 
     def get_variable(self, tensor: Ref) -> Tensor:
         if not self.has_variable(tensor):
-            raise InternalError(f"output {tensor.index} of call {tensor.call} of layer {tensor.layer} is read before it is set")
+            raise InternalError(
+                f"output {tensor.index} of call {tensor.call} of layer {tensor.layer} is read"
+                " before it is set"
+            )
         frame = self._frames[-1]
         return frame.cast.get(tensor, frame.values[tensor])
 
@@ -138,8 +174,12 @@ class KerasConverter:
     def has_variable(self, tensor: Ref) -> bool:
         return tensor in self._frames[-1].values
 
-    def convert_to_constant_variable(self, weight: Weight | Array | float, order: Order | None = None) -> Tensor:
-        """A trained weight of a layer as a slot; an array or number written in a handler as a literal of the structure."""
+    def convert_to_constant_variable(
+        self, weight: Weight | Array | float, order: Order | None = None
+    ) -> Tensor:
+        """A trained weight of a layer as a slot; an array or number written in a handler as a
+        literal of the structure.
+        """
         if not isinstance(weight, Weight):
             array = np.asarray(weight, dtype=None if isinstance(weight, np.ndarray) else "float32")
             return self.builder.constant(array, order=order)
@@ -147,7 +187,9 @@ class KerasConverter:
             return self._states[weight.slot]
         type_ = Type(weight.dtype, weight.shape)
         if order is not None and len(order) != type_.rank:
-            raise ShapeError(f"{weight.slot}: order {order} has {len(order)} axes, the weight is {type_}")
+            raise ShapeError(
+                f"{weight.slot}: order {order} has {len(order)} axes, the weight is {type_}"
+            )
         self.digests[weight.slot] = weight
         slot = self.builder.slot(weight.slot, array_of(self._blobs, weight.digest, type_), order)
         return self.cast(slot, self._work) if is_float(slot.dtype) and self._work else slot
@@ -161,11 +203,20 @@ class KerasConverter:
         count = len(part.model.outputs) if part.model is not None else 1
         outputs = tuple((f"output_{number}", Ref(part.name, 0, number)) for number in range(count))
         layer = replace(part, calls=(LayerCall(refs),))
-        return self._run(ModelSpec(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)[0]
+        return self._run(
+            ModelSpec(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs),
+            f"{scope}/",
+            inputs,
+        )[0]
 
     def scan(
-        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: StepFunction, *, reverse: bool = False
-    ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
+        self,
+        states: Sequence[Tensor],
+        sequences: Sequence[Tensor],
+        step: StepFunction,
+        *,
+        reverse: bool = False,
+    ) -> tuple[list[Tensor], list[Tensor]]:
         """`GraphBuilder.scan` along axis 1, during which handlers write into the graph of the step."""
 
         def inside(
@@ -180,7 +231,9 @@ class KerasConverter:
         return self.builder.scan(states, sequences, inside, axis=1, reverse=reverse)
 
     def state(self, name: str, initial: Tensor) -> Tensor:
-        """What is kept between runs under this name, as it is at this point of the run; at first `initial`, which no input changes."""
+        """What is kept between runs under this name, as it is at this point of the run; at first
+        `initial`, which no input changes.
+        """
         if name not in self._states:
             self._states[name] = self.builder.state(name, initial)
         return self._states[name]
@@ -196,27 +249,45 @@ class KerasConverter:
     def _named_shapes(self, names: Sequence[str]) -> Mapping[str, Sequence[int | str]]:
         """The given shapes by the names of the model's inputs."""
         if "" in self.input_shapes and len(names) != 1:
-            raise ShapeError(f"the inputs are {', '.join(names)}; say which one a shape is for, as in {names[0]}=1,28,28,1")
+            raise ShapeError(
+                f"the inputs are {', '.join(names)}; say which one a shape is for, as in"
+                f" {names[0]}=1,28,28,1"
+            )
         shapes = {name or names[0]: shape for name, shape in self.input_shapes.items()}
         if unknown := sorted(set(shapes) - set(names)):
-            raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
+            raise ShapeError(
+                f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}"
+            )
         return shapes
 
     def _input(self, name: str, spec: LayerSpec) -> Tensor:
         declared, given = spec.config.get("batch_shape"), self._shapes.get(name)
         if not isinstance(declared, list):
             if given is None:
-                raise SourceError(f"input {name}: {NO_SHAPE} {name}=..., or call the model once before it is saved")
+                raise SourceError(
+                    f"input {name}: {NO_SHAPE} {name}=..., or call the model once before it is"
+                    " saved"
+                )
             declared = [None] * len(given)
-        shape = list(given) if given is not None else [self.batch_size, *declared[1:]] if declared and declared[0] is None else declared
+        shape = (
+            list(given)
+            if given is not None
+            else [self.batch_size, *declared[1:]]
+            if declared and declared[0] is None
+            else declared
+        )
         fits = len(shape) == len(declared) and all(
-            known is None if isinstance(size, str) else isinstance(size, int) and size > 0 and known in (None, size)
+            (
+                known is None
+                if isinstance(size, str)
+                else isinstance(size, int) and size > 0 and known in (None, size)
+            )
             for size, known in zip(shape, declared, strict=True)
-        )  # fmt: skip
+        )
         if not fits:
             raise ShapeError(
-                f"input {name}: its shape is {declared} (null is open), got {shape}; give every size with --input-shape, "
-                "as a number, or as a name where it is set at run time"
+                f"input {name}: its shape is {declared} (null is open), got {shape}; give every"
+                " size with --input-shape, as a number, or as a name where it is set at run time"
             )
         sizes = [placeholder(size) if isinstance(size, str) else size for size in shape]
         return self.builder.input(name, _input_dtype(spec), sizes, self.order(len(shape)))
@@ -227,8 +298,9 @@ class KerasConverter:
         """The outputs, and the dtypes that Keras declares them to have."""
         if model.batch is not None and any(tensor.shape[:1] != (model.batch,) for tensor in inputs):
             raise ShapeError(
-                f"{scope.rstrip('/')}: its call works for one batch size only and was traced for {model.batch}, not {inputs[0].shape[0]}; "
-                "use -1 instead of the batch size in reshapes, or write a handler"
+                f"{scope.rstrip('/')}: its call works for one batch size only and was traced for"
+                f" {model.batch}, not {inputs[0].shape[0]}; use -1 instead of the batch size in"
+                " reshapes, or write a handler"
             )
         self._frames.append(Frame(model, owner, inputs))
         pending = [(layer, call) for layer in model.layers for call in range(len(layer.calls))]
@@ -241,23 +313,33 @@ class KerasConverter:
                     waiting.append((layer, call))
             if len(waiting) == len(pending):
                 names = ", ".join(sorted({scope + layer.name for layer, _ in waiting}))
-                raise SourceError(f"{model.name}: the calls of {names} wait for each other or for layers that do not exist")
+                raise SourceError(
+                    f"{model.name}: the calls of {names} wait for each other or for layers that do"
+                    " not exist"
+                )
             pending = waiting
         outputs = [self.get_variable(ref) for _, ref in model.outputs]
         for slot, ref in model.states:
             self.set_state(slot, self.get_variable(ref))
         declared = self._frames.pop().declared
-        return outputs, [declared.get(ref, tensor.dtype) for (_, ref), tensor in zip(model.outputs, outputs, strict=True)]
+        return outputs, [
+            declared.get(ref, tensor.dtype)
+            for (_, ref), tensor in zip(model.outputs, outputs, strict=True)
+        ]
 
     def _call(self, layer: Layer) -> None:
         spec, before = layer.spec, self.builder.layer
         owner = self._frames[-1].owner
-        self.builder.layer = owner.path if spec.kind == "operation" and owner is not None else layer.path
+        self.builder.layer = (
+            owner.path if spec.kind == "operation" and owner is not None else layer.path
+        )
         handler, built_in = self.tables.find(spec), self.tables.built_in(spec)
         frame, work = self._frames[-1], self._work
         if spec.kind == "layer":
             self._work = work_dtype(spec)
-            frame.cast = self._cast_inputs(layer, integers=built_in is None or takes_integers(layer))
+            frame.cast = self._cast_inputs(
+                layer, integers=built_in is None or takes_integers(layer)
+            )
         if spec.kind == "noise":
             self.set_variable(Ref(layer.name), self._noise(layer))
         elif spec.model is not None and (handler is built_in or not spec.traced):
@@ -274,32 +356,44 @@ class KerasConverter:
                 raise
             except Exception as error:
                 what = f"{type(error).__name__}: {error}"
-                raise SourceError(f"{layer.path} ({spec.class_name}): its config is not one that Keras writes ({what})") from error
+                raise SourceError(
+                    f"{layer.path} ({spec.class_name}): its config is not one that Keras writes"
+                    f" ({what})"
+                ) from error
         for ref in self.get_output_tensor(layer):
             if not self.has_variable(ref):
                 raise SourceError(
-                    f"{layer.path} ({spec.class_name}): the model reads its output {ref.index}, which its handler does not set"
+                    f"{layer.path} ({spec.class_name}): the model reads its output {ref.index},"
+                    " which its handler does not set"
                 )
         if spec.own and spec.kind == "layer" and spec.model is None:
             self._declare_outputs(layer)
         frame.cast, self._work, self.builder.layer = {}, work, before
 
     def _cast_inputs(self, layer: Layer, *, integers: bool) -> dict[Ref, Tensor]:
-        """The inputs that Keras casts before a layer sees them: floating ones, and with `integers` false what its call promotes."""
+        """The inputs that Keras casts before a layer sees them: floating ones, and with `integers`
+        false what its call promotes.
+        """
         spec = layer.spec
         if spec.config.get("autocast") is False or (spec.model is not None and not spec.traced):
             return {}
         args, kwargs = layer.arguments.args, layer.arguments.kwargs
-        data = set(LayerCall((args[0] if args else kwargs.get("inputs", kwargs.get("sequences")),)).refs())
+        data = set(
+            LayerCall((args[0] if args else kwargs.get("inputs", kwargs.get("sequences")),)).refs()
+        )
         found = {}
         for ref in layer.arguments.refs():
             tensor = self.get_variable(ref)
             if is_float(tensor.dtype) or (ref in data and not integers):
-                found[ref] = self.cast(tensor, self._work if is_float(tensor.dtype) else promoted_dtype(spec))
+                found[ref] = self.cast(
+                    tensor, self._work if is_float(tensor.dtype) else promoted_dtype(spec)
+                )
         return found
 
     def _declare_outputs(self, layer: Layer) -> None:
-        """Note what Keras declares the outputs of a layer of its own to be; what it computes may be an integer all the same."""
+        """Note what Keras declares the outputs of a layer of its own to be; what it computes may be
+        an integer all the same.
+        """
         frame, spec = self._frames[-1], layer.spec
         refs = layer.arguments.refs()
         source = frame.values[refs[0]] if refs else None
@@ -311,7 +405,11 @@ class KerasConverter:
             if source is not None and spec.class_name in RESTORING:
                 was_cast = is_float(source.dtype) and spec.class_name not in UNCAST
                 value = self.cast(value, policy_of(spec).work if was_cast else source.dtype)
-            frame.values[ref] = self.cast(value, policy_of(spec).work) if is_float(value.dtype) and not kept else value
+            frame.values[ref] = (
+                self.cast(value, policy_of(spec).work)
+                if is_float(value.dtype) and not kept
+                else value
+            )
 
     def _noise(self, layer: Layer) -> Tensor:
         """An input for the random numbers that a layer draws."""
@@ -319,11 +417,22 @@ class KerasConverter:
         if layer.name in self.builder.inputs:
             owner = config["layer"]
             raise UnsupportedError(
-                self.builder.name, [(owner, "draws random numbers and is called more than once", "Use a layer of its own for each call")]
+                self.builder.name,
+                [
+                    (
+                        owner,
+                        "draws random numbers and is called more than once",
+                        "Use a layer of its own for each call",
+                    )
+                ],
             )
         shape = [self._batch if size is None else size for size in config["shape"]]
-        distribution = Distribution(config["distribution"], tuple(sorted(config["parameters"].items())))
-        return self.builder.input(layer.name, storable(config["dtype"]), shape, self.order(len(shape)), distribution)
+        distribution = Distribution(
+            config["distribution"], tuple(sorted(config["parameters"].items()))
+        )
+        return self.builder.input(
+            layer.name, storable(config["dtype"]), shape, self.order(len(shape)), distribution
+        )
 
     def _nested(self, layer: Layer, model: ModelSpec) -> None:
         count_nodes(layer.path, layer.class_name, NODES_PER_MODEL)
@@ -332,10 +441,16 @@ class KerasConverter:
             self.state(slot, self.convert_to_constant_variable(weight))
         args = layer.arguments.args
         by_name = isinstance(args[0], dict) and not layer.spec.traced if args else False
-        refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)
+        refs = (
+            [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)
+        )
         if not layer.spec.traced:
             given = layer.arguments.kwargs.get("mask")
-            by_input = [given.get(name) for name, _ in model.inputs] if isinstance(given, dict) else [given]
+            by_input = (
+                [given.get(name) for name, _ in model.inputs]
+                if isinstance(given, dict)
+                else [given]
+            )
             masks = given if isinstance(given, list) else by_input
             refs += [mask for mask in masks if mask is not None] if by_name else []
             model = under_masks(model, [mask is not None for mask in masks])
@@ -344,9 +459,16 @@ class KerasConverter:
         owner = layer if layer.spec.traced else None
         tensors = [self.get_variable(ref) for ref in refs]
         if owner is None:
-            dtypes = {start.name: _input_dtype(start) for start in model.layers if start.kind == "input"}
-            starts = [dtypes.get(ref.layer, tensor.dtype) for tensor, (_, ref) in zip(tensors, model.inputs, strict=True)]
-            tensors = [self.cast(tensor, dtype) for tensor, dtype in zip(tensors, starts, strict=True)]
+            dtypes = {
+                start.name: _input_dtype(start) for start in model.layers if start.kind == "input"
+            }
+            starts = [
+                dtypes.get(ref.layer, tensor.dtype)
+                for tensor, (_, ref) in zip(tensors, model.inputs, strict=True)
+            ]
+            tensors = [
+                self.cast(tensor, dtype) for tensor, dtype in zip(tensors, starts, strict=True)
+            ]
         results = self._run(model, f"{layer.path}/", tensors, owner)
         for index, (tensor, declared) in enumerate(zip(*results, strict=True)):
             self.set_variable(Ref(layer.name, layer.call, index), tensor)
@@ -385,7 +507,12 @@ class KerasConverter:
         def write(builder: GraphBuilder, given: Sequence[Tensor]) -> list[Tensor]:
             outer, self.builder = self.builder, builder
             try:
-                return self._run(function.model, f"{function.model.name}/", [builder.inside(x) for x in (*given, *captured)], owner)[0]
+                return self._run(
+                    function.model,
+                    f"{function.model.name}/",
+                    [builder.inside(x) for x in (*given, *captured)],
+                    owner,
+                )[0]
             finally:
                 self.builder = outer
 
@@ -397,12 +524,17 @@ def _input_dtype(spec: LayerSpec) -> str:
 
 
 def _count_layers(model: ModelSpec) -> int:
-    """The layers of a model as its file has them: a model inside it counts once, however often it is called."""
-    return sum(1 + (_count_layers(layer.model) if layer.model is not None else 0) for layer in model.layers)
+    """The layers of a model as its file has them: a model inside it counts once, however often it
+    is called.
+    """
+    return sum(
+        1 + (_count_layers(layer.model) if layer.model is not None else 0) for layer in model.layers
+    )
 
 
 def _is_channels_first(model: ModelSpec) -> bool:
     return any(
-        layer.config.get("data_format") == "channels_first" or (layer.model is not None and _is_channels_first(layer.model))
+        layer.config.get("data_format") == "channels_first"
+        or (layer.model is not None and _is_channels_first(layer.model))
         for layer in model.layers
     )

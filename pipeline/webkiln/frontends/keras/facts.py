@@ -7,7 +7,15 @@ from typing import Any
 
 from webkiln.frontends.core.model_format import ZIP, Glimpse
 from webkiln.frontends.core.subgraph import cut_of
-from webkiln.frontends.inspect.facts import Description, FileFacts, Inspector, TensorFacts, TensorShape, listed, rows
+from webkiln.frontends.inspect.facts import (
+    Description,
+    FileFacts,
+    Inspector,
+    TensorFacts,
+    TensorShape,
+    listed,
+    rows,
+)
 from webkiln.frontends.keras import spec
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec
@@ -25,7 +33,9 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     return FileFacts(
         rows(
             kind=f"{_container(seen, path)}, {kind}",
-            written_by=listed([*([f"Keras {version}"] if version.count(".") > 1 else []), *_writers(seen)]),
+            written_by=listed(
+                [*([f"Keras {version}"] if version.count(".") > 1 else []), *_writers(seen)]
+            ),
             computed_with=backend,
         ),
         glimpsed=_described(model),
@@ -36,7 +46,9 @@ def _container(seen: Glimpse, path: Path) -> str:
     if seen.start.startswith(ZIP):
         return "a .keras archive"
     if is_json(path):
-        return "a layers model of TensorFlow.js" if seen.tensorflow_js else "an architecture in JSON"
+        return (
+            "a layers model of TensorFlow.js" if seen.tensorflow_js else "an architecture in JSON"
+        )
     return "HDF5" if seen.start.startswith(b"\x89HDF") else "an architecture in YAML"
 
 
@@ -51,10 +63,16 @@ def described(data: Mapping[str, Any]) -> Description:
 def _described(model: ModelSpec) -> Description:
     layers = {layer.name: layer for layer in model.layers}
     everything = list(_layers(model))
-    parts = Counter(layer.class_name for layer in everything if layer.kind not in ("input", "noise"))
-    weights = {item.slot: (item.dtype, item.shape) for layer in everything for item in _weights(layer)}
+    parts = Counter(
+        layer.class_name for layer in everything if layer.kind not in ("input", "noise")
+    )
+    weights = {
+        item.slot: (item.dtype, item.shape) for layer in everything for item in _weights(layer)
+    }
     inputs = tuple(TensorFacts(name, *_input(layers.get(ref.layer))) for name, ref in model.inputs)
-    return Description(inputs, tuple(TensorFacts(name, "", None) for name, _ in model.outputs), parts, weights)
+    return Description(
+        inputs, tuple(TensorFacts(name, "", None) for name, _ in model.outputs), parts, weights
+    )
 
 
 def _layers(model: ModelSpec) -> Iterator[LayerSpec]:
@@ -78,8 +96,12 @@ def _weights(layer: LayerSpec) -> Iterator[Any]:
 def _input(layer: LayerSpec | None) -> tuple[str, TensorShape]:
     shape = layer.config.get("batch_shape") if layer is not None else None
     dtype = str(layer.config.get("dtype") or "") if layer is not None else ""
-    known = isinstance(shape, list | tuple) and all(size is None or type(size) is int for size in shape)
-    return dtype if dtype.isidentifier() else "", tuple(shape) if known and shape is not None else None
+    known = isinstance(shape, list | tuple) and all(
+        size is None or type(size) is int for size in shape
+    )
+    return dtype if dtype.isidentifier() else "", tuple(
+        shape
+    ) if known and shape is not None else None
 
 
 FACTS = Inspector(told, described)

@@ -1,4 +1,6 @@
-"""Files of Keras 1 to 3, architectures with their weights, layers models of TensorFlow.js, and functions that return a Keras model."""
+"""Files of Keras 1 to 3, architectures with their weights, layers models of TensorFlow.js, and
+functions that return a Keras model.
+"""
 
 from webkiln.frontends.core.model_format import Glimpse, ModelFormat
 from webkiln.frontends.core.tfjs_manifest import shard_files
@@ -7,7 +9,11 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def _fits(seen: Glimpse) -> bool:
-    return seen.start.startswith(HDF5) or "config.json" in seen.members or (not seen.is_folder and seen.tensorflow_js == "layers-model")
+    return (
+        seen.start.startswith(HDF5)
+        or "config.json" in seen.members
+        or (not seen.is_folder and seen.tensorflow_js == "layers-model")
+    )
 
 
 KERAS = ModelFormat(
@@ -20,7 +26,16 @@ KERAS = ModelFormat(
         "fetch": ("modules",),
         "load": ("plugins", "modules", "trust", "weights", "cut"),
         "convert": ("plugins", "modules", "batch_size", "input_shapes"),
-        "reference": ("plugins", "modules", "trust", "weights", "cut", "batch_size", "input_shapes", "samples"),
+        "reference": (
+            "plugins",
+            "modules",
+            "trust",
+            "weights",
+            "cut",
+            "batch_size",
+            "input_shapes",
+            "samples",
+        ),
     },
     converted=("texts.json",),
 )

@@ -18,12 +18,17 @@ def import_keras(why: str) -> Any:
         with without_extras():
             import keras
     except ImportError:
-        raise MissingPackageError(f"{why}; this needs Keras, which is not installed: pip install keras tensorflow-cpu", "keras") from None
+        raise MissingPackageError(
+            f"{why}; this needs Keras, which is not installed: pip install keras tensorflow-cpu",
+            "keras",
+        ) from None
     return keras
 
 
 EXTRAS = ("matplotlib", "sklearn")
-"""Packages that Keras imports where they are installed, for `keras.visualization` and `keras.wrappers`, which no model uses."""
+"""Packages that Keras imports where they are installed, for `keras.visualization` and
+`keras.wrappers`, which no model uses.
+"""
 
 
 @contextmanager
@@ -40,7 +45,9 @@ def without_extras() -> Iterator[None]:
 
 
 def put_weights(model: Any, arrays: Sequence[Array]) -> None:
-    """Set a model's weights, and what its layers have computed from them: a Normalization keeps its mean and variance twice."""
+    """Set a model's weights, and what its layers have computed from them: a Normalization keeps its
+    mean and variance twice.
+    """
     model.set_weights(arrays)
     for layer in model._flatten_layers():
         if hasattr(layer, "finalize_state"):
@@ -48,7 +55,9 @@ def put_weights(model: Any, arrays: Sequence[Array]) -> None:
 
 
 WRAPPED = re.compile(
-    r"Exception encountered when calling [^\n]*|Could not automatically infer .*?Error encountered:|\x1b\[[0-9;]*m", re.DOTALL
+    r"Exception encountered when calling [^\n]*|Could not automatically infer .*?Error"
+    r" encountered:|\x1b\[[0-9;]*m",
+    re.DOTALL,
 )
 """What Keras writes around the error of a layer's call."""
 

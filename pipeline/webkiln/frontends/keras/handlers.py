@@ -1,4 +1,6 @@
-"""Who converts which layer: the user's handlers first, then the tables of Keras's own layers, its operations, and functions of TensorFlow."""
+"""Who converts which layer: the user's handlers first, then the tables of Keras's own layers, its
+operations, and functions of TensorFlow.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,8 +31,12 @@ class Handlers:
         return registered_handler(spec) or self.built_in(spec)
 
     def handles(self, spec: LayerSpec) -> bool:
-        """Whether a layer or operation has a handler, the user's or a built-in one; inputs and noise need none."""
-        known = spec.kind in {"input", "noise"} or (spec.kind == "operation" and spec.class_name in self.operations)
+        """Whether a layer or operation has a handler, the user's or a built-in one; inputs and
+        noise need none.
+        """
+        known = spec.kind in {"input", "noise"} or (
+            spec.kind == "operation" and spec.class_name in self.operations
+        )
         return known or self.find(spec) is not None
 
 

@@ -18,7 +18,8 @@ class LayerAttributeError(UserError, AttributeError):
 
 
 class Layer:
-    """One call of a layer: `name`, `class_name`, `config`, and its weights and config values as attributes (`layer.bias`, `layer.units`).
+    """One call of a layer: `name`, `class_name`, `config`, and its weights and config values as
+    attributes (`layer.bias`, `layer.units`).
 
     `path` is the name with those of the models around it, as messages and slots spell it.
     """
@@ -58,16 +59,16 @@ class Layer:
         if name in spec.config:
             return spec.config[name]
         raise LayerAttributeError(
-            f"{self.path} ({spec.class_name}) has no weight or config value {name!r}; "
-            f"weights: {', '.join(spec.weights) or 'none'}; config: {', '.join(spec.config) or 'none'}"
+            f"{self.path} ({spec.class_name}) has no weight or config value {name!r}; weights:"
+            f" {', '.join(spec.weights) or 'none'}; config: {', '.join(spec.config) or 'none'}"
         )
 
     def weight(self, name: str) -> Weight:
         """The weight `name`; SourceError where the file does not hold it."""
         if name not in self.weights:
             raise SourceError(
-                f"{self.path} ({self.class_name}): the file holds no weight {name!r}, it holds {', '.join(self.weights) or 'none'}; "
-                "save the model again with model.save()"
+                f"{self.path} ({self.class_name}): the file holds no weight {name!r}, it holds"
+                f" {', '.join(self.weights) or 'none'}; save the model again with model.save()"
             )
         return self.weights[name]
 
@@ -78,7 +79,8 @@ class Layer:
             value = tuple(value) if isinstance(value, list) else value
             if isinstance(value, bool) or value != expected:
                 raise self.error(
-                    f"the config says {name}={value!r}, the weights are for {expected!r}; the file is damaged, save the model again"
+                    f"the config says {name}={value!r}, the weights are for {expected!r}; the file"
+                    " is damaged, save the model again"
                 )
 
     def error(self, message: str) -> ShapeError:
@@ -89,7 +91,9 @@ class Layer:
 
 
 class Converter(Protocol):
-    """What a handler may ask of the converter. `builder` writes operators into the graph, or into that of a step while `scan` runs."""
+    """What a handler may ask of the converter. `builder` writes operators into the graph, or into
+    that of a step while `scan` runs.
+    """
 
     builder: "GraphBuilder"
 
@@ -103,14 +107,21 @@ class Converter(Protocol):
 
     def has_variable(self, tensor: Ref) -> bool: ...
 
-    def convert_to_constant_variable(self, weight: "Weight | Array | float", order: "Order | None" = None) -> "Tensor": ...
+    def convert_to_constant_variable(
+        self, weight: "Weight | Array | float", order: "Order | None" = None
+    ) -> "Tensor": ...
 
     def cast(self, tensor: "Tensor", dtype: str) -> "Tensor": ...
 
     def apply(self, part: LayerSpec, scope: str, inputs: "Sequence[Tensor]") -> "list[Tensor]": ...
 
     def scan(
-        self, states: "Sequence[Tensor]", sequences: "Sequence[Tensor]", step: "StepFunction", *, reverse: bool = False
+        self,
+        states: "Sequence[Tensor]",
+        sequences: "Sequence[Tensor]",
+        step: "StepFunction",
+        *,
+        reverse: bool = False,
     ) -> "tuple[list[Tensor], list[Tensor]]": ...
 
     def state(self, name: str, initial: "Tensor") -> "Tensor": ...

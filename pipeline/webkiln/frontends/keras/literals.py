@@ -16,7 +16,8 @@ class Refused(Exception):
 def literal(value: Any, *, made: bool = False) -> Any:
     """A value of Python or numpy as a spec states it; numbers of numpy keep their dtype.
 
-    A concrete tensor of floats that was not `made` in the call of constants alone may be trained, and is refused.
+    A concrete tensor of floats that was not `made` in the call of constants alone may be trained,
+    and is refused.
     """
     if value is None or isinstance(value, bool | int | float | str | slice) or value is Ellipsis:
         return value
@@ -30,12 +31,16 @@ def literal(value: Any, *, made: bool = False) -> Any:
         array = array.astype("float32")
     if concrete and not made and array.dtype.kind == "f":
         raise Refused(
-            f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "
-            "or write it as a numpy array"
+            f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal;"
+            " make it a weight with add_weight, or write it as a numpy array"
         )
     return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
 
 
 def number(value: Any) -> Any:
     """A number that a function gives, as the tensor that Keras makes of it."""
-    return np.array(value, {bool: "bool", int: "int32", float: "float32"}[type(value)]) if isinstance(value, bool | int | float) else value
+    return (
+        np.array(value, {bool: "bool", int: "int32", float: "float32"}[type(value)])
+        if isinstance(value, bool | int | float)
+        else value
+    )

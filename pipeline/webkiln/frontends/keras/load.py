@@ -1,4 +1,6 @@
-"""Loads a model file: as data where every class is Keras's own, through Keras where a class of the user's has to be traced."""
+"""Loads a model file: as data where every class is Keras's own, through Keras where a class of the
+user's has to be traced.
+"""
 
 import sys
 import tempfile
@@ -18,7 +20,14 @@ from webkiln.frontends.keras.layers.retired import RETIRED
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.reader import read_structure
 from webkiln.frontends.keras.spec import ModelSpec
-from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, find_unsupported, may_be_traced
+from webkiln.frontends.keras.supported import (
+    LAMBDA,
+    LAMBDA_HINT,
+    NO_HANDLER,
+    UNKNOWN,
+    find_unsupported,
+    may_be_traced,
+)
 from webkiln.frontends.keras.versions.classes import MADE, RENAMED
 from webkiln.frontends.keras.versions.functions import CLASSES
 from webkiln.frontends.keras.versions.tfjs import is_json
@@ -28,24 +37,40 @@ APART = "a class of yours, in a model whose weights lie apart from it"
 APART_HINT = "Load both in Keras and save the model as one file: model.save('model.keras')"
 GONE = frozenset({*RENAMED, *MADE, *CLASSES, *RETIRED})
 """What older versions wrote; of these, what Keras does not know is read here all the same."""
-NO_REFERENCE = "Keras 3 does not load it, so that there are no reference outputs to verify it against"
-FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"})
-"""Where the functions of Keras are that compute; others download, write files or change its settings, and a layer would call them."""
+NO_REFERENCE = (
+    "Keras 3 does not load it, so that there are no reference outputs to verify it against"
+)
+FUNCTION_PACKAGES = frozenset(
+    {"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"}
+)
+"""Where the functions of Keras are that compute; others download, write files or change its
+settings, and a layer would call them.
+"""
 
 
 def load_model(
-    path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False, cut: Cut = WHOLE, companion: Path | None = None
-) -> tuple[ModelSpec, Blobs]:  # fmt: skip
-    """The spec and weight blobs of a model file, or of what is cut out of it. Its weights may be those of a `companion`: a file, or a folder of shards.
+    path: Path,
+    plugins: Sequence[Path] = (),
+    *,
+    trust_source: bool = False,
+    cut: Cut = WHOLE,
+    companion: Path | None = None,
+) -> tuple[ModelSpec, Blobs]:
+    """The spec and weight blobs of a model file, or of what is cut out of it. Its weights may be
+    those
+    of a `companion`: a file, or a folder of shards.
 
-    `plugins` are Python files of the user that register Keras classes or handlers. Without `trust_source` no class, function or bytecode
-    that the file names is executed unless a plugin registered it; UnsupportedError lists them.
+    `plugins` are Python files of the user that register Keras classes or handlers. Without
+    `trust_source` no class, function or bytecode that the file names is executed unless a plugin
+    registered it; UnsupportedError lists them.
     """
     import_files(plugins)
     structure = read_structure(path, cut) if companion is None else None
     if structure is not None:
         hopeless = find_unsupported(
-            structure, HANDLERS.handles, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
+            structure,
+            HANDLERS.handles,
+            lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name),
         )
         if hopeless:
             refuse(path.name, _with_nested(path, hopeless))
@@ -56,12 +81,19 @@ def load_model(
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
     if apart:
-        raise UnsupportedError(path.name, unsupported or [(name, APART, APART_HINT) for name in _foreign_classes(model)])
-    return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name, cut)
+        raise UnsupportedError(
+            path.name,
+            unsupported or [(name, APART, APART_HINT) for name in _foreign_classes(model)],
+        )
+    return read_memory(
+        load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name, cut
+    )
 
 
 def read_memory(model: Any, name: str, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
-    """The spec and weight blobs of a model in memory, which messages call `name`, or of what is cut out of it."""
+    """The spec and weight blobs of a model in memory, which messages call `name`, or of what is cut
+    out of it.
+    """
     from webkiln.frontends.keras.in_memory import describe_model
 
     spec, blobs = describe_model(model, handled=HANDLERS.handles, cut=cut)
@@ -71,32 +103,52 @@ def read_memory(model: Any, name: str, cut: Cut = WHOLE) -> tuple[ModelSpec, Blo
     return spec, blobs
 
 
-def load_with_keras(path: Path, *, trust_source: bool = False, unsupported: Sequence[Item] = ()) -> Any:
+def load_with_keras(
+    path: Path, *, trust_source: bool = False, unsupported: Sequence[Item] = ()
+) -> Any:
     """The model as Keras loads it, with names that do not depend on what was loaded before.
 
-    UnsupportedError lists what would be imported or executed without `trust_source`, with the other `unsupported` parts; SourceError where
-    Keras cannot load the file.
+    UnsupportedError lists what would be imported or executed without `trust_source`, with the other
+    `unsupported` parts; SourceError where Keras cannot load the file.
     """
-    keras = import_keras(f"{path.name}: " + ("; ".join(f"{where}: {what}" for where, what, _ in unsupported) or "its outputs are needed"))
+    keras = import_keras(
+        f"{path.name}: "
+        + (
+            "; ".join(f"{where}: {what}" for where, what, _ in unsupported)
+            or "its outputs are needed"
+        )
+    )
     if not trust_source:
         with open_source(path) as source, reading(path):
             refused = list(_refused(source.config, keras))
         if refused:
             known = {where for where, _, _ in refused}
-            others = [item for item in unsupported if item[0].split("/")[-1] not in known and item[1] != NO_HANDLER]
+            others = [
+                item
+                for item in unsupported
+                if item[0].split("/")[-1] not in known and item[1] != NO_HANDLER
+            ]
             raise UnsupportedError(path.name, [*refused, *others])
     keras.utils.clear_session(free_memory=False)
     try:
         with tempfile.TemporaryDirectory() as folder:
             named = Path(folder) / ("model.keras" if zipfile.is_zipfile(path) else "model.h5")
             named.symlink_to(path.resolve())
-            return keras.saving.load_model(named, custom_objects=_by_class(keras), compile=False, safe_mode=not trust_source)
+            return keras.saving.load_model(
+                named, custom_objects=_by_class(keras), compile=False, safe_mode=not trust_source
+            )
     except Exception as error:
         unknown = [item for item in _with_nested(path, ()) if item[1] == UNKNOWN]
         if unknown:
             raise UnsupportedError(path.name, unknown) from error
-        older = "; a Lambda layer only loads on the Python version that wrote it" if trust_source else ""
-        raise SourceError(f"{path.name}: Keras cannot load it: {first_sentence(error)}{older}") from error
+        older = (
+            "; a Lambda layer only loads on the Python version that wrote it"
+            if trust_source
+            else ""
+        )
+        raise SourceError(
+            f"{path.name}: Keras cannot load it: {first_sentence(error)}{older}"
+        ) from error
 
 
 def _with_nested(path: Path, items: Sequence[Item]) -> list[Item]:
@@ -109,12 +161,19 @@ def _with_nested(path: Path, items: Sequence[Item]) -> list[Item]:
     with reading(path):
         nested = list(_refused(config, sys.modules.get("keras")))
     known = {where.rpartition("/")[2] for where, _, _ in items}
-    return [*items, *(item for item in dict.fromkeys(nested) if item[1] == UNKNOWN and item[0] not in known)]
+    return [
+        *items,
+        *(item for item in dict.fromkeys(nested) if item[1] == UNKNOWN and item[0] not in known),
+    ]
 
 
 def _by_class(keras: Any) -> dict[str, Any]:
-    """What is registered, by the names of the classes alone, as files have them that were saved without registering."""
-    return {name.rpartition(">")[-1]: made for name, made in keras.saving.get_custom_objects().items()}
+    """What is registered, by the names of the classes alone, as files have them that were saved
+    without registering.
+    """
+    return {
+        name.rpartition(">")[-1]: made for name, made in keras.saving.get_custom_objects().items()
+    }
 
 
 def _foreign_classes(model: ModelSpec) -> Iterator[str]:
@@ -129,11 +188,15 @@ def _is_registered(class_name: str) -> bool:
     keras = sys.modules.get("keras")
     if keras is None:
         return False
-    return class_name.rpartition(">")[-1] in {name.rpartition(">")[-1] for name in keras.saving.get_custom_objects()}
+    return class_name.rpartition(">")[-1] in {
+        name.rpartition(">")[-1] for name in keras.saving.get_custom_objects()
+    }
 
 
 def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, str, str]]:
-    """(where, what, hint) of every class and function in a config that Keras would import or execute."""
+    """(where, what, hint) of every class and function in a config that Keras would import or
+    execute.
+    """
     if isinstance(config, list):
         for item in config:
             yield from _refused(item, keras, layer)
@@ -147,12 +210,25 @@ def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, st
         if class_name == "Lambda":
             yield where, LAMBDA, LAMBDA_HINT
             return
-        if class_name == "__lambda__" or not _is_known(config, keras, is_layer=isinstance(name, str)):
+        if class_name == "__lambda__" or not _is_known(
+            config, keras, is_layer=isinstance(name, str)
+        ):
             culprit = str(inner if class_name == "function" else class_name)
             if culprit in GONE:
-                yield where, NO_REFERENCE, "Build it (webkiln build), or load it in the program that wrote it, and save it as .keras"
+                yield (
+                    where,
+                    NO_REFERENCE,
+                    (
+                        "Build it (webkiln build), or load it in the program that wrote it, and"
+                        " save it as .keras"
+                    ),
+                )
                 return
-            what = UNKNOWN if culprit in where else f"{culprit} is not a computation of Keras and never imported"
+            what = (
+                UNKNOWN
+                if culprit in where
+                else f"{culprit} is not a computation of Keras and never imported"
+            )
             yield where, what, f"Pass --plugin FILE.py that registers {culprit!r}"
         layer = where
     for value in config.values():
@@ -163,13 +239,23 @@ def _is_known(config: Mapping[str, Any], keras: Any, *, is_layer: bool) -> bool:
     if config["class_name"] == "function":
         name = config.get("config")
     else:
-        name = config["class_name"] if config.get("module") is None else config.get("registered_name")
-    if keras is not None and isinstance(name, str) and name in {*keras.saving.get_custom_objects(), *_by_class(keras)}:
+        name = (
+            config["class_name"] if config.get("module") is None else config.get("registered_name")
+        )
+    if (
+        keras is not None
+        and isinstance(name, str)
+        and name in {*keras.saving.get_custom_objects(), *_by_class(keras)}
+    ):
         return True
     module = config.get("module")
     if module is None:
         places = (keras.layers, keras.models, keras.ops) if keras is not None else ()
-        own = not places or config["class_name"] == "Functional" or any(hasattr(place, config["class_name"]) for place in places)
+        own = (
+            not places
+            or config["class_name"] == "Functional"
+            or any(hasattr(place, config["class_name"]) for place in places)
+        )
         return own or not is_layer
     root, *inner = str(module).split(".")
     package = next((part for part in inner if part != "src"), "")

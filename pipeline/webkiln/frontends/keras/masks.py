@@ -1,7 +1,8 @@
 """Masks as Keras hands them from layer to layer when a model runs.
 
-Keras 3 states most of them: the operations that make a mask are part of a Functional model, and masks stand among the arguments of calls.
-Sequential models, models of Keras 2, and layers behind a model or a layer inside which a mask is made lack them; this writes the same there.
+Keras 3 states most of them: the operations that make a mask are part of a Functional model, and
+masks stand among the arguments of calls. Sequential models, models of Keras 2, and layers behind a
+model or a layer inside which a mask is made lack them; this writes the same there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,39 +18,80 @@ TAKES = RECURRENT_LAYERS | {"Bidirectional", "TimeDistributed", "Softmax", "Glob
 EMBEDS = frozenset({"Embedding", "ReversibleEmbedding"})
 MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"})
 SCORES = frozenset({"Attention", "AdditiveAttention"})
-KEEPS = frozenset({
-    "Activation", "ActivityRegularization", "AlphaDropout", "BatchNormalization", "Dense", "Dropout", "ELU", "GaussianDropout",
-    "GaussianNoise", "GroupNormalization", "GroupedQueryAttention", "Identity", "LayerNormalization", "LeakyReLU", "MultiHeadAttention",
-    "Normalization", "PReLU", "ReLU", "Rescaling", "Softmax", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D",
-    "TimeDistributed", "UnitNormalization",
-})  # fmt: skip
+KEEPS = frozenset(
+    {
+        "Activation",
+        "ActivityRegularization",
+        "AlphaDropout",
+        "BatchNormalization",
+        "Dense",
+        "Dropout",
+        "ELU",
+        "GaussianDropout",
+        "GaussianNoise",
+        "GroupNormalization",
+        "GroupedQueryAttention",
+        "Identity",
+        "LayerNormalization",
+        "LeakyReLU",
+        "MultiHeadAttention",
+        "Normalization",
+        "PReLU",
+        "ReLU",
+        "Rescaling",
+        "Softmax",
+        "SpatialDropout1D",
+        "SpatialDropout2D",
+        "SpatialDropout3D",
+        "TimeDistributed",
+        "UnitNormalization",
+    }
+)
 ENDING = "_mask"
 
 
 def under_masks(model: ModelSpec, masked: Sequence[bool]) -> ModelSpec:
-    """A model that takes masks of some of its inputs as further inputs, and gives those of its outputs that have some as further outputs."""
-    known = {ref: Ref(f"{name}{ENDING}") for (name, ref), given in zip(model.inputs, masked, strict=False) if given}
+    """A model that takes masks of some of its inputs as further inputs, and gives those of its
+    outputs that have some as further outputs.
+    """
+    known = {
+        ref: Ref(f"{name}{ENDING}")
+        for (name, ref), given in zip(model.inputs, masked, strict=False)
+        if given
+    }
     outputs = [ref for _, ref in model.outputs]
     layers, masks = _masked(model.layers, known, old=False, ending="_inner_mask", kept=outputs)
     inputs = tuple((mask.layer, mask) for mask in known.values())
     further = tuple((f"{name}{ENDING}", masks[ref]) for name, ref in model.outputs if ref in masks)
-    return replace(model, layers=tuple(layers), inputs=(*model.inputs, *inputs), outputs=(*model.outputs, *further))
+    return replace(
+        model,
+        layers=tuple(layers),
+        inputs=(*model.inputs, *inputs),
+        outputs=(*model.outputs, *further),
+    )
 
 
 def with_masks(
-    layers: Iterable[LayerSpec], known: Mapping[Ref, Ref] | None = None, *, old: bool = False, ordered: bool = False
-) -> list[LayerSpec]:  # fmt: skip
-    """The layers of a model, or with `ordered` in the order in which they run, with masks among the arguments wherever they are not yet, and with the operations
-    that make these masks.
+    layers: Iterable[LayerSpec],
+    known: Mapping[Ref, Ref] | None = None,
+    *,
+    old: bool = False,
+    ordered: bool = False,
+) -> list[LayerSpec]:
+    """The layers of a model, or with `ordered` in the order in which they run, with masks among the
+    arguments wherever they are not yet, and with the operations that make these masks.
 
-    A merge shows the steps that any of its operands shows, if all have masks; in Keras 2 (`old`) those that every operand with a mask shows.
+    A merge shows the steps that any of its operands shows, if all have masks; in Keras 2 (`old`)
+    those that every operand with a mask shows.
     """
     return _masked(layers, known or {}, old=old, ending=ENDING, kept=(), ordered=ordered)[0]
 
 
 @dataclass
 class _Walk:
-    """What is known behind the calls so far: the mask of each tensor that has one, and the operations that make them."""
+    """What is known behind the calls so far: the mask of each tensor that has one, and the
+    operations that make them.
+    """
 
     old: bool
     ending: str
@@ -60,8 +102,12 @@ class _Walk:
     """Models inside the model, by their names and which of their inputs have masks: a model that is
     called twice is walked once."""
 
-    def operation(self, class_name: str, name: str, args: tuple[object, ...], **config: object) -> Ref:
-        self.result.append(LayerSpec(name, class_name, config, kind="operation", calls=(LayerCall(args),)))
+    def operation(
+        self, class_name: str, name: str, args: tuple[object, ...], **config: object
+    ) -> Ref:
+        self.result.append(
+            LayerSpec(name, class_name, config, kind="operation", calls=(LayerCall(args),))
+        )
         return Ref(name)
 
     def call(self, layer: LayerSpec, number: int) -> LayerCall:
@@ -74,7 +120,9 @@ class _Walk:
         if not layer.own or layer.kind != "layer":
             return call
         if layer.class_name in PROJECTIONS or layer.class_name in SCORES:
-            call, mask = self._heads(layer, call) if layer.class_name in PROJECTIONS else self._scores(call)
+            call, mask = (
+                self._heads(layer, call) if layer.class_name in PROJECTIONS else self._scores(call)
+            )
         else:
             refs = call.refs()
             mask = self.masks.get(refs[0]) if refs else None
@@ -88,31 +136,51 @@ class _Walk:
     def _following(self, layer: LayerSpec, number: int, mask: Ref | None) -> Ref | None:
         refs, stem = layer.calls[number].refs(), f"{layer.name}{self.ending}_{number}"
         if layer.class_name == "Masking":
-            differs = self.operation("NotEqual", f"{stem}_differs", (refs[0], layer.config.get("mask_value", 0.0)))
+            differs = self.operation(
+                "NotEqual", f"{stem}_differs", (refs[0], layer.config.get("mask_value", 0.0))
+            )
             return self.operation("Any", stem, (differs,), axis=-1, keepdims=False)
         if layer.class_name in EMBEDS:
-            return self.operation("NotEqual", stem, (refs[0], 0)) if layer.config.get("mask_zero") else None
+            return (
+                self.operation("NotEqual", stem, (refs[0], 0))
+                if layer.config.get("mask_zero")
+                else None
+            )
         if layer.class_name in MERGES or layer.class_name == "Concatenate":
             return self._merged(layer, refs, stem)
         if layer.class_name == "SpectralNormalization":
             return mask if any(part.class_name in KEEPS for part in layer.parts.values()) else None
-        return mask if layer.class_name in KEEPS or layer.class_name in SCORES or _returns_sequences(layer) else None
+        return (
+            mask
+            if layer.class_name in KEEPS or layer.class_name in SCORES or _returns_sequences(layer)
+            else None
+        )
 
     def _merged(self, layer: LayerSpec, refs: Sequence[Ref], stem: str) -> Ref | None:
         known = [self.masks.get(ref) for ref in refs]
         present = [item for item in known if item is not None]
         whole = bool(present) and len(present) == len(known)
-        if layer.class_name == "Concatenate" and (not self.old or layer.config.get("axis", -1) in {1, -2}):
+        if layer.class_name == "Concatenate" and (
+            not self.old or layer.config.get("axis", -1) in {1, -2}
+        ):
             if self.old:
                 return self.operation("Concatenate", stem, (present,), axis=1) if whole else None
-            return self._joined(refs, known, stem, layer.config.get("axis", -1)) if present else None
+            return (
+                self._joined(refs, known, stem, layer.config.get("axis", -1)) if present else None
+            )
         following = present[0] if whole or (self.old and present) else None
         for position, other in enumerate(present[1:] if following is not None else ()):
-            following = self.operation("LogicalAnd" if self.old else "LogicalOr", f"{stem}_{position}", (following, other))
+            following = self.operation(
+                "LogicalAnd" if self.old else "LogicalOr", f"{stem}_{position}", (following, other)
+            )
         return following
 
-    def _joined(self, refs: Sequence[Ref], known: Sequence[Ref | None], stem: str, axis: int) -> Ref:
-        """Whether any element along the last axis of what is joined is shown; what has no mask is shown."""
+    def _joined(
+        self, refs: Sequence[Ref], known: Sequence[Ref | None], stem: str, axis: int
+    ) -> Ref:
+        """Whether any element along the last axis of what is joined is shown; what has no mask is
+        shown.
+        """
         parts = []
         for position, (ref, mask) in enumerate(zip(refs, known, strict=True)):
             if mask is None:
@@ -125,8 +193,9 @@ class _Walk:
         return self.operation("Any", stem, (whole,), axis=-1, keepdims=False)
 
     def _heads(self, layer: LayerSpec, call: LayerCall) -> tuple[LayerCall, Ref | None]:
-        """With the masks of query, value and key. MultiHeadAttention reads the mask that its query carries, whatever it is called with, and
-        takes away what its inputs carry."""
+        """With the masks of query, value and key. MultiHeadAttention reads the mask that its query
+        carries, whatever it is called with, and takes away what its inputs carry.
+        """
         given = {**dict(zip(("query", "value", "key"), call.args, strict=False)), **call.kwargs}
         kwargs: dict[str, Any] = dict(call.kwargs)
         for name in ("query", "value", "key"):
@@ -134,10 +203,19 @@ class _Walk:
             mask = self.masks.get(ref) if isinstance(ref, Ref) else None
             if kwargs.get(f"{name}{ENDING}") is None:
                 kwargs |= {f"{name}{ENDING}": mask} if mask is not None else {}
-            elif name == "query" and layer.class_name == "MultiHeadAttention" and mask is None and not self._is_foreign(ref):
+            elif (
+                name == "query"
+                and layer.class_name == "MultiHeadAttention"
+                and mask is None
+                and not self._is_foreign(ref)
+            ):
                 del kwargs[f"{name}{ENDING}"]
         mask = self.masks.get(given["query"])
-        for name in ("query", "value", "key") if layer.class_name == "MultiHeadAttention" and not self.old else ():
+        for name in (
+            ("query", "value", "key")
+            if layer.class_name == "MultiHeadAttention" and not self.old
+            else ()
+        ):
             self.masks.pop(given.get(name, given["query"]), None)
         return replace(call, kwargs=kwargs), mask
 
@@ -147,7 +225,9 @@ class _Walk:
 
     def _scores(self, call: LayerCall) -> tuple[LayerCall, Ref | None]:
         """With the masks of query, value and key, as a list."""
-        masks = [self.masks.get(ref) for ref in (call.args[0] if call.args else call.kwargs["inputs"])]
+        masks = [
+            self.masks.get(ref) for ref in (call.args[0] if call.args else call.kwargs["inputs"])
+        ]
         given = call.kwargs.get("mask")
         if given is None and any(mask is not None for mask in masks):
             return replace(call, kwargs={**call.kwargs, "mask": masks}), masks[0]
@@ -156,13 +236,19 @@ class _Walk:
     def _nested(self, layer: LayerSpec, model: ModelSpec, number: int) -> LayerCall:
         call = layer.calls[number]
         first = call.args[0] if call.args else call.kwargs.get("inputs")
-        refs = [first[name] for name, _ in model.inputs] if isinstance(first, dict) else LayerCall((first,)).refs()
+        refs = (
+            [first[name] for name, _ in model.inputs]
+            if isinstance(first, dict)
+            else LayerCall((first,)).refs()
+        )
         masks = [self.masks.get(ref) for ref in refs]
         given = call.kwargs.get("mask")
         if given is not None:
             masks = list(given) if isinstance(given, list) else [given]
         elif any(mask is not None for mask in masks):
-            call = replace(call, kwargs={**call.kwargs, "mask": masks if len(masks) > 1 else masks[0]})
+            call = replace(
+                call, kwargs={**call.kwargs, "mask": masks if len(masks) > 1 else masks[0]}
+            )
         key = layer.name, tuple(mask is not None for mask in masks)
         if key not in self.nested:
             self.nested[key] = under_masks(model, key[1])
@@ -178,10 +264,22 @@ class _Walk:
         carried = any(ref in self.masks and name not in wanted for name, ref in places.items())
         bare = layer.config.get("unmasked", ())
         heeded = any(ref in self.masks and name in bare for name, ref in places.items())
-        reads = any(part.own and (part.class_name in TAKES | SCORES or part.class_name in PROJECTIONS) for part in model.layers)
+        reads = any(
+            part.own and (part.class_name in TAKES | SCORES or part.class_name in PROJECTIONS)
+            for part in model.layers
+        )
         if None in masks or (((carried and reads) or heeded) and call.kwargs.get("mask") is None):
             what = "its input carries a mask that only the run makes"
-            raise UnsupportedError(layer.name, [(f"{layer.name} ({layer.class_name})", what, "Hand the mask to its call as an argument")])
+            raise UnsupportedError(
+                layer.name,
+                [
+                    (
+                        f"{layer.name} ({layer.class_name})",
+                        what,
+                        "Hand the mask to its call as an argument",
+                    )
+                ],
+            )
         self._outputs(layer, number, model, model)
         if layer.config.get("keeps_mask") and refs and refs[0] in self.masks:
             self.masks.setdefault(Ref(layer.name, number), self.masks[refs[0]])
@@ -197,15 +295,32 @@ class _Walk:
 
 
 def _masked(
-    layers: Iterable[LayerSpec], known: Mapping[Ref, Ref], *, old: bool, ending: str, kept: Sequence[Ref], ordered: bool = False
-) -> tuple[list[LayerSpec], dict[Ref, Ref]]:  # fmt: skip
-    """The layers, and the mask of each tensor that has one, in the order in which Keras runs them, or with `ordered` as they stand;
-    operations whose masks nothing takes are left out, but for those of `kept`."""
+    layers: Iterable[LayerSpec],
+    known: Mapping[Ref, Ref],
+    *,
+    old: bool,
+    ending: str,
+    kept: Sequence[Ref],
+    ordered: bool = False,
+) -> tuple[list[LayerSpec], dict[Ref, Ref]]:
+    """The layers, and the mask of each tensor that has one, in the order in which Keras runs them,
+    or
+    with `ordered` as they stand; operations whose masks nothing takes are left out, but for those
+    of `kept`.
+    """
     walk, layers = _Walk(old, ending, dict(known)), list(layers)
     walk.foreign |= {layer.name for layer in layers if not layer.own}
     places = [(layer, number) for layer in layers for number, _ in enumerate(layer.calls)]
-    calls = {(layer.name, number): walk.call(layer, number) for layer, number in (places if ordered else _as_run(places))}
-    result = [replace(layer, calls=tuple(calls[layer.name, number] for number, _ in enumerate(layer.calls))) for layer in layers]
+    calls = {
+        (layer.name, number): walk.call(layer, number)
+        for layer, number in (places if ordered else _as_run(places))
+    }
+    result = [
+        replace(
+            layer, calls=tuple(calls[layer.name, number] for number, _ in enumerate(layer.calls))
+        )
+        for layer in layers
+    ]
     read = {mask.layer for ref in kept if (mask := walk.masks.get(ref)) is not None}
     read |= {ref.layer for call in calls.values() for ref in call.refs()}
     wanted = []
@@ -217,9 +332,18 @@ def _masked(
 
 
 def _as_run(places: Sequence[tuple[LayerSpec, int]]) -> list[tuple[LayerSpec, int]]:
-    """Calls by how far they are from the end, the farthest first, and the last that stands there first."""
+    """Calls by how far they are from the end, the farthest first, and the last that stands there
+    first.
+    """
     order = {Ref(layer.name, number): place for place, (layer, number) in enumerate(places)}
-    read = [{order[key] for ref in layer.calls[number].refs() if (key := Ref(ref.layer, ref.call)) in order} for layer, number in places]
+    read = [
+        {
+            order[key]
+            for ref in layer.calls[number].refs()
+            if (key := Ref(ref.layer, ref.call)) in order
+        }
+        for layer, number in places
+    ]
     waiting = [0] * len(places)
     for sources in read:
         for source in sources:
@@ -232,7 +356,10 @@ def _as_run(places: Sequence[tuple[LayerSpec, int]]) -> list[tuple[LayerSpec, in
             waiting[source] -= 1
             if not waiting[source]:
                 ready.append(source)
-    return [places[place] for place in sorted(range(len(places)), key=lambda place: (-depths[place], -place))]
+    return [
+        places[place]
+        for place in sorted(range(len(places)), key=lambda place: (-depths[place], -place))
+    ]
 
 
 def _returns_sequences(layer: LayerSpec) -> bool:

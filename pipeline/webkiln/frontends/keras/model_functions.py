@@ -1,4 +1,6 @@
-"""Models that a Python function of the user's returns: made again by each stage that needs one, with the weights that were saved once."""
+"""Models that a Python function of the user's returns: made again by each stage that needs one,
+with the weights that were saved once.
+"""
 
 import importlib
 from collections.abc import Mapping
@@ -13,7 +15,9 @@ from webkiln.frontends.keras.framework import first_sentence, import_keras, put_
 
 
 def make_model(made: Mapping[str, Any]) -> Any:
-    """What `function` of `module`, which must be importable, returns for its `parameters`: a `keras.Model` whose weights exist."""
+    """What `function` of `module`, which must be importable, returns for its `parameters`: a
+    `keras.Model` whose weights exist.
+    """
     module, function, parameters = made["module"], made["function"], made["parameters"]
     where = f"{module}:{function}"
     keras = import_keras(f"{where} makes a Keras model")
@@ -24,7 +28,9 @@ def make_model(made: Mapping[str, Any]) -> Any:
     except Exception as error:
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
     if not callable(make):
-        raise RecipeError(f"{where}: the module has no function {function!r}; it returns a keras.Model")
+        raise RecipeError(
+            f"{where}: the module has no function {function!r}; it returns a keras.Model"
+        )
     check_parameters(where, make, **parameters)
     try:
         model = make(**parameters)
@@ -36,23 +42,36 @@ def make_model(made: Mapping[str, Any]) -> Any:
         raise SourceError(f"{where}: returned {type(model).__name__}, expected a keras.Model")
     if not model.built:
         raise SourceError(
-            f"{where}: the weights of the model that it returned are not made; call the model once, or model.build(input_shape)"
+            f"{where}: the weights of the model that it returned are not made; call the model once,"
+            " or model.build(input_shape)"
         )
     return model
 
 
 def save_weights(model: Any, path: Path) -> None:
     with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{str(index): array for index, array in enumerate(model.get_weights())})
+        np.savez(
+            file,
+            allow_pickle=False,
+            **{str(index): array for index, array in enumerate(model.get_weights())},
+        )
 
 
 def remake_model(made: Mapping[str, Any], path: Path) -> Any:
-    """The model as `make_model` gives it, with saved weights in their places; SourceError where they do not fit."""
+    """The model as `make_model` gives it, with saved weights in their places; SourceError where
+    they do not fit.
+    """
     model = make_model(made)
     with np.load(path, allow_pickle=False) as archive:
         arrays = [archive[str(index)] for index in range(len(archive.files))]
-    saved, own = [array.shape for array in arrays], [tuple(weight.shape) for weight in model.weights]
+    saved, own = (
+        [array.shape for array in arrays],
+        [tuple(weight.shape) for weight in model.weights],
+    )
     if saved != own:
-        raise SourceError(f"{model.name}: its function makes another model each time: weights of shapes {saved} before, {own} now")
+        raise SourceError(
+            f"{model.name}: its function makes another model each time: weights of shapes {saved}"
+            f" before, {own} now"
+        )
     put_weights(model, arrays)
     return model

@@ -1,4 +1,6 @@
-"""The random numbers that layers draw inside `call`: an input of the bundle, and the same input of Keras's own run."""
+"""The random numbers that layers draw inside `call`: an input of the bundle, and the same input of
+Keras's own run.
+"""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +17,9 @@ Draw = Callable[[str, dict[str, Any]], Any]
 
 @contextmanager
 def replaced(draw: Draw) -> Iterator[None]:
-    """Within, keras.random's functions give what `draw` gives for a function's name and its arguments, except while Keras infers shapes."""
+    """Within, keras.random's functions give what `draw` gives for a function's name and its
+    arguments, except while Keras infers shapes.
+    """
     import keras
     from keras.src import backend
 
@@ -35,13 +39,16 @@ def replaced(draw: Draw) -> Iterator[None]:
         names = [name for name, value in vars(keras.random).items() if inspect.isfunction(value)]
         for place in (keras.random, backend.random):
             for name in names:
-                stack.enter_context(patch.object(place, name, replacement(name, getattr(place, name))))
+                stack.enter_context(
+                    patch.object(place, name, replacement(name, getattr(place, name)))
+                )
         yield
 
 
 @contextmanager
 def fed(paths: Mapping[int, str], values: Mapping[tuple[str, int], Array]) -> Iterator[None]:
-    """While Keras runs inside, each layer draws the given numbers: `values` by the layer's path and the number of the draw in one call.
+    """While Keras runs inside, each layer draws the given numbers: `values` by the layer's path and
+    the number of the draw in one call.
 
     `paths` has the path of each layer by its id.
     """

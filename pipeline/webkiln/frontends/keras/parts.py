@@ -13,13 +13,23 @@ CELLS = frozenset({"SimpleRNNCell", "LSTMCell", "GRUCell", "StackedRNNCells", "C
 WRAPPERS = frozenset({"TimeDistributed", "SpectralNormalization"})
 PROJECTIONS: Mapping[str, Mapping[str, str]] = {
     "MultiHeadAttention": {
-        "query": "query_dense", "key": "key_dense", "value": "value_dense", "attention_output": "output_dense", "gate": "_gate_dense",
+        "query": "query_dense",
+        "key": "key_dense",
+        "value": "value_dense",
+        "attention_output": "output_dense",
+        "gate": "_gate_dense",
     },
     "GroupedQueryAttention": {
-        "query": "_query_dense", "key": "_key_dense", "value": "_value_dense", "attention_output": "_output_dense", "gate": "_gate_dense",
+        "query": "_query_dense",
+        "key": "_key_dense",
+        "value": "_value_dense",
+        "attention_output": "_output_dense",
+        "gate": "_gate_dense",
     },
-}  # fmt: skip
-"""The dense layers inside an attention by name, and the attributes that hold them, as which they lie in files."""
+}
+"""The dense layers inside an attention by name, and the attributes that hold them, as which they
+lie in files.
+"""
 
 
 def snake_case(name: str) -> str:
@@ -29,14 +39,35 @@ def snake_case(name: str) -> str:
 
 
 def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
-    """The parts of a layer of Keras's own as (path of its weights below the layer's, serialised layer)."""
+    """The parts of a layer of Keras's own as (path of its weights below the layer's, serialised
+    layer).
+    """
     if class_name in RECURRENT or class_name in CONV_RECURRENT:
         cell = f"{class_name}Cell" if class_name in RECURRENT else "ConvLSTMCell"
-        return [("cell", {"module": "keras.layers", "class_name": cell, "config": {**config, "name": snake_case(cell)}})]
-    if class_name in PROJECTIONS:
-        shared = {"dtype": config.get("dtype"), **({} if config.get("use_bias", True) else {"bias_axes": None})}
         return [
-            (place, {"module": "keras.layers", "class_name": "EinsumDense", "config": {"name": name, **shared}})
+            (
+                "cell",
+                {
+                    "module": "keras.layers",
+                    "class_name": cell,
+                    "config": {**config, "name": snake_case(cell)},
+                },
+            )
+        ]
+    if class_name in PROJECTIONS:
+        shared = {
+            "dtype": config.get("dtype"),
+            **({} if config.get("use_bias", True) else {"bias_axes": None}),
+        }
+        return [
+            (
+                place,
+                {
+                    "module": "keras.layers",
+                    "class_name": "EinsumDense",
+                    "config": {"name": name, **shared},
+                },
+            )
             for name, place in PROJECTIONS[class_name].items()
             if name != "gate" or config.get("use_gate")
         ]
@@ -52,7 +83,10 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
         forward = config["layer"]
         name = "forward_" + str(forward["config"].get("name", "layer")).removeprefix("forward_")
         ahead = {**forward, "config": {**forward["config"], "name": name}}
-        return [("forward_layer", ahead), ("backward_layer", config.get("backward_layer") or _backwards(forward))]
+        return [
+            ("forward_layer", ahead),
+            ("backward_layer", config.get("backward_layer") or _backwards(forward)),
+        ]
     return []
 
 
@@ -60,7 +94,9 @@ def part_layers(class_name: str, layer: Any) -> Parts:
     """The same of a layer in memory, as (path, layer)."""
     if class_name in PROJECTIONS:
         places = PROJECTIONS[class_name].values()
-        return [(place, part) for place in places if (part := getattr(layer, place, None)) is not None]
+        return [
+            (place, part) for place in places if (part := getattr(layer, place, None)) is not None
+        ]
     if class_name in RECURRENT or class_name in CONV_RECURRENT or class_name == "RNN":
         return [("cell", layer.cell)]
     if class_name == "StackedRNNCells":
@@ -75,7 +111,9 @@ def part_layers(class_name: str, layer: Any) -> Parts:
 
 
 def part_arguments(layer: Any, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """What the parts of `layer`, called with symbolic `args`, are called with: the same, or one step of a sequence, and for cells their states."""
+    """What the parts of `layer`, called with symbolic `args`, are called with: the same, or one
+    step of a sequence, and for cells their states.
+    """
     from keras import KerasTensor
 
     kind = type(layer).__name__
@@ -86,7 +124,9 @@ def part_arguments(layer: Any, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     if kind == "Bidirectional":
         return [(first,)] * len(entries)
     if kind == "StackedRNNCells":
-        outputs = [(first.shape[0], *cell_shapes(cell)["output_shape"]) for cell in layer.cells[:-1]]
+        outputs = [
+            (first.shape[0], *cell_shapes(cell)["output_shape"]) for cell in layer.cells[:-1]
+        ]
         inputs = [first, *(KerasTensor(shape, first.dtype) for shape in outputs)]
         return [_cell_arguments(cell, x) for cell, x in zip(layer.cells, inputs, strict=True)]
     step = KerasTensor((first.shape[0], *first.shape[2:]), first.dtype)
@@ -98,7 +138,10 @@ def _cell_arguments(cell: Any, x: Any) -> tuple[Any, ...]:
 
     if type(cell).__name__ in CELLS:
         return (x,)
-    return (x, [KerasTensor((x.shape[0], *shape), x.dtype) for shape in cell_shapes(cell)["state_shapes"]])
+    return (
+        x,
+        [KerasTensor((x.shape[0], *shape), x.dtype) for shape in cell_shapes(cell)["state_shapes"]],
+    )
 
 
 def cell_shapes(cell: Any) -> dict[str, Any]:
@@ -115,9 +158,16 @@ def _numbered(folder: str, members: list[Any]) -> Parts:
     counts: dict[str, int] = {}
     result: Parts = []
     for member in members:
-        stem = snake_case(member["class_name"] if isinstance(member, Mapping) else type(member).__name__)
+        stem = snake_case(
+            member["class_name"] if isinstance(member, Mapping) else type(member).__name__
+        )
         counts[stem] = counts.get(stem, 0) + 1
-        result.append((f"{folder}/{stem}" if counts[stem] == 1 else f"{folder}/{stem}_{counts[stem] - 1}", member))
+        result.append(
+            (
+                f"{folder}/{stem}" if counts[stem] == 1 else f"{folder}/{stem}_{counts[stem] - 1}",
+                member,
+            )
+        )
     return result
 
 
@@ -125,4 +175,7 @@ def _backwards(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The layer that goes the other way, as Bidirectional makes it."""
     config = dict(entry["config"])
     name = "backward_" + str(config.get("name", "layer")).removeprefix("forward_")
-    return {**entry, "config": {**config, "name": name, "go_backwards": not config.get("go_backwards", False)}}
+    return {
+        **entry,
+        "config": {**config, "name": name, "go_backwards": not config.get("go_backwards", False)},
+    }

@@ -16,9 +16,13 @@ from webkiln.plugins import PREFIX, importable
 
 @contextmanager
 def isolated(modules: Path | None = None) -> Iterator[None]:
-    """What plugins register inside is forgotten at the end, and nothing registered or named before is seen: a stage depends on its inputs
-    alone. Modules below the folder `modules` can be imported inside."""
-    # By name, so that the keys of stages that convert nothing do not hold the operators; without it a plugin's own import would define them here.
+    """What plugins register inside is forgotten at the end, and nothing registered or named before
+    is
+    seen: a stage depends on its inputs alone. Modules below the folder `modules` can be imported
+    inside.
+    """
+    # By name, so that the keys of stages that convert nothing do not hold the operators; without it
+    # a plugin's own import would define them here.
     importlib.import_module("webkiln.ops.table")
     handlers, operators = dict(REGISTERED), dict(DEFINED)
     plugins = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
@@ -36,7 +40,9 @@ def isolated(modules: Path | None = None) -> Iterator[None]:
         DEFINED.update(operators)
 
 
-def _replace_all(handlers: dict[Any, Any], modules: dict[str, ModuleType], classes: dict[str, Any]) -> None:
+def _replace_all(
+    handlers: dict[Any, Any], modules: dict[str, ModuleType], classes: dict[str, Any]
+) -> None:
     REGISTERED.clear()
     REGISTERED.update(handlers)
     for name in [name for name in sys.modules if name.startswith(PREFIX)]:

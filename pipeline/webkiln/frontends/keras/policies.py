@@ -1,7 +1,10 @@
-"""Keras's dtype policies: what a layer casts its inputs to, what it computes in, and what it declares its outputs to be.
+"""Keras's dtype policies: what a layer casts its inputs to, what it computes in, and what it
+declares
+its outputs to be.
 
-Keras casts floating inputs of a layer to its compute dtype (`autocast`); integers and bools it leaves to the layer's `call`, most of which
-promote them to floats while some compute in integers. https://keras.io/api/mixed_precision/policy/
+Keras casts floating inputs of a layer to its compute dtype (`autocast`); integers and bools it
+leaves to the layer's `call`, most of which promote them to floats while some compute in integers.
+https://keras.io/api/mixed_precision/policy/
 """
 
 import re
@@ -14,39 +17,114 @@ from webkiln.ir.types import DTYPES, is_float
 HALVES = frozenset({"float16", "bfloat16"})
 QUANTIZED = re.compile(r"(int8|int4|float8|gptq|awq)(?:/\S+)?_from_(\S+)")
 
-SHAPING = frozenset({"Equalization", "Flatten", "Identity", "Permute", "RandomGrayscale", "Reshape"})
-"""Layers that declare the dtype of their input to be that of their output; all others declare their compute dtype."""
+SHAPING = frozenset(
+    {"Equalization", "Flatten", "Identity", "Permute", "RandomGrayscale", "Reshape"}
+)
+"""Layers that declare the dtype of their input to be that of their output; all others declare their
+compute dtype.
+"""
 
 AUGMENTATIONS = (
-    "AugMix", "CutMix", "Equalization", "MaxNumBoundingBoxes", "MixUp", "RandAugment", "RandomBrightness", "RandomColorDegeneration",
-    "RandomColorJitter", "RandomContrast", "RandomCrop", "RandomElasticTransform", "RandomErasing", "RandomFlip", "RandomGaussianBlur",
-    "RandomGrayscale", "RandomHue", "RandomInvert", "RandomPerspective", "RandomPosterization", "RandomRotation", "RandomSaturation",
-    "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom", "Solarization",
-)  # fmt: skip
+    "AugMix",
+    "CutMix",
+    "Equalization",
+    "MaxNumBoundingBoxes",
+    "MixUp",
+    "RandAugment",
+    "RandomBrightness",
+    "RandomColorDegeneration",
+    "RandomColorJitter",
+    "RandomContrast",
+    "RandomCrop",
+    "RandomElasticTransform",
+    "RandomErasing",
+    "RandomFlip",
+    "RandomGaussianBlur",
+    "RandomGrayscale",
+    "RandomHue",
+    "RandomInvert",
+    "RandomPerspective",
+    "RandomPosterization",
+    "RandomRotation",
+    "RandomSaturation",
+    "RandomSharpness",
+    "RandomShear",
+    "RandomTranslation",
+    "RandomZoom",
+    "Solarization",
+)
 """Layers that change images while training, and leave them as they are at inference."""
 
 INTEGERS = SHAPING | {
     *AUGMENTATIONS,
     "ContrastLimitedAdaptiveHistogramEqualization",
-    *(f"{kind}{rank}D" for kind in ("MaxPooling", "GlobalMaxPooling", "AdaptiveMaxPooling") for rank in (1, 2, 3)),
-    *(f"{kind}{rank}D" for kind in ("ZeroPadding", "Cropping", "UpSampling", "SpatialDropout") for rank in (1, 2, 3)),
-    *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Masking", "RepeatVector", "Resizing"),
-    *("Add", "Average", "Concatenate", "TFDConcat", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
+    *(
+        f"{kind}{rank}D"
+        for kind in ("MaxPooling", "GlobalMaxPooling", "AdaptiveMaxPooling")
+        for rank in (1, 2, 3)
+    ),
+    *(
+        f"{kind}{rank}D"
+        for kind in ("ZeroPadding", "Cropping", "UpSampling", "SpatialDropout")
+        for rank in (1, 2, 3)
+    ),
+    *(
+        "ActivityRegularization",
+        "AlphaDropout",
+        "Dropout",
+        "GaussianDropout",
+        "GaussianNoise",
+        "Masking",
+        "RepeatVector",
+        "Resizing",
+    ),
+    *(
+        "Add",
+        "Average",
+        "Concatenate",
+        "TFDConcat",
+        "Dot",
+        "Maximum",
+        "Minimum",
+        "Multiply",
+        "Subtract",
+    ),
     *("AdditiveAttention", "Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
-    *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"),
-}  # fmt: skip
-"""Layers whose `call` takes integers as they are; what the others compute is floating from the start."""
-PROMOTED = frozenset({"Activation", "LeakyReLU", *(f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3))})
+    *(
+        "CategoryEncoding",
+        "Discretization",
+        "HashedCrossing",
+        "Hashing",
+        "IntegerLookup",
+        "StringLookup",
+        "TextVectorization",
+    ),
+}
+"""Layers whose `call` takes integers as they are; what the others compute is floating from the
+start.
+"""
+PROMOTED = frozenset(
+    {"Activation", "LeakyReLU", *(f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3))}
+)
 """Layers whose `call` promotes integers to float32, and gives float32, under every policy."""
 INTEGER_ACTIVATIONS = frozenset({"linear", "relu"})
 
-STABLE = frozenset({"BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization"})
+STABLE = frozenset(
+    {"BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization"}
+)
 """Layers that compute in float32 at least, and cast the result to their compute dtype."""
 
-RESTORING = frozenset({"GroupNormalization", "LayerNormalization", "RMSNormalization", "SpectralNormalization"})
+RESTORING = frozenset(
+    {"GroupNormalization", "LayerNormalization", "RMSNormalization", "SpectralNormalization"}
+)
 """Layers that cast the result to the dtype of their input before that, even if it is an integer."""
 
-COUNTING = {"Discretization": "int32", "IntegerLookup": "int64", "StringLookup": "int64", "TextVectorization": "int64"}
+COUNTING = {
+    "Discretization": "int32",
+    "IntegerLookup": "int64",
+    "StringLookup": "int64",
+    "TextVectorization": "int64",
+}
 """Layers that declare what they give as `int` to be of a dtype of its own."""
 
 UNCAST = frozenset({"Embedding", "GroupNormalization", "LayerNormalization", "ReversibleEmbedding"})
@@ -58,8 +136,9 @@ UNTRACED_MODES = frozenset({"float8"})
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`declared` is Keras's compute dtype; `work` the dtype that the operators here compute in: float32 for bfloat16 and for the mixed
-    policies. `quantized` is the mode of a quantized policy."""
+    """`declared` is Keras's compute dtype; `work` the dtype that the operators here compute in:
+    float32 for bfloat16 and for the mixed policies. `quantized` is the mode of a quantized policy.
+    """
 
     declared: str
     work: str
@@ -88,7 +167,9 @@ def parse_policy(name: str) -> Policy:
 
 
 def storable(dtype: str) -> str:
-    """The dtype here of what Keras calls `dtype`: bfloat16 is held as float32, which has all its values."""
+    """The dtype here of what Keras calls `dtype`: bfloat16 is held as float32, which has all its
+    values.
+    """
     return "float32" if dtype == "bfloat16" else dtype
 
 

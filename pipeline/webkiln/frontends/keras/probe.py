@@ -1,4 +1,6 @@
-"""Reads a Keras file, first in a process of its own, because of the HDF5 library. Run: python -m webkiln.frontends.keras.probe FILE [ARCHITECTURE]"""
+"""Reads a Keras file, first in a process of its own, because of the HDF5 library. Run: python -m
+webkiln.frontends.keras.probe FILE [ARCHITECTURE]
+"""
 
 import sys
 from collections.abc import Sequence
@@ -13,8 +15,12 @@ from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import ModelSpec
 
 
-def read_model(path: Path, cut: Cut = WHOLE, *, companion: Path | None = None) -> tuple[ModelSpec, Blobs]:
-    """The spec of a model file, with what belongs to it, or of what is cut out of it, and its weights by digest; SourceError where it cannot be read."""
+def read_model(
+    path: Path, cut: Cut = WHOLE, *, companion: Path | None = None
+) -> tuple[ModelSpec, Blobs]:
+    """The spec of a model file, with what belongs to it, or of what is cut out of it, and its
+    weights by digest; SourceError where it cannot be read.
+    """
     if is_glancing():
         return parse_model(path, cut, companion=companion)
     if companion is not None and companion.is_file() and path.is_file():
@@ -25,12 +31,20 @@ def read_model(path: Path, cut: Cut = WHOLE, *, companion: Path | None = None) -
 
 
 def check_readable(path: Path, arguments: Sequence[str] = ()) -> None:
-    """Raise SourceError for a file that cannot be parsed within its share of time and memory; every other error is left to the parser."""
+    """Raise SourceError for a file that cannot be parsed within its share of time and memory; every
+    other error is left to the parser.
+    """
     status, _ = run_probe("webkiln.frontends.keras.probe", path, arguments)
     if status is None:
-        raise SourceError(f"{path.name}: cannot be read in reasonable time; it is damaged; save it again with model.save()")
+        raise SourceError(
+            f"{path.name}: cannot be read in reasonable time; it is damaged; save it again with"
+            " model.save()"
+        )
     if status != 0:
-        raise SourceError(f"{path.name}: crashes or exhausts the HDF5 library; it is damaged; save it again with model.save()")
+        raise SourceError(
+            f"{path.name}: crashes or exhausts the HDF5 library; it is damaged; save it again with"
+            " model.save()"
+        )
 
 
 def main() -> int:

@@ -1,5 +1,7 @@
-"""Python's operators inside a call. There Keras hands out tensors of TensorFlow, whose operators differ from those of symbolic tensors: `~`, `&`, `|` and
-`^` of integers work on bits, `/` of wide integers gives float64, `==` compares elements, and what is no tensor takes the dtype of the tensor."""
+"""Python's operators inside a call. There Keras hands out tensors of TensorFlow, whose operators
+differ from those of symbolic tensors: `~`, `&`, `|` and `^` of integers work on bits, `/` of wide
+integers gives float64, `==` compares elements, and what is no tensor takes the dtype of the tensor.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -28,18 +30,35 @@ def _multiplied(x: Any, y: Any) -> Any:
 
 
 def _by_kind(logical: Method, bitwise: Method) -> Method:
-    """An operation on bools and one on integers; what the first says of anything else, TensorFlow refuses."""
-    return lambda *values: (bitwise if _dtype(values[0]).removeprefix("u").startswith("int") else logical)(*values)
+    """An operation on bools and one on integers; what the first says of anything else, TensorFlow
+    refuses.
+    """
+    return lambda *values: (
+        bitwise if _dtype(values[0]).removeprefix("u").startswith("int") else logical
+    )(*values)
 
 
 BINARY: Mapping[str, Method] = {
-    "add": ops.add, "sub": ops.subtract, "mul": _multiplied, "truediv": _divided, "floordiv": ops.floor_divide, "mod": ops.mod, "pow": ops.power,
-    "matmul": ops.matmul, "and": _by_kind(ops.logical_and, ops.bitwise_and), "or": _by_kind(ops.logical_or, ops.bitwise_or),
+    "add": ops.add,
+    "sub": ops.subtract,
+    "mul": _multiplied,
+    "truediv": _divided,
+    "floordiv": ops.floor_divide,
+    "mod": ops.mod,
+    "pow": ops.power,
+    "matmul": ops.matmul,
+    "and": _by_kind(ops.logical_and, ops.bitwise_and),
+    "or": _by_kind(ops.logical_or, ops.bitwise_or),
     "xor": _by_kind(ops.logical_xor, ops.bitwise_xor),
-}  # fmt: skip
+}
 COMPARISONS: Mapping[str, Method] = {
-    "lt": ops.less, "le": ops.less_equal, "gt": ops.greater, "ge": ops.greater_equal, "eq": ops.equal, "ne": ops.not_equal,
-}  # fmt: skip
+    "lt": ops.less,
+    "le": ops.less_equal,
+    "gt": ops.greater,
+    "ge": ops.greater_equal,
+    "eq": ops.equal,
+    "ne": ops.not_equal,
+}
 
 
 def _dtype(value: Any) -> str:
@@ -60,7 +79,11 @@ def _binary(compute: Method, before: Method | None, *, swapped: bool = False) ->
     def operator(tensor: Any, other: Any) -> Any:
         if isinstance(tensor, WeightTensor):
             return before(tensor, other) if before is not None else compute(tensor, other)
-        return compute(_operand(other, tensor), tensor) if swapped else compute(tensor, _operand(other, tensor))
+        return (
+            compute(_operand(other, tensor), tensor)
+            if swapped
+            else compute(tensor, _operand(other, tensor))
+        )
 
     return operator
 
@@ -70,7 +93,9 @@ def _same(compute: Method, otherwise: bool) -> Method:
     compare = _binary(compute, compute)
 
     def operator(tensor: Any, other: Any) -> Any:
-        numbers = isinstance(other, keras.KerasTensor | keras.Variable | np.ndarray | np.generic | int | float) or backend.is_tensor(other)
+        numbers = isinstance(
+            other, keras.KerasTensor | keras.Variable | np.ndarray | np.generic | int | float
+        ) or backend.is_tensor(other)
         return compare(tensor, other) if numbers else otherwise
 
     return operator
@@ -87,20 +112,36 @@ def _item(before: Method) -> Method:
             return slice(*map(index, (key.start, key.stop, key.step)))
         return int(key) if isinstance(key, np.integer) else key
 
-    return lambda tensor, key: before(tensor, tuple(map(index, key if isinstance(key, tuple | list) else (key,))))
+    return lambda tensor, key: before(
+        tensor, tuple(map(index, key if isinstance(key, tuple | list) else (key,)))
+    )
 
 
 def _operators() -> dict[str, Method]:
     kind = keras.KerasTensor
-    found = {f"__{name}__": _binary(compute, getattr(kind, f"__{name}__")) for name, compute in {**BINARY, **COMPARISONS}.items()}
-    found |= {f"__r{name}__": _binary(compute, getattr(kind, f"__r{name}__"), swapped=True) for name, compute in BINARY.items()}
-    found |= {"__eq__": _same(ops.equal, otherwise=False), "__ne__": _same(ops.not_equal, otherwise=True)}
-    return found | {"__invert__": _inverted(kind.__invert__), "__getitem__": _item(kind.__getitem__)}
+    found = {
+        f"__{name}__": _binary(compute, getattr(kind, f"__{name}__"))
+        for name, compute in {**BINARY, **COMPARISONS}.items()
+    }
+    found |= {
+        f"__r{name}__": _binary(compute, getattr(kind, f"__r{name}__"), swapped=True)
+        for name, compute in BINARY.items()
+    }
+    found |= {
+        "__eq__": _same(ops.equal, otherwise=False),
+        "__ne__": _same(ops.not_equal, otherwise=True),
+    }
+    return found | {
+        "__invert__": _inverted(kind.__invert__),
+        "__getitem__": _item(kind.__getitem__),
+    }
 
 
 @contextmanager
 def as_in_a_call() -> Iterator[None]:
-    """In the block, the operators of symbolic tensors are those of TensorFlow's, also where an array of numpy stands on the left."""
+    """In the block, the operators of symbolic tensors are those of TensorFlow's, also where an
+    array of numpy stands on the left.
+    """
     with ExitStack() as stack:
         for name, operator in _operators().items():
             stack.enter_context(patch.object(keras.KerasTensor, name, operator))

@@ -11,12 +11,15 @@ RANGED = ("Rescaling", "Normalization")
 
 
 def natural_scales(layers: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[float, ...]:
-    """The scales of natural inputs that suit a model of such layers (class, config), smallest first.
+    """The scales of natural inputs that suit a model of such layers (class, config), smallest
+    first.
 
-    A model that begins with `Rescaling(1 / 255)`, or with a `Normalization` of bytes, hardly sees the difference between images in 0..1: what
-    it computes of them is mostly the noise of float32.
+    A model that begins with `Rescaling(1 / 255)`, or with a `Normalization` of bytes, hardly sees
+    the difference between images in 0..1: what it computes of them is mostly the noise of float32.
     """
-    expected = next((reach for name, config in layers if (reach := _reach(name, config)) is not None), 1.0)
+    expected = next(
+        (reach for name, config in layers if (reach := _reach(name, config)) is not None), 1.0
+    )
     return tuple(scale for scale in SCALES if 2 * scale >= expected) or SCALES[-1:]
 
 

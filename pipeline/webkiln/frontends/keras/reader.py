@@ -13,7 +13,14 @@ from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs, Weight, add_blob
 from webkiln.frontends.core.subgraph import WHOLE, Cut
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.archive import ModelFile, member, names_in, read_array, read_config, reading
+from webkiln.frontends.keras.archive import (
+    ModelFile,
+    member,
+    names_in,
+    read_array,
+    read_config,
+    reading,
+)
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref, renamed
@@ -28,14 +35,20 @@ CHECKPOINTS = "_layer_checkpoint_dependencies"
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
 MAX_LAYERS = 20_000
-"""Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could name any number."""
+"""Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could
+name any number.
+"""
 
 
-def parse_model(path: Path, cut: Cut = WHOLE, *, companion: Path | None = None) -> tuple[ModelSpec, Blobs]:
-    """The spec of a model file that the HDF5 library is known to survive, or of what is cut out of it, and its weights by digest;
-    SourceError where it cannot be read.
+def parse_model(
+    path: Path, cut: Cut = WHOLE, *, companion: Path | None = None
+) -> tuple[ModelSpec, Blobs]:
+    """The spec of a model file that the HDF5 library is known to survive, or of what is cut out of
+    it,
+    and its weights by digest; SourceError where it cannot be read.
 
-    `companion` is the file of weights that belongs to an architecture, or the folder of the shards of a TensorFlow.js model.
+    `companion` is the file of weights that belongs to an architecture, or the folder of the shards
+    of a TensorFlow.js model.
     """
     with open_model(path, companion) as source, reading(path):
         reader = _Reader(source, cut)
@@ -43,7 +56,9 @@ def parse_model(path: Path, cut: Cut = WHOLE, *, companion: Path | None = None) 
 
 
 def read_structure(path: Path, cut: Cut = WHOLE) -> ModelSpec | None:
-    """The spec of a `.keras` file, or of what is cut out of it, without its weights, which may be large; None for other files, which have to be probed first."""
+    """The spec of a `.keras` file, or of what is cut out of it, without its weights, which may be
+    large; None for other files, which have to be probed first.
+    """
     found = read_config(path)
     if found is None:
         return None
@@ -59,50 +74,76 @@ class _Reader:
         self.blobs: Blobs = {}
         self.count = 0
 
-    def model(self, data: Mapping[str, Any], weights: h5py.Group, scope: str, depth: int) -> ModelSpec:
+    def model(
+        self, data: Mapping[str, Any], weights: h5py.Group, scope: str, depth: int
+    ) -> ModelSpec:
         config = data["config"]
         if depth > MAX_DEPTH:
-            raise SourceError(f"{self.source.path}: models nested more than {MAX_DEPTH} deep; refused")
+            raise SourceError(
+                f"{self.source.path}: models nested more than {MAX_DEPTH} deep; refused"
+            )
         if data["class_name"] == "Sequential":
             entries, inputs, outputs = _chain(config)
         elif "layers" in config and "input_layers" in config:
             entries = config["layers"]
-            inputs, outputs = (configs.named_refs(config[ends], counted=depth > 0) for ends in ("input_layers", "output_layers"))
+            inputs, outputs = (
+                configs.named_refs(config[ends], counted=depth > 0)
+                for ends in ("input_layers", "output_layers")
+            )
         else:
             return self._opaque(data)
         groups = self._groups(entries, weights, inputs_counted=data["class_name"] != "Sequential")
-        layers = [self._layer(entry, group, scope, depth) for entry, group in zip(entries, groups, strict=True)]
+        layers = [
+            self._layer(entry, group, scope, depth)
+            for entry, group in zip(entries, groups, strict=True)
+        ]
         if len({layer.name for layer in layers}) != len(layers):
-            raise SourceError(f"{self.source.path}: model {config.get('name')} has two layers of one name")
+            raise SourceError(
+                f"{self.source.path}: model {config.get('name')} has two layers of one name"
+            )
         old = configs.is_old(self.source.version)
         layers, offsets = _without_offsets(layers, [ref for _, ref in outputs], together=old)
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
         stated, declared = {layer.name for layer in layers}, _declared(entries, layers)
         layers = with_masks(layers, old=old)
         self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
-        model = ModelSpec(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
+        model = ModelSpec(
+            str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted)
+        )
         return model if depth or not self.cut else cut_model(model, self.cut, stated, declared)
 
     def _check_refs(self, model: str, layers: list[LayerSpec], ends: list[Ref]) -> None:
         calls = {layer.name: 1 if layer.kind == "input" else len(layer.calls) for layer in layers}
         for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + ends:
-            counted = type(ref.call) is int and type(ref.index) is int and ref.call >= 0 and 0 <= ref.index < MAX_OUTPUTS
+            counted = (
+                type(ref.call) is int
+                and type(ref.index) is int
+                and ref.call >= 0
+                and 0 <= ref.index < MAX_OUTPUTS
+            )
             if not isinstance(ref.layer, str) or not counted or ref.call >= calls.get(ref.layer, 0):
                 where = f"output {ref.index} of call {ref.call} of {ref.layer!r}"
-                raise SourceError(f"{self.source.path}: model {model} reads {where}, which is not in it; save it again with model.save()")
+                raise SourceError(
+                    f"{self.source.path}: model {model} reads {where}, which is not in it; save it"
+                    " again with model.save()"
+                )
 
     def _opaque(self, data: Mapping[str, Any]) -> ModelSpec:
         name = str(data["config"].get("name", "model"))
         layer = LayerSpec(name, str(data["class_name"]), {}, own=False)
         return ModelSpec(name, (layer,), (), ((name, Ref(name)),))
 
-    def _groups(self, entries: list[Any], weights: h5py.Group, *, inputs_counted: bool) -> list[tuple[h5py.Group, str] | None]:
+    def _groups(
+        self, entries: list[Any], weights: h5py.Group, *, inputs_counted: bool
+    ) -> list[tuple[h5py.Group, str] | None]:
         if not self.source.paths:
             return [(weights, configs.layer_name(entry)) for entry in entries]
         counts: dict[str, int] = {}
         groups: list[tuple[h5py.Group, str] | None] = []
         for entry in entries:
-            if configs.is_operation(entry) or (entry["class_name"] == "InputLayer" and not inputs_counted):
+            if configs.is_operation(entry) or (
+                entry["class_name"] == "InputLayer" and not inputs_counted
+            ):
                 groups.append(None)
                 continue
             stem = snake_case(entry.get("saved_class") or configs.class_name(entry))
@@ -112,15 +153,23 @@ class _Reader:
         return groups
 
     def _place(self, weights: h5py.Group, stem: str, count: int) -> str:
-        """Where the layer of that number among those of its class lies. Keras 2.12 to 2.14 counts layers with weights twice, and skips numbers."""
+        """Where the layer of that number among those of its class lies. Keras 2.12 to 2.14 counts
+        layers with weights twice, and skips numbers.
+        """
         folder = member(self.source.path, weights, CHECKPOINTS)
         if not isinstance(folder, h5py.Group):
             return f"layers/{stem}_{count}" if count else f"layers/{stem}"
-        numbers = sorted(int(found[1] or 0) for name in folder if (found := re.fullmatch(rf"{stem}(?:_(\d+))?", name)))
+        numbers = sorted(
+            int(found[1] or 0)
+            for name in folder
+            if (found := re.fullmatch(rf"{stem}(?:_(\d+))?", name))
+        )
         number = numbers[count] if count < len(numbers) else count
         return f"{CHECKPOINTS}/{stem}_{number}" if number else f"{CHECKPOINTS}/{stem}"
 
-    def _layer(self, entry: Mapping[str, Any], group: tuple[h5py.Group, str] | None, scope: str, depth: int) -> LayerSpec:
+    def _layer(
+        self, entry: Mapping[str, Any], group: tuple[h5py.Group, str] | None, scope: str, depth: int
+    ) -> LayerSpec:
         self.count += 1
         if self.count > MAX_LAYERS:
             raise SourceError(f"{self.source.path}: more than {MAX_LAYERS} layers; refused")
@@ -131,12 +180,21 @@ class _Reader:
             name=name,
             class_name=class_name,
             config=configs.clean(entry["config"], version=self.source.version),
-            kind="operation" if configs.is_operation(entry) else "input" if class_name == "InputLayer" else "layer",
+            kind=(
+                "operation"
+                if configs.is_operation(entry)
+                else "input"
+                if class_name == "InputLayer"
+                else "layer"
+            ),
             own=own,
             calls=configs.read_calls(entry.get("inbound_nodes", [])),
         )
         if spec.kind == "operation" and class_name == "View":
-            spec = replace(spec, config={**spec.config, "given": configs.declared_dtype(entry["inbound_nodes"])})
+            spec = replace(
+                spec,
+                config={**spec.config, "given": configs.declared_dtype(entry["inbound_nodes"])},
+            )
         if group is None or spec.kind != "layer":
             return spec
         inside = self._container_group(*group)
@@ -150,72 +208,127 @@ class _Reader:
         weights = self._weights(path, spec, *group) if self.source.paths or not parts else ()
         return replace(spec, weights=dict(weights), parts=parts)
 
-    def _tables(self, path: str, spec: LayerSpec, parent: h5py.Group, stored: str) -> dict[str, Any]:
+    def _tables(
+        self, path: str, spec: LayerSpec, parent: h5py.Group, stored: str
+    ) -> dict[str, Any]:
         """What a lookup has learnt, beside its config."""
         vocabulary = spec.config.get("vocabulary")
-        if vocabulary is None and (text := self.source.assets(f"{stored}/vocabulary.txt")) is not None:
-            special = int(spec.config.get("mask_token") is not None and spec.config["output_mode"] == "int")
+        if (
+            vocabulary is None
+            and (text := self.source.assets(f"{stored}/vocabulary.txt")) is not None
+        ):
+            special = int(
+                spec.config.get("mask_token") is not None and spec.config["output_mode"] == "int"
+            )
             if spec.class_name in LOOKUPS:
                 vocabulary = read_lines(f"{self.source.path}: {path} ({spec.class_name})", text)
             else:
-                vocabulary = [int(line) for line in text.decode().split()][special + int(spec.config.get("num_oov_indices", 1)) :]
+                vocabulary = [int(line) for line in text.decode().split()][
+                    special + int(spec.config.get("num_oov_indices", 1)) :
+                ]
         if vocabulary is not None and spec.class_name in LOOKUPS:
-            vocabulary = learnt_tokens(f"{self.source.path}: {path} ({spec.class_name})", spec.config, vocabulary)
+            vocabulary = learnt_tokens(
+                f"{self.source.path}: {path} ({spec.class_name})", spec.config, vocabulary
+            )
         found: dict[str, Any] = {} if vocabulary is None else {"vocabulary": vocabulary}
         if spec.config.get("output_mode") == "tf_idf" and not self.bare:
             store = member(self.source.path, parent, f"{stored}/vars/idf_weights")
             if store is None:
                 raise SourceError(
-                    f"{self.source.path}: {path} ({spec.class_name}): the file holds no idf_weights; save the model as .keras"
+                    f"{self.source.path}: {path} ({spec.class_name}): the file holds no"
+                    " idf_weights; save the model as .keras"
                 )
-            found["idf_weights"] = read_array(self.source.path, f"{path} ({spec.class_name}) idf_weights", store).tolist()
+            found["idf_weights"] = read_array(
+                self.source.path, f"{path} ({spec.class_name}) idf_weights", store
+            ).tolist()
         return found
 
     def _parts(
-        self, path: str, spec: LayerSpec, entry: Mapping[str, Any], group: tuple[h5py.Group, str], depth: int
-    ) -> dict[str, LayerSpec]:  # fmt: skip
+        self,
+        path: str,
+        spec: LayerSpec,
+        entry: Mapping[str, Any],
+        group: tuple[h5py.Group, str],
+        depth: int,
+    ) -> dict[str, LayerSpec]:
         if depth > MAX_DEPTH:
-            raise SourceError(f"{self.source.path}: layers nested more than {MAX_DEPTH} deep; refused")
+            raise SourceError(
+                f"{self.source.path}: layers nested more than {MAX_DEPTH} deep; refused"
+            )
         parent, stored = group
 
         def lies(place: str) -> str:
             """Where a part lies: Keras 2 keeps some as attributes that begin with _."""
             places = (f"{stored}/{place}", f"{stored}/_{place}") if self.source.paths else ()
-            return next((found for found in places if member(self.source.path, parent, found) is not None), f"{stored}/{place}")
+            return next(
+                (found for found in places if member(self.source.path, parent, found) is not None),
+                f"{stored}/{place}",
+            )
 
         try:
             entries = part_entries(spec.class_name, entry["config"])
-            return {place: self._layer(part, (parent, lies(place)), f"{path}/", depth + 1) for place, part in entries}
+            return {
+                place: self._layer(part, (parent, lies(place)), f"{path}/", depth + 1)
+                for place, part in entries
+            }
         except (KeyError, TypeError, AttributeError) as error:
             raise SourceError(
-                f"{self.source.path}: {path} ({spec.class_name}): its config is not one that Keras writes ({error!r})"
+                f"{self.source.path}: {path} ({spec.class_name}): its config is not one that Keras"
+                f" writes ({error!r})"
             ) from error
 
     def _container_group(self, parent: h5py.Group, name: str) -> h5py.Group:
         node = member(self.source.path, parent, name) if self.source.paths else parent
         return node if isinstance(node, h5py.Group) else parent
 
-    def _weights(self, path: str, spec: LayerSpec, parent: h5py.Group, name: str) -> Iterable[tuple[str, Weight]]:
+    def _weights(
+        self, path: str, spec: LayerSpec, parent: h5py.Group, name: str
+    ) -> Iterable[tuple[str, Weight]]:
         if path in self.source.held:
-            found: Iterable[tuple[str, Array]] = ((name, held.read()) for name, held in self.source.held[path].items())
+            found: Iterable[tuple[str, Array]] = (
+                (name, held.read()) for name, held in self.source.held[path].items()
+            )
         else:
-            found = self._arrays_by_path(path, spec, parent, name) if self.source.paths else self._arrays_by_name(path, spec, parent)
+            found = (
+                self._arrays_by_path(path, spec, parent, name)
+                if self.source.paths
+                else self._arrays_by_name(path, spec, parent)
+            )
         for weight, array in found:
-            yield weight, Weight(f"{path}/{weight}", add_blob(self.blobs, array), str(array.dtype), array.shape)
+            yield (
+                weight,
+                Weight(
+                    f"{path}/{weight}", add_blob(self.blobs, array), str(array.dtype), array.shape
+                ),
+            )
 
-    def _arrays_by_path(self, path: str, spec: LayerSpec, parent: h5py.Group, group: str) -> Iterable[tuple[str, Array]]:
+    def _arrays_by_path(
+        self, path: str, spec: LayerSpec, parent: h5py.Group, group: str
+    ) -> Iterable[tuple[str, Array]]:
         store = member(self.source.path, parent, f"{group}/vars")
         if not isinstance(store, h5py.Group):
             return
         saved_as = store.attrs.get("name", spec.name)
         if saved_as != spec.name:
-            raise SourceError(f"{self.source.path}: the weights at {store.name} are of layer {saved_as!r}, expected {path!r}")
+            raise SourceError(
+                f"{self.source.path}: the weights at {store.name} are of layer {saved_as!r},"
+                f" expected {path!r}"
+            )
         names = weight_names(spec.class_name, spec.config) if spec.own else ()
         for index in range(len(store)):
             name = names[index] if index < len(names) else f"var{index}"
-            yield name, read_array(self.source.path, f"{path} ({spec.class_name}) {name}", member(self.source.path, store, str(index)))
+            yield (
+                name,
+                read_array(
+                    self.source.path,
+                    f"{path} ({spec.class_name}) {name}",
+                    member(self.source.path, store, str(index)),
+                ),
+            )
 
-    def _arrays_by_name(self, path: str, spec: LayerSpec, weights: h5py.Group) -> Iterable[tuple[str, Array]]:
+    def _arrays_by_name(
+        self, path: str, spec: LayerSpec, weights: h5py.Group
+    ) -> Iterable[tuple[str, Array]]:
         outer = path.partition("/")[0]
         group = member(self.source.path, weights, outer)
         if not isinstance(group, h5py.Group):
@@ -228,31 +341,56 @@ class _Reader:
             common = {name: _common_end(owner, above) for name, (owner, _, _) in owners.items()}
         best = max(common.values(), default=(0, 0))
         alone = outer == path or (best[0] == 0 and bool(weight_names(spec.class_name, spec.config)))
-        chosen = names if alone else [name for name in names if common[name] == best and best[0] > 0]
+        chosen = (
+            names if alone else [name for name in names if common[name] == best and best[0] > 0]
+        )
         if len({owners[name][2] for name in chosen}) != len(chosen):
-            raise SourceError(f"{self.source.path}: the weights of {path} cannot be told apart: {', '.join(chosen)}; save it as .keras")
+            raise SourceError(
+                f"{self.source.path}: the weights of {path} cannot be told apart:"
+                f" {', '.join(chosen)}; save it as .keras"
+            )
         for name in chosen:
             where = f"{path} ({spec.class_name}) {owners[name][2]}"
-            yield owners[name][2], read_array(self.source.path, where, member(self.source.path, group, name))
+            yield (
+                owners[name][2],
+                read_array(self.source.path, where, member(self.source.path, group, name)),
+            )
 
 
 def _common_end(a: str, b: str) -> tuple[int, int]:
-    """How many names two paths have in common at their ends: without the numbers that tell equal names apart, and with them."""
+    """How many names two paths have in common at their ends: without the numbers that tell equal
+    names apart, and with them.
+    """
 
     def common(first: list[str], second: list[str]) -> int:
-        return [*(x == y for x, y in zip(reversed(first), reversed(second), strict=False)), False].index(False)
+        return [
+            *(x == y for x, y in zip(reversed(first), reversed(second), strict=False)),
+            False,
+        ].index(False)
 
     first, second = a.split("/"), b.split("/")
     bare = ([re.sub(r"_\d+$", "", name) for name in names] for names in (first, second))
     return common(*bare), common(first, second)
 
 
-def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]], list[tuple[str, Ref]]]:
+def _chain(
+    config: Mapping[str, Any],
+) -> tuple[list[Any], list[tuple[str, Ref]], list[tuple[str, Ref]]]:
     layers = [dict(layer) for layer in config["layers"]]
     if not layers or layers[0]["class_name"] != "InputLayer":
         first = layers[0]["config"] if layers else {}
-        shape = first.get("batch_shape") or first.get("batch_input_shape") or config.get("build_input_shape")
-        layers.insert(0, {"class_name": "InputLayer", "config": {"name": "input", "batch_shape": shape, "dtype": "float32"}})
+        shape = (
+            first.get("batch_shape")
+            or first.get("batch_input_shape")
+            or config.get("build_input_shape")
+        )
+        layers.insert(
+            0,
+            {
+                "class_name": "InputLayer",
+                "config": {"name": "input", "batch_shape": shape, "dtype": "float32"},
+            },
+        )
     names = [configs.layer_name(layer) for layer in layers]
     for layer, before in zip(layers[1:], names[:-1], strict=True):
         layer["inbound_nodes"] = [{"args": [[before, 0, 0]], "kwargs": {}}]
@@ -260,7 +398,9 @@ def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]],
 
 
 def _declared(entries: list[Any], layers: list[LayerSpec]) -> TensorTypes:
-    """What the entries say of the tensors that layers read: Keras 3 writes it to the operands, and of the layers of a Sequential what built them."""
+    """What the entries say of the tensors that layers read: Keras 3 writes it to the operands, and
+    of the layers of a Sequential what built them.
+    """
     found: dict[Ref, tuple[list[int | None] | None, str | None]] = {}
     for entry, layer in zip(entries, layers, strict=True):
         refs = [call.refs() for call in layer.calls]
@@ -274,15 +414,26 @@ def _declared(entries: list[Any], layers: list[LayerSpec]) -> TensorTypes:
     return found
 
 
-def _without_offsets(layers: list[LayerSpec], outputs: list[Ref], *, together: bool) -> tuple[list[LayerSpec], dict[str, int]]:
-    """The layers with references that count real calls only, and by how much those of the model's outputs are too large.
+def _without_offsets(
+    layers: list[LayerSpec], outputs: list[Ref], *, together: bool
+) -> tuple[list[LayerSpec], dict[str, int]]:
+    """The layers with references that count real calls only, and by how much those of the model's
+    outputs are too large.
 
-    Keras counts the node that a nested Functional is born with as its first call: Keras 2 everywhere (`together`), Keras 3 in the outputs.
+    Keras counts the node that a nested Functional is born with as its first call: Keras 2
+    everywhere (`together`), Keras 3 in the outputs.
     """
     inside = [ref for layer in layers for call in layer.calls for ref in call.refs()]
     offsets = _offsets(layers, [*inside, *outputs] if together else inside)
-    shifted = [replace(layer, calls=tuple(_shift(call, offsets) for call in layer.calls)) for layer in layers]
-    born = {layer.name: int(layer.class_name != "Sequential") for layer in layers if layer.model is not None}
+    shifted = [
+        replace(layer, calls=tuple(_shift(call, offsets) for call in layer.calls))
+        for layer in layers
+    ]
+    born = {
+        layer.name: int(layer.class_name != "Sequential")
+        for layer in layers
+        if layer.model is not None
+    }
     return shifted, offsets if together else born
 
 
@@ -290,7 +441,11 @@ def _offsets(layers: list[LayerSpec], refs: list[Ref]) -> dict[str, int]:
     latest: dict[Any, int] = {}
     for ref in refs:
         latest[ref.layer] = max(latest.get(ref.layer, 0), ref.call)
-    return {layer.name: max(0, latest.get(layer.name, 0) - len(layer.calls) + 1) for layer in layers if layer.model is not None}
+    return {
+        layer.name: max(0, latest.get(layer.name, 0) - len(layer.calls) + 1)
+        for layer in layers
+        if layer.model is not None
+    }
 
 
 def _shift(value: Any, offsets: Mapping[str, int]) -> Any:

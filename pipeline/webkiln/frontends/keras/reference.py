@@ -1,4 +1,6 @@
-"""Reference outputs: what Keras computes for made-up inputs, how noisy its own float32 is, and what each layer gives."""
+"""Reference outputs: what Keras computes for made-up inputs, how noisy its own float32 is, and what
+each layer gives.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,46 +20,78 @@ from webkiln.ir.types import Array
 
 
 def input_table(
-    model: ModelSpec, batch_size: int, input_shapes: Mapping[str, Sequence[int | str]], sample_sizes: Mapping[str, int]
-) -> Inputs:  # fmt: skip
-    """Name -> (dtype, shape) of every input, with open axes filled in; sizes that are set at run time are those of `sample_sizes`, or 16."""
+    model: ModelSpec,
+    batch_size: int,
+    input_shapes: Mapping[str, Sequence[int | str]],
+    sample_sizes: Mapping[str, int],
+) -> Inputs:
+    """Name -> (dtype, shape) of every input, with open axes filled in; sizes that are set at run
+    time are those of `sample_sizes`, or 16.
+    """
     layers = {layer.name: layer for layer in model.layers}
     table = {}
     for name, ref in model.inputs:
         config = layers[ref.layer].config
         given = input_shapes.get(name) or input_shapes.get("")
         declared = config.get("batch_shape") or [None] * len(given or ())
-        shape = given or [batch_size if size is None and axis == 0 else size for axis, size in enumerate(declared)]
+        shape = given or [
+            batch_size if size is None and axis == 0 else size for axis, size in enumerate(declared)
+        ]
         if not shape and config.get("batch_shape") is None:
             raise ShapeError(f"input {name}: {NO_SHAPE} {name}=...")
         if None in shape:
-            raise ShapeError(f"input {name}: its shape is {declared} (null is open); give every size with --input-shape")
-        sizes = tuple(sample_sizes.get(size, SAMPLE_SIZE) if isinstance(size, str) else size for size in shape)
+            raise ShapeError(
+                f"input {name}: its shape is {declared} (null is open); give every size with"
+                " --input-shape"
+            )
+        sizes = tuple(
+            sample_sizes.get(size, SAMPLE_SIZE) if isinstance(size, str) else size for size in shape
+        )
         table[name] = (storable(str(config.get("dtype") or "float32")), sizes)
     batch = next(iter(table.values()))[1][0]
     for noise in noises(model):
-        table[noise.name] = (storable(noise.config["dtype"]), tuple(batch if size is None else size for size in noise.config["shape"]))
+        table[noise.name] = (
+            storable(noise.config["dtype"]),
+            tuple(batch if size is None else size for size in noise.config["shape"]),
+        )
     return table
 
 
-def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
+def compute_reference(
+    keras: Any, model: Any, spec: ModelSpec, table: Inputs
+) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz.
 
-    Natural inputs are in 0..1, or in a wider range where the model is made for one or hardly reacts to 0..1; VerificationError where it never does.
+    Natural inputs are in 0..1, or in a wider range where the model is made for one or hardly reacts
+    to 0..1; VerificationError where it never does.
     """
     run = _Runner(keras, model, spec)
     sets = _natural_sets(spec, table, run)
     double = _in_float64(keras, model, spec)
     return reference_arrays(
-        sets, run, [] if double is None else [lambda values: double({key: _widened(value) for key, value in values.items()})]
+        sets,
+        run,
+        (
+            []
+            if double is None
+            else [lambda values: double({key: _widened(value) for key, value in values.items()})]
+        ),
     )
 
 
 def _natural_sets(spec: ModelSpec, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
-    drawn = {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(spec)}
+    drawn = {
+        noise.name: (noise.config["distribution"], noise.config["parameters"])
+        for noise in noises(spec)
+    }
     words = known_words(spec)
     scales = natural_scales((layer.class_name, layer.config) for layer in spec.layers)
-    return natural_sets(lambda scale: make_inputs(table, scale, drawn, words), lambda values: run(values)[0], spec.name, scales)
+    return natural_sets(
+        lambda scale: make_inputs(table, scale, drawn, words),
+        lambda values: run(values)[0],
+        spec.name,
+        scales,
+    )
 
 
 def _widened(value: Array) -> Array:
@@ -77,38 +111,63 @@ class _Runner:
         self.keras, self.model = keras, model
         self.convert = keras.ops.convert_to_numpy
         # Keras does not count the states of stateful layers among the variables.
-        states = [layer.states for layer in model._flatten_layers() if isinstance(layer, keras.layers.RNN) and layer.stateful]
+        states = [
+            layer.states
+            for layer in model._flatten_layers()
+            if isinstance(layer, keras.layers.RNN) and layer.stateful
+        ]
         self.variables = [*model.variables, *keras.tree.flatten(states)]
         self.inputs = [name for name, _ in spec.inputs]
-        self.noises = {(noise.config["layer"], noise.config["draw"]): noise.name for noise in noises(spec)}
-        self.paths = {id(layer): path for path, layer in layers_by_path(model, root_of(model)).items()}
+        self.noises = {
+            (noise.config["layer"], noise.config["draw"]): noise.name for noise in noises(spec)
+        }
+        self.paths = {
+            id(layer): path for path, layer in layers_by_path(model, root_of(model)).items()
+        }
         self.outputs = [name for name, _ in spec.outputs]
         self.layers: list[str] = []
         self.function = None
         self.declared: list[str] = []
-        if len(spec.layers) > 1 and not any(layer.traced and layer.name == model.name for layer in spec.layers):
+        if len(spec.layers) > 1 and not any(
+            layer.traced and layer.name == model.name for layer in spec.layers
+        ):
             tensors = _tensors(model)
-            single = [layer for layer in spec.layers if len(layer.calls) == 1 and layer.name in tensors]
+            single = [
+                layer for layer in spec.layers if len(layer.calls) == 1 and layer.name in tensors
+            ]
             self.layers = [layer.name for layer in single]
             if spec.ends is None:
-                ordered, results = [tensors[ref.layer] for _, ref in spec.inputs], keras.tree.flatten(model.outputs)
+                ordered, results = (
+                    [tensors[ref.layer] for _, ref in spec.inputs],
+                    keras.tree.flatten(model.outputs),
+                )
             else:
                 ordered, results = (tensors_at(model, refs) for refs in spec.ends)
             self.declared = [storable(tensor.dtype) for tensor in results]
-            self.function = keras.Function(ordered, [*results, *(tensors[name] for name in self.layers)])
+            self.function = keras.Function(
+                ordered, [*results, *(tensors[name] for name in self.layers)]
+            )
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         before = [self.convert(variable) for variable in self.variables]
         given = [values[name] for name in self.inputs]
         drawn = {place: values[name] for place, name in self.noises.items()}
         with fed(self.paths, drawn):
-            results = self.keras.tree.flatten(self.function(given) if self.function is not None else self.model(*given, training=False))
+            results = self.keras.tree.flatten(
+                self.function(given)
+                if self.function is not None
+                else self.model(*given, training=False)
+            )
         for variable, value in zip(self.variables, before, strict=True):
             variable.assign(value)
         arrays = [_stored(self.convert(result)) for result in results]
         count = len(self.outputs)
-        arrays[: len(self.declared)] = [array.astype(dtype) for array, dtype in zip(arrays, self.declared, strict=False)]
-        return dict(zip(self.outputs, arrays[:count], strict=True)), dict(zip(self.layers, arrays[count:], strict=True))
+        arrays[: len(self.declared)] = [
+            array.astype(dtype) for array, dtype in zip(arrays, self.declared, strict=False)
+        ]
+        return dict(zip(self.outputs, arrays[:count], strict=True)), dict(
+            zip(self.layers, arrays[count:], strict=True)
+        )
 
 
 def _tensors(model: Any) -> dict[str, Any]:
@@ -116,7 +175,11 @@ def _tensors(model: Any) -> dict[str, Any]:
     graph = getattr(model, "_functional", None) or model
     tensors = {}
     for operation in getattr(graph, "operations", ()):
-        nodes = [node for index, node in enumerate(operation._inbound_nodes) if f"{id(operation)}_ib-{index}" in graph._nodes]
+        nodes = [
+            node
+            for index, node in enumerate(operation._inbound_nodes)
+            if f"{id(operation)}_ib-{index}" in graph._nodes
+        ]
         if len(nodes) == 1 and len(nodes[0].outputs) == 1:
             tensors[operation.name] = nodes[0].outputs[0]
     return tensors

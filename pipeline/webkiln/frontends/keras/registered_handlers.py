@@ -1,4 +1,6 @@
-"""Converter handlers that the user registers: known without the built-in ones, so that what runs code of the user's need not depend on these."""
+"""Converter handlers that the user registers: known without the built-in ones, so that what runs
+code of the user's need not depend on these.
+"""
 
 from collections.abc import Callable
 
@@ -9,9 +11,12 @@ REGISTERED: dict[tuple[str, str | None], LayerHandler] = {}
 """(class, layer name or None for all) -> the user's handler."""
 
 
-def register_handler(class_name: str, layer_name: str | None = None) -> Callable[[LayerHandler], LayerHandler]:
-    """Decorator: convert layers of this class (or the one called `layer_name`) by a function of converter and layer. It precedes
-    built-in handlers and tracing."""
+def register_handler(
+    class_name: str, layer_name: str | None = None
+) -> Callable[[LayerHandler], LayerHandler]:
+    """Decorator: convert layers of this class (or the one called `layer_name`) by a function of
+    converter and layer. It precedes built-in handlers and tracing.
+    """
 
     def register(handler: LayerHandler) -> LayerHandler:
         REGISTERED[class_name, layer_name] = handler

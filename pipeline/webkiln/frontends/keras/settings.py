@@ -14,13 +14,19 @@ from webkiln.frontends.keras.texts import LOOKUPS, text_options
 
 
 def policy_config(layer: Any, *, own: bool) -> dict[str, Any]:
-    """What a layer casts its inputs to, where that is not to float32, whether its `get_config` says it or not."""
+    """What a layer casts its inputs to, where that is not to float32, whether its `get_config` says
+    it or not.
+    """
     policy = layer.dtype_policy.name
-    return ({} if policy == "float32" else {"dtype": policy}) | ({} if own or layer.autocast else {"autocast": False})
+    return ({} if policy == "float32" else {"dtype": policy}) | (
+        {} if own or layer.autocast else {"autocast": False}
+    )
 
 
 def has_foreign_activation(layer: Any) -> bool:
-    """Whether a layer of Keras's calls a function of the user's as its activation, which makes it a layer of the user's."""
+    """Whether a layer of Keras's calls a function of the user's as its activation, which makes it a
+    layer of the user's.
+    """
     activation = getattr(layer, "activation", None)
     return inspect.isfunction(activation) and activation.__module__.split(".")[0] != "keras"
 
@@ -53,9 +59,20 @@ def tables_of(layer: Any) -> dict[str, Any]:
     kind = type(layer).__name__
     if type(layer).__module__.split(".")[0] != "keras" or kind not in {"IntegerLookup", *LOOKUPS}:
         return {}
-    options, table = text_options(layer.get_config()) if kind in LOOKUPS else {}, getattr(layer, "_lookup_layer", layer)
+    options, table = (
+        text_options(layer.get_config()) if kind in LOOKUPS else {},
+        getattr(layer, "_lookup_layer", layer),
+    )
     if table.lookup_table.size() == 0:
         return options
-    weights = {"idf_weights": table.idf_weights_const.numpy().tolist()} if table.output_mode == "tf_idf" else {}
+    weights = (
+        {"idf_weights": table.idf_weights_const.numpy().tolist()}
+        if table.output_mode == "tf_idf"
+        else {}
+    )
     tokens = table.get_vocabulary(include_special_tokens=False)
-    return {**options, "vocabulary": list(map(str, tokens)) if kind in LOOKUPS else list(map(int, tokens)), **weights}
+    return {
+        **options,
+        "vocabulary": list(map(str, tokens)) if kind in LOOKUPS else list(map(int, tokens)),
+        **weights,
+    }

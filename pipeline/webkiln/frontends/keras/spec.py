@@ -1,7 +1,8 @@
 """What webkiln knows of a Keras model: canonical, framework-free values, written to `spec.json`.
 
-A Sequential is stated as the chain of calls that it is, a traced custom layer as the model of operations inside its `call`.
-Nothing in the spec depends on dates, object ids or the order of a dictionary.
+A Sequential is stated as the chain of calls that it is, a traced custom layer as the model of
+operations inside its `call`. Nothing in the spec depends on dates, object ids or the order of a
+dictionary.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,11 +15,15 @@ from webkiln.frontends.core.arrays import Literal, Weight
 
 SCHEMA = "webkiln.keras/1"
 NO_SHAPE = "the model does not say its shape; give it with --input-shape"
-CALLING = frozenset({"AssociativeScan", "Cond", "ForiLoop", "Map", "Scan", "Switch", "VectorizedMap", "WhileLoop"})
+CALLING = frozenset(
+    {"AssociativeScan", "Cond", "ForiLoop", "Map", "Scan", "Switch", "VectorizedMap", "WhileLoop"}
+)
 """Operations of keras.ops that take functions."""
 
 FUNCTION = "tf."
-"""What the class of an operation begins with that is a function of TensorFlow, as tf.keras wrote them into models."""
+"""What the class of an operation begins with that is a function of TensorFlow, as tf.keras wrote
+them into models.
+"""
 
 INITIAL = "initial"
 """The part of a cell that gives its first states, for a tensor of as many rows."""
@@ -42,7 +47,9 @@ class WeightRef:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A function that an operation takes: the model of its operations, whose inputs are its arguments and then what it captures."""
+    """A function that an operation takes: the model of its operations, whose inputs are its
+    arguments and then what it captures.
+    """
 
     model: "ModelSpec"
     captured: tuple[Any, ...] = ()
@@ -50,7 +57,9 @@ class FunctionSpec:
 
 @dataclass(frozen=True, slots=True)
 class LayerCall:
-    """The arguments of one call: plain values, Ref, WeightRef, Literal, FunctionSpec, slice, Ellipsis, lists and dicts of these."""
+    """The arguments of one call: plain values, Ref, WeightRef, Literal, FunctionSpec, slice,
+    Ellipsis, lists and dicts of these.
+    """
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -61,8 +70,10 @@ class LayerCall:
 
 @dataclass(frozen=True, slots=True)
 class LayerSpec:
-    """A layer; or a keras.ops operation (`kind` is then "operation"); or random numbers ("noise", called by the name of the input that has
-    them, with `distribution`, `parameters`, `shape` and `dtype`). `own` tells a class of Keras from a user's class of that name."""
+    """A layer; or a keras.ops operation (`kind` is then "operation"); or random numbers ("noise",
+    called by the name of the input that has them, with `distribution`, `parameters`, `shape` and
+    `dtype`). `own` tells a class of Keras from a user's class of that name.
+    """
 
     name: str
     class_name: str
@@ -74,13 +85,18 @@ class LayerSpec:
     model: "ModelSpec | None" = None
     traced: bool = False
     parts: Mapping[str, "LayerSpec"] = field(default_factory=dict)
-    """Layers that this one is made of, by the path of their weights below its own: `cell`, `forward_layer`, `cells/lstm_cell`."""
+    """Layers that this one is made of, by the path of their weights below its own: `cell`,
+    `forward_layer`, `cells/lstm_cell`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """Layers with their calls. `states` maps a weight of a traced layer to its next value; `batch` is set where the trace holds for one
-    batch size only. `ends`, of a model that was cut out of another, are what its inputs and outputs are there; no file has them."""
+    """Layers with their calls. `states` maps a weight of a traced layer to its next value; `batch`
+    is
+    set where the trace holds for one batch size only. `ends`, of a model that was cut out of
+    another, are what its inputs and outputs are there; no file has them.
+    """
 
     name: str
     layers: tuple[LayerSpec, ...]
@@ -94,7 +110,9 @@ class ModelSpec:
 def noises(model: ModelSpec) -> list[LayerSpec]:
     """The random numbers that a model and those inside it take as inputs."""
     found = [layer for layer in model.layers if layer.kind == "noise"]
-    return found + [noise for layer in model.layers if layer.model is not None for noise in noises(layer.model)]
+    return found + [
+        noise for layer in model.layers if layer.model is not None for noise in noises(layer.model)
+    ]
 
 
 def to_json(model: ModelSpec) -> dict[str, Any]:
@@ -108,7 +126,9 @@ def from_json(data: Mapping[str, Any]) -> ModelSpec:
 
 
 def encode(value: Any) -> Any:
-    """A call's argument or a config value as JSON; what is no plain value becomes a dict with one key that starts with `$`."""
+    """A call's argument or a config value as JSON; what is no plain value becomes a dict with one
+    key that starts with `$`.
+    """
     match value:
         case Ref(layer, call, index):
             return {"$ref": [layer, call, index]}
@@ -171,7 +191,9 @@ def renamed(value: Any, place: Callable[[Ref], Ref]) -> Any:
     if isinstance(value, Ref):
         return place(value)
     if isinstance(value, LayerCall):
-        return LayerCall(tuple(renamed(list(value.args), place)), renamed(dict(value.kwargs), place))
+        return LayerCall(
+            tuple(renamed(list(value.args), place)), renamed(dict(value.kwargs), place)
+        )
     if isinstance(value, FunctionSpec):
         return replace(value, captured=tuple(renamed(list(value.captured), place)))
     if isinstance(value, list | tuple):
@@ -207,8 +229,12 @@ def _layer(layer: LayerSpec) -> dict[str, Any]:
         "kind": layer.kind,
         "own": layer.own,
         "config": encode(dict(layer.config)),
-        "calls": [{"args": encode(call.args), "kwargs": encode(dict(call.kwargs))} for call in layer.calls],
-        "weights": [[name, w.slot, w.digest, w.dtype, list(w.shape)] for name, w in layer.weights.items()],
+        "calls": [
+            {"args": encode(call.args), "kwargs": encode(dict(call.kwargs))} for call in layer.calls
+        ],
+        "weights": [
+            [name, w.slot, w.digest, w.dtype, list(w.shape)] for name, w in layer.weights.items()
+        ],
     }
     if layer.model is not None:
         data |= {"model": _model(layer.model), "traced": layer.traced}
@@ -223,8 +249,13 @@ def _read_model(data: Mapping[str, Any]) -> ModelSpec:
 
     layers = tuple(_read_layer(layer) for layer in data["layers"])
     return ModelSpec(
-        data["name"], layers, named(data["inputs"]), named(data["outputs"]), named(data.get("states", ())), data.get("batch")
-    )  # fmt: skip
+        data["name"],
+        layers,
+        named(data["inputs"]),
+        named(data["outputs"]),
+        named(data.get("states", ())),
+        data.get("batch"),
+    )
 
 
 def _read_layer(data: Mapping[str, Any]) -> LayerSpec:
@@ -234,8 +265,13 @@ def _read_layer(data: Mapping[str, Any]) -> LayerSpec:
         config=decode(data["config"]),
         kind=data["kind"],
         own=data["own"],
-        calls=tuple(LayerCall(tuple(decode(call["args"])), decode(call["kwargs"])) for call in data["calls"]),
-        weights={name: Weight(slot, digest, dtype, tuple(shape)) for name, slot, digest, dtype, shape in data["weights"]},
+        calls=tuple(
+            LayerCall(tuple(decode(call["args"])), decode(call["kwargs"])) for call in data["calls"]
+        ),
+        weights={
+            name: Weight(slot, digest, dtype, tuple(shape))
+            for name, slot, digest, dtype, shape in data["weights"]
+        },
         model=_read_model(data["model"]) if "model" in data else None,
         traced=data.get("traced", False),
         parts={name: _read_layer(part) for name, part in data.get("parts", ())},

@@ -1,4 +1,6 @@
-"""spec.json of a Keras model -> its structure in the IR, and texts.json: how texts become the indices that it takes."""
+"""spec.json of a Keras model -> its structure in the IR, and texts.json: how texts become the
+indices that it takes.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +17,9 @@ from webkiln.plugins import import_files
 
 
 @contextmanager
-def converted(data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Iterator[Converted]:
+def converted(
+    data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
+) -> Iterator[Converted]:
     converter = KerasConverter(params["batch_size"], params["input_shapes"])
     with isolated(inputs.get("modules/")), defined_by(inputs.get("operators/")):
         if data["handled"]:

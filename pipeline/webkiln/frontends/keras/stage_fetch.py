@@ -1,4 +1,6 @@
-"""A model that the user's code makes: a file that an export script writes, or the weights of a `keras.Model` that a function returns."""
+"""A model that the user's code makes: a file that an export script writes, or the weights of a
+`keras.Model` that a function returns.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

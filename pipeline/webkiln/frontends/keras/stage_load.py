@@ -22,9 +22,19 @@ def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[st
     with isolated(inputs.get("modules/")):
         if "module" in params:
             import_files(plugins)
-            model, blobs = read_memory(remake_model(params, inputs["source"]), params["function"], cut)
+            model, blobs = read_memory(
+                remake_model(params, inputs["source"]), params["function"], cut
+            )
         else:
-            companion = inputs["external/"] / params.get("weights", "") if "external/" in inputs else None
-            model, blobs = load_model(inputs["source"], plugins, trust_source=params["trust_source"], cut=cut, companion=companion)
+            companion = (
+                inputs["external/"] / params.get("weights", "") if "external/" in inputs else None
+            )
+            model, blobs = load_model(
+                inputs["source"],
+                plugins,
+                trust_source=params["trust_source"],
+                cut=cut,
+                companion=companion,
+            )
         handled = handled_by_plugins(model)
     return {**to_json(model), "handled": handled}, blobs

@@ -15,8 +15,9 @@ from webkiln.ir.types import Array
 from webkiln.plugins import import_files
 
 NO_REFERENCE = (
-    "is a model in several files, which Keras does not load, so that there are no reference outputs to verify it against; "
-    "build it (webkiln build), or load it in the program that wrote it, and save it as .keras"
+    "is a model in several files, which Keras does not load, so that there are no reference outputs"
+    " to verify it against; build it (webkiln build), or load it in the program that wrote it, and"
+    " save it as .keras"
 )
 
 
@@ -34,7 +35,9 @@ def compute(
         elif "external/" in inputs:
             raise SourceError(f"{inputs['source'].name}: {NO_REFERENCE}")
         else:
-            spec, _ = load_model(inputs["source"], plugins, trust_source=params["trust_source"], cut=cut)
+            spec, _ = load_model(
+                inputs["source"], plugins, trust_source=params["trust_source"], cut=cut
+            )
             model = load_with_keras(inputs["source"], trust_source=params["trust_source"])
         table = input_table(spec, params["batch_size"], params["input_shapes"], samples)
         return compute_reference(keras, model, spec, table)

@@ -1,4 +1,6 @@
-"""The part of a Keras model between the outputs of some layers and those of others, as a model of its own."""
+"""The part of a Keras model between the outputs of some layers and those of others, as a model of
+its own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,28 +15,40 @@ TensorTypes = Mapping[Ref, tuple[list[int | None] | None, str | None]]
 
 
 def cut_model(model: ModelSpec, cut: Cut, stated: set[str], declared: TensorTypes) -> ModelSpec:
-    """What computes the outputs of the layers `cut.ends` from those of `cut.starts`. An input or output is called as the layer whose output it is,
-    further ones of that layer `NAME_1`, `NAME_2`.
+    """What computes the outputs of the layers `cut.ends` from those of `cut.starts`. An input or
+    output is called as the layer whose output it is, further ones of that layer `NAME_1`, `NAME_2`.
 
-    `stated` are the layers that the source names: others are operations that make masks. RecipeError where the cut leaves a tensor undefined.
+    `stated` are the layers that the source names: others are operations that make masks.
+    RecipeError where the cut leaves a tensor undefined.
     """
     layers = {layer.name: layer for layer in model.layers}
     names = [layer.name for layer in model.layers if layer.name in stated]
     if len(names) < 2 or any(layer.traced and layer.name == model.name for layer in model.layers):
-        raise RecipeError(f"{model.name}: is one class of its own, in which nothing can be cut; return a model of its layers instead")
+        raise RecipeError(
+            f"{model.name}: is one class of its own, in which nothing can be cut; return a model of"
+            " its layers instead"
+        )
     check_names(model.name, cut, names, lambda name: _inside(name, layers))
     vertices, read = vertices_of(model), _read(model)
-    places = [(layer.name, number) for layer in model.layers for number, _ in enumerate(layer.calls)]
+    places = [
+        (layer.name, number) for layer in model.layers for number, _ in enumerate(layer.calls)
+    ]
     starts = [ref for name in cut.starts for ref in _outputs(layers[name], read)]
-    ends = [ref for name in cut.ends for ref in _outputs(layers[name], read | {Ref(name)})] or [ref for _, ref in model.outputs]
+    ends = [ref for name in cut.ends for ref in _outputs(layers[name], read | {Ref(name)})] or [
+        ref for _, ref in model.outputs
+    ]
     if unread := [name for name in cut.starts if name not in {ref.layer for ref in starts}]:
-        raise RecipeError(f"{model.name}: nothing reads what {', '.join(unread)} gives; leave it out of --from-layer")
+        raise RecipeError(
+            f"{model.name}: nothing reads what {', '.join(unread)} gives; leave it out of"
+            " --from-layer"
+        )
 
     def say(ref: Ref) -> str:
         if ref.layer not in stated:
             raise RecipeError(
-                f"{model.name}: behind the cut the mask is needed that {ref.layer.partition('_mask')[0]} makes, which is no layer of its own; "
-                f"cut before {ref.layer.partition('_mask')[0]}"
+                f"{model.name}: behind the cut the mask is needed that"
+                f" {ref.layer.partition('_mask')[0]} makes, which is no layer of its own; cut"
+                f" before {ref.layer.partition('_mask')[0]}"
             )
         return ref.layer
 
@@ -46,20 +60,35 @@ def cut_model(model: ModelSpec, cut: Cut, stated: set[str], declared: TensorType
     entering = (
         _named([ref for ref in starts if ref in used], own, set(kept))
         if cut.starts
-        else [(name, ref) for name, ref in model.inputs if any(ref in vertices[number].reads for number in needed)]
+        else [
+            (name, ref)
+            for name, ref in model.inputs
+            if any(ref in vertices[number].reads for number in needed)
+        ]
     )
     leaving = _named(ends, {}, set()) if cut.ends else list(model.outputs)
-    moved = {Ref(name, old): Ref(name, new) for name, numbers in kept.items() for new, old in enumerate(numbers)}
+    moved = {
+        Ref(name, old): Ref(name, new)
+        for name, numbers in kept.items()
+        for new, old in enumerate(numbers)
+    }
     inside = {ref: Ref(name) if ref not in own else ref for name, ref in entering}
 
     def place(ref: Ref) -> Ref:
-        return inside[ref] if ref in inside else replace(moved[Ref(ref.layer, ref.call)], index=ref.index)
+        return (
+            inside[ref]
+            if ref in inside
+            else replace(moved[Ref(ref.layer, ref.call)], index=ref.index)
+        )
 
     inputs = [_input(name, layers[ref.layer], ref, declared) for name, ref in entering]
     rest = [
-        replace(layers[name], calls=tuple(renamed(layers[name].calls[number], place) for number in numbers))
+        replace(
+            layers[name],
+            calls=tuple(renamed(layers[name].calls[number], place) for number in numbers),
+        )
         for name, numbers in kept.items()
-    ]  # fmt: skip
+    ]
     return replace(
         model,
         layers=(*inputs, *rest),
@@ -75,24 +104,35 @@ def vertices_of(model: ModelSpec) -> list[Vertex[Ref]]:
     for ref in _read(model):
         made.setdefault((ref.layer, ref.call), set()).add(ref)
     return [
-        Vertex(layer.name, tuple(call.refs()), tuple({Ref(layer.name, number), *made.get((layer.name, number), ())}))
+        Vertex(
+            layer.name,
+            tuple(call.refs()),
+            tuple({Ref(layer.name, number), *made.get((layer.name, number), ())}),
+        )
         for layer in model.layers
         for number, call in enumerate(layer.calls)
     ]
 
 
 def _read(model: ModelSpec) -> set[Ref]:
-    return {ref for layer in model.layers for call in layer.calls for ref in call.refs()} | {ref for _, ref in model.outputs}
+    return {ref for layer in model.layers for call in layer.calls for ref in call.refs()} | {
+        ref for _, ref in model.outputs
+    }
 
 
 def _outputs(layer: LayerSpec, read: set[Ref]) -> list[Ref]:
     """The outputs of a layer that a model reads, in the order of its calls."""
     own = {Ref(layer.name)} if layer.kind == "input" else set()
-    return sorted((own | {ref for ref in read if ref.layer == layer.name}), key=lambda ref: (ref.call, ref.index))
+    return sorted(
+        (own | {ref for ref in read if ref.layer == layer.name}),
+        key=lambda ref: (ref.call, ref.index),
+    )
 
 
 def _named(refs: list[Ref], own: Mapping[Ref, str], taken: set[str]) -> list[tuple[str, Ref]]:
-    """Names for tensors: the model's own of its inputs, else that of the layer with a number from the second on, each once."""
+    """Names for tensors: the model's own of its inputs, else that of the layer with a number from
+    the second on, each once.
+    """
     found: list[tuple[str, Ref]] = []
     for ref in dict.fromkeys(refs):
         stem = own.get(ref, ref.layer)
@@ -117,4 +157,7 @@ def _inside(name: str, layers: Mapping[str, LayerSpec]) -> str:
     outer, slash, _ = name.partition("/")
     if not slash or outer not in layers:
         return ""
-    return f"; what is inside {outer} is called as a whole: name {outer} itself, or build the inner model and cut that"
+    return (
+        f"; what is inside {outer} is called as a whole: name {outer} itself, or build the inner"
+        " model and cut that"
+    )

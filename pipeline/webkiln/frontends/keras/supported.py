@@ -21,7 +21,9 @@ FOREIGN = "a program of another framework"
 UNTRACED: Mapping[str, str] = {
     **dict.fromkeys(["FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"], FOREIGN),
 }
-"""Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
+"""Layers of Keras without a handler that tracing does not help either, so that Keras need not be
+asked.
+"""
 
 COMPLEX = "complex numbers, of which there are none here"
 PAIRS = "Keep real and imaginary parts as two tensors, as keras.ops.fft, rfft and stft give them"
@@ -29,40 +31,69 @@ OPERATIONS_WITHOUT: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(["Angle", "Eig", "Polar", "ViewAsComplex", "ViewAsReal"], (COMPLEX, PAIRS)),
     "ElasticTransform": (
         "it draws its random numbers itself",
-        "Draw them with keras.random.normal, and move the image with keras.ops.image.map_coordinates",
+        (
+            "Draw them with keras.random.normal, and move the image with"
+            " keras.ops.image.map_coordinates"
+        ),
     ),
-    "Bincount": ("how many counts it gives depends on the largest element", "Sum keras.ops.one_hot(x, size) over the elements"),
+    "Bincount": (
+        "how many counts it gives depends on the largest element",
+        "Sum keras.ops.one_hot(x, size) over the elements",
+    ),
     "JVP": ("it differentiates a function", "Write the derivative with other operations"),
 }
 """Operations of keras.ops that have no handler for a reason: what it is, and the way to go."""
 
-SAYS_TRAINING = frozenset({
-    *AUGMENTATIONS, "AutoContrast", "CenterCrop", "ContrastLimitedAdaptiveHistogramEqualization", "Pipeline", "Resizing",
-})  # fmt: skip
+SAYS_TRAINING = frozenset(
+    {
+        *AUGMENTATIONS,
+        "AutoContrast",
+        "CenterCrop",
+        "ContrastLimitedAdaptiveHistogramEqualization",
+        "Pipeline",
+        "Resizing",
+    }
+)
 """Layers whose `call` has training=True as its default, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
 BYTES = "it looks at the bytes of bfloat16, which is held as float32 here"
 BYTES_HINT = "Cast to another dtype before"
 CALLS = "it takes functions of Python, which no file holds"
-CALLS_HINT = "Convert the model as it is in memory, or put the operation into the call of a layer of your own and pass --plugin FILE.py that defines it"
+CALLS_HINT = (
+    "Convert the model as it is in memory, or put the operation into the call of a layer of your"
+    " own and pass --plugin FILE.py that defines it"
+)
 STRINGS_HINT = "Let the page turn texts into numbers, and cut the model after it: --from-layer"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
 
-def find_unsupported(model: ModelSpec, is_handled: Judge, may_be_traced: Judge = lambda _: False) -> list[Item]:
-    """(where, what, hint) of every layer, operation and activation that cannot be converted, with nested models."""
+def find_unsupported(
+    model: ModelSpec, is_handled: Judge, may_be_traced: Judge = lambda _: False
+) -> list[Item]:
+    """(where, what, hint) of every layer, operation and activation that cannot be converted, with
+    nested models.
+    """
     items = list(_find(model, is_handled, may_be_traced, ""))
     return with_advice(items, vertices_of(model)) if items else items
 
 
 def may_be_traced(layer: LayerSpec) -> bool:
     """Whether tracing might convert a layer of Keras's own; the code of others has to be asked for."""
-    return layer.own and layer.kind == "layer" and layer.class_name not in UNTRACED and layer.class_name != "Lambda"
+    return (
+        layer.own
+        and layer.kind == "layer"
+        and layer.class_name not in UNTRACED
+        and layer.class_name != "Lambda"
+    )
 
 
 def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str) -> Iterator[Item]:
-    texts = {layer.name: layer for layer in model.layers if layer.class_name == "InputLayer" and layer.config.get("dtype") == "string"}
+    texts = {
+        layer.name: layer
+        for layer in model.layers
+        if layer.class_name == "InputLayer" and layer.config.get("dtype") == "string"
+    }
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
         if (what := _strings(layer, texts, nested=bool(scope))) is not None:
@@ -72,28 +103,46 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
             yield from (
                 (where, what, hint)
                 for what, hint in _modes(
-                    layer, built_in=is_handled(layer) and registered_handler(layer) is None, traced=layer.traced or may_be_traced(layer)
+                    layer,
+                    built_in=is_handled(layer) and registered_handler(layer) is None,
+                    traced=layer.traced or may_be_traced(layer),
                 )
             )
         parts = tuple(layer.parts.values())
-        yield from _find(ModelSpec(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
+        yield from _find(
+            ModelSpec(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/"
+        )
         if (
             layer.kind == "operation"
             and layer.class_name == "View"
             and "bfloat16" in (layer.config.get("dtype"), layer.config.get("given"))
         ):
             yield where, BYTES, BYTES_HINT
-        for call in layer.calls if layer.kind == "operation" and layer.class_name in CALLING else ():
+        for call in (
+            layer.calls if layer.kind == "operation" and layer.class_name in CALLING else ()
+        ):
             if "functions" not in call.kwargs:
                 yield where, CALLS, CALLS_HINT
             for function in functions(call):
                 yield from _find(function, is_handled, may_be_traced, f"{scope}{layer.name}/")
         if is_handled(layer):
-            for argument in ("activation", "recurrent_activation") if layer.own and layer.kind == "layer" else ():
+            for argument in (
+                ("activation", "recurrent_activation")
+                if layer.own and layer.kind == "layer"
+                else ()
+            ):
                 activation = layer.config.get(argument)
-                name = activation.get("class_name", activation) if isinstance(activation, dict) else activation
+                name = (
+                    activation.get("class_name", activation)
+                    if isinstance(activation, dict)
+                    else activation
+                )
                 if name is not None and (not isinstance(name, str) or name not in ACTIVATIONS):
-                    yield where, f"{argument} {name!r} is not supported", f"There are {', '.join(sorted(ACTIVATIONS))}"
+                    yield (
+                        where,
+                        f"{argument} {name!r} is not supported",
+                        f"There are {', '.join(sorted(ACTIVATIONS))}",
+                    )
         elif layer.model is not None:
             yield from _find(layer.model, is_handled, may_be_traced, f"{scope}{layer.name}/")
         elif not may_be_traced(layer):
@@ -109,24 +158,46 @@ def _strings(layer: LayerSpec, texts: Mapping[str, LayerSpec], *, nested: bool) 
         return refusal(layer, given[0].config.get("batch_shape") or ())
     lookup = layer.own and layer.kind == "layer" and layer.class_name in LOOKUPS
     return (
-        refusal(layer, ()) if lookup and layer.config.get("invert") else "it takes texts that are no input of the model" if lookup else None
+        refusal(layer, ())
+        if lookup and layer.config.get("invert")
+        else "it takes texts that are no input of the model"
+        if lookup
+        else None
     )
 
 
 def _modes(layer: LayerSpec, *, built_in: bool, traced: bool) -> Iterator[tuple[str, str]]:
-    """What the policy and the calls of a layer ask for; old files do not tell a user's classes, whose calls mean what they like, from Keras's."""
+    """What the policy and the calls of a layer ask for; old files do not tell a user's classes,
+    whose calls mean what they like, from Keras's.
+    """
     name = str(layer.config.get("dtype") or "float32")
     try:
         policy = parse_policy(name)
     except ValueError:
-        yield f"dtype policy {name!r} is not supported", f"Save the model with one of {', '.join(POLICIES)}"
+        yield (
+            f"dtype policy {name!r} is not supported",
+            f"Save the model with one of {', '.join(POLICIES)}",
+        )
     else:
         if policy.quantized and (not traced or policy.quantized in UNTRACED_MODES):
-            as_before = "Convert the model as it is before quantize(); the encoding int8 stores its weights in 8 bits"
+            as_before = (
+                "Convert the model as it is before quantize(); the encoding int8 stores its weights"
+                " in 8 bits"
+            )
             in_memory = "Convert the model in memory, by which Keras's own code is traced"
-            yield f"it is quantized to {policy.quantized} by quantize()", as_before if policy.quantized in UNTRACED_MODES else in_memory
-    if built_in and layer.class_name not in SAYS_TRAINING and any(call.kwargs.get("training") is True for call in layer.calls):
-        yield "it is called with training=True", "Build the model without that argument, as it is used for inference"
+            yield (
+                f"it is quantized to {policy.quantized} by quantize()",
+                as_before if policy.quantized in UNTRACED_MODES else in_memory,
+            )
+    if (
+        built_in
+        and layer.class_name not in SAYS_TRAINING
+        and any(call.kwargs.get("training") is True for call in layer.calls)
+    ):
+        yield (
+            "it is called with training=True",
+            "Build the model without that argument, as it is used for inference",
+        )
 
 
 def _reason(layer: LayerSpec) -> tuple[str, str]:
@@ -134,14 +205,23 @@ def _reason(layer: LayerSpec) -> tuple[str, str]:
         reason, hint = OPERATIONS_WITHOUT[layer.class_name]
         return f"keras.ops operation {layer.class_name} is not supported: {reason}", hint
     if layer.kind == "operation" and layer.class_name.startswith(FUNCTION):
-        return f"{layer.class_name} is not supported", "Build the model with a Keras layer in its place"
+        return (
+            f"{layer.class_name} is not supported",
+            "Build the model with a Keras layer in its place",
+        )
     if layer.kind == "operation":
         what = f"keras.ops operation {layer.class_name} is not supported"
         return what, "Write it with other operations, or convert the layer around it by a handler"
     if layer.class_name == "Lambda" and layer.own:
         return LAMBDA, LAMBDA_HINT
     if layer.own and UNTRACED.get(layer.class_name) == FOREIGN:
-        return FOREIGN, "Export the whole model to ONNX (model.export(..., format='onnx')), and build that file"
+        return (
+            FOREIGN,
+            (
+                "Export the whole model to ONNX (model.export(..., format='onnx')), and build that"
+                " file"
+            ),
+        )
     handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"
     if layer.own:
         return NO_HANDLER, f"Express it with supported layers, or {handler}"

@@ -8,13 +8,23 @@ import keras
 
 from webkiln.frontends.keras.literals import Refused
 
-BOOKKEEPING = frozenset({
-    "_trainable_variables", "_non_trainable_variables", "_tracker", "_layers", "_metrics", "_inbound_nodes", "_outbound_nodes",
-})  # fmt: skip
+BOOKKEEPING = frozenset(
+    {
+        "_trainable_variables",
+        "_non_trainable_variables",
+        "_tracker",
+        "_layers",
+        "_metrics",
+        "_inbound_nodes",
+        "_outbound_nodes",
+    }
+)
 
 
 class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
-    """Stands for a variable of the layer while its call runs; assignments become the state's next value."""
+    """Stands for a variable of the layer while its call runs; assignments become the state's next
+    value.
+    """
 
     def __init__(self, assigned: Callable[["WeightTensor", Any], None], variable: Any) -> None:
         super().__init__(variable.shape, variable.dtype, name=variable.name)
@@ -34,7 +44,10 @@ class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
         if not isinstance(value, keras.KerasTensor):
             value = keras.ops.add(keras.ops.zeros_like(self), value)
         if tuple(value.shape) != tuple(self.shape):
-            raise Refused(f"weight {self.name!r} of shape {list(self.shape)} is assigned a value of shape {list(value.shape)}")
+            raise Refused(
+                f"weight {self.name!r} of shape {list(self.shape)} is assigned a value of shape"
+                f" {list(value.shape)}"
+            )
         if value.dtype != self.dtype:
             value = keras.ops.cast(value, self.dtype)
         self.assigned(self, value)
@@ -49,7 +62,9 @@ class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
 
 @contextmanager
 def substituted(layer: Any, stand_in: Callable[[Any], Any]) -> Iterator[None]:
-    """In the block, the attributes of a layer that are variables, or hold some, have `stand_in(variable)` instead."""
+    """In the block, the attributes of a layer that are variables, or hold some, have
+    `stand_in(variable)` instead.
+    """
     attributes = vars(layer)
     before = dict(attributes)
     try:

@@ -1,6 +1,9 @@
-"""Layers that take texts. What they compute of texts runs in JavaScript before the model does: indices enter the graph in their place.
+"""Layers that take texts. What they compute of texts runs in JavaScript before the model does:
+indices
+enter the graph in their place.
 
-Semantics: keras/src/layers/preprocessing/{text_vectorization,string_lookup,hashing}.py and the operations of tf.strings that these call.
+Semantics: keras/src/layers/preprocessing/{text_vectorization,string_lookup,hashing}.py and the
+operations of tf.strings that these call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,30 +29,50 @@ SHOWN_WORDS = 200
 
 def text_inputs(model: ModelSpec) -> dict[str, str]:
     """The inputs that take texts: the name of each by that of its layer."""
-    kinds = {layer.name for layer in model.layers if layer.kind == "input" and layer.config.get("dtype") == "string"}
+    kinds = {
+        layer.name
+        for layer in model.layers
+        if layer.kind == "input" and layer.config.get("dtype") == "string"
+    }
     return {ref.layer: name for name, ref in model.inputs if ref.layer in kinds}
 
 
 def text_options(config: Mapping[str, Any]) -> dict[str, Any]:
     """What a config says of texts that is lost when it is made canonical."""
     found = {key: config[key] for key in ("standardize", "split") if key in config}
-    functions = {key: value if value is None or isinstance(value, str) else FUNCTION for key, value in found.items()}
+    functions = {
+        key: value if value is None or isinstance(value, str) else FUNCTION
+        for key, value in found.items()
+    }
     return {**functions, **({"ragged": True} if config.get("ragged") else {}), "dtype": "float32"}
 
 
 def learnt_tokens(where: str, config: Mapping[str, Any], values: Sequence[str]) -> list[str]:
-    """A vocabulary without the tokens of masks and unknown words that may stand before it, as Keras takes it."""
+    """A vocabulary without the tokens of masks and unknown words that may stand before it, as Keras
+    takes it.
+    """
     mask, unknown = mask_token(config), int(config.get("num_oov_indices", 1))
-    special = [*([mask] if mask is not None and _mode(config) == "int" else []), *[config.get("oov_token", "[UNK]")] * unknown]
+    special = [
+        *([mask] if mask is not None and _mode(config) == "int" else []),
+        *[config.get("oov_token", "[UNK]")] * unknown,
+    ]
     tokens = list(values[len(special) :] if list(values[: len(special)]) == special else values)
     if odd := [token for token in tokens if not isinstance(token, str)]:
         raise SourceError(f"{where}: its vocabulary holds {odd[0]!r}, expected texts")
     if len(set(tokens)) < len(tokens):
         twice = next(token for place, token in enumerate(tokens) if token in tokens[:place])
-        raise SourceError(f"{where}: its vocabulary has {twice!r} twice, which Keras refuses; save the model again")
+        raise SourceError(
+            f"{where}: its vocabulary has {twice!r} twice, which Keras refuses; save the model"
+            " again"
+        )
     if mask is not None and mask in tokens:
-        raise SourceError(f"{where}: its vocabulary has the mask token {mask!r} at another place than the first; save the model again")
-    if wrong := [token for token in tokens if any("\ud800" <= character <= "\udfff" for character in token)]:
+        raise SourceError(
+            f"{where}: its vocabulary has the mask token {mask!r} at another place than the first;"
+            " save the model again"
+        )
+    if wrong := [
+        token for token in tokens if any("\ud800" <= character <= "\udfff" for character in token)
+    ]:
         raise SourceError(f"{where}: its vocabulary holds {wrong[0]!r}, which no UTF-8 says")
     return tokens
 
@@ -59,7 +82,10 @@ def read_lines(where: str, data: bytes) -> list[str]:
     try:
         lines = data.decode().splitlines()
     except UnicodeDecodeError as error:
-        raise SourceError(f"{where}: its vocabulary is no UTF-8 ({error.reason} at byte {error.start}); save the model again") from error
+        raise SourceError(
+            f"{where}: its vocabulary is no UTF-8 ({error.reason} at byte {error.start}); save the"
+            " model again"
+        ) from error
     while lines and not lines[-1]:
         lines.pop()
     return lines
@@ -96,48 +122,93 @@ def refusal(layer: LayerSpec, shape: Sequence[Any]) -> str | None:
     if split and not (len(shape) == 1 or (len(shape) == 2 and shape[-1] == 1)):
         return f"it splits texts of shape {list(shape)}, expected [batch] or [batch, 1]"
     if not split and (len(shape) != 2 or not isinstance(shape[-1], int)):
-        return f"it takes rows of texts that it does not split, and their shape is {list(shape)}, expected [batch, count]"
-    return None if split or _count(config, int(shape[-1])) else f"rows of {shape[-1]} texts have no ngrams of {_widths(config)}"
+        return (
+            f"it takes rows of texts that it does not split, and their shape is {list(shape)},"
+            " expected [batch, count]"
+        )
+    return (
+        None
+        if split or _count(config, int(shape[-1]))
+        else f"rows of {shape[-1]} texts have no ngrams of {_widths(config)}"
+    )
 
 
 def with_indices(
     model: ModelSpec, shapes: Mapping[str, Sequence[int | str]], batch: int
 ) -> tuple[ModelSpec, Mapping[str, Sequence[int | str]], list[dict[str, Any]]]:
-    """The model that takes indices where it takes texts, the given shapes of its inputs, and how texts become indices."""
+    """The model that takes indices where it takes texts, the given shapes of its inputs, and how
+    texts become indices.
+    """
     names = text_inputs(model)
     if not names:
         return model, shapes, []
-    layers, made, texts = [], {layer.name: [layer] for layer in model.layers if layer.name in names}, []
+    layers, made, texts = (
+        [],
+        {layer.name: [layer] for layer in model.layers if layer.name in names},
+        [],
+    )
     inputs: dict[str, list[tuple[str, Ref]]] = {}
     known = dict(shapes)
     taken = {layer.name for layer in model.layers} | {name for name, _ in model.inputs}
     for layer in model.layers:
-        source = next((ref.layer for call in layer.calls for ref in call.refs() if ref.layer in names), None)
+        source = next(
+            (ref.layer for call in layer.calls for ref in call.refs() if ref.layer in names), None
+        )
         if source is None:
             layers.append(layer)
             continue
         name = names[source]
         declared = made[source][0].config["batch_shape"]
-        text = list(shapes.get(name) or [batch if size is None and axis == 0 else size for axis, size in enumerate(declared)])
+        text = list(
+            shapes.get(name)
+            or [batch if size is None and axis == 0 else size for axis, size in enumerate(declared)]
+        )
         tensor, count = name, 1
         while source in inputs and tensor in taken:
             count += 1
             tensor = f"{name}_{count}"
         taken.add(tensor)
-        entry = {"tensor": tensor, "input": name, "shape": text, **_steps(layer, text, f"{tensor}{ENDING}")}
+        entry = {
+            "tensor": tensor,
+            "input": name,
+            "shape": text,
+            **_steps(layer, text, f"{tensor}{ENDING}"),
+        }
         place = Ref(source if source not in inputs else tensor)
         inputs.setdefault(source, []).append((tensor, place))
         known[tensor] = _index_shape(layer, text, entry["length"])
         made[source].append(
-            LayerSpec(place.layer, "InputLayer", {"batch_shape": [None] * len(known[tensor]), "dtype": "int32"}, kind="input")
+            LayerSpec(
+                place.layer,
+                "InputLayer",
+                {"batch_shape": [None] * len(known[tensor]), "dtype": "int32"},
+                kind="input",
+            )
         )
-        marked = {**layer.config, "indices": True} if layer.class_name == "Hashing" else layer.config
+        marked = (
+            {**layer.config, "indices": True} if layer.class_name == "Hashing" else layer.config
+        )
         layers.append(
-            replace(layer, config=marked, calls=tuple(renamed(call, dict.fromkeys(call.refs(), place).__getitem__) for call in layer.calls))
+            replace(
+                layer,
+                config=marked,
+                calls=tuple(
+                    renamed(call, dict.fromkeys(call.refs(), place).__getitem__)
+                    for call in layer.calls
+                ),
+            )
         )
         texts.append(entry)
-    rest = [made_one for layer in layers for made_one in (made[layer.name][1:] if layer.name in made else [layer])]
-    ends = [pair for name, ref in model.inputs for pair in (inputs.get(ref.layer, []) if ref.layer in names else [(name, ref)])]
+    rest = [
+        made_one
+        for layer in layers
+        for made_one in (made[layer.name][1:] if layer.name in made else [layer])
+    ]
+    ends = [
+        pair
+        for name, ref in model.inputs
+        for pair in (inputs.get(ref.layer, []) if ref.layer in names else [(name, ref)])
+    ]
     return replace(model, layers=tuple(rest), inputs=tuple(ends)), known, texts
 
 
@@ -146,11 +217,16 @@ def known_words(model: ModelSpec) -> dict[str, tuple[tuple[str, ...], bool]]:
     found: dict[str, tuple[tuple[str, ...], bool]] = {}
     names = text_inputs(model)
     for layer in model.layers:
-        for name in sorted({names[ref.layer] for call in layer.calls for ref in call.refs() if ref.layer in names}):
+        for name in sorted(
+            {names[ref.layer] for call in layer.calls for ref in call.refs() if ref.layer in names}
+        ):
             words, free = found.get(name, ((), True))
             tokens = layer.config.get("vocabulary") or ()
             step = max(1, len(tokens) // SHOWN_WORDS)
-            found[name] = ((*words, *tokens[::step]), free and int(layer.config.get("num_oov_indices", 1)) > 0)
+            found[name] = (
+                (*words, *tokens[::step]),
+                free and int(layer.config.get("num_oov_indices", 1)) > 0,
+            )
     return found
 
 
@@ -158,7 +234,10 @@ def _steps(layer: LayerSpec, shape: Sequence[int | str], placeholder: str) -> di
     """What JavaScript does with each text."""
     config, integer = layer.config, _mode(layer.config) == "int"
     if layer.class_name in LOOKUPS and not config.get("vocabulary"):
-        what = "the source holds no vocabulary; give it one or adapt it, and save the model again, as .keras"
+        what = (
+            "the source holds no vocabulary; give it one or adapt it, and save the model again, as"
+            " .keras"
+        )
         raise SourceError(f"{layer.name} ({layer.class_name}): {what}")
     if layer.class_name == "Hashing":
         mask = config.get("mask_value") if int(config["num_bins"]) > 1 else None
@@ -172,14 +251,24 @@ def _steps(layer: LayerSpec, shape: Sequence[int | str], placeholder: str) -> di
             "masked": 0,
             "length": None,
         }
-        return {"standardize": None, "split": None, "ngrams": None, **found, "hashed": True, "salt": _salt(config), "fill": 0}
+        return {
+            "standardize": None,
+            "split": None,
+            "ngrams": None,
+            **found,
+            "hashed": True,
+            "salt": _salt(config),
+            "fill": 0,
+        }
     mask = mask_token(config)
     other, others = int(mask is not None and integer), int(config.get("num_oov_indices", 1))
     vector = layer.class_name == "TextVectorization"
     length: int | str | None = None
     if vector:
         length = config.get("output_sequence_length") if integer else None
-        length = length or (placeholder if config.get("split") is not None else _count(config, int(shape[-1])))
+        length = length or (
+            placeholder if config.get("split") is not None else _count(config, int(shape[-1]))
+        )
     return {
         "standardize": config.get("standardize"),
         "split": config.get("split"),
@@ -202,7 +291,9 @@ def _salt(config: Mapping[str, Any]) -> list[str] | None:
     return None if config.get("salt") is None else [str(int(part)) for part in config["salt"]]
 
 
-def _index_shape(layer: LayerSpec, shape: Sequence[int | str], length: int | str | None) -> list[int | str]:
+def _index_shape(
+    layer: LayerSpec, shape: Sequence[int | str], length: int | str | None
+) -> list[int | str]:
     return list(shape) if length is None else [shape[0], length]
 
 

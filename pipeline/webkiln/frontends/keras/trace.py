@@ -1,4 +1,6 @@
-"""Runs the `call` of a layer on symbolic tensors and states the keras.ops operations in it as a model of its own."""
+"""Runs the `call` of a layer on symbolic tensors and states the keras.ops operations in it as a
+model of its own.
+"""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -20,21 +22,36 @@ from webkiln.frontends.keras.literals import Refused, literal, number
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.noise import replaced
 from webkiln.frontends.keras.python_operators import as_in_a_call
-from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
+from webkiln.frontends.keras.spec import (
+    FunctionSpec,
+    LayerCall,
+    LayerSpec,
+    ModelSpec,
+    Ref,
+    WeightRef,
+    to_json,
+)
 from webkiln.frontends.keras.symbolic_variables import WeightTensor, substituted
 from webkiln.inputs import DISTRIBUTIONS
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-HINT = "Write the call with keras.ops and the layer's own weights, or write a handler with KerasConverter.register_handler"
+HINT = (
+    "Write the call with keras.ops and the layer's own weights, or write a handler with"
+    " KerasConverter.register_handler"
+)
 
 
 class Walk(Protocol):
-    """What a trace asks of the walk over the model that the layer belongs to: names, weights, random numbers, and the layers that its call calls."""
+    """What a trace asks of the walk over the model that the layer belongs to: names, weights,
+    random numbers, and the layers that its call calls.
+    """
 
     batch_size: int
     handled: Callable[[LayerSpec], bool]
 
-    def layer(self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]) -> LayerSpec: ...
+    def layer(
+        self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]
+    ) -> LayerSpec: ...
 
     def name_of(self, layer: Any) -> str: ...
 
@@ -44,11 +61,18 @@ class Walk(Protocol):
 
 
 def trace_layer(
-    walker: Walk, layer: Any, path: str, arguments: list[Arguments], method: Callable[..., Any] | None = None
+    walker: Walk,
+    layer: Any,
+    path: str,
+    arguments: list[Arguments],
+    method: Callable[..., Any] | None = None,
 ) -> tuple[ModelSpec, dict[str, Weight]]:
-    """The operations inside the call of `layer`, or another `method` of it, and the weights that they read by slot.
+    """The operations inside the call of `layer`, or another `method` of it, and the weights that
+    they
+    read by slot.
 
-    A call that fails with an open batch size is traced again with the walker's. UnsupportedError names what cannot be traced.
+    A call that fails with an open batch size is traced again with the walker's. UnsupportedError
+    names what cannot be traced.
     """
     where = f"{path} ({type(layer).__name__})"
     traces = []
@@ -59,37 +83,60 @@ def trace_layer(
             except UnsupportedError:
                 raise
             except Exception:  # noqa: BLE001 - a call of the user's fails on an open batch size in any way
-                traces.append(Tracer(walker, layer, path, walker.batch_size, method=method).run(*call))
+                traces.append(
+                    Tracer(walker, layer, path, walker.batch_size, method=method).run(*call)
+                )
         except UnsupportedError:
             raise
         except Exception as error:
-            raise UnsupportedError(path, [(where, f"its call cannot be traced: {first_sentence(error)}", HINT)]) from error
+            raise UnsupportedError(
+                path, [(where, f"its call cannot be traced: {first_sentence(error)}", HINT)]
+            ) from error
     if len({key(to_json(model)) for model, _ in traces}) != 1:
         what = f"its {len(traces)} calls do different operations"
-        raise UnsupportedError(path, [(where, what, "Use a layer of its own for each shape, or write a handler")])
+        raise UnsupportedError(
+            path, [(where, what, "Use a layer of its own for each shape, or write a handler")]
+        )
     return traces[0]
 
 
 def state_call(
-    walker: Walk, operation: Any, path: str, args: tuple[Any, ...], kwargs: dict[str, Any], ref: Callable[[Any], Ref]
+    walker: Walk,
+    operation: Any,
+    path: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ref: Callable[[Any], Ref],
 ) -> LayerCall:
-    """A call of an operation that takes functions, in a functional model; `ref` says which output of which layer a tensor is."""
+    """A call of an operation that takes functions, in a functional model; `ref` says which output
+    of which layer a tensor is.
+    """
     where = f"{path} ({type(operation).__name__})"
     tracer = Tracer(walker, operation, path, None)
     try:
         with tracer.tracing():
             call = called(operation, args, kwargs)
-            functions = {name: tracer.function(name, *given)[0] for name, given in call.functions.items()}
+            functions = {
+                name: tracer.function(name, *given)[0] for name, given in call.functions.items()
+            }
         tracer.check_alone(functions)
-        operands = [ref(value) if isinstance(value, keras.KerasTensor) else literal(value) for value in call.operands]
+        operands = [
+            ref(value) if isinstance(value, keras.KerasTensor) else literal(value)
+            for value in call.operands
+        ]
     except Exception as error:
-        raise UnsupportedError(path, [(where, f"its functions cannot be traced: {first_sentence(error)}", HINT)]) from error
+        raise UnsupportedError(
+            path, [(where, f"its functions cannot be traced: {first_sentence(error)}", HINT)]
+        ) from error
     return LayerCall(tuple(operands), {"functions": functions, **call.options})
 
 
 class Tracer:
-    """One run of a call. `nodes` are the operations in the order in which they were called; `assigned` says which value a weight has
-    from which node on. With an `outer` one, the run of a function inside it, whose tensors it may capture."""
+    """One run of a call. `nodes` are the operations in the order in which they were called;
+    `assigned`
+    says which value a weight has from which node on. With an `outer` one, the run of a function
+    inside it, whose tensors it may capture.
+    """
 
     def __init__(
         self,
@@ -124,13 +171,18 @@ class Tracer:
         self._computed_with = False
         """Whether the value of a variable was read, so that a concrete tensor may be made of it."""
 
-    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ModelSpec, dict[str, Weight]]:
+    def run(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[ModelSpec, dict[str, Weight]]:
         inputs: list[tuple[str, Ref]] = []
 
         def fresh(value: Any) -> Any:
             if not isinstance(value, keras.KerasTensor):
                 return value
-            shape = [self.batch if size is None and axis == 0 else size for axis, size in enumerate(value.shape)]
+            shape = [
+                self.batch if size is None and axis == 0 else size
+                for axis, size in enumerate(value.shape)
+            ]
             tensor = keras.KerasTensor(shape, self._received(value.dtype))
             ref = Ref(f"input_{len(inputs)}")
             inputs.append((ref.layer, ref))
@@ -141,8 +193,14 @@ class Tracer:
         args, kwargs = _mapped(fresh, args), _mapped(fresh, kwargs)
         masks = self._carried(given, tree.flatten((args, kwargs)))
         accepted = inspect.signature(self.method).parameters
-        free = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values())
-        kwargs = {name: value for name, value in kwargs.items() if name in accepted or (free and value is not None)}
+        free = any(
+            parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values()
+        )
+        kwargs = {
+            name: value
+            for name, value in kwargs.items()
+            if name in accepted or (free and value is not None)
+        }
         if "training" in accepted:
             kwargs["training"] = False
         if isinstance(self.layer, keras.layers.Layer) and self.method == self.layer.call:
@@ -154,23 +212,40 @@ class Tracer:
         end = len(self.nodes)
         states = {slot: steps[-1][1] for slot, steps in self._final_states().items()}
         named = [(f"output_{index}", value) for index, value in enumerate(results)]
-        named += [(f"{name}_mask", mask) for name, value in named if (mask := backend.get_keras_mask(value)) is not None]
+        named += [
+            (f"{name}_mask", mask)
+            for name, value in named
+            if (mask := backend.get_keras_mask(value)) is not None
+        ]
         needed = self._needed([*(value for _, value in named), *states.values()])
         layers = self._layers(needed)
         outputs = [(name, self._output(layers, value, end)) for name, value in named]
-        nexts = tuple((slot, self._output(layers, value, end)) for slot, value in sorted(states.items()))
+        nexts = tuple(
+            (slot, self._output(layers, value, end)) for slot, value in sorted(states.items())
+        )
         known = {self._inputs[id(tensor)]: self._inputs[id(mask)] for tensor, mask in masks}
         made = (*self.noises.values(), *with_masks(layers, known, ordered=True))
-        read = {ref for layer in made for call in layer.calls for ref in call.refs()} | {ref for _, ref in (*outputs, *nexts)}
+        read = {ref for layer in made for call in layer.calls for ref in call.refs()} | {
+            ref for _, ref in (*outputs, *nexts)
+        }
         inputs += [(ref.layer, ref) for ref in known.values() if ref in read]
-        return ModelSpec(self.path, made, tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
+        return (
+            ModelSpec(self.path, made, tuple(inputs), tuple(outputs), nexts, self.batch),
+            self.weights,
+        )
 
     def _received(self, dtype: str) -> str:
         """The dtype that a call sees of an input: `Layer.__call__` casts floating ones before it."""
-        casts = isinstance(self.layer, keras.layers.Layer) and self.layer.autocast and self.layer._convert_input_args
+        casts = (
+            isinstance(self.layer, keras.layers.Layer)
+            and self.layer.autocast
+            and self.layer._convert_input_args
+        )
         return self.layer.compute_dtype if casts and backend.is_float_dtype(dtype) else dtype
 
-    def function(self, name: str, function: Callable[..., Any], specs: tuple[Any, ...]) -> tuple[FunctionSpec, Any]:
+    def function(
+        self, name: str, function: Callable[..., Any], specs: tuple[Any, ...]
+    ) -> tuple[FunctionSpec, Any]:
         """The operations of a function that is called with such tensors, and what it gives."""
         inner = Tracer(self.walker, self.layer, f"{self.path}/{name}", self.batch, self)
         inputs = [value for value in tree.flatten(specs) if isinstance(value, keras.KerasTensor)]
@@ -183,9 +258,17 @@ class Tracer:
         given = tree.map_structure(number, given)
         results = [value for value in tree.flatten(given) if value is not None]
         layers = inner._layers(inner._needed(results))
-        outputs = tuple((f"output_{number}", inner._output(layers, value, len(inner.nodes))) for number, value in enumerate(results))
-        starts = [*(inner._inputs[id(value)] for value in inputs), *(inner._inputs[id(value)] for value in inner.captured)]
-        model = ModelSpec(inner.path, tuple(layers), tuple((ref.layer, ref) for ref in starts), outputs)
+        outputs = tuple(
+            (f"output_{number}", inner._output(layers, value, len(inner.nodes)))
+            for number, value in enumerate(results)
+        )
+        starts = [
+            *(inner._inputs[id(value)] for value in inputs),
+            *(inner._inputs[id(value)] for value in inner.captured),
+        ]
+        model = ModelSpec(
+            inner.path, tuple(layers), tuple((ref.layer, ref) for ref in starts), outputs
+        )
         return FunctionSpec(model, tuple(inner.captured)), given
 
     def check_alone(self, functions: Mapping[str, FunctionSpec]) -> None:
@@ -193,7 +276,9 @@ class Tracer:
             raise Refused("its functions use tensors or weights that they are not given")
 
     def state(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
-        """Note a call of an operation that takes functions, as one of the tensors that it and they use."""
+        """Note a call of an operation that takes functions, as one of the tensors that it and they
+        use.
+        """
         call = called(operation, args, kwargs)
         functions = {name: self.function(name, *given) for name, given in call.functions.items()}
         outputs = call.outputs({name: given for name, (_, given) in functions.items()})
@@ -210,20 +295,32 @@ class Tracer:
         """Symbolic masks for the inputs that carry some, (input, mask)."""
         found = []
         for before, tensor in zip(given, fresh, strict=True):
-            if isinstance(before, keras.KerasTensor) and (mask := backend.get_keras_mask(before)) is not None:
-                stand_in = keras.KerasTensor([self.batch, *mask.shape[1:]] if self.batch else mask.shape, mask.dtype)
+            if (
+                isinstance(before, keras.KerasTensor)
+                and (mask := backend.get_keras_mask(before)) is not None
+            ):
+                stand_in = keras.KerasTensor(
+                    [self.batch, *mask.shape[1:]] if self.batch else mask.shape, mask.dtype
+                )
                 self._inputs[id(stand_in)] = Ref(f"{self._inputs[id(tensor)].layer}_mask")
                 backend.set_keras_mask(tensor, stand_in)
                 found.append((tensor, stand_in))
         return found
 
     def _mask_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The masks that `Layer.__call__` hands to the call: that of the only argument with tensors as `mask`, else those of each by its name."""
+        """The masks that `Layer.__call__` hands to the call: that of the only argument with tensors
+        as `mask`, else those of each by its name.
+        """
         bound = inspect.signature(self.method).bind(*args, **kwargs)
         bound.apply_defaults()
         tensors = {name: value for name, value in bound.arguments.items() if _of_tensors(value)}
-        named = {"mask" if len(tensors) == 1 else f"{name}_mask": value for name, value in tensors.items()}
-        wanted = [name for name in named if name in bound.arguments and bound.arguments[name] is None]
+        named = {
+            "mask" if len(tensors) == 1 else f"{name}_mask": value
+            for name, value in tensors.items()
+        }
+        wanted = [
+            name for name in named if name in bound.arguments and bound.arguments[name] is None
+        ]
         return {name: tree.map_structure(backend.get_keras_mask, named[name]) for name in wanted}
 
     def _mask_outputs(self, args: tuple[Any, ...], kwargs: dict[str, Any], results: Any) -> None:
@@ -231,12 +328,21 @@ class Tracer:
         first = args[0] if args else next(iter(kwargs.values()), None)
         if self.layer.supports_masking and first is not None:
             before = kwargs.get("mask")
-            self.layer._set_mask_metadata(first, results, tree.map_structure(backend.get_keras_mask, first) if before is None else before)
+            self.layer._set_mask_metadata(
+                first,
+                results,
+                tree.map_structure(backend.get_keras_mask, first) if before is None else before,
+            )
 
     def assign(self, weight: WeightTensor, value: Any) -> None:
         if self.active is not self:
-            raise Refused(f"weight {weight.name!r} is assigned inside a function that an operation calls; give the value back instead")
-        self.assigned.setdefault(id(weight), []).append((len(self.nodes), self._current(value, len(self.nodes))))
+            raise Refused(
+                f"weight {weight.name!r} is assigned inside a function that an operation calls;"
+                " give the value back instead"
+            )
+        self.assigned.setdefault(id(weight), []).append(
+            (len(self.nodes), self._current(value, len(self.nodes)))
+        )
 
     @contextmanager
     def tracing(self) -> Iterator[None]:
@@ -249,16 +355,23 @@ class Tracer:
         def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
             return self.active.state(operation, *args, **kwargs)
 
-        symbolic, value_of = keras.layers.Layer.symbolic_call, backend.common.KerasVariable.value.fget
+        symbolic, value_of = (
+            keras.layers.Layer.symbolic_call,
+            backend.common.KerasVariable.value.fget,
+        )
 
         def read(variable: Any) -> Any:
             self._computed_with |= not backend.in_stateless_scope()
             return value_of(variable)
 
         def symbolic_call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            """What a layer gives by its `call`, as it will be traced: `compute_output_shape` may know one way of calling it only."""
+            """What a layer gives by its `call`, as it will be traced: `compute_output_shape` may
+            know one way of calling it only.
+            """
             kind = type(layer)
-            if kind.__module__.split(".")[0] == "keras" or self.walker.handled(LayerSpec(layer.name, kind.__name__, {}, own=False)):
+            if kind.__module__.split(".")[0] == "keras" or self.walker.handled(
+                LayerSpec(layer.name, kind.__name__, {}, own=False)
+            ):
                 return symbolic(layer, *args, **kwargs)
             for value in tree.flatten((args, kwargs)):
                 if isinstance(value, keras.KerasTensor):
@@ -269,7 +382,9 @@ class Tracer:
 
         def call_layer(layer: Any, *args: Any, **kwargs: Any) -> Any:
             """A layer with weights that is called with constants alone gives no constant."""
-            if layer.variables and not any(isinstance(value, keras.KerasTensor) for value in tree.flatten((args, kwargs))):
+            if layer.variables and not any(
+                isinstance(value, keras.KerasTensor) for value in tree.flatten((args, kwargs))
+            ):
                 args, kwargs = _mapped(self._constant, args), _mapped(self._constant, kwargs)
             return eager(layer, *args, **kwargs)
 
@@ -295,17 +410,33 @@ class Tracer:
     def _draw(self, name: str, arguments: dict[str, Any]) -> Any:
         """A tensor that stands for random numbers; they become an input of the model."""
         if self.active is not self:
-            raise Refused("random numbers are drawn inside a function that an operation calls; draw them before")
+            raise Refused(
+                "random numbers are drawn inside a function that an operation calls; draw them"
+                " before"
+            )
         if name not in DISTRIBUTIONS:
             raise UnsupportedError(
                 self.path,
-                [(f"{self.path} ({type(self.layer).__name__})", f"keras.random.{name} inside call gives other numbers on every run",
-                  f"Draw with keras.random's {', '.join(DISTRIBUTIONS)}, whose numbers become an input, or in build() into a weight")],
-            )  # fmt: skip
+                [
+                    (
+                        f"{self.path} ({type(self.layer).__name__})",
+                        f"keras.random.{name} inside call gives other numbers on every run",
+                        (
+                            f"Draw with keras.random's {', '.join(DISTRIBUTIONS)}, whose numbers"
+                            " become an input, or in build() into a weight"
+                        ),
+                    )
+                ],
+            )
         shape, dtype = list(arguments["shape"]), keras.backend.standardize_dtype(arguments["dtype"])
         parameters = {parameter: arguments[parameter] for parameter in DISTRIBUTIONS[name]}
-        if not all(type(size) is int for size in shape[1:]) or not all(isinstance(value, int | float) for value in parameters.values()):
-            raise Refused(f"keras.random.{name} takes the shape {shape} and {parameters}; only numbers, and an open batch size, will do")
+        if not all(type(size) is int for size in shape[1:]) or not all(
+            isinstance(value, int | float) for value in parameters.values()
+        ):
+            raise Refused(
+                f"keras.random.{name} takes the shape {shape} and {parameters}; only numbers, and"
+                " an open batch size, will do"
+            )
         config = {"distribution": name, "parameters": parameters, "shape": shape, "dtype": dtype}
         tensor = keras.KerasTensor(shape, dtype)
         self._drawn[id(tensor)] = (tensor, self.walker.noise(self.layer, len(self._drawn), config))
@@ -326,14 +457,19 @@ class Tracer:
         return steps[-1] if steps else value
 
     def _needed(self, results: list[Any]) -> list[int]:
-        producer = {id(output): index for index, node in enumerate(self.nodes) for output in node.outputs}
+        producer = {
+            id(output): index for index, node in enumerate(self.nodes) for output in node.outputs
+        }
         pending = [self._current(value, len(self.nodes)) for value in results]
         needed: set[int] = set()
         while pending:
             index = producer.get(id(pending.pop()))
             if index is not None and index not in needed:
                 needed.add(index)
-                pending += [self._current(tensor, index) for tensor in self.nodes[index].arguments.keras_tensors]
+                pending += [
+                    self._current(tensor, index)
+                    for tensor in self.nodes[index].arguments.keras_tensors
+                ]
         return sorted(needed)
 
     def _layers(self, needed: list[int]) -> list[LayerSpec]:
@@ -341,14 +477,20 @@ class Tracer:
         counts: dict[str, int] = {}
 
         def tensor(value: Any) -> Any:
-            """A weight that a layer is called with, as the tensor that the inside of the layer takes."""
+            """A weight that a layer is called with, as the tensor that the inside of the layer
+            takes.
+            """
             return self._copied(value.name, value) if isinstance(value, WeightRef) else value
 
         for index in needed:
             node = self.nodes[index]
             operation = node.operation
             if id(operation) not in calls:
-                stem = self.walker.name_of(operation) if isinstance(operation, keras.layers.Layer) else type(operation).__name__.lower()
+                stem = (
+                    self.walker.name_of(operation)
+                    if isinstance(operation, keras.layers.Layer)
+                    else type(operation).__name__.lower()
+                )
                 counts[stem] = counts.get(stem, 0) + 1
                 name = stem if counts[stem] == 1 else f"{stem}_{counts[stem]}"
                 calls[id(operation)] = (name, operation, [], [])
@@ -361,19 +503,32 @@ class Tracer:
                 call = LayerCall(_mapped(tensor, call.args), _mapped(tensor, call.kwargs))
             made.append(call)
             arguments.append((args, kwargs))
-        layers = [self.walker.layer(operation, f"{self.path}/{name}", made, given) for name, operation, made, given in calls.values()]
+        layers = [
+            self.walker.layer(operation, f"{self.path}/{name}", made, given)
+            for name, operation, made, given in calls.values()
+        ]
         for layer in layers:
             if layer.class_name == "BroadcastTo" and None in (shape := layer.config["shape"]):
-                raise Refused(f"it broadcasts to {shape}, whose open size is of no tensor that it is given")
+                raise Refused(
+                    f"it broadcasts to {shape}, whose open size is of no tensor that it is given"
+                )
         return [*self._copies.values(), *layers]
 
     def _call(self, node: Any, index: int) -> LayerCall:
         if id(node) not in self._called:
             arguments = node.arguments
-            return LayerCall(tuple(self._argument(list(arguments.args), index)), self._argument(dict(arguments.kwargs), index))
+            return LayerCall(
+                tuple(self._argument(list(arguments.args), index)),
+                self._argument(dict(arguments.kwargs), index),
+            )
         call, functions = self._called[id(node)]
-        specs = {name: FunctionSpec(spec.model, tuple(self._argument(list(spec.captured), index))) for name, (spec, _) in functions.items()}
-        return LayerCall(tuple(self._argument(call.operands, index)), {"functions": specs, **call.options})
+        specs = {
+            name: FunctionSpec(spec.model, tuple(self._argument(list(spec.captured), index)))
+            for name, (spec, _) in functions.items()
+        }
+        return LayerCall(
+            tuple(self._argument(call.operands, index)), {"functions": specs, **call.options}
+        )
 
     def _copied(self, key: str, value: WeightRef | Literal) -> Ref:
         return Ref(self._copies.setdefault(key, _copy(f"held_{len(self._copies)}", value)).name)
@@ -400,7 +555,9 @@ class Tracer:
             self.noises[noise.name] = noise
             return Ref(noise.name)
         if id(value) in self.root._constants:
-            return self._copied(f"constant {id(value)}", self._literal(self.root._constants[id(value)][1]))
+            return self._copied(
+                f"constant {id(value)}", self._literal(self.root._constants[id(value)][1])
+            )
         if isinstance(value, WeightTensor):
             return self._read(value.variable)
         if isinstance(value, keras.Variable):
@@ -428,13 +585,17 @@ class Tracer:
     def _use(self, variable: Any) -> Weight:
         weight = self.walker.weight_of(variable)
         if weight is None:
-            raise Refused(f"variable {variable.name!r} is not a weight of the layer; make it with add_weight")
+            raise Refused(
+                f"variable {variable.name!r} is not a weight of the layer; make it with add_weight"
+            )
         self.weights[weight.slot] = weight
         return weight
 
 
 def _of_tensors(value: Any) -> bool:
-    """Whether Keras takes an argument of a call to be one of tensors, of which some of a list may be None."""
+    """Whether Keras takes an argument of a call to be one of tensors, of which some of a list may
+    be None.
+    """
     flat = tree.flatten(value) if tree.is_nested(value) else [value]
     return any(isinstance(item, keras.KerasTensor) for item in flat) and all(
         item is None or isinstance(item, keras.KerasTensor) for item in flat
@@ -446,7 +607,9 @@ def _copy(name: str, value: WeightRef | Literal) -> LayerSpec:
 
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """A function of everything in tuples, lists and dicts, in the order in which a LayerCall has its references."""
+    """A function of everything in tuples, lists and dicts, in the order in which a LayerCall has
+    its references.
+    """
     if isinstance(value, dict):
         return {name: _mapped(function, item) for name, item in value.items()}
     if isinstance(value, list | tuple):

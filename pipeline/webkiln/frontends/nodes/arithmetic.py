@@ -39,12 +39,18 @@ def packed(call: NodeCall) -> GraphValue:
 
 def joined(call: NodeCall, join: Callable[..., Array], positions: range, axis: int) -> GraphValue:
     """What numpy's function makes of some operands, of the first one's dtype."""
-    return known(join([call.value(position).astype(object) for position in positions], axis), call.type(positions[0]).dtype)
+    return known(
+        join([call.value(position).astype(object) for position in positions], axis),
+        call.type(positions[0]).dtype,
+    )
 
 
 def chosen(call: NodeCall) -> GraphValue:
     """Elements of the second operand where the first one is true, else of the third."""
-    return known(np.where(call.numbers(0), call.value(1).astype(object), call.value(2).astype(object)), call.type(1).dtype)
+    return known(
+        np.where(call.numbers(0), call.value(1).astype(object), call.value(2).astype(object)),
+        call.type(1).dtype,
+    )
 
 
 def counted(call: NodeCall) -> GraphValue | None:
@@ -81,15 +87,24 @@ def whole(call: NodeCall) -> GraphValue | None:
     return None if all_constant(call) else known(objects(call, 0), call.type(0).dtype)
 
 
-ADD, SUBTRACT, MULTIPLY = combining(lambda a, b: a + b), combining(lambda a, b: a - b), combining(lambda a, b: a * b)
+ADD, SUBTRACT, MULTIPLY = (
+    combining(lambda a, b: a + b),
+    combining(lambda a, b: a - b),
+    combining(lambda a, b: a * b),
+)
 QUOTIENT, REMAINDER = combining(quotient), combining(remainder)
 GREATEST, LEAST = extreme(lambda a, b: greatest([a, b])), extreme(least)
 EQUAL, UNEQUAL = combining(are_equal, "bool"), combining(lambda a, b: not are_equal(a, b), "bool")
 LESS, GREATER = combining(is_less, "bool"), combining(lambda a, b: is_less(b, a), "bool")
-AT_MOST, AT_LEAST = combining(lambda a, b: not is_less(b, a), "bool"), combining(lambda a, b: not is_less(a, b), "bool")
+AT_MOST, AT_LEAST = (
+    combining(lambda a, b: not is_less(b, a), "bool"),
+    combining(lambda a, b: not is_less(a, b), "bool"),
+)
 
 
-def comparisons(equal: str, less: str, greater: str, at_most: str, at_least: str) -> Mapping[str, Callable[[int, int], SizeRelation]]:
+def comparisons(
+    equal: str, less: str, greater: str, at_most: str, at_least: str
+) -> Mapping[str, Callable[[int, int], SizeRelation]]:
     """What a format's operators of these names say of two sizes."""
     return {
         equal: lambda a, b: SizeRelation(a, "=", b),

@@ -26,9 +26,12 @@ class SizeRelation:
 
 @dataclass(frozen=True, slots=True)
 class GraphValue:
-    """A tensor of the model: one of the graph, or a value that is known before the program runs, whose elements are then numbers of the
-    type's dtype, or, in an array of objects, sizes that are set at run time among them. `conditions`: of one bool, the comparisons of
-    sizes that are all true where it is; None where it is anything else."""
+    """A tensor of the model: one of the graph, or a value that is known before the program runs,
+    whose
+    elements are then numbers of the type's dtype, or, in an array of objects, sizes that are set at
+    run time among them. `conditions`: of one bool, the comparisons of sizes that are all true where
+    it is; None where it is anything else.
+    """
 
     type: Type
     tensor: Tensor | None = None
@@ -49,11 +52,15 @@ Subgraph = Callable[[GraphBuilder, GraphSpec, Sequence[Tensor | GraphValue]], li
 """Converts a graph inside the node into a graph under construction, for given inputs."""
 
 InferValues = Callable[[GraphSpec, Mapping[str, GraphValue]], Mapping[str, GraphValue]]
-"""The tensors of a graph inside the node that are shape arithmetic, given the values of some of its inputs; nothing is converted."""
+"""The tensors of a graph inside the node that are shape arithmetic, given the values of some of its
+inputs; nothing is converted.
+"""
 
 
 class OpenValueError(UserError):
-    """A value is needed before the program runs that depends on data; `tensor` is its name in the spec."""
+    """A value is needed before the program runs that depends on data; `tensor` is its name in the
+    spec.
+    """
 
     def __init__(self, message: str, tensor: str) -> None:
         self.tensor = tensor
@@ -61,18 +68,27 @@ class OpenValueError(UserError):
 
 
 class NodeCall:
-    """A node with its operands. `version` is the opset of the node's domain; an absent operand is None."""
+    """A node with its operands. `version` is the opset of the node's domain; an absent operand is
+    None.
+    """
 
     def __init__(
-        self, spec: NodeSpec, version: int, builder: GraphBuilder, operands: Sequence[GraphValue | None],
-        subgraph: Subgraph, infer_values: InferValues,
-    ) -> None:  # fmt: skip
+        self,
+        spec: NodeSpec,
+        version: int,
+        builder: GraphBuilder,
+        operands: Sequence[GraphValue | None],
+        subgraph: Subgraph,
+        infer_values: InferValues,
+    ) -> None:
         self.spec, self.version, self.builder, self.operands = spec, version, builder, operands
         self.subgraph, self.infer_values = subgraph, infer_values
 
     def applied(self, builder: GraphBuilder, operands: Sequence[GraphValue | None]) -> "NodeCall":
         """The same node with other operands, in another graph."""
-        return NodeCall(self.spec, self.version, builder, operands, self.subgraph, self.infer_values)
+        return NodeCall(
+            self.spec, self.version, builder, operands, self.subgraph, self.infer_values
+        )
 
     def __len__(self) -> int:
         return len(self.operands)
@@ -124,7 +140,10 @@ class NodeCall:
 
     def sizes(self, position: int) -> tuple[int, ...]:
         """A known list of integers, sizes that are set at run time among them."""
-        return tuple(size if is_symbolic(size) else int(size) for size in np.atleast_1d(self.value(position)).tolist())
+        return tuple(
+            size if is_symbolic(size) else int(size)
+            for size in np.atleast_1d(self.value(position)).tolist()
+        )
 
     def scalar(self, position: int, default: float) -> float:
         """A known number; the default where the operand is absent."""
@@ -140,8 +159,15 @@ class NodeCall:
         """A small array among the attributes."""
         value = self.spec.attrs.get(name)
         if isinstance(value, Weight):
-            raise self.error(f"its attribute {name} has more than {INLINE_ELEMENTS} elements; make it an initialiser")
-        return np.array(value.values, value.dtype).reshape(value.shape) if isinstance(value, Literal) else None
+            raise self.error(
+                f"its attribute {name} has more than {INLINE_ELEMENTS} elements; make it an"
+                " initialiser"
+            )
+        return (
+            np.array(value.values, value.dtype).reshape(value.shape)
+            if isinstance(value, Literal)
+            else None
+        )
 
     def op(self, op: str, inputs: Sequence[Tensor], attrs: Attributes | None = None) -> Tensor:
         return self.builder.op(op, inputs, attrs)
@@ -161,8 +187,8 @@ class NodeCall:
 
     def open(self, position: int) -> OpenValueError:
         return OpenValueError(
-            f"{self.spec.name} ({self.spec.op}): operand {position} is only known when the model runs, but decides what is computed; "
-            "make it an initialiser of the model",
+            f"{self.spec.name} ({self.spec.op}): operand {position} is only known when the model"
+            " runs, but decides what is computed; make it an initialiser of the model",
             self.spec.inputs[position],
         )
 
@@ -170,19 +196,29 @@ class NodeCall:
         return ShapeError(f"{self.spec.name} ({self.spec.op}): {message}")
 
     def unsupported(self, what: str, hint: str) -> UnsupportedError:
-        return UnsupportedError(self.spec.name, [(f"{self.spec.name} ({self.spec.op})", what, hint)])
+        return UnsupportedError(
+            self.spec.name, [(f"{self.spec.name} ({self.spec.op})", what, hint)]
+        )
 
 
 def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
-    """An operand in a graph: a known value becomes a literal, or numbers that the program computes from its sizes."""
+    """An operand in a graph: a known value becomes a literal, or numbers that the program computes
+    from its sizes.
+    """
     if operand.tensor is not None:
         return builder.inside(operand.tensor)
     assert operand.value is not None
     if operand.is_constant:
         return builder.constant(operand.value, operand.type.dtype)
-    sizes = tuple(size if is_symbolic(size) else int(size) for size in operand.value.ravel().tolist())
+    sizes = tuple(
+        size if is_symbolic(size) else int(size) for size in operand.value.ravel().tolist()
+    )
     flat = builder.op("Sizes", [], {"sizes": sizes, "dtype": operand.type.dtype})
-    return flat if operand.type.rank == 1 else builder.op("Reshape", [flat], {"shape": operand.type.shape})
+    return (
+        flat
+        if operand.type.rank == 1
+        else builder.op("Reshape", [flat], {"shape": operand.type.shape})
+    )
 
 
 def known(value: Any, dtype: str) -> GraphValue:
@@ -190,7 +226,9 @@ def known(value: Any, dtype: str) -> GraphValue:
     array = np.asarray(value)
     if array.dtype == object and not any(map(is_symbolic, array.ravel().tolist())):
         array = array.astype(dtype)
-    return GraphValue(Type(dtype, array.shape), value=array if array.dtype == object else array.astype(dtype))
+    return GraphValue(
+        Type(dtype, array.shape), value=array if array.dtype == object else array.astype(dtype)
+    )
 
 
 Table = Mapping[str, NodeHandler]

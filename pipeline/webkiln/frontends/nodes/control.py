@@ -11,20 +11,28 @@ WRITTEN_OUT = 64
 """How many steps of a loop are written out rather than repeated."""
 
 
-def either(call: NodeCall, condition: Tensor, branches: Sequence[GraphSpec], given: Sequence[GraphValue]) -> tuple[Tensor, ...]:
+def either(
+    call: NodeCall, condition: Tensor, branches: Sequence[GraphSpec], given: Sequence[GraphValue]
+) -> tuple[Tensor, ...]:
     """The results of one of two graphs, by a bool scalar."""
 
     def block(graph: GraphSpec) -> Block:
-        return lambda builder, _: [as_tensor(builder, item) for item in call.subgraph(builder, graph, given)]
+        return lambda builder, _: [
+            as_tensor(builder, item) for item in call.subgraph(builder, graph, given)
+        ]
 
     then, otherwise = map(block, branches)
     return call.builder.branch(condition, then, otherwise)
 
 
 def unchanged(body: GraphSpec) -> frozenset[int]:
-    """Which of a loop's states its body gives as it took them: these are no states, and may be known."""
+    """Which of a loop's states its body gives as it took them: these are no states, and may be
+    known.
+    """
     return frozenset(
-        place for place, (given, result) in enumerate(zip(body.inputs, body.outputs, strict=True)) if given.tensor == result.tensor
+        place
+        for place, (given, result) in enumerate(zip(body.inputs, body.outputs, strict=True))
+        if given.tensor == result.tensor
     )
 
 
@@ -33,9 +41,13 @@ def carried(call: NodeCall, same: frozenset[int]) -> list[int]:
     return [place for place in range(len(call)) if place not in same]
 
 
-def repeated(call: NodeCall, same: frozenset[int], begins: Sequence[Tensor]) -> list[Tensor | GraphValue]:
-    """A loop of the program, by the graphs `cond` and `body`; `begins` are its states, without those that stay the `same`. The condition is
-    computed once before it, and at the end of each step."""
+def repeated(
+    call: NodeCall, same: frozenset[int], begins: Sequence[Tensor]
+) -> list[Tensor | GraphValue]:
+    """A loop of the program, by the graphs `cond` and `body`; `begins` are its states, without
+    those
+    that stay the `same`. The condition is computed once before it, and at the end of each step.
+    """
     condition, body, places = call.attr("cond"), call.attr("body"), carried(call, same)
 
     def whole(current: Sequence[Tensor]) -> list[Tensor | GraphValue]:

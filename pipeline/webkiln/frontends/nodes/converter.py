@@ -6,7 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from webkiln.errors import InternalError, Item, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.errors import (
+    InternalError,
+    Item,
+    ShapeError,
+    SourceError,
+    UnsupportedError,
+    WebkilnError,
+)
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight, array_of
 from webkiln.frontends.core.subgraph import Vertex, with_advice
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_tensor, known
@@ -25,15 +32,20 @@ from webkiln.ops.table import RULES
 
 
 class NodeConverter:
-    """Converts one model at a time. `dims` gives sizes of the model's names for them, or renames them; `input_shapes` whole shapes of
-    inputs; `values` inputs that are not taken when the model runs, but fixed. Each format has a subclass with its `handlers`."""
+    """Converts one model at a time. `dims` gives sizes of the model's names for them, or renames
+    them;
+    `input_shapes` whole shapes of inputs; `values` inputs that are not taken when the model runs,
+    but fixed. Each format has a subclass with its `handlers`.
+    """
 
     handlers: ClassVar[NodeHandlers]
 
     def __init__(
-        self, dims: Mapping[str, int | str] | None = None, input_shapes: Mapping[str, Sequence[int | str]] | None = None,
+        self,
+        dims: Mapping[str, int | str] | None = None,
+        input_shapes: Mapping[str, Sequence[int | str]] | None = None,
         values: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.dims = dict(dims or {})
         self.input_shapes = dict(input_shapes or {})
         self.values = dict(values or {})
@@ -43,7 +55,9 @@ class NodeConverter:
         self._opsets: Mapping[str, int] = {}
         self._blobs: Blobs = {}
 
-    def convert(self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None) -> Graph:
+    def convert(
+        self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None
+    ) -> Graph:
         """The graph of a model; `blobs` gives the slots' values, if any.
 
         UnsupportedError lists every node without a handler, before anything is converted.
@@ -54,27 +68,49 @@ class NodeConverter:
         self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
         shapes = input_shapes(source, self.dims, self.input_shapes)
         given = given_values(source, shapes, self.values)
-        inputs = [self._input(item, shapes[item.name], given.get(item.name)) for item in source.graph.inputs]
+        inputs = [
+            self._input(item, shapes[item.name], given.get(item.name))
+            for item in source.graph.inputs
+        ]
         with limited(spec_nodes=sum(len(graph.nodes) for graph in all_graphs(source.graph))):
             outputs = self._run(self.builder, source.graph, inputs, {})
         named: dict[str, Tensor] = {}
         for item, operand in zip(source.graph.outputs, outputs, strict=True):
             tensor = as_tensor(self.builder, operand)
-            named[item.name] = tensor if tensor.name not in self.builder.inputs else self.builder.op("Identity", [tensor])
+            named[item.name] = (
+                tensor
+                if tensor.name not in self.builder.inputs
+                else self.builder.op("Identity", [tensor])
+            )
         self.digests = self.builder.by_variable(self.digests)
         return self.builder.graph(named)
 
     def _check_supported(self, graph: GraphSpec, opsets: Mapping[str, int], name: str) -> None:
         """Branches may not be taken where inputs have values: they are looked at when they are."""
-        if unsupported := list(find_unsupported(self.handlers, graph, opsets, branches=not self.values)):
-            vertices = [Vertex(node.name, tuple(filter(None, node.inputs)), tuple(filter(None, node.outputs))) for node in graph.nodes]
+        if unsupported := list(
+            find_unsupported(self.handlers, graph, opsets, branches=not self.values)
+        ):
+            vertices = [
+                Vertex(
+                    node.name, tuple(filter(None, node.inputs)), tuple(filter(None, node.outputs))
+                )
+                for node in graph.nodes
+            ]
             raise UnsupportedError(
-                name, with_advice(unsupported, vertices) if graph is self._main and self.handlers.can_be_cut else unsupported
+                name,
+                (
+                    with_advice(unsupported, vertices)
+                    if graph is self._main and self.handlers.can_be_cut
+                    else unsupported
+                ),
             )
 
     def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> GraphValue:
         if item.dtype not in DTYPES:
-            raise UnsupportedError(item.name, [(item.name, f"is an input of {item.dtype}", f"Supported are {', '.join(DTYPES)}")])
+            raise UnsupportedError(
+                item.name,
+                [(item.name, f"is an input of {item.dtype}", f"Supported are {', '.join(DTYPES)}")],
+            )
         if value is not None:
             return known(value, item.dtype)
         tensor = self.builder.input(item.name, item.dtype, shape)
@@ -82,8 +118,12 @@ class NodeConverter:
         return GraphValue(tensor.type, tensor)
 
     def _run(
-        self, builder: GraphBuilder, graph: GraphSpec, inputs: Sequence[GraphValue], outer: Mapping[str, GraphValue]
-    ) -> list[GraphValue]:  # fmt: skip
+        self,
+        builder: GraphBuilder,
+        graph: GraphSpec,
+        inputs: Sequence[GraphValue],
+        outer: Mapping[str, GraphValue],
+    ) -> list[GraphValue]:
         """The outputs of a graph whose inputs are given."""
         values: dict[str, GraphValue] = dict(outer)
         values |= zip((item.tensor for item in graph.inputs), inputs, strict=True)
@@ -92,8 +132,13 @@ class NodeConverter:
             operands = [values[name] if name else None for name in node.inputs]
             results = self._node(builder, node, operands, values)
             if len(results) < len([name for name in node.outputs if name]):
-                raise ShapeError(f"{node.name} ({node.op}): the model reads {len(node.outputs)} outputs, there are {len(results)}")
-            values |= {name: result for name, result in zip(node.outputs, results, strict=False) if name}
+                raise ShapeError(
+                    f"{node.name} ({node.op}): the model reads {len(node.outputs)} outputs, there"
+                    f" are {len(results)}"
+                )
+            values |= {
+                name: result for name, result in zip(node.outputs, results, strict=False) if name
+            }
         return [values[item.tensor] for item in graph.outputs]
 
     def _held(self, tensor: Weight | Literal) -> GraphValue:
@@ -102,23 +147,37 @@ class NodeConverter:
             return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
         type_ = Type(tensor.dtype, tensor.shape)
         self.digests[tensor.slot] = tensor
-        return GraphValue(type_, self.builder.slot(tensor.slot, array_of(self._blobs, tensor.digest, type_)))
+        return GraphValue(
+            type_, self.builder.slot(tensor.slot, array_of(self._blobs, tensor.digest, type_))
+        )
 
     def _node(
-        self, builder: GraphBuilder, node: NodeSpec, operands: Sequence[GraphValue | None], values: Mapping[str, GraphValue]
-    ) -> list[GraphValue]:  # fmt: skip
+        self,
+        builder: GraphBuilder,
+        node: NodeSpec,
+        operands: Sequence[GraphValue | None],
+        values: Mapping[str, GraphValue],
+    ) -> list[GraphValue]:
         before, builder.layer = builder.layer, node.name
 
-        def subgraph(inside: GraphBuilder, graph: GraphSpec, inputs: Sequence[Tensor | GraphValue]) -> list[GraphValue]:
+        def subgraph(
+            inside: GraphBuilder, graph: GraphSpec, inputs: Sequence[Tensor | GraphValue]
+        ) -> list[GraphValue]:
             if self.values:
                 self._check_supported(graph, self._opsets, self.builder.name)
-            given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
+            given = [
+                GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs
+            ]
             return self._run(inside, graph, given, values)
 
-        def infer_values(graph: GraphSpec, given: Mapping[str, GraphValue]) -> Mapping[str, GraphValue]:
+        def infer_values(
+            graph: GraphSpec, given: Mapping[str, GraphValue]
+        ) -> Mapping[str, GraphValue]:
             return self._infer_values(graph, {**values, **given})
 
-        call = NodeCall(node, self._opsets.get(node.domain, 1), builder, operands, subgraph, infer_values)
+        call = NodeCall(
+            node, self._opsets.get(node.domain, 1), builder, operands, subgraph, infer_values
+        )
         folds = self.handlers.folds
         try:
             results = folds.apply(call) or self._evaluated(call) or self._handled(call)
@@ -129,30 +188,63 @@ class NodeConverter:
         except (WebkilnError, RecursionError) as error:
             raise self._named(error, node) from error
         except MemoryError as error:
-            raise ShapeError(f"{node.name} ({node.op}): its results are larger than the memory of this machine") from error
-        except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+            raise ShapeError(
+                f"{node.name} ({node.op}): its results are larger than the memory of this machine"
+            ) from error
+        except (
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            ArithmeticError,
+            AttributeError,
+        ) as error:
             what = f"{type(error).__name__}: {error}"
-            raise SourceError(f"{node.name} ({node.op}): its attributes or operands are not those of the operator ({what})") from error
+            raise SourceError(
+                f"{node.name} ({node.op}): its attributes or operands are not those of the operator"
+                f" ({what})"
+            ) from error
         builder.layer = before
         return results
 
-    def _infer_values(self, graph: GraphSpec, outer: Mapping[str, GraphValue]) -> dict[str, GraphValue]:
-        """Those tensors of a graph whose values, or what they say of sizes, follow from what is known around it."""
-        found = {name: item for name, item in outer.items() if item.value is not None or item.conditions is not None}
-        found |= {name: self._held(tensor) for name, tensor in graph.tensors.items() if isinstance(tensor, Literal)}
+    def _infer_values(
+        self, graph: GraphSpec, outer: Mapping[str, GraphValue]
+    ) -> dict[str, GraphValue]:
+        """Those tensors of a graph whose values, or what they say of sizes, follow from what is
+        known around it.
+        """
+        found = {
+            name: item
+            for name, item in outer.items()
+            if item.value is not None or item.conditions is not None
+        }
+        found |= {
+            name: self._held(tensor)
+            for name, tensor in graph.tensors.items()
+            if isinstance(tensor, Literal)
+        }
         scratch = GraphBuilder(self.builder.name, RULES)
 
         def nothing(*_: object) -> Any:
             raise InternalError("shape arithmetic holds no graphs")
 
         for node in graph.nodes:
-            if not all(name in found for name in node.inputs if name) or any(isinstance(value, GraphSpec) for value in node.attrs.values()):
+            if not all(name in found for name in node.inputs if name) or any(
+                isinstance(value, GraphSpec) for value in node.attrs.values()
+            ):
                 continue
             operands = [found[name] if name else None for name in node.inputs]
-            call = NodeCall(node, self._opsets.get(node.domain, 1), scratch, operands, nothing, nothing)
+            call = NodeCall(
+                node, self._opsets.get(node.domain, 1), scratch, operands, nothing, nothing
+            )
             said = self.handlers.folds.conditions(call)
-            results = self.handlers.folds.apply(call) or ([] if said is None else [GraphValue(Type("bool", call.type(0).shape))])
-            found |= {name: replace(result, conditions=said) for name, result in zip(node.outputs, results, strict=False)}
+            results = self.handlers.folds.apply(call) or (
+                [] if said is None else [GraphValue(Type("bool", call.type(0).shape))]
+            )
+            found |= {
+                name: replace(result, conditions=said)
+                for name, result in zip(node.outputs, results, strict=False)
+            }
         return found
 
     def _named(self, error: BaseException, node: NodeSpec) -> BaseException:
@@ -163,30 +255,47 @@ class NodeConverter:
     def _handled(self, call: NodeCall) -> list[GraphValue]:
         handler = self.handlers.find(call.spec.domain, call.spec.op)
         if handler is None:
-            raise call.unsupported("computes a size that only the run knows", "Make it a constant of the model, or set sizes by --dim")
+            raise call.unsupported(
+                "computes a size that only the run knows",
+                "Make it a constant of the model, or set sizes by --dim",
+            )
         return as_operands(handler(call))
 
     def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
-        """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible, or
-        of a state, which belongs to the graph."""
+        """The outputs of a node all of whose operands are known, by the operators' numpy
+        references;
+        None where that is not possible, or of a state, which belongs to the graph.
+        """
         given = [item for item in call.operands if item is not None]
         has_graphs = any(isinstance(value, GraphSpec) for value in call.spec.attrs.values())
-        if not given or call.spec.op in STATES or has_graphs or not all(item.is_constant for item in given):
+        if (
+            not given
+            or call.spec.op in STATES
+            or has_graphs
+            or not all(item.is_constant for item in given)
+        ):
             return None
         scratch = GraphBuilder(call.spec.name, RULES)
         results = self._handled(call.applied(scratch, call.operands))
         has_no_value = any(item.tensor is None and item.value is None for item in results)
-        if has_no_value or any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
+        if has_no_value or any(
+            is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results
+        ):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
         outputs, _ = run_graph(scratch.graph(tensors), {})
-        return [known(outputs[str(position)], item.type.dtype) for position, item in enumerate(results)]
+        return [
+            known(outputs[str(position)], item.type.dtype) for position, item in enumerate(results)
+        ]
 
 
 def _check_size(type_: Type, what: str) -> None:
     size = type_.size * np.dtype(type_.dtype).itemsize
     if not is_symbolic(size) and size > MAX_BYTES:
-        raise ShapeError(f"{what} is {type_}, which has {size} bytes; no backend has arrays of more than {MAX_BYTES}")
+        raise ShapeError(
+            f"{what} is {type_}, which has {size} bytes; no backend has arrays of more than"
+            f" {MAX_BYTES}"
+        )
 
 
 def as_operands(result: NodeResult) -> list[GraphValue]:
@@ -197,11 +306,15 @@ def as_operands(result: NodeResult) -> list[GraphValue]:
 def find_unsupported(
     handlers: NodeHandlers, graph: GraphSpec, opsets: Mapping[str, int], *, branches: bool = True
 ) -> Iterator[Item]:  # fmt: skip
-    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too, except `branches` of an If."""
+    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too,
+    except `branches` of an If.
+    """
     for node in graph.nodes:
         where = f"{node.name} ({node.op})"
         if node.domain not in handlers.domains():
-            known_domains = ", ".join(domain or handlers.own_domain for domain in handlers.domains())
+            known_domains = ", ".join(
+                domain or handlers.own_domain for domain in handlers.domains()
+            )
             yield (
                 where,
                 f"is of the domain {node.domain}",
@@ -209,7 +322,9 @@ def find_unsupported(
             )
         elif node.domain not in opsets and node.domain == "":
             yield where, "the model does not say of which opset", "Export the model again"
-        elif handlers.find(node.domain, node.op) is None and (node.domain or node.op not in handlers.folds.ops):
+        elif handlers.find(node.domain, node.op) is None and (
+            node.domain or node.op not in handlers.folds.ops
+        ):
             yield (where, *handlers.refused.get(node.op, ("no handler", handlers.advice)))
         for value in node.attrs.values():
             if isinstance(value, GraphSpec) and (branches or node.op != "If"):

@@ -1,4 +1,6 @@
-"""Shape arithmetic: what exporters write to compute sizes is computed while converting, over sizes that are known or set at run time."""
+"""Shape arithmetic: what exporters write to compute sizes is computed while converting, over sizes
+that are known or set at run time.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +21,10 @@ Fold = Callable[[NodeCall], GraphValue | Sequence[GraphValue] | None]
 
 @dataclass(frozen=True)
 class Folds:
-    """The shape arithmetic of a format, by operators of its own domain: what asks for the types of operands, what computes with known values,
-    and what compares two of them. `implied` are operators that are true where so many of their first operands are."""
+    """The shape arithmetic of a format, by operators of its own domain: what asks for the types of
+    operands, what computes with known values, and what compares two of them. `implied` are
+    operators that are true where so many of their first operands are.
+    """
 
     of_types: Mapping[str, Fold] = field(default_factory=dict)
     of_values: Mapping[str, Fold] = field(default_factory=dict)
@@ -32,29 +36,43 @@ class Folds:
         return frozenset((*self.of_types, *self.of_values))
 
     def apply(self, call: NodeCall) -> list[GraphValue] | None:
-        """The outputs of a node whose value does not depend on data, where it is shape arithmetic; else None."""
+        """The outputs of a node whose value does not depend on data, where it is shape arithmetic;
+        else None.
+        """
         op = call.spec.op
         if call.spec.domain or op not in self.ops:
             return None
-        if op not in self.of_types and any(item is not None and item.value is None for item in call.operands):
+        if op not in self.of_types and any(
+            item is not None and item.value is None for item in call.operands
+        ):
             return None
         try:
             result = (self.of_types.get(op) or self.of_values[op])(call)
         except (WebkilnError, ValueError, TypeError, OverflowError, IndexError):
             return None
-        results = [] if result is None else [result] if isinstance(result, GraphValue) else list(result)
+        results = (
+            [] if result is None else [result] if isinstance(result, GraphValue) else list(result)
+        )
         if any(item.value is not None and item.value.size > INLINE_ELEMENTS for item in results):
             return None
         return results or None
 
     def conditions(self, call: NodeCall) -> tuple[SizeRelation, ...] | None:
-        """What a node that gives one bool says of sizes, where that depends on the run: all of it holds where the bool is true."""
+        """What a node that gives one bool says of sizes, where that depends on the run: all of it
+        holds where the bool is true.
+        """
         op = call.spec.op
-        if call.spec.domain or any(item is None or item.type.size != 1 for item in call.operands[:1]):
+        if call.spec.domain or any(
+            item is None or item.type.size != 1 for item in call.operands[:1]
+        ):
             return None
         if op in self.implied:
             parts = [_said(item) for item in call.operands[: self.implied[op]]]
-            return None if None in parts else tuple(condition for part in parts if part is not None for condition in part)
+            return (
+                None
+                if None in parts
+                else tuple(condition for part in parts if part is not None for condition in part)
+            )
         return self._comparison(call) if op in self.comparisons else None
 
     def _comparison(self, call: NodeCall) -> tuple[SizeRelation, ...] | None:
@@ -72,7 +90,12 @@ def _said(operand: GraphValue | None) -> tuple[SizeRelation, ...] | None:
         return None
     if operand.conditions is not None:
         return operand.conditions
-    true = operand.is_constant and operand.type.dtype == "bool" and operand.value is not None and bool(np.all(operand.value))
+    true = (
+        operand.is_constant
+        and operand.type.dtype == "bool"
+        and operand.value is not None
+        and bool(np.all(operand.value))
+    )
     return () if true else None
 
 
@@ -136,7 +159,9 @@ def dividing(call: NodeCall) -> GraphValue | None:
         return None
     a, b = objects(call, 0), objects(call, 1)
     result = np.asarray(np.frompyfunc(quotient, 2, 1)(a, b), object)
-    if not is_integer(call.type(0).dtype) and any(x != 0 for x in np.asarray(a - result * b).ravel()):
+    if not is_integer(call.type(0).dtype) and any(
+        x != 0 for x in np.asarray(a - result * b).ravel()
+    ):
         return None
     return known(result, call.type(0).dtype)
 
@@ -149,7 +174,9 @@ def extreme(function: Callable[[int, int], int]) -> Fold:
             return None
         result = objects(call, 0)
         for position in range(1, len(call)):
-            result = np.asarray(np.frompyfunc(function, 2, 1)(result, objects(call, position)), object)
+            result = np.asarray(
+                np.frompyfunc(function, 2, 1)(result, objects(call, position)), object
+            )
         return known(result, call.type(0).dtype)
 
     return compute

@@ -13,18 +13,35 @@ Refusal = tuple[str, str]
 
 
 class NodeHandlers:
-    """The handlers and the shape arithmetic of one format. `own_domain` is what messages call its domain, `advice` what to do about an operator
-    without a handler, where `refused` does not say more of it; of one that `can_be_cut` messages say how to cut it off."""
+    """The handlers and the shape arithmetic of one format. `own_domain` is what messages call its
+    domain, `advice` what to do about an operator without a handler, where `refused` does not say
+    more of it; of one that `can_be_cut` messages say how to cut it off.
+    """
 
     def __init__(
-        self, tables: Tables, folds: Folds, *, own_domain: str, advice: str, refused: Mapping[str, Refusal] | None = None, can_be_cut: bool = False
-    ) -> None:  # fmt: skip
-        self.tables, self.folds, self.own_domain, self.advice, self.can_be_cut = tables, folds, own_domain, advice, can_be_cut
+        self,
+        tables: Tables,
+        folds: Folds,
+        *,
+        own_domain: str,
+        advice: str,
+        refused: Mapping[str, Refusal] | None = None,
+        can_be_cut: bool = False,
+    ) -> None:
+        self.tables, self.folds, self.own_domain, self.advice, self.can_be_cut = (
+            tables,
+            folds,
+            own_domain,
+            advice,
+            can_be_cut,
+        )
         self.refused = refused or {}
         self._registered: dict[tuple[str, str], NodeHandler] = {}
 
     def register(self, op: str, domain: str = "") -> Callable[[NodeHandler], NodeHandler]:
-        """Decorator: convert nodes of this operator by a function of the `NodeCall`. It precedes built-in handlers."""
+        """Decorator: convert nodes of this operator by a function of the `NodeCall`. It precedes
+        built-in handlers.
+        """
 
         def register(handler: NodeHandler) -> NodeHandler:
             self._registered[domain, op] = handler

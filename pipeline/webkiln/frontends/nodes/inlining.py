@@ -1,5 +1,7 @@
-"""How much a model may grow when its functions are inlined: 30 functions, each of which calls the one
-before it twice, become 2^30 nodes."""
+"""How much a model may grow when its functions are inlined: 30 functions, each of which calls the
+one
+before it twice, become 2^30 nodes.
+"""
 
 from webkiln.errors import SourceError
 
@@ -18,4 +20,7 @@ class Inlining:
         """SourceError where the model has too many nodes."""
         self._count += nodes
         if self._count > self.limit:
-            raise SourceError(f"{self.name}: has more than {self.limit:,} nodes once its functions are inlined; refused")
+            raise SourceError(
+                f"{self.name}: has more than {self.limit:,} nodes once its functions are inlined;"
+                " refused"
+            )

@@ -1,4 +1,6 @@
-"""States of loops that only count, and what conditions say of the number of steps, whichever format writes loops."""
+"""States of loops that only count, and what conditions say of the number of steps, whichever format
+writes loops.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,26 +31,47 @@ class Counter:
         if self.increment == 0:
             return known(self.start, dtype)
         value = number if dtype == number.dtype else builder.op("Cast", [number], {"dtype": dtype})
-        scaled = value if self.increment == 1 else builder.op("Mul", [value, builder.constant(self.increment, dtype)])
-        return scaled if self.start == 0 else builder.op("Add", [scaled, as_tensor(builder, known(self.start, dtype))])
+        scaled = (
+            value
+            if self.increment == 1
+            else builder.op("Mul", [value, builder.constant(self.increment, dtype)])
+        )
+        return (
+            scaled
+            if self.start == 0
+            else builder.op("Add", [scaled, as_tensor(builder, known(self.start, dtype))])
+        )
 
 
 def find_counters(
-    call: NodeCall, body: GraphSpec, names: Sequence[str], operands: Sequence[GraphValue | None], following: Sequence[str],
+    call: NodeCall,
+    body: GraphSpec,
+    names: Sequence[str],
+    operands: Sequence[GraphValue | None],
+    following: Sequence[str],
     given: Mapping[str, GraphValue] | None = None,
-) -> dict[int, Counter]:  # fmt: skip
-    """The states that count, by their positions: what the body calls them, what they begin as, and what it makes of them. `given` is what else the body
-    knows."""
-    starts = {place: start for place, operand in enumerate(operands) if (start := _start(operand)) is not None}
+) -> dict[int, Counter]:
+    """The states that count, by their positions: what the body calls them, what they begin as, and
+    what it makes of them. `given` is what else the body knows.
+    """
+    starts = {
+        place: start
+        for place, operand in enumerate(operands)
+        if (start := _start(operand)) is not None
+    }
     before = {place: dim.counter(f"i{1 + place}") for place in starts}
     turn = {
-        names[place]: known(before[place], item.type.dtype) for place, item in enumerate(operands) if place in starts and item is not None
+        names[place]: known(before[place], item.type.dtype)
+        for place, item in enumerate(operands)
+        if place in starts and item is not None
     }
     after = call.infer_values(body, {**(given or {}), **turn})
     found = {}
     for place, start in starts.items():
         value = after.get(following[place])
-        increment = None if value is None or value.value is None else value.value.item() - before[place]
+        increment = (
+            None if value is None or value.value is None else value.value.item() - before[place]
+        )
         if isinstance(increment, int) and not is_symbolic(increment) and increment >= 0:
             found[place] = Counter(start, increment)
     return found
@@ -56,14 +79,21 @@ def find_counters(
 
 def _start(operand: GraphValue | None) -> int | None:
     """Where a state may count from: a size."""
-    if operand is None or operand.value is None or operand.type.rank != 0 or not is_integer(operand.type.dtype):
+    if (
+        operand is None
+        or operand.value is None
+        or operand.type.rank != 0
+        or not is_integer(operand.type.dtype)
+    ):
         return None
     start: int = operand.value.item()
     return start if reaches(start, 0) else None
 
 
 def gaps(condition: GraphValue | None) -> list[int] | None:
-    """By how much each comparison of a conjunction holds: it is true where all these are at least 1."""
+    """By how much each comparison of a conjunction holds: it is true where all these are at least
+    1.
+    """
     if condition is None:
         return None
     if condition.is_constant and condition.value is not None:

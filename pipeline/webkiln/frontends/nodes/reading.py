@@ -33,14 +33,23 @@ class StoredWeights:
         self._slots = DistinctNames()
 
     def store(self, slot: str, array: Array) -> Weight:
-        return Weight(self._slots.distinct(slot), add_blob(self.blobs, array), str(array.dtype), array.shape)
+        return Weight(
+            self._slots.distinct(slot), add_blob(self.blobs, array), str(array.dtype), array.shape
+        )
 
 
 def is_structural(array: Array) -> bool:
-    """Whether a constant is part of the structure, whoever reads it: a small one that is a single number, a truth value, or integers of 32 bits and more."""
+    """Whether a constant is part of the structure, whoever reads it: a small one that is a single
+    number, a truth value, or integers of 32 bits and more.
+    """
     if array.size > INLINE_ELEMENTS:
         return False
-    return array.ndim == 0 or array.size == 0 or array.dtype.kind == "b" or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
+    return (
+        array.ndim == 0
+        or array.size == 0
+        or array.dtype.kind == "b"
+        or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
+    )
 
 
 def literal(array: Array) -> Literal:
@@ -53,12 +62,22 @@ def all_graphs(graph: GraphSpec) -> Iterator[GraphSpec]:
     while todo:
         one = todo.pop()
         yield one
-        todo += [value for node in one.nodes for value in node.attrs.values() if isinstance(value, GraphSpec)]
+        todo += [
+            value
+            for node in one.nodes
+            for value in node.attrs.values()
+            if isinstance(value, GraphSpec)
+        ]
 
 
 def graphs_of(node: NodeSpec) -> Iterator[GraphSpec]:
     """The graphs inside a node."""
-    return (graph for value in node.attrs.values() if isinstance(value, GraphSpec) for graph in all_graphs(value))
+    return (
+        graph
+        for value in node.attrs.values()
+        if isinstance(value, GraphSpec)
+        for graph in all_graphs(value)
+    )
 
 
 def read_by(nodes: Sequence[NodeSpec]) -> set[str]:

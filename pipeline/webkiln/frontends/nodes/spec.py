@@ -1,7 +1,9 @@
-"""What webkiln knows of a model that is written as nodes (of ONNX, of a graph of TensorFlow, ...): canonical, framework-free values, written to `spec.json`.
+"""What webkiln knows of a model that is written as nodes (of ONNX, of a graph of TensorFlow, ...):
+canonical, framework-free values, written to `spec.json`.
 
-Inputs and outputs of the model keep their names. Every other tensor is named by the position of the node that makes it, since exporters
-number them as they please. Nothing in the spec depends on producers, doc strings or the order of initialisers.
+Inputs and outputs of the model keep their names. Every other tensor is named by the position of the
+node that makes it, since exporters number them as they please. Nothing in the spec depends on
+producers, doc strings or the order of initialisers.
 """
 
 from collections.abc import Mapping
@@ -19,7 +21,9 @@ MAX_BYTES = 8 << 30
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An input or output. A size is a number, a name, or None; without a shape the rank is unknown, too."""
+    """An input or output. A size is a number, a name, or None; without a shape the rank is unknown,
+    too.
+    """
 
     name: str
     tensor: str
@@ -29,8 +33,10 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One application of an operator. An absent optional operand is called ''. Attributes are numbers, strings, Literal, GraphSpec, and
-    tuples of these."""
+    """One application of an operator. An absent optional operand is called ''. Attributes are
+    numbers,
+    strings, Literal, GraphSpec, and tuples of these.
+    """
 
     name: str
     op: str
@@ -42,7 +48,9 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class GraphSpec:
-    """Nodes in an order in which they can run. A graph inside a node also reads the tensors of the graphs around it."""
+    """Nodes in an order in which they can run. A graph inside a node also reads the tensors of the
+    graphs around it.
+    """
 
     inputs: tuple[Declared, ...]
     outputs: tuple[Declared, ...]
@@ -52,8 +60,10 @@ class GraphSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeModel:
-    """A model without functions; `opsets` has the version of each domain of operators that it uses, the format's own as ''. `texts` is what the whole
-    numbers stand for that take the place of texts."""
+    """A model without functions; `opsets` has the version of each domain of operators that it uses,
+    the format's own as ''. `texts` is what the whole numbers stand for that take the place of
+    texts.
+    """
 
     name: str
     opsets: Mapping[str, int]
@@ -62,14 +72,21 @@ class NodeModel:
 
 
 def to_json(model: NodeModel) -> dict[str, Any]:
-    found = {"schema": SCHEMA, "name": model.name, "opsets": dict(model.opsets), "graph": _graph(model.graph)}
+    found = {
+        "schema": SCHEMA,
+        "name": model.name,
+        "opsets": dict(model.opsets),
+        "graph": _graph(model.graph),
+    }
     return {**found, "texts": list(model.texts)} if model.texts else found
 
 
 def from_json(data: Mapping[str, Any]) -> NodeModel:
     if data.get("schema") != SCHEMA:
         raise InternalError(f"spec.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
-    return NodeModel(data["name"], data["opsets"], _read_graph(data["graph"]), tuple(data.get("texts", ())))
+    return NodeModel(
+        data["name"], data["opsets"], _read_graph(data["graph"]), tuple(data.get("texts", ()))
+    )
 
 
 def _graph(graph: GraphSpec) -> dict[str, Any]:
@@ -78,7 +95,14 @@ def _graph(graph: GraphSpec) -> dict[str, Any]:
         "outputs": [_declared(item) for item in graph.outputs],
         "tensors": {name: _value(tensor) for name, tensor in graph.tensors.items()},
         "nodes": [
-            [node.name, node.op, node.domain, list(node.inputs), list(node.outputs), {key: _value(v) for key, v in node.attrs.items()}]
+            [
+                node.name,
+                node.op,
+                node.domain,
+                list(node.inputs),
+                list(node.outputs),
+                {key: _value(v) for key, v in node.attrs.items()},
+            ]
             for node in graph.nodes
         ],
     }
@@ -106,7 +130,14 @@ def _read_graph(data: Mapping[str, Any]) -> GraphSpec:
         tuple(map(_read_declared, data["outputs"])),
         {name: _read_value(value) for name, value in data["tensors"].items()},
         tuple(
-            NodeSpec(name, op, domain, tuple(inputs), tuple(outputs), {key: _read_value(value) for key, value in attrs.items()})
+            NodeSpec(
+                name,
+                op,
+                domain,
+                tuple(inputs),
+                tuple(outputs),
+                {key: _read_value(value) for key, value in attrs.items()},
+            )
             for name, op, domain, inputs, outputs, attrs in data["nodes"]
         ),
     )

@@ -1,5 +1,8 @@
-"""What a model of nodes keeps from one run to the next: a node STATE gives what the run begins with, a node SET_STATE takes what the next one
-will. Both call it by their attribute `state`; a SET_STATE may say the `dtype` that it is kept in."""
+"""What a model of nodes keeps from one run to the next: a node STATE gives what the run begins
+with, a
+node SET_STATE takes what the next one will. Both call it by their attribute `state`; a SET_STATE
+may say the `dtype` that it is kept in.
+"""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import Tensor

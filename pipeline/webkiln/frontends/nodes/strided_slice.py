@@ -8,13 +8,20 @@ from webkiln.ops.pieces import element, sized
 
 
 def masks(call: NodeCall) -> Callable[[str, int], bool]:
-    """Whether a mask (`begin`, `end`, `ellipsis`, `new_axis`, `shrink_axis`) has the bit of a number."""
-    bits = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    """Whether a mask (`begin`, `end`, `ellipsis`, `new_axis`, `shrink_axis`) has the bit of a
+    number.
+    """
+    bits = {
+        name: call.attr(f"{name}_mask", 0)
+        for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    }
     return lambda name, number: bool(bits[name] >> number & 1)
 
 
 def elements_at(call: NodeCall) -> Tensor:
-    """x[i], x[:, i] and the like, for places that only the run knows; those below 0 count from the end."""
+    """x[i], x[:, i] and the like, for places that only the run knows; those below 0 count from the
+    end.
+    """
     b, x, begin, is_set = call.builder, call.tensor(0), call.tensor(1), masks(call)
     axis = 0
     for number in range(begin.shape[0]):

@@ -14,9 +14,23 @@ def described_nodes(data: Mapping[str, Any]) -> Description:
     """Nodes inside others are counted with them."""
     model = from_json(data)
     graphs = list(all_graphs(model.graph))
-    parts = Counter(f"{node.domain}.{node.op}" if node.domain else node.op for graph in graphs for node in graph.nodes)
-    weights = {item.slot: (item.dtype, item.shape) for graph in graphs for item in graph.tensors.values() if isinstance(item, Weight)}
-    return Description(tuple(map(_tensor, model.graph.inputs)), tuple(map(_tensor, model.graph.outputs)), parts, weights)
+    parts = Counter(
+        f"{node.domain}.{node.op}" if node.domain else node.op
+        for graph in graphs
+        for node in graph.nodes
+    )
+    weights = {
+        item.slot: (item.dtype, item.shape)
+        for graph in graphs
+        for item in graph.tensors.values()
+        if isinstance(item, Weight)
+    }
+    return Description(
+        tuple(map(_tensor, model.graph.inputs)),
+        tuple(map(_tensor, model.graph.outputs)),
+        parts,
+        weights,
+    )
 
 
 def _tensor(item: Declared) -> TensorFacts:

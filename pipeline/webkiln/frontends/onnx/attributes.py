@@ -24,9 +24,16 @@ def _raw(item: onnx.AttributeProto, folder: Path | None, where: str) -> Any:
             return np.array(item.ints, np.int64)
         case types.STRINGS:
             known: dict[bytes, str] = {}
-            return [known[value] if value in known else known.setdefault(value, as_text(value, where)) for value in item.strings]
+            return [
+                known[value] if value in known else known.setdefault(value, as_text(value, where))
+                for value in item.strings
+            ]
         case types.TENSOR:
-            return texts_of(item.t, where) if item.t.data_type == onnx.TensorProto.STRING else read_array(item.t, folder, where)
+            return (
+                texts_of(item.t, where)
+                if item.t.data_type == onnx.TensorProto.STRING
+                else read_array(item.t, folder, where)
+            )
         case types.INT:
             return item.i
         case types.FLOAT:

@@ -21,7 +21,9 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
             version=f"IR {model.ir_version}, opset {listed(opsets) or 'not said'}",
             graph=model.graph.name,
             functions=listed(functions),
-            beside_it=listed([path.name for path in sorted(external.iterdir())]) if external is not None else "",
+            beside_it=listed([path.name for path in sorted(external.iterdir())])
+            if external is not None
+            else "",
         )
     )
 

@@ -33,11 +33,19 @@ def _axes(call: NodeCall, rank: int) -> tuple[int, ...]:
 
 
 def _squeeze(call: NodeCall, x: Array) -> Array:
-    return x.reshape([size for axis, size in enumerate(x.shape) if axis not in (_axes(call, x.ndim) or range(x.ndim)) or size != 1])
+    return x.reshape(
+        [
+            size
+            for axis, size in enumerate(x.shape)
+            if axis not in (_axes(call, x.ndim) or range(x.ndim)) or size != 1
+        ]
+    )
 
 
 def _unsqueeze(call: NodeCall, x: Array) -> Array:
-    return np.expand_dims(x, tuple(axis % (x.ndim + len(_axes(call, 1))) for axis in _raw_axes(call)))
+    return np.expand_dims(
+        x, tuple(axis % (x.ndim + len(_axes(call, 1))) for axis in _raw_axes(call))
+    )
 
 
 def _raw_axes(call: NodeCall) -> tuple[int, ...]:
@@ -102,7 +110,10 @@ def _expand(call: NodeCall) -> GraphValue | None:
 
 def _reshape(call: NodeCall, x: Array) -> Array:
     shape = call.sizes(1) if call.has(1) else call.attr("shape")
-    kept = [x.shape[axis] if size == 0 and not call.attr("allowzero", 0) else size for axis, size in enumerate(shape)]
+    kept = [
+        x.shape[axis] if size == 0 and not call.attr("allowzero", 0) else size
+        for axis, size in enumerate(shape)
+    ]
     return x.reshape(kept)
 
 
@@ -110,17 +121,43 @@ def _product(call: NodeCall) -> GraphValue | None:
     if call.operand(0).is_constant:
         return None
     axes = _axes(call, call.type(0).rank) or None
-    return known(np.asarray(np.prod(call.value(0), axis=axes, keepdims=bool(call.attr("keepdims", 1))), object), call.type(0).dtype)
+    return known(
+        np.asarray(
+            np.prod(call.value(0), axis=axes, keepdims=bool(call.attr("keepdims", 1))), object
+        ),
+        call.type(0).dtype,
+    )
 
 
 OF_VALUES: dict[str, Fold] = {
-    "Identity": moving(lambda call, x: x), "Squeeze": moving(_squeeze), "Unsqueeze": moving(_unsqueeze),
-    "Gather": moving(_gather), "Slice": moving(_slice), "Reshape": moving(_reshape), "Concat": _concat, "Split": _split, "Cast": _cast,
-    "Add": arithmetic.ADD, "Sub": arithmetic.SUBTRACT, "Mul": arithmetic.MULTIPLY, "Div": dividing, "Mod": arithmetic.REMAINDER,
-    "Max": arithmetic.GREATEST, "Min": arithmetic.LEAST, "Equal": arithmetic.EQUAL, "Where": arithmetic.chosen, "Range": arithmetic.counted,
-    "ConstantOfShape": _filled, "Expand": _expand, "ReduceProd": _product, "Floor": arithmetic.whole, "Ceil": arithmetic.whole,
-    "Neg": arithmetic.negative, "Less": arithmetic.LESS, "Greater": arithmetic.GREATER,
-}  # fmt: skip
+    "Identity": moving(lambda call, x: x),
+    "Squeeze": moving(_squeeze),
+    "Unsqueeze": moving(_unsqueeze),
+    "Gather": moving(_gather),
+    "Slice": moving(_slice),
+    "Reshape": moving(_reshape),
+    "Concat": _concat,
+    "Split": _split,
+    "Cast": _cast,
+    "Add": arithmetic.ADD,
+    "Sub": arithmetic.SUBTRACT,
+    "Mul": arithmetic.MULTIPLY,
+    "Div": dividing,
+    "Mod": arithmetic.REMAINDER,
+    "Max": arithmetic.GREATEST,
+    "Min": arithmetic.LEAST,
+    "Equal": arithmetic.EQUAL,
+    "Where": arithmetic.chosen,
+    "Range": arithmetic.counted,
+    "ConstantOfShape": _filled,
+    "Expand": _expand,
+    "ReduceProd": _product,
+    "Floor": arithmetic.whole,
+    "Ceil": arithmetic.whole,
+    "Neg": arithmetic.negative,
+    "Less": arithmetic.LESS,
+    "Greater": arithmetic.GREATER,
+}
 
 FOLDS = Folds(
     of_types={"Shape": _shape, "Size": element_count},

@@ -6,7 +6,9 @@ from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.frontends.onnx.external import external_files
 
 BEGINNING = re.compile(rb"\x08[\x01-\x20](\x12[\x00-\x7f][\x20-\x7e]|\x3a|\x42)")
-"""A protobuf message with the version of the format, and then the producer, the graph or the opsets; the graph is field 7."""
+"""A protobuf message with the version of the format, and then the producer, the graph or the
+opsets; the graph is field 7.
+"""
 
 ONNX = ModelFormat(
     name="onnx",

@@ -1,4 +1,6 @@
-"""An ONNX file -> spec and weight blobs. Nothing in the file is trusted: what does not hold together is one SourceError."""
+"""An ONNX file -> spec and weight blobs. Nothing in the file is trusted: what does not hold
+together is one SourceError.
+"""
 
 import re
 from collections import Counter
@@ -27,7 +29,9 @@ from webkiln.frontends.onnx.tensors import dtype_name, read_array
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
-STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)})
+STRUCTURAL = frozenset(
+    {("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)}
+)
 """Operands that are structure whatever their dtype."""
 OPEN = -1
 """How PaddlePaddle writes a size that is not known."""
@@ -35,31 +39,48 @@ COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
 
 
-def read_checked(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file that was checked, or of what is cut out of it; external data lies in `folder`, by default the file's own."""
+def read_checked(
+    path: Path, folder: Path | None = None, cut: Cut = WHOLE
+) -> tuple[NodeModel, Blobs]:
+    """The spec and weight blobs of a file that was checked, or of what is cut out of it; external
+    data lies in `folder`, by default the file's own.
+    """
     return _described(part_of(parse_model(path), cut, path.name), path.name, folder or path.parent)
 
 
 def part_of(model: onnx.ModelProto, cut: Cut, name: str) -> onnx.ModelProto:
     """The model, or what is cut out of it."""
-    return cut_model(model, cut, name, labels=layer_tensors(inlined(model, name), name)) if cut else model
+    return (
+        cut_model(model, cut, name, labels=layer_tensors(inlined(model, name), name))
+        if cut
+        else model
+    )
 
 
 def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
     """The first output of every node, in the file's words, by what the spec calls the node."""
     reader = _Reader(name, None, {"": 1})
     nodes = sorted_nodes(model.graph, set(), name)
-    return {reader.label(node): output for node in nodes for output in node.output[:1] if output and node.op_type != "Constant"}
+    return {
+        reader.label(node): output
+        for node in nodes
+        for output in node.output[:1]
+        if output and node.op_type != "Constant"
+    }
 
 
-def describe_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[NodeModel, Blobs]:
+def describe_model(
+    model: onnx.ModelProto, name: str, folder: Path | None = None
+) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a model in memory, which messages call `name`."""
     check_whole(lambda: deepcopy(model), name, folder)
     return _described(model, name, folder)
 
 
 def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | None) -> None:
-    """Raise SourceError for a model that does not keep to the standard; where it cannot be read either, that is what it says."""
+    """Raise SourceError for a model that does not keep to the standard; where it cannot be read
+    either, that is what it says.
+    """
     try:
         check_model(make(), name, folder)
     except SourceError as refused:
@@ -81,7 +102,9 @@ def _described(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[
 
 
 class _Reader:
-    """Names tensors, nodes and slots by position while it reads. `scope` maps the file's names of tensors to those of the spec."""
+    """Names tensors, nodes and slots by position while it reads. `scope` maps the file's names of
+    tensors to those of the spec.
+    """
 
     def __init__(self, name: str, folder: Path | None, opsets: Mapping[str, int]) -> None:
         self.name, self.folder, self.opsets = name, folder, opsets
@@ -97,38 +120,58 @@ class _Reader:
         if graph.sparse_initializer:
             self.unsupported.append((where, "has sparse initialisers", "Save it with dense ones"))
         arrays = {item.name: item for item in graph.initializer}
-        if repeated := [name for name, count in Counter(item.name for item in graph.initializer).items() if count > 1]:
+        if repeated := [
+            name
+            for name, count in Counter(item.name for item in graph.initializer).items()
+            if count > 1
+        ]:
             raise SourceError(f"{where}: the tensor {repeated[0]} is made twice")
         own: set[str] = set()
         for item in graph.input:
             if item.name not in arrays:
                 self.fresh(item.name, scope, own, where)
-        inputs = tuple(self.declared(item, scope) for item in graph.input if item.name not in arrays)
+        inputs = tuple(
+            self.declared(item, scope) for item in graph.input if item.name not in arrays
+        )
         nodes = sorted_nodes(graph, set(outer), where)
         uses: dict[str, list[tuple[str, int, str]]] = {}
         labels = [self.label(node) for node in nodes]
         for node, label in zip(nodes, labels, strict=True):
             for position, name in enumerate(node.input):
-                uses.setdefault(name, []).append((node.op_type, position, f"{label}/{self.formal(node, position)}"))
+                uses.setdefault(name, []).append(
+                    (node.op_type, position, f"{label}/{self.formal(node, position)}")
+                )
         tensors: dict[str, Weight | Literal] = {}
         for name in sorted(arrays, key=lambda name: (uses.get(name, [("", 0, "~")])[0][2], name)):
             self.fresh(name, scope, own, where)
             if arrays[name].data_type == onnx.TensorProto.STRING:
-                tensors[scope[name]] = self.places(arrays[name], scope[name], f"{self.name}: initialiser {name}")
+                tensors[scope[name]] = self.places(
+                    arrays[name], scope[name], f"{self.name}: initialiser {name}"
+                )
                 continue
             array = read_array(arrays[name], self.folder, f"{self.name}: initialiser {name}")
             tensors[scope[name]] = self.tensor(array, uses.get(name, []), COUNTER.sub("", name))
-        made = [self.node(node, label, scope, own, where, tensors, uses) for node, label in zip(nodes, labels, strict=True)]
-        repeated = [name for name, count in Counter(item.name for item in graph.output).items() if count > 1]
+        made = [
+            self.node(node, label, scope, own, where, tensors, uses)
+            for node, label in zip(nodes, labels, strict=True)
+        ]
+        repeated = [
+            name for name, count in Counter(item.name for item in graph.output).items() if count > 1
+        ]
         if repeated and not outer:
-            raise SourceError(f"{where}: has two outputs that are called {repeated[0]}; give each a name of its own")
+            raise SourceError(
+                f"{where}: has two outputs that are called {repeated[0]}; give each a name of"
+                " its own"
+            )
         for item in graph.output:
             if not item.name:
                 raise SourceError(f"{where}: an output has no name; give it one")
             if item.name not in scope:
                 raise SourceError(f"{where}: its output {item.name} is made by no node")
         zipped = {name for node in nodes if node.op_type == "ZipMap" for name in node.output}
-        outputs = tuple(self.declared(item, scope) for item in graph.output if item.name not in zipped)
+        outputs = tuple(
+            self.declared(item, scope) for item in graph.output if item.name not in zipped
+        )
         return GraphSpec(inputs, outputs, tensors, tuple(node for node in made if node is not None))
 
     def fresh(self, name: str, scope: dict[str, str], own: set[str], where: str) -> None:
@@ -148,15 +191,25 @@ class _Reader:
         shape: tuple[int | str | None, ...] | None = None
         if type_.HasField("shape"):
             shape = tuple(
-                size.dim_value if size.HasField("dim_value") and size.dim_value != OPEN else size.dim_param or None for size in type_.shape.dim
-            )  # fmt: skip
+                (
+                    size.dim_value
+                    if size.HasField("dim_value") and size.dim_value != OPEN
+                    else size.dim_param or None
+                )
+                for size in type_.shape.dim
+            )
             if any(isinstance(size, int) and not 0 <= size < 1 << 31 for size in shape):
-                raise SourceError(f"{self.name}: {item.name} has shape {list(shape)}; sizes are from 0 to {(1 << 31) - 1}")
+                raise SourceError(
+                    f"{self.name}: {item.name} has shape {list(shape)}; sizes are from 0 to"
+                    f" {(1 << 31) - 1}"
+                )
         dtype = "int64" if scope[item.name] in self.texts.tensors else dtype_name(type_.elem_type)
         return Declared(item.name, scope[item.name], dtype, shape)
 
     def label(self, node: onnx.NodeProto) -> str:
-        """What messages and slots call a node: its name without the counters of exporters, or its operator; each once."""
+        """What messages and slots call a node: its name without the counters of exporters, or its
+        operator; each once.
+        """
         return self.labels.distinct(COUNTER.sub("", node.name) or node.op_type.lower())
 
     def formal(self, node: onnx.NodeProto, position: int) -> str:
@@ -167,7 +220,9 @@ class _Reader:
         formals = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
         return str(formals[position].name) if position < len(formals) else str(position)
 
-    def tensor(self, array: Array, uses: Sequence[tuple[str, int, str]], name: str) -> Weight | Literal:
+    def tensor(
+        self, array: Array, uses: Sequence[tuple[str, int, str]], name: str
+    ) -> Weight | Literal:
         """A literal of the structure, or a trained weight."""
         if is_structure(array, [(op, position) for op, position, _ in uses]):
             return literal(array)
@@ -183,10 +238,14 @@ class _Reader:
             self.fresh(name, scope, own, where)
         if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
             if len(node.attribute) != 1 or not node.output:
-                raise SourceError(f"{where}: the constant {label} has {len(node.attribute)} values, expected one")
+                raise SourceError(
+                    f"{where}: the constant {label} has {len(node.attribute)} values, expected one"
+                )
             array = self.constant(node.attribute[0], label)
             if array is not None:
-                tensors[scope[node.output[0]]] = self.tensor(array, uses.get(node.output[0], []), label)
+                tensors[scope[node.output[0]]] = self.tensor(
+                    array, uses.get(node.output[0], []), label
+                )
             return None
         outputs = tuple(scope[name] if name else "" for name in node.output)
         moves = self.texts.moves(node, inputs)
@@ -199,11 +258,23 @@ class _Reader:
         if node.domain == DOMAIN and (node.op_type in DESCRIBED or node.op_type in REFUSED):
             return self.classical(node, label, inputs, outputs, tensors)
         attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
-        return NodeSpec(label, node.op_type, "" if node.domain == "ai.onnx" else node.domain, inputs, outputs, attrs)
+        return NodeSpec(
+            label,
+            node.op_type,
+            "" if node.domain == "ai.onnx" else node.domain,
+            inputs,
+            outputs,
+            attrs,
+        )
 
     def classical(
-        self, node: onnx.NodeProto, label: str, inputs: tuple[str, ...], outputs: tuple[str, ...], tensors: dict[str, Weight | Literal]
-    ) -> NodeSpec:  # fmt: skip
+        self,
+        node: onnx.NodeProto,
+        label: str,
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        tensors: dict[str, Weight | Literal],
+    ) -> NodeSpec:
         """A node of ai.onnx.ml with its trained numbers as operands."""
         what, where = f"{label} ({node.op_type})", f"{self.name}: {label}"
         raw = raw_attributes(node, self.folder, where)
@@ -213,7 +284,13 @@ class _Reader:
         if names := raw.get("classlabels_strings"):
             self.texts.tensors.add(outputs[0])
             if not self.texts.learn(names):
-                self.unsupported.append((what, "has texts as classes, one twice or others than elsewhere in the model", ADVICE))
+                self.unsupported.append(
+                    (
+                        what,
+                        "has texts as classes, one twice or others than elsewhere in the model",
+                        ADVICE,
+                    )
+                )
         attrs, arrays = described(node.op_type, raw, where)
         operands = []
         for name, array in arrays.items():
@@ -227,9 +304,14 @@ class _Reader:
         """Texts as their places among the names of the classes."""
         names = texts_of(tensor, where)
         if len(names) != prod(tensor.dims):
-            raise SourceError(f"{where}: its shape is {list(tensor.dims)}, it has {len(names)} texts; the file is damaged")
+            raise SourceError(
+                f"{where}: its shape is {list(tensor.dims)}, it has {len(names)} texts; the file is"
+                " damaged"
+            )
         if not self.texts.learn(names):
-            self.unsupported.append((where, "holds texts, one twice or others than elsewhere in the model", ADVICE))
+            self.unsupported.append(
+                (where, "holds texts, one twice or others than elsewhere in the model", ADVICE)
+            )
         self.texts.tensors.add(name)
         return literal(np.arange(len(names)).reshape(tuple(tensor.dims)))
 
@@ -246,7 +328,9 @@ class _Reader:
                 return np.array(item.i, np.int64)
             case "value_ints":
                 return np.array(item.ints, np.int64)
-        self.unsupported.append((label, f"is a constant of {item.name}", "Only dense numbers are supported"))
+        self.unsupported.append(
+            (label, f"is a constant of {item.name}", "Only dense numbers are supported")
+        )
         return None
 
     def attribute(self, item: onnx.AttributeProto, label: str, scope: Mapping[str, str]) -> Any:
@@ -254,7 +338,11 @@ class _Reader:
         where = f"{self.name}: {item.name} of {label}"
         if kind == types.TENSOR:
             array = read_array(item.t, self.folder, where)
-            return literal(array) if array.size <= INLINE_ELEMENTS else self.tensor(array, [], f"{label}/{item.name}")
+            return (
+                literal(array)
+                if array.size <= INLINE_ELEMENTS
+                else self.tensor(array, [], f"{label}/{item.name}")
+            )
         if kind == types.GRAPH:
             return self.graph(item.g, scope)
         if kind in (types.INTS, types.FLOATS):
@@ -269,7 +357,8 @@ class _Reader:
 
 
 def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:
-    """Whether a value is part of the structure: small, and a single number or integers, or what its only reader takes so.
+    """Whether a value is part of the structure: small, and a single number or integers, or what its
+    only reader takes so.
 
     Parameters of quantisation are trained, single numbers as they may be.
     """

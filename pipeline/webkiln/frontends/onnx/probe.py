@@ -1,4 +1,6 @@
-"""Reads an ONNX file, which is first checked in a process of its own. Run: python -m webkiln.frontends.onnx.probe FILE FOLDER"""
+"""Reads an ONNX file, which is first checked in a process of its own. Run: python -m
+webkiln.frontends.onnx.probe FILE FOLDER
+"""
 
 import sys
 from pathlib import Path
@@ -13,7 +15,9 @@ from webkiln.frontends.onnx.load import check_whole, read_checked
 
 
 def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file, or of what is cut out of it; external data lies in `folder`, by default the file's own."""
+    """The spec and weight blobs of a file, or of what is cut out of it; external data lies in
+    `folder`, by default the file's own.
+    """
     if is_glancing():
         check_whole(lambda: parse_model(path), path.name, folder or path.parent)
     else:
@@ -22,11 +26,20 @@ def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tupl
 
 
 def check_file(path: Path, folder: Path) -> None:
-    """Raise SourceError for a file that does not keep to the standard, or that cannot be checked within its share of time and memory."""
+    """Raise SourceError for a file that does not keep to the standard, or that cannot be checked
+    within its share of time and memory.
+    """
     if not path.is_file():
         return
     arguments, reader = [str(folder.absolute())], "the onnx package's checker"
-    check_apart("webkiln.frontends.onnx.probe", path, arguments, done="checked", reader=reader, advice="export it again")
+    check_apart(
+        "webkiln.frontends.onnx.probe",
+        path,
+        arguments,
+        done="checked",
+        reader=reader,
+        advice="export it again",
+    )
 
 
 def main() -> int:

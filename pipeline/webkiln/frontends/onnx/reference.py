@@ -1,4 +1,6 @@
-"""Reference outputs: what onnxruntime computes for made-up inputs, how noisy its float32 is, and what each node gives."""
+"""Reference outputs: what onnxruntime computes for made-up inputs, how noisy its float32 is, and
+what each node gives.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +21,19 @@ from webkiln.ir.types import Array
 
 
 def compute_reference(
-    path: Path, inputs: SampledInputs, folder: Path | None = None, cut: Cut = WHOLE, texts: Sequence[str] = ()
-) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz; for `texts` stand their places. Noise includes the difference to
-    onnxruntime's own optimised form of the model."""
-    run, optimised = (_Runner(path, folder, inputs.fixed, cut, texts, optimised=optimised) for optimised in (False, True))
+    path: Path,
+    inputs: SampledInputs,
+    folder: Path | None = None,
+    cut: Cut = WHOLE,
+    texts: Sequence[str] = (),
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The arrays of reference.npz and of layers.npz; for `texts` stand their places. Noise includes
+    the difference to onnxruntime's own optimised form of the model.
+    """
+    run, optimised = (
+        _Runner(path, folder, inputs.fixed, cut, texts, optimised=optimised)
+        for optimised in (False, True)
+    )
     return reference_arrays(inputs.sets(path.name, run), run, [optimised])
 
 
@@ -31,8 +41,15 @@ class _Runner:
     """A model as a function of named inputs, that also gives the first output of every node."""
 
     def __init__(
-        self, path: Path, folder: Path | None, fixed: Mapping[str, Array], cut: Cut, texts: Sequence[str], *, optimised: bool
-    ) -> None:  # fmt: skip
+        self,
+        path: Path,
+        folder: Path | None,
+        fixed: Mapping[str, Array],
+        cut: Cut,
+        texts: Sequence[str],
+        *,
+        optimised: bool,
+    ) -> None:
         try:
             import onnxruntime as ort
         except ImportError:
@@ -50,24 +67,43 @@ class _Runner:
         options.log_severity_level = 4
         options.intra_op_num_threads = 1
         level = ort.GraphOptimizationLevel
-        options.graph_optimization_level = level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
-        self.session: Any = _load(lambda data: ort.InferenceSession(data, options, providers=["CPUExecutionProvider"]), model, path.name)
+        options.graph_optimization_level = (
+            level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
+        )
+        self.session: Any = _load(
+            lambda data: ort.InferenceSession(data, options, providers=["CPUExecutionProvider"]),
+            model,
+            path.name,
+        )
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
-        results = {name: self.placed(found) for name, found in zip(names, self.session.run(names, {**values, **self.fixed}), strict=True)}
-        inside = {label: results[name] for label, name in self.layers.items() if isinstance(results[name], np.ndarray)}
+        results = {
+            name: self.placed(found)
+            for name, found in zip(
+                names, self.session.run(names, {**values, **self.fixed}), strict=True
+            )
+        }
+        inside = {
+            label: results[name]
+            for label, name in self.layers.items()
+            if isinstance(results[name], np.ndarray)
+        }
         return {name: results[name] for name in self.outputs}, inside
 
     def placed(self, found: Any) -> Any:
         """An output, texts as their places among the names of the classes."""
         if not isinstance(found, np.ndarray) or found.dtype != object:
             return found
-        return np.array([self.places[text] for text in found.ravel()], np.int64).reshape(found.shape)
+        return np.array([self.places[text] for text in found.ravel()], np.int64).reshape(
+            found.shape
+        )
 
 
 def _load(start: Callable[[bytes], Any], model: onnx.ModelProto, name: str) -> Any:
-    """A session of a model; of a copy of an older version, where onnxruntime does not know its own yet and the operators are the same."""
+    """A session of a model; of a copy of an older version, where onnxruntime does not know its own
+    yet and the operators are the same.
+    """
     while True:
         try:
             return start(model.SerializeToString())
@@ -85,19 +121,42 @@ def _lower_format(model: onnx.ModelProto, told: str) -> bool:
 
 
 def _lower_opset(model: onnx.ModelProto, told: str, name: str) -> bool:
-    """SourceError where an operator is another one in the newest opset that onnxruntime says it knows."""
+    """SourceError where an operator is another one in the newest opset that onnxruntime says it
+    knows.
+    """
     found = re.search(r"domain ai\.onnx is till opset (\d+)", told)
-    imported = [item for part in (model, *model.functions) for item in part.opset_import if item.domain in ("", "ai.onnx")]
+    imported = [
+        item
+        for part in (model, *model.functions)
+        for item in part.opset_import
+        if item.domain in ("", "ai.onnx")
+    ]
     if not found or all(entry.version <= int(found[1]) for entry in imported):
         return False
     newest = int(found[1])
-    used = sorted({node.op_type for part in (model.graph, *model.functions) for node in nodes_of(part) if node.domain in ("", "ai.onnx")})
+    used = sorted(
+        {
+            node.op_type
+            for part in (model.graph, *model.functions)
+            for node in nodes_of(part)
+            if node.domain in ("", "ai.onnx")
+        }
+    )
     for entry in imported:
         others = [
-            op for op in used if onnx.defs.has(op, entry.version, "") and onnx.defs.get_schema(op, entry.version, "").since_version > newest
+            op
+            for op in used
+            if onnx.defs.has(op, entry.version, "")
+            and onnx.defs.get_schema(op, entry.version, "").since_version > newest
         ]
         if others:
-            what = f"onnxruntime knows opsets up to {newest}, and {', '.join(others)} changed in {newest + 1} or later"
-            raise SourceError(f"{name}: there is no reference to verify with: {what}; export the model with opset {newest}")
+            what = (
+                f"onnxruntime knows opsets up to {newest}, and {', '.join(others)} changed in"
+                f" {newest + 1} or later"
+            )
+            raise SourceError(
+                f"{name}: there is no reference to verify with: {what}; export the model with opset"
+                f" {newest}"
+            )
         entry.version = min(entry.version, newest)
     return True

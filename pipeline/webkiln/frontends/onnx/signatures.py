@@ -1,5 +1,6 @@
-"""What operators may be given: how many operands, how many results, which attributes. Those of the standard are the onnx package's schemas,
-which has none of the operators of com.microsoft."""
+"""What operators may be given: how many operands, how many results, which attributes. Those of the
+standard are the onnx package's schemas, which has none of the operators of com.microsoft.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ MANY = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The fewest and most operands, the most results, and the kind of each attribute; `required` are those that must be given."""
+    """The fewest and most operands, the most results, and the kind of each attribute; `required`
+    are those that must be given.
+    """
 
     fewest: int
     most: int
@@ -32,33 +35,72 @@ def find_signature(op: str, domain: str, version: int) -> Signature | None:
     schema = onnx.defs.get_schema(op, version, domain)
     attributes = {name: item.type.name for name, item in schema.attributes.items()}  # type: ignore[attr-defined]
     required = frozenset(name for name, item in schema.attributes.items() if item.required)
-    return Signature(schema.min_input, schema.max_input, schema.max_output, attributes, required, schema.deprecated)
+    return Signature(
+        schema.min_input,
+        schema.max_input,
+        schema.max_output,
+        attributes,
+        required,
+        schema.deprecated,
+    )
 
 
 def _signature(fewest: int, most: int, results: int, attributes: str = "") -> Signature:
     """`attributes`: `name:KIND`, with a mark of exclamation where it is required."""
     pairs = [item.split(":") for item in attributes.split()]
     required = frozenset(name for name, kind in pairs if kind.endswith("!"))
-    return Signature(fewest, most, results, {name: kind.rstrip("!") for name, kind in pairs}, required)
+    return Signature(
+        fewest, most, results, {name: kind.rstrip("!") for name, kind in pairs}, required
+    )
 
 
 MICROSOFT = {
-    "Attention": _signature(2, 7, 2, "do_rotary:INT mask_filter_value:FLOAT num_heads:INT! past_present_share_buffer:INT qkv_hidden_sizes:INTS rotary_embedding_dim:INT scale:FLOAT unidirectional:INT"),
+    "Attention": _signature(
+        2,
+        7,
+        2,
+        "do_rotary:INT mask_filter_value:FLOAT num_heads:INT! past_present_share_buffer:INT"
+        " qkv_hidden_sizes:INTS rotary_embedding_dim:INT scale:FLOAT unidirectional:INT",
+    ),
     "BiasGelu": _signature(2, 2, 1),
     "DequantizeLinear": _signature(2, 3, 1, "axis:INT"),
     "DynamicQuantizeMatMul": _signature(3, 5, 1),
     "EmbedLayerNormalization": _signature(7, 9, 3, "epsilon:FLOAT mask_index_type:INT"),
     "FastGelu": _signature(1, 2, 1),
-    "FusedConv": _signature(2, 4, 1, "activation:STRING activation_params:FLOATS auto_pad:STRING dilations:INTS group:INT kernel_shape:INTS pads:INTS strides:INTS"),
-    "FusedGemm": _signature(2, 3, 1, "activation:STRING activation_alpha:FLOAT activation_beta:FLOAT activation_gamma:FLOAT alpha:FLOAT beta:FLOAT transA:INT transB:INT"),
-    "FusedMatMul": _signature(2, 2, 1, "alpha:FLOAT transA:INT transB:INT transBatchA:INT transBatchB:INT"),
+    "FusedConv": _signature(
+        2,
+        4,
+        1,
+        "activation:STRING activation_params:FLOATS auto_pad:STRING dilations:INTS group:INT"
+        " kernel_shape:INTS pads:INTS strides:INTS",
+    ),
+    "FusedGemm": _signature(
+        2,
+        3,
+        1,
+        "activation:STRING activation_alpha:FLOAT activation_beta:FLOAT activation_gamma:FLOAT"
+        " alpha:FLOAT beta:FLOAT transA:INT transB:INT",
+    ),
+    "FusedMatMul": _signature(
+        2, 2, 1, "alpha:FLOAT transA:INT transB:INT transBatchA:INT transBatchB:INT"
+    ),
     "Gelu": _signature(1, 1, 1),
     "MatMulIntegerToFloat": _signature(4, 7, 1),
-    "MatMulNBits": _signature(3, 6, 1, "K:INT! N:INT! accuracy_level:INT bits:INT block_size:INT! weight_prepacked:INT"),
-    "MultiHeadAttention": _signature(1, 10, 4, "mask_filter_value:FLOAT num_heads:INT! scale:FLOAT unidirectional:INT"),
+    "MatMulNBits": _signature(
+        3, 6, 1, "K:INT! N:INT! accuracy_level:INT bits:INT block_size:INT! weight_prepacked:INT"
+    ),
+    "MultiHeadAttention": _signature(
+        1, 10, 4, "mask_filter_value:FLOAT num_heads:INT! scale:FLOAT unidirectional:INT"
+    ),
     "QGemm": _signature(6, 9, 1, "alpha:FLOAT transA:INT transB:INT"),
     "QLinearAdd": _signature(7, 8, 1),
-    "QLinearAveragePool": _signature(4, 5, 1, "auto_pad:STRING ceil_mode:INT channels_last:INT count_include_pad:INT kernel_shape:INTS! pads:INTS strides:INTS"),
+    "QLinearAveragePool": _signature(
+        4,
+        5,
+        1,
+        "auto_pad:STRING ceil_mode:INT channels_last:INT count_include_pad:INT kernel_shape:INTS!"
+        " pads:INTS strides:INTS",
+    ),
     "QLinearConcat": _signature(3, MANY, 1, "axis:INT!"),
     "QLinearGlobalAveragePool": _signature(5, 5, 1, "channels_last:INT"),
     "QLinearLeakyRelu": _signature(4, 5, 1, "alpha:FLOAT"),
@@ -70,4 +112,4 @@ MICROSOFT = {
     "SimplifiedLayerNormalization": _signature(2, 2, 2, "axis:INT epsilon:FLOAT stash_type:INT"),
     "SkipLayerNormalization": _signature(3, 5, 4, "epsilon:FLOAT"),
     "SkipSimplifiedLayerNormalization": _signature(3, 4, 4, "epsilon:FLOAT"),
-}  # fmt: skip
+}

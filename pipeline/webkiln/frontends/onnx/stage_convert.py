@@ -1,4 +1,6 @@
-"""spec.json of an ONNX model -> its structure in the IR, and the names of its classes where it has them."""
+"""spec.json of an ONNX model -> its structure in the IR, and the names of its classes where it has
+them.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +16,9 @@ from webkiln.frontends.onnx.strings import ADVICE
 
 
 @contextmanager
-def converted(data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Iterator[Converted]:
+def converted(
+    data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
+) -> Iterator[Converted]:
     with converted_nodes(OnnxConverter, data, inputs, params) as made:
         texts = data.get("texts", [])
         labels = fitting(dict.fromkeys(made.graph.outputs, texts), made.graph)

@@ -16,4 +16,6 @@ def compute(
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     folder, cut = inputs.get("external/"), cut_of(params)
     model, _ = read_model(inputs["source"], folder, cut)
-    return compute_reference(inputs["source"], sampled_inputs(model, params, samples), folder, cut, model.texts)
+    return compute_reference(
+        inputs["source"], sampled_inputs(model, params, samples), folder, cut, model.texts
+    )

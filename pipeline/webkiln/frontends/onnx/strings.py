@@ -1,14 +1,26 @@
-"""Tensors of texts: names of classes, and what is chosen from them. The program computes with their places among the names, which become labels."""
+"""Tensors of texts: names of classes, and what is chosen from them. The program computes with their
+places among the names, which become labels.
+"""
 
 from collections.abc import Sequence
 
 import onnx
 
 PASSING = {
-    "ArrayFeatureExtractor": (0,), "Gather": (0,), "Identity": (0,), "Reshape": (0,), "Flatten": (0,), "Squeeze": (0,), "Unsqueeze": (0,), "Transpose": (0,),
-}  # fmt: skip
+    "ArrayFeatureExtractor": (0,),
+    "Gather": (0,),
+    "Identity": (0,),
+    "Reshape": (0,),
+    "Flatten": (0,),
+    "Squeeze": (0,),
+    "Unsqueeze": (0,),
+    "Transpose": (0,),
+}
 """Operators that choose or move elements, and at which operand."""
-ADVICE = "Train it with numbers as classes: sklearn.preprocessing.LabelEncoder().fit_transform(y), and give names by `labels` of the recipe"
+ADVICE = (
+    "Train it with numbers as classes: sklearn.preprocessing.LabelEncoder().fit_transform(y), and"
+    " give names by `labels` of the recipe"
+)
 
 
 class Texts:
@@ -30,5 +42,7 @@ class Texts:
         held = tuple(position for position, name in enumerate(inputs) if name in self.tensors)
         if not held:
             return False
-        casts = node.op_type == "Cast" and any(item.name == "to" and item.i == onnx.TensorProto.STRING for item in node.attribute)
+        casts = node.op_type == "Cast" and any(
+            item.name == "to" and item.i == onnx.TensorProto.STRING for item in node.attribute
+        )
         return True if casts or held == PASSING.get(node.op_type) else None

@@ -1,4 +1,6 @@
-"""The arrays inside an ONNX file, and beside it: sizes are checked before anything is read or allocated."""
+"""The arrays inside an ONNX file, and beside it: sizes are checked before anything is read or
+allocated.
+"""
 
 from math import prod
 from pathlib import Path
@@ -21,7 +23,9 @@ DTYPES = {
 
 RAW = 9
 TENSOR = {4: RAW, RAW: RAW, 10: RAW}
-"""Where arrays lie in a model (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto): numbers of float32 and float64 are packed as raw ones are."""
+"""Where arrays lie in a model (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto): numbers of
+float32 and float64 are packed as raw ones are.
+"""
 GRAPH: dict[int, Any] = {5: TENSOR}
 NODE = {5: {5: TENSOR, 6: GRAPH, 10: TENSOR, 11: GRAPH}}
 GRAPH[1] = NODE
@@ -37,12 +41,20 @@ def dtype_name(code: int) -> str:
 
 
 def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Array:
-    """The values of a tensor, whose external data lies in `folder`; SourceError where it is damaged or points elsewhere."""
+    """The values of a tensor, whose external data lies in `folder`; SourceError where it is damaged
+    or points elsewhere.
+    """
     if tensor.data_type not in DTYPES:
-        raise SourceError(f"{where}: its values are {dtype_name(tensor.data_type)}, expected one of {', '.join(DTYPES.values())}")
+        raise SourceError(
+            f"{where}: its values are {dtype_name(tensor.data_type)}, expected one of"
+            f" {', '.join(DTYPES.values())}"
+        )
     dtype, shape = np.dtype(DTYPES[tensor.data_type]), tuple(tensor.dims)
     if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize > MAX_BYTES:
-        raise SourceError(f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most {MAX_BYTES} bytes")
+        raise SourceError(
+            f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most"
+            f" {MAX_BYTES} bytes"
+        )
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         place = _external(tensor, folder, where, prod(shape) * dtype.itemsize)
         if (instead := unread(dtype, shape)) is not None:
@@ -51,27 +63,46 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
         return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
     if raw := tensor.raw_data:
         if length(raw) != prod(shape) * dtype.itemsize:
-            raise SourceError(f"{where}: its shape is {list(shape)}, its data has {length(raw)} bytes; the file is damaged")
+            raise SourceError(
+                f"{where}: its shape is {list(shape)}, its data has {length(raw)} bytes; the file"
+                " is damaged"
+            )
         if (instead := unread(dtype, shape)) is not None:
             return instead
-        return np.frombuffer(whole(raw), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
+        return (
+            np.frombuffer(whole(raw), dtype.newbyteorder("<"))
+            .reshape(shape)
+            .astype(dtype, copy=False)
+        )
     try:
         return np.asarray(numpy_helper.to_array(tensor)).reshape(shape).astype(dtype, copy=False)
     except (ValueError, TypeError) as error:
-        raise SourceError(f"{where}: its shape is {list(shape)}, its data does not fit: {error}; the file is damaged") from None
+        raise SourceError(
+            f"{where}: its shape is {list(shape)}, its data does not fit: {error}; the file is"
+            " damaged"
+        ) from None
 
 
-def _external(tensor: onnx.TensorProto, folder: Path | None, where: str, size: int) -> tuple[Path, int, int]:
+def _external(
+    tensor: onnx.TensorProto, folder: Path | None, where: str, size: int
+) -> tuple[Path, int, int]:
     """The file, where its bytes begin there, and how many they are."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
-        raise SourceError(f"{where}: its data is in the file {location!r}; a model in memory has no files beside it, give its path")
+        raise SourceError(
+            f"{where}: its data is in the file {location!r}; a model in memory has no files beside"
+            " it, give its path"
+        )
     path = inside(folder, location, where)
-    offset, length = (_count(entries.get(key, standard), key, where) for key, standard in (("offset", "0"), ("length", str(size))))
+    offset, length = (
+        _count(entries.get(key, standard), key, where)
+        for key, standard in (("offset", "0"), ("length", str(size)))
+    )
     if length != size or offset + length > path.stat().st_size:
         raise SourceError(
-            f"{where}: needs {size} bytes, its data is said to be {length} bytes at {offset} of {location}, which has {path.stat().st_size}"
+            f"{where}: needs {size} bytes, its data is said to be {length} bytes at {offset} of"
+            f" {location}, which has {path.stat().st_size}"
         )
     return path, offset, length
 
@@ -88,18 +119,29 @@ def load_external(model: onnx.ModelProto, folder: Path, name: str) -> None:
     for graph in graphs:
         attributes = [item for node in graph.node for item in node.attribute]
         graphs += [item.g for item in attributes if item.type == onnx.AttributeProto.GRAPH]
-        for tensor in (*graph.initializer, *(item.t for item in attributes if item.type == onnx.AttributeProto.TENSOR)):
+        for tensor in (
+            *graph.initializer,
+            *(item.t for item in attributes if item.type == onnx.AttributeProto.TENSOR),
+        ):
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                tensor.CopyFrom(numpy_helper.from_array(read_array(tensor, folder, f"{name}: {tensor.name}"), tensor.name))
+                tensor.CopyFrom(
+                    numpy_helper.from_array(
+                        read_array(tensor, folder, f"{name}: {tensor.name}"), tensor.name
+                    )
+                )
 
 
 def inside(folder: Path, location: str, where: str) -> Path:
     """A file of external data, which has to lie in the model's folder."""
     path = folder / location
     if not location or Path(location).is_absolute() or ".." in Path(location).parts:
-        raise SourceError(f"{where}: its data is said to be in {location!r}, outside the model's folder; refused")
+        raise SourceError(
+            f"{where}: its data is said to be in {location!r}, outside the model's folder; refused"
+        )
     if not path.is_file():
-        raise SourceError(f"{where}: its data is in {location!r}, which is not beside the model; put it there")
+        raise SourceError(
+            f"{where}: its data is in {location!r}, which is not beside the model; put it there"
+        )
     return path
 
 

@@ -1,7 +1,9 @@
-"""Ensembles of decision trees, in the one form that handlers see, from the three that ai.onnx.ml has.
+"""Ensembles of decision trees, in the one form that handlers see, from the three that ai.onnx.ml
+has.
 
-Nodes with a test come first, in the order of the file, then the leaves. A test has a feature, a threshold, and how far its two successors lie from it
-(`yes`, `no`). `roots` has where each tree begins. A test holds as `TESTS` says.
+Nodes with a test come first, in the order of the file, then the leaves. A test has a feature, a
+threshold, and how far its two successors lie from it (`yes`, `no`). `roots` has where each tree
+begins. A test holds as `TESTS` says.
 """
 
 from collections.abc import Mapping
@@ -14,11 +16,21 @@ from webkiln.errors import SourceError
 from webkiln.ir.types import Array
 
 LESS, EQUAL, MISSING = 1, 2, 4
-"""When a test holds: where the feature is less than the threshold, where it is equal, where it is NaN."""
+"""When a test holds: where the feature is less than the threshold, where it is equal, where it is
+NaN.
+"""
 MODES = {"BRANCH_LEQ": LESS | EQUAL, "BRANCH_LT": LESS, "BRANCH_EQ": EQUAL}
 OPPOSITES = {"BRANCH_GT": "BRANCH_LEQ", "BRANCH_GTE": "BRANCH_LT", "BRANCH_NEQ": "BRANCH_EQ"}
 MEMBER = "BRANCH_MEMBER"
-BY_NUMBER = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", MEMBER)
+BY_NUMBER = (
+    "BRANCH_LEQ",
+    "BRANCH_LT",
+    "BRANCH_GTE",
+    "BRANCH_GT",
+    "BRANCH_EQ",
+    "BRANCH_NEQ",
+    MEMBER,
+)
 COMBINING = {"SUM": np.add, "AVERAGE": np.add, "MIN": np.minimum, "MAX": np.maximum}
 NEUTRAL = {"MIN": np.inf, "MAX": -np.inf}
 BY_CODE = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -30,7 +42,9 @@ INTEGERS = ("uint8", "int8", "uint16", "int16", "int32")
 
 @dataclass(frozen=True)
 class Tests:
-    """The nodes with a test, by position; successors are positions too, those of leaves from `len(tests)` on. `holds`: when, bits of LESS, EQUAL and MISSING."""
+    """The nodes with a test, by position; successors are positions too, those of leaves from
+    `len(tests)` on. `holds`: when, bits of LESS, EQUAL and MISSING.
+    """
 
     features: Array
     thresholds: Array
@@ -44,7 +58,9 @@ class Tests:
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees; `leaves`, `targets` and `weights` say what is added to which target at which leaf, leaves by number."""
+    """Trees; `leaves`, `targets` and `weights` say what is added to which target at which leaf,
+    leaves by number.
+    """
 
     tests: Tests
     roots: Array
@@ -54,25 +70,48 @@ class Forest:
     weights: Array
 
 
-def attributes(forest: Forest, count: int, aggregate: str, where: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """What the handler is told of the structure, and the trained arrays, of an ensemble with `count` targets."""
+def attributes(
+    forest: Forest, count: int, aggregate: str, where: str
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """What the handler is told of the structure, and the trained arrays, of an ensemble with
+    `count` targets.
+    """
     check_count(count, where)
     if forest.leaf_count * count > MOST_WEIGHTS:
-        raise SourceError(f"{where}: has {forest.leaf_count} leaves with {count} targets each; at most {MOST_WEIGHTS} weights are read")
+        raise SourceError(
+            f"{where}: has {forest.leaf_count} leaves with {count} targets each; at most"
+            f" {MOST_WEIGHTS} weights are read"
+        )
     tests = forest.tests
     holds = np.unique(tests.holds)
     uniform = int(holds[0]) if len(holds) == 1 and not holds[0] & MISSING and holds[0] else 0
     own = np.arange(len(tests))
     weights, shared = _leaf_weights(forest, count, aggregate)
     attrs = {
-        "depth": _depth(forest, where), "leaves_from": len(tests), "test": uniform, "aggregate": aggregate, "targets": count, "one_target_a_tree": shared is not None,
+        "depth": _depth(forest, where),
+        "leaves_from": len(tests),
+        "test": uniform,
+        "aggregate": aggregate,
+        "targets": count,
+        "one_target_a_tree": shared is not None,
         "features": int(tests.features.max(initial=-1)) + 1,
-    }  # fmt: skip
+    }
     arrays = {
-        "roots": _narrow(forest.roots if shared is None else forest.roots[shared]), "features": _narrow(tests.features), "thresholds": tests.thresholds,
-        "yes": _narrow(tests.yes - own), "no": _narrow(tests.no - own), "weights": weights,
-    }  # fmt: skip
-    return attrs, arrays if uniform or not len(tests) else {**arrays, "holds": tests.holds.astype(np.uint8)}
+        "roots": _narrow(forest.roots if shared is None else forest.roots[shared]),
+        "features": _narrow(tests.features),
+        "thresholds": tests.thresholds,
+        "yes": _narrow(tests.yes - own),
+        "no": _narrow(tests.no - own),
+        "weights": weights,
+    }
+    return attrs, (
+        arrays
+        if uniform or not len(tests)
+        else {
+            **arrays,
+            "holds": tests.holds.astype(np.uint8),
+        }
+    )
 
 
 def check_count(count: int, where: str) -> None:
@@ -84,13 +123,17 @@ def check_count(count: int, where: str) -> None:
 def _narrow(values: Array) -> Array:
     """Integers in the fewest bytes."""
     low, high = values.min(initial=0), values.max(initial=0)
-    fitting = next(name for name in INTEGERS if np.iinfo(name).min <= low and high <= np.iinfo(name).max)
+    fitting = next(
+        name for name in INTEGERS if np.iinfo(name).min <= low and high <= np.iinfo(name).max
+    )
     return values.astype(fitting)
 
 
 def _leaf_weights(forest: Forest, count: int, aggregate: str) -> tuple[Array, Array | None]:
-    """[leaves] and an order of the trees that brings those of a target together, where each tree has one target and each target as many trees;
-    else [leaves, targets] and None."""
+    """[leaves] and an order of the trees that brings those of a target together, where each tree
+    has
+    one target and each target as many trees; else [leaves, targets] and None.
+    """
     combine, fill = COMBINING[aggregate], NEUTRAL.get(aggregate, 0.0)
     owner = _target_of_trees(forest) if len(forest.leaves) == forest.leaf_count else None
     if owner is not None and np.bincount(forest.leaves).max() == 1:
@@ -119,7 +162,9 @@ def _target_of_trees(forest: Forest) -> Array | None:
 
 
 def _levels(forest: Forest) -> list[Array]:
-    """The nodes that can be reached in 0, 1, ... steps, up to one step too many where there is a circle."""
+    """The nodes that can be reached in 0, 1, ... steps, up to one step too many where there is a
+    circle.
+    """
     tests, first, level = forest.tests, len(forest.tests), forest.roots
     levels: list[Array] = []
     visits = 0
@@ -140,25 +185,40 @@ def _depth(forest: Forest, where: str) -> int:
     depth = len(levels) - 1
     if depth > min(DEEPEST, len(forest.tests)) or sum(map(len, levels)) > MOST_VISITS:
         raise SourceError(
-            f"{where}: its trees go round in a circle, or have more than {DEEPEST} levels or {MOST_VISITS} ways; the file is damaged"
+            f"{where}: its trees go round in a circle, or have more than {DEEPEST} levels or"
+            f" {MOST_VISITS} ways; the file is damaged"
         )
     return depth
 
 
-def forest_of_nodes(raw: Mapping[str, Any], kind: str, weights: Array, count: int, where: str) -> Forest:
-    """The trees of a TreeEnsembleClassifier or -Regressor: nodes by the numbers of their tree and in it. `kind` begins the names of what is said of
-    leaves, `weights` are theirs, for `count` targets."""
+def forest_of_nodes(
+    raw: Mapping[str, Any], kind: str, weights: Array, count: int, where: str
+) -> Forest:
+    """The trees of a TreeEnsembleClassifier or -Regressor: nodes by the numbers of their tree and
+    in
+    it. `kind` begins the names of what is said of leaves, `weights` are theirs, for `count`
+    targets.
+    """
     numbers = {
         name: raw.get(f"nodes_{name}", np.zeros(0, np.int64))
         for name in ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
     }
-    ends = {name: raw.get(f"{kind}_{name}", np.zeros(0, np.int64)) for name in ("treeids", "nodeids", "ids")}
+    ends = {
+        name: raw.get(f"{kind}_{name}", np.zeros(0, np.int64))
+        for name in ("treeids", "nodeids", "ids")
+    }
     modes, size = np.array(raw.get("nodes_modes", ()), object), len(numbers["treeids"])
     values = _either(raw, "nodes_values")
-    lengths = {f"nodes_{name}": len(item) for name, item in numbers.items()} | {"nodes_modes": len(modes), "nodes_values": len(values)}
+    lengths = {f"nodes_{name}": len(item) for name, item in numbers.items()} | {
+        "nodes_modes": len(modes),
+        "nodes_values": len(values),
+    }
     _check_lengths(lengths, size, where)
     _check_lengths(
-        {f"{kind}_{name}": len(item) for name, item in ends.items()} | {f"{kind}_weights": len(weights)}, len(ends["ids"]), where
+        {f"{kind}_{name}": len(item) for name, item in ends.items()}
+        | {f"{kind}_weights": len(weights)},
+        len(ends["ids"]),
+        where,
     )
     if not size:
         raise SourceError(f"{where}: has no nodes")
@@ -171,38 +231,76 @@ def forest_of_nodes(raw: Mapping[str, Any], kind: str, weights: Array, count: in
         wanted = _keys(trees, nodes, where)
         place = np.minimum(np.searchsorted(keys, wanted, sorter=order), size - 1)
         if (lost := np.flatnonzero(keys[order[place]] != wanted)).size:
-            raise SourceError(f"{where}: {what} is node {nodes[lost[0]]} of tree {trees[lost[0]]}, which it does not have")
+            raise SourceError(
+                f"{where}: {what} is node {nodes[lost[0]]} of tree {trees[lost[0]]}, which it does"
+                " not have"
+            )
         return order[place]
 
     is_leaf = modes == "LEAF"
     if unknown := sorted(set(modes[~is_leaf].tolist()) - MODES.keys() - OPPOSITES.keys()):
-        raise SourceError(f"{where}: has a node of mode {unknown[0]}, expected one of {', '.join((*MODES, *OPPOSITES))}")
+        raise SourceError(
+            f"{where}: has a node of mode {unknown[0]}, expected one of"
+            f" {', '.join((*MODES, *OPPOSITES))}"
+        )
     inner = np.flatnonzero(~is_leaf)
     position = np.where(is_leaf, len(inner) + np.cumsum(is_leaf) - 1, np.cumsum(~is_leaf) - 1)
     trees = numbers["treeids"][inner]
-    yes, no = (find(trees, numbers[name][inner], "a successor") for name in ("truenodeids", "falsenodeids"))
+    yes, no = (
+        find(trees, numbers[name][inner], "a successor") for name in ("truenodeids", "falsenodeids")
+    )
     is_root = np.ones(size, bool)
     is_root[yes] = is_root[no] = False
     roots = np.flatnonzero(is_root)
-    if 1 + np.count_nonzero(np.diff(keys[order] >> 32)) != len(roots) or len(np.unique(numbers["treeids"][roots])) != len(roots):
-        raise SourceError(f"{where}: each tree must have one node that is no other's successor; the file is damaged")
+    if 1 + np.count_nonzero(np.diff(keys[order] >> 32)) != len(roots) or len(
+        np.unique(numbers["treeids"][roots])
+    ) != len(roots):
+        raise SourceError(
+            f"{where}: each tree must have one node that is no other's successor; the file is"
+            " damaged"
+        )
     missing = raw.get("nodes_missing_value_tracks_true", ())
     tracks = np.zeros(size, bool) if not len(missing) else missing.astype(bool)
     _check_lengths({"nodes_missing_value_tracks_true": len(tracks)}, size, where)
-    tests = _directed(numbers["featureids"][inner], values[inner], modes[inner], tracks[inner], position[yes], position[no], where)
+    tests = _directed(
+        numbers["featureids"][inner],
+        values[inner],
+        modes[inner],
+        tracks[inner],
+        position[yes],
+        position[no],
+        where,
+    )
     place = find(ends["treeids"], ends["nodeids"], "what has a weight")
     kept = is_leaf[place]
     _check_range(ends["ids"], count, f"{kind}_ids", where)
-    return Forest(tests, position[roots], int(is_leaf.sum()), position[place[kept]] - len(inner), ends["ids"][kept], weights[kept])
+    return Forest(
+        tests,
+        position[roots],
+        int(is_leaf.sum()),
+        position[place[kept]] - len(inner),
+        ends["ids"][kept],
+        weights[kept],
+    )
 
 
 def forest_of_sets(raw: Mapping[str, Any], where: str) -> tuple[Forest, int]:
-    """The trees of a TreeEnsemble, with how many targets they have: nodes by position, tests of membership in sets among them."""
+    """The trees of a TreeEnsemble, with how many targets they have: nodes by position, tests of
+    membership in sets among them.
+    """
     modes, features = raw["nodes_modes"].ravel(), raw["nodes_featureids"]
     roots, weights, targets = raw["tree_roots"], raw["leaf_weights"].ravel(), raw["leaf_targetids"]
     splits, size, leaves = raw["nodes_splits"].ravel(), len(features), len(weights)
     names = ("nodes_truenodeids", "nodes_falsenodeids", "nodes_trueleafs", "nodes_falseleafs")
-    _check_lengths({**{name: len(raw[name]) for name in names}, "nodes_modes": len(modes), "nodes_splits": len(splits)}, size, where)
+    _check_lengths(
+        {
+            **{name: len(raw[name]) for name in names},
+            "nodes_modes": len(modes),
+            "nodes_splits": len(splits),
+        },
+        size,
+        where,
+    )
     _check_lengths({"leaf_targetids": len(targets)}, leaves, where)
     missing = raw.get("nodes_missing_value_tracks_true", ())
     tracks = missing.astype(bool) if len(missing) else np.zeros(size, bool)
@@ -243,14 +341,25 @@ def _sets(values: Array | None, count: int, where: str) -> list[Array]:
         found = [piece[~np.isnan(piece)] for piece in pieces]
         found = found[:-1] if np.isnan(flat[-1]) else found
     if len(found) != count:
-        raise SourceError(f"{where}: membership_values has {len(found)} sets, {count} nodes ask for one")
+        raise SourceError(
+            f"{where}: membership_values has {len(found)} sets, {count} nodes ask for one"
+        )
     return found
 
 
 def _with_sets(
-    features: Array, splits: Array, modes: Array, tracks: Array, follows: tuple[Array, Array], roots: Array, sets: list[Array], where: str
-) -> tuple[Tests, Array]:  # fmt: skip
-    """A node that asks for one of n values becomes n nodes that ask for one each; one that asks for none never holds."""
+    features: Array,
+    splits: Array,
+    modes: Array,
+    tracks: Array,
+    follows: tuple[Array, Array],
+    roots: Array,
+    sets: list[Array],
+    where: str,
+) -> tuple[Tests, Array]:
+    """A node that asks for one of n values becomes n nodes that ask for one each; one that asks for
+    none never holds.
+    """
     (yes, no), size, asking = follows, len(features), np.flatnonzero(modes == MEMBER)
     copies = np.ones(size, np.int64)
     copies[asking] = [max(len(values), 1) for values in sets]
@@ -268,25 +377,46 @@ def _with_sets(
         never[first[node]] = not len(members)
     plain = np.where(modes == MEMBER, "BRANCH_EQ", modes)[source]
     after = np.where(is_last, moved(no)[source], np.arange(total) + 1)
-    tests = _directed(features[source], values, plain, tracks[source], moved(yes)[source], after, where)
+    tests = _directed(
+        features[source], values, plain, tracks[source], moved(yes)[source], after, where
+    )
     holds = np.where(never, tests.holds & MISSING, tests.holds)
     return replace(tests, holds=holds), moved(roots)
 
 
-def _directed(features: Array, thresholds: Array, modes: Array, tracks: Array, yes: Array, no: Array, where: str) -> Tests:
-    """Tests that hold where something is less or equal: those that hold where it is not have their successors swapped."""
+def _directed(
+    features: Array,
+    thresholds: Array,
+    modes: Array,
+    tracks: Array,
+    yes: Array,
+    no: Array,
+    where: str,
+) -> Tests:
+    """Tests that hold where something is less or equal: those that hold where it is not have their
+    successors swapped.
+    """
     _check_range(features, 1 << 31, "nodes_featureids", where)
     swapped = np.isin(modes, list(OPPOSITES))
     holds = np.array([MODES[OPPOSITES.get(mode, mode)] for mode in modes], np.int64)
     unequal = modes == "BRANCH_NEQ"
     missing = np.where(swapped, ~(tracks | unequal), tracks)
-    return Tests(features, thresholds, holds | np.where(missing, MISSING, 0), np.where(swapped, no, yes), np.where(swapped, yes, no))
+    return Tests(
+        features,
+        thresholds,
+        holds | np.where(missing, MISSING, 0),
+        np.where(swapped, no, yes),
+        np.where(swapped, yes, no),
+    )
 
 
 def _keys(trees: Array, nodes: Array, where: str) -> Array:
     for numbers, what in ((trees, "tree"), (nodes, "node")):
         if ((numbers < 0) | (numbers >= 1 << 31)).any():
-            raise SourceError(f"{where}: a {what} has a number that is not from 0 to {(1 << 31) - 1}; the file is damaged")
+            raise SourceError(
+                f"{where}: a {what} has a number that is not from 0 to {(1 << 31) - 1}; the file is"
+                " damaged"
+            )
     return (trees << 32) | nodes
 
 
@@ -298,9 +428,15 @@ def _either(raw: Mapping[str, Any], name: str) -> Array:
 def _check_lengths(lengths: Mapping[str, int], expected: int, where: str) -> None:
     for name, length in lengths.items():
         if length != expected:
-            raise SourceError(f"{where}: its attribute {name} has {length} elements, expected {expected}; the file is damaged")
+            raise SourceError(
+                f"{where}: its attribute {name} has {length} elements, expected {expected}; the"
+                " file is damaged"
+            )
 
 
 def _check_range(numbers: Array, count: int, name: str, where: str) -> None:
     if len(numbers) and (numbers.min() < 0 or numbers.max() >= count):
-        raise SourceError(f"{where}: its attribute {name} goes from {numbers.min()} to {numbers.max()}, expected 0 to {count - 1}")
+        raise SourceError(
+            f"{where}: its attribute {name} goes from {numbers.min()} to {numbers.max()}, expected"
+            f" 0 to {count - 1}"
+        )

@@ -1,4 +1,6 @@
-"""Messages of protobuf without their long arrays, which stay in the file: a mark in the message says where.
+"""Messages of protobuf without their long arrays, which stay in the file: a mark in the message
+says
+where.
 
 A model is parsed, checked and copied as what it says, and not as what it weighs.
 """
@@ -24,19 +26,28 @@ MOST_FIELDS = 1 << 20
 def slim(path: Path, layout: Mapping[int, Any]) -> bytes:
     """The message in a file, with marks for its long arrays.
 
-    `layout` leads to them: by the numbers of fields, the layout of the messages in them, or for an array the number of the field of bytes that the
-    mark is put into. What is no message is given as it is.
+    `layout` leads to them: by the numbers of fields, the layout of the messages in them, or for an
+    array the number of the field of bytes that the mark is put into. What is no message is given as
+    it is.
     """
     if path.stat().st_size < LEAST_BYTES:
         return path.read_bytes()
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+        memoryview(mapped) as data,
+    ):
         try:
-            return _slim(data, (0, len(data)), layout, str(path).encode("utf-8", "surrogateescape"), 0)
+            return _slim(
+                data, (0, len(data)), layout, str(path).encode("utf-8", "surrogateescape"), 0
+            )
         except Damaged:
             return bytes(data)
 
 
-def _slim(data: memoryview, within: tuple[int, int], layout: Mapping[int, Any], path: bytes, depth: int) -> bytes:
+def _slim(
+    data: memoryview, within: tuple[int, int], layout: Mapping[int, Any], path: bytes, depth: int
+) -> bytes:
     made, copied = bytearray(), within[0]
     for count, field in enumerate(fields(data, *within)):
         if depth > DEEPEST or count > MOST_FIELDS:
@@ -49,7 +60,9 @@ def _slim(data: memoryview, within: tuple[int, int], layout: Mapping[int, Any], 
         if isinstance(inner, int):
             made += encoded(inner, MARK + PLACE.pack(field.start, field.end - field.start) + path)
         else:
-            made += encoded(field.number, _slim(data, (field.start, field.end), inner, path, depth + 1))
+            made += encoded(
+                field.number, _slim(data, (field.start, field.end), inner, path, depth + 1)
+            )
     return bytes(made + data[copied : within[1]])
 
 

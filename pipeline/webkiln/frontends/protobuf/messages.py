@@ -1,8 +1,11 @@
-"""Message types of protobuf from short descriptions, for formats whose definitions no package carries.
+"""Message types of protobuf from short descriptions, for formats whose definitions no package
+carries.
 
-A description says of each message its fields: `number name type`, separated by `;`. A type is a scalar of protobuf (`int32`, `string`, ...), the name of
-another message or enum of the same table, or `map<string, T>`; with `*` it is repeated, with `**` repeated and packed; `= value` is its default. An enum is a
-list `NAME = number; ...`, whose names are its own. Fields that are not described are skipped when a file is read. https://protobuf.dev/reference/protobuf/proto2-spec/
+A description says of each message its fields: `number name type`, separated by `;`. A type is a
+scalar of protobuf (`int32`, `string`, ...), the name of another message or enum of the same table,
+or `map<string, T>`; with `*` it is repeated, with `**` repeated and packed; `= value` is its
+default. An enum is a list `NAME = number; ...`, whose names are its own. Fields that are not
+described are skipped when a file is read. https://protobuf.dev/reference/protobuf/proto2-spec/
 """
 
 import re
@@ -21,9 +24,13 @@ SCALARS = {
 }
 
 
-def message_types(package: str, enums: Mapping[str, str], messages: Mapping[str, str]) -> dict[str, Any]:
+def message_types(
+    package: str, enums: Mapping[str, str], messages: Mapping[str, str]
+) -> dict[str, Any]:
     """The classes of the messages, by name, in a pool of their own."""
-    file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{package}.proto", package=package, syntax="proto2"
+    )
     for name, text in enums.items():
         made = file.message_type.add(name=f"{name}Enum").enum_type.add(name=name)
         for member, number in MEMBER.findall(text):
@@ -32,20 +39,39 @@ def message_types(package: str, enums: Mapping[str, str], messages: Mapping[str,
         _add_message(file.message_type.add(name=name), f".{package}", text, enums, messages)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}")) for name in messages}
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
+        for name in messages
+    }
 
 
-def _add_message(made: Any, scope: str, text: str, enums: Mapping[str, str], messages: Mapping[str, str]) -> None:
+def _add_message(
+    made: Any, scope: str, text: str, enums: Mapping[str, str], messages: Mapping[str, str]
+) -> None:
     for item in filter(None, map(str.strip, text.split(";"))):
         found = FIELD.fullmatch(item)
         assert found is not None, f"{made.name}: {item}"
         number, name, kind, repeated, default = found.groups()
-        field = made.field.add(name=name, number=int(number), label=Field.LABEL_REPEATED if repeated else Field.LABEL_OPTIONAL)
+        field = made.field.add(
+            name=name,
+            number=int(number),
+            label=Field.LABEL_REPEATED if repeated else Field.LABEL_OPTIONAL,
+        )
         if kind.startswith("map<"):
             entry = made.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
             entry.options.map_entry = True
-            _add_message(entry, scope, f"1 key string; 2 value {kind.partition(',')[2].strip(' >')}", enums, messages)
-            field.label, field.type, field.type_name = Field.LABEL_REPEATED, Field.TYPE_MESSAGE, f"{scope}.{made.name}.{entry.name}"
+            _add_message(
+                entry,
+                scope,
+                f"1 key string; 2 value {kind.partition(',')[2].strip(' >')}",
+                enums,
+                messages,
+            )
+            field.label, field.type, field.type_name = (
+                Field.LABEL_REPEATED,
+                Field.TYPE_MESSAGE,
+                f"{scope}.{made.name}.{entry.name}",
+            )
         elif kind in SCALARS:
             field.type = SCALARS[kind]
         else:

@@ -8,7 +8,9 @@ VARINT, LONG, BYTES, WORD = 0, 1, 2, 5
 
 @dataclass(frozen=True, slots=True)
 class WireField:
-    """`begin` is where its tag stands, `value` its number where it is one, and `start` to `end` its bytes."""
+    """`begin` is where its tag stands, `value` its number where it is one, and `start` to `end` its
+    bytes.
+    """
 
     number: int
     wire: int

@@ -1,4 +1,6 @@
-"""A file that an export script writes, of any format that has no program of its own for what the user's code makes."""
+"""A file that an export script writes, of any format that has no program of its own for what the
+user's code makes.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -17,38 +17,79 @@ MAX_REPEATED_BYTES = 256 << 20
 """The most that a constant may grow by the repetition of its last value."""
 LISTS = ("s", "i", "f", "b", "type", "shape")
 VALUES = {
-    "float32": "float_val", "float64": "double_val", "int32": "int_val", "int16": "int_val", "int8": "int_val", "uint8": "int_val", "uint16": "int_val",
-    "int64": "int64_val", "bool": "bool_val", "float16": "half_val", "uint32": "uint32_val", "uint64": "uint64_val",
-    "complex64": "scomplex_val", "complex128": "dcomplex_val",
-}  # fmt: skip
+    "float32": "float_val",
+    "float64": "double_val",
+    "int32": "int_val",
+    "int16": "int_val",
+    "int8": "int_val",
+    "uint8": "int_val",
+    "uint16": "int_val",
+    "int64": "int64_val",
+    "bool": "bool_val",
+    "float16": "half_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+    "complex64": "scomplex_val",
+    "complex128": "dcomplex_val",
+}
 """The field of a tensor that has values of a dtype one by one."""
 
 
 def read_tensor(tensor: Any, where: str) -> Array:
-    """The values of a TensorProto. Those at the end that are equal may be left out; complex ones have two numbers each, in a last axis. SourceError
-    where nothing fits."""
+    """The values of a TensorProto. Those at the end that are equal may be left out; complex ones
+    have
+    two numbers each, in a last axis. SourceError where nothing fits.
+    """
     if tensor.dtype not in DTYPES and tensor.dtype not in COMPLEX:
-        raise SourceError(f"{where}: its values are {dtype_name(tensor.dtype)}, expected one of {', '.join(DTYPES.values())}")
-    dtype, shape = np.dtype(dtype_name(tensor.dtype)), tuple(size.size for size in tensor.tensor_shape.dim)
+        raise SourceError(
+            f"{where}: its values are {dtype_name(tensor.dtype)}, expected one of"
+            f" {', '.join(DTYPES.values())}"
+        )
+    dtype, shape = (
+        np.dtype(dtype_name(tensor.dtype)),
+        tuple(size.size for size in tensor.tensor_shape.dim),
+    )
     count = prod(shape)
-    if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape) or count * dtype.itemsize > MAX_BYTES:
-        raise SourceError(f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most {MAX_BYTES} bytes")
+    if (
+        tensor.tensor_shape.unknown_rank
+        or any(size < 0 for size in shape)
+        or count * dtype.itemsize > MAX_BYTES
+    ):
+        raise SourceError(
+            f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most"
+            f" {MAX_BYTES} bytes"
+        )
     if content := tensor.tensor_content:
         if length(content) != count * dtype.itemsize:
-            raise SourceError(f"{where}: its shape is {list(shape)}, its data has {length(content)} bytes; the file is damaged")
+            raise SourceError(
+                f"{where}: its shape is {list(shape)}, its data has {length(content)} bytes; the"
+                " file is damaged"
+            )
         if (instead := unread(dtype, shape)) is not None:
             return two_parts(instead)
-        return two_parts(np.frombuffer(whole(content), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False))
+        return two_parts(
+            np.frombuffer(whole(content), dtype.newbyteorder("<"))
+            .reshape(shape)
+            .astype(dtype, copy=False)
+        )
     given = getattr(tensor, VALUES[dtype.name])
     if dtype.kind == "c":
         given = np.array(given[: len(given) // 2 * 2]).reshape(-1, 2) @ (1, 1j)
     if len(given) > count:
-        raise SourceError(f"{where}: its shape is {list(shape)}, and it has {len(given)} values; the file is damaged")
+        raise SourceError(
+            f"{where}: its shape is {list(shape)}, and it has {len(given)} values; the file is"
+            " damaged"
+        )
     values = (
-        np.array(given, np.uint16).view(np.float16) if dtype == np.float16 else np.array(given, np.int64 if dtype.kind == "i" else dtype)
+        np.array(given, np.uint16).view(np.float16)
+        if dtype == np.float16
+        else np.array(given, np.int64 if dtype.kind == "i" else dtype)
     )
     if (count - len(given)) * dtype.itemsize > MAX_REPEATED_BYTES:
-        raise SourceError(f"{where}: repeats a value {count - len(given)} times (at most {MAX_REPEATED_BYTES} bytes); refused")
+        raise SourceError(
+            f"{where}: repeats a value {count - len(given)} times (at most {MAX_REPEATED_BYTES}"
+            " bytes); refused"
+        )
     check_room(count * dtype.itemsize, where)
     made = np.zeros(count, dtype)
     made[: len(given)] = values.astype(dtype)
@@ -63,8 +104,12 @@ def two_parts(array: Array) -> Array:
 
 
 def attribute(item: Any) -> Any:
-    """The value of an attribute: numbers, texts, names of dtypes, shapes with -1 for what is open (None of an unknown rank), tuples of these."""
-    kind = next((name for name in ("s", "i", "f", "b", "type", "shape", "list") if item.HasField(name)), "")
+    """The value of an attribute: numbers, texts, names of dtypes, shapes with -1 for what is open
+    (None of an unknown rank), tuples of these.
+    """
+    kind = next(
+        (name for name in ("s", "i", "f", "b", "type", "shape", "list") if item.HasField(name)), ""
+    )
     if kind == "list":
         name = next((name for name in LISTS if len(getattr(item.list, name))), "")
         return tuple(_plain(name, value) for value in getattr(item.list, name)) if name else ()

@@ -1,5 +1,7 @@
-"""Branches and loops while a program is walked: functions that nodes call on conditions, and what is left of the control flow of TensorFlow 1, as graphs
-inside nodes."""
+"""Branches and loops while a program is walked: functions that nodes call on conditions, and what
+is
+left of the control flow of TensorFlow 1, as graphs inside nodes.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -47,11 +49,15 @@ class GraphWalk(Protocol):
 def function_of(program: GraphSource, node: Any, name: str) -> Body:
     body = program.functions.get(name)
     if body is None:
-        raise SourceError(f"{program.name}: {node.name} calls the function {name!r}, which is not in the file")
+        raise SourceError(
+            f"{program.name}: {node.name} calls the function {name!r}, which is not in the file"
+        )
     return body
 
 
-def branched(walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+def branched(
+    walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRef]
+) -> Sequence[TensorRef]:
     """What a node of `BRANCHES` or `CASES` gives."""
     if node.op in CASES:
         return _case(walk, scope, node, inputs)
@@ -59,12 +65,16 @@ def branched(walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRe
     given = inputs[1:] if first == "then_branch" else inputs
     graphs = {}
     for name in (first, second):
-        graphs[name] = _graph(walk, scope, function_of(walk.program, node, node.attr[name].func.name), given)
+        graphs[name] = _graph(
+            walk, scope, function_of(walk.program, node, node.attr[name].func.name), given
+        )
     if first == "cond":
         return _while(walk, node.name, given, graphs)
     operands = (str(inputs[0]), *(item for item in given if isinstance(item, str)))
     outputs = [walk.fresh() for _ in graphs[second].outputs]
-    walk.nodes.append(NodeSpec(walk.labels.distinct(node.name), "If", "", operands, tuple(outputs), graphs))
+    walk.nodes.append(
+        NodeSpec(walk.labels.distinct(node.name), "If", "", operands, tuple(outputs), graphs)
+    )
     return outputs
 
 
@@ -83,22 +93,37 @@ def _looped(walk: GraphWalk, scope: Scope, frame: LoopFrame) -> Sequence[TensorR
     def graph(places: Sequence[Sequence[str]], results: Sequence[str]) -> GraphSpec:
         names = [walk.fresh() if isinstance(item, str) else item for item in given]
         arguments = {place: name for name, own in zip(names, places, strict=True) for place in own}
-        inputs = tuple(Declared(str(number), item, "", None) for number, item in enumerate(names) if isinstance(item, str))
-        return walk.inside(Scope(scope.body, {**scope.arguments, **constants, **arguments}, depth=scope.depth + 1), inputs, results)
+        inputs = tuple(
+            Declared(str(number), item, "", None)
+            for number, item in enumerate(names)
+            if isinstance(item, str)
+        )
+        return walk.inside(
+            Scope(scope.body, {**scope.arguments, **constants, **arguments}, depth=scope.depth + 1),
+            inputs,
+            results,
+        )
 
     merges = [(item.merge,) for item in frame.variables]
     graphs = {
         "cond": graph(merges, [frame.condition]),
-        "body": graph([(item.merge, *item.switches) for item in frame.variables], [item.following for item in frame.variables]),
+        "body": graph(
+            [(item.merge, *item.switches) for item in frame.variables],
+            [item.following for item in frame.variables],
+        ),
     }
     return _while(walk, frame.name, given, graphs)
 
 
-def _while(walk: GraphWalk, label: str, given: Sequence[TensorRef], graphs: Mapping[str, GraphSpec]) -> list[TensorRef]:
+def _while(
+    walk: GraphWalk, label: str, given: Sequence[TensorRef], graphs: Mapping[str, GraphSpec]
+) -> list[TensorRef]:
     """A handle among the operands of a loop stays what it is; the loop gives it again."""
     tensors = tuple(item for item in given if isinstance(item, str))
     outputs = [walk.fresh() for _ in tensors]
-    walk.nodes.append(NodeSpec(walk.labels.distinct(label), "While", "", tensors, tuple(outputs), graphs))
+    walk.nodes.append(
+        NodeSpec(walk.labels.distinct(label), "While", "", tensors, tuple(outputs), graphs)
+    )
     fresh = iter(outputs)
     return [next(fresh) if isinstance(item, str) else item for item in given]
 
@@ -112,27 +137,59 @@ def merged(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
     for port, reference in others:
         value, chosen = walk.value(scope, reference), predicate
         if isinstance(made, Handle) or isinstance(value, Handle):
-            walk.unsupported.append((f"{name} (Merge)", "chooses between variables or tables", "Read them before the condition"))
+            walk.unsupported.append(
+                (
+                    f"{name} (Merge)",
+                    "chooses between variables or tables",
+                    "Read them before the condition",
+                )
+            )
             return ""
         if choice.is_index:
             number, chosen = walk.fresh(), walk.fresh()
             walk.tensors[number] = Literal("int32", (), (port,))
-            walk.nodes.append(NodeSpec(walk.labels.distinct(f"{name}/is"), "Equal", "", (predicate, number), (chosen,), {}))
+            walk.nodes.append(
+                NodeSpec(
+                    walk.labels.distinct(f"{name}/is"),
+                    "Equal",
+                    "",
+                    (predicate, number),
+                    (chosen,),
+                    {},
+                )
+            )
         joined = walk.fresh()
-        walk.nodes.append(NodeSpec(walk.labels.distinct(name), "SelectV2", "", (chosen, value, made), (joined,), {}))
+        walk.nodes.append(
+            NodeSpec(
+                walk.labels.distinct(name), "SelectV2", "", (chosen, value, made), (joined,), {}
+            )
+        )
         made = joined
     return made
 
 
-def _case(walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+def _case(
+    walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRef]
+) -> Sequence[TensorRef]:
     graphs: dict[str, Any] = {}
     for number, item in enumerate(node.attr["branches"].list.func):
-        graphs[f"branch_{number}"] = _graph(walk, scope, function_of(walk.program, node, item.name), inputs[1:])
+        graphs[f"branch_{number}"] = _graph(
+            walk, scope, function_of(walk.program, node, item.name), inputs[1:]
+        )
     if not graphs:
         raise SourceError(f"{walk.program.name}: {node.name} has no branches")
     outputs = [walk.fresh() for _ in graphs["branch_0"].outputs]
     operands = tuple(item for item in inputs if isinstance(item, str))
-    walk.nodes.append(NodeSpec(walk.labels.distinct(node.name), "Case", "", operands, tuple(outputs), {**graphs, "count": len(graphs)}))
+    walk.nodes.append(
+        NodeSpec(
+            walk.labels.distinct(node.name),
+            "Case",
+            "",
+            operands,
+            tuple(outputs),
+            {**graphs, "count": len(graphs)},
+        )
+    )
     return outputs
 
 
@@ -140,7 +197,8 @@ def _graph(walk: GraphWalk, scope: Scope, body: Body, given: Sequence[TensorRef]
     """A function as a graph inside a node; what it is given besides tensors it knows as it is."""
     if len(body.arguments) != len(given):
         raise SourceError(
-            f"{walk.program.name}: a function takes {len(body.arguments)} arguments, and is given {len(given)}; the graph is damaged"
+            f"{walk.program.name}: a function takes {len(body.arguments)} arguments, and is given"
+            f" {len(given)}; the graph is damaged"
         )
     arguments: dict[str, TensorRef] = {}
     inputs = []

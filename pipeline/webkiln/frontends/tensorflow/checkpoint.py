@@ -1,6 +1,8 @@
-"""Variables out of checkpoint files, without TensorFlow: an index, which is a sorted table of LevelDB's format, and shards of raw bytes.
+"""Variables out of checkpoint files, without TensorFlow: an index, which is a sorted table of
+LevelDB's format, and shards of raw bytes.
 
-https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/util/tensor_bundle/tensor_bundle.h, https://github.com/google/leveldb/blob/main/doc/table_format.md
+https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/util/tensor_bundle/tensor_bundle.h,
+https://github.com/google/leveldb/blob/main/doc/table_format.md
 """
 
 from collections.abc import Iterator
@@ -34,16 +36,25 @@ class Checkpoint:
         self.prefix = prefix
         index = prefix.with_name(f"{prefix.name}.index")
         if not index.is_file():
-            raise SourceError(f"{index.name}: is not beside the model, which has variables; put the folder `variables` there, whole")
+            raise SourceError(
+                f"{index.name}: is not beside the model, which has variables; put the folder"
+                " `variables` there, whole"
+            )
         self.name = index.name
         try:
             entries = dict(_table(index.read_bytes()))
             header = BundleHeader.FromString(entries.pop(HEADER_KEY))
-            self.entries = {key.decode(): BundleEntry.FromString(value) for key, value in entries.items()}
+            self.entries = {
+                key.decode(): BundleEntry.FromString(value) for key, value in entries.items()
+            }
         except (ValueError, IndexError, KeyError, DecodeError) as error:
-            raise SourceError(f"{self.name}: is no index of a checkpoint: {error}; the file is damaged") from None
+            raise SourceError(
+                f"{self.name}: is no index of a checkpoint: {error}; the file is damaged"
+            ) from None
         if header.endianness != 0:
-            raise SourceError(f"{self.name}: its numbers are big-endian; save the model on a usual machine")
+            raise SourceError(
+                f"{self.name}: its numbers are big-endian; save the model on a usual machine"
+            )
         self.shards = header.num_shards
 
     def read_text(self, key: str) -> bytes:
@@ -66,9 +77,14 @@ class Checkpoint:
 
     def _place(self, entry: Any, where: str, size: int) -> Path:
         """The file that holds an entry."""
-        path = self.prefix.with_name(f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}")
+        path = self.prefix.with_name(
+            f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}"
+        )
         if size < 0 or not path.is_file() or not 0 <= entry.offset <= path.stat().st_size - size:
-            raise SourceError(f"{where}: is said to be at {entry.offset} of {path.name}, which is missing or too short")
+            raise SourceError(
+                f"{where}: is said to be at {entry.offset} of {path.name}, which is missing or too"
+                " short"
+            )
         return path
 
     def read(self, key: str) -> Array:
@@ -78,21 +94,36 @@ class Checkpoint:
         if entry is None:
             raise SourceError(f"{where}: is not in the checkpoint")
         if entry.dtype not in DTYPES:
-            raise SourceError(f"{where}: its values are {dtype_name(entry.dtype)}, expected one of {', '.join(DTYPES.values())}")
+            raise SourceError(
+                f"{where}: its values are {dtype_name(entry.dtype)}, expected one of"
+                f" {', '.join(DTYPES.values())}"
+            )
         if entry.slices:
-            raise SourceError(f"{where}: is stored in slices, which are not supported; save the model from one machine")
+            raise SourceError(
+                f"{where}: is stored in slices, which are not supported; save the model from one"
+                " machine"
+            )
         dtype, shape = np.dtype(DTYPES[entry.dtype]), tuple(size.size for size in entry.shape.dim)
         size = prod(shape) * dtype.itemsize
         if any(size < 0 for size in shape) or size > MAX_BYTES or size != entry.size:
-            raise SourceError(f"{where}: its shape is {list(shape)}, and it has {entry.size} bytes; the file is damaged")
+            raise SourceError(
+                f"{where}: its shape is {list(shape)}, and it has {entry.size} bytes; the file is"
+                " damaged"
+            )
         self._place(entry, where, size)
         if (instead := unread(dtype, shape)) is not None:
             return instead
-        return np.frombuffer(self._bytes(entry, where, size), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
+        return (
+            np.frombuffer(self._bytes(entry, where, size), dtype.newbyteorder("<"))
+            .reshape(shape)
+            .astype(dtype, copy=False)
+        )
 
 
 def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of a table: the footer says where the index of blocks is, which says where the blocks are."""
+    """The entries of a table: the footer says where the index of blocks is, which says where the
+    blocks are.
+    """
     if data[-8:] != MAGIC or len(data) < FOOTER:
         raise ValueError("its end is not that of a table")
     _, at = _handle(data, len(data) - FOOTER)

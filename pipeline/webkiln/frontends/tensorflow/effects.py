@@ -7,7 +7,14 @@ from webkiln.frontends.tensorflow.source import Body
 
 ADDED = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
 """Operators that assign to a variable, and what its value and theirs are put together by."""
-WRITES = ("Assign", "ResourceApply", "ResourceScatter", "ResourceStridedSliceAssign", "LookupTableInsert", "LookupTableRemove")
+WRITES = (
+    "Assign",
+    "ResourceApply",
+    "ResourceScatter",
+    "ResourceStridedSliceAssign",
+    "LookupTableInsert",
+    "LookupTableRemove",
+)
 """How the operators begin whose effect outlasts the run."""
 
 
@@ -20,7 +27,11 @@ class Effects:
 
     def nodes(self, body: Body) -> list[str]:
         """Of a graph that is no function only what its outputs need is run."""
-        return [name for name, node in body.nodes.items() if self._has_effect(node)] if body.is_function else []
+        return (
+            [name for name, node in body.nodes.items() if self._has_effect(node)]
+            if body.is_function
+            else []
+        )
 
     def _has_effect(self, node: Any) -> bool:
         return node.op.startswith(WRITES) or any(map(self._of_function, _called(node)))

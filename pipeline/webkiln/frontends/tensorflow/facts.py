@@ -7,10 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.inspect.facts import FileFacts, Inspector, SignatureFacts, TensorFacts, listed, rows
+from webkiln.frontends.inspect.facts import (
+    FileFacts,
+    Inspector,
+    SignatureFacts,
+    TensorFacts,
+    listed,
+    rows,
+)
 from webkiln.frontends.nodes.summary import described_nodes
 from webkiln.frontends.tensorflow.attributes import open_shape
-from webkiln.frontends.tensorflow.files import beginning, frozen_version, is_saved_model, served_graph, signatures_of
+from webkiln.frontends.tensorflow.files import (
+    beginning,
+    frozen_version,
+    is_saved_model,
+    served_graph,
+    signatures_of,
+)
 from webkiln.frontends.tensorflow.messages import dtype_name
 
 
@@ -21,14 +34,22 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
         return _saved_model(path)
     if beginning(path).lstrip()[:1] == b"{":
         return _graph_model(path)
-    return FileFacts(rows(kind="a frozen graph (GraphDef)", version=f"GraphDef {frozen_version(path)}"))
+    return FileFacts(
+        rows(kind="a frozen graph (GraphDef)", version=f"GraphDef {frozen_version(path)}")
+    )
 
 
 def _saved_model(path: Path) -> FileFacts:
     graph = served_graph(path)
     about = graph.meta_info_def
     found = [
-        SignatureFacts(str(name), *(tuple(map(_tensor, ends, ends.values())) for ends in (dict(item.inputs), dict(item.outputs))))
+        SignatureFacts(
+            str(name),
+            *(
+                tuple(map(_tensor, ends, ends.values()))
+                for ends in (dict(item.inputs), dict(item.outputs))
+            ),
+        )
         for name, item in sorted(signatures_of(graph).items(), key=lambda pair: str(pair[0]))
     ]
     return FileFacts(
@@ -50,12 +71,22 @@ def _graph_model(path: Path) -> FileFacts:
     with suppress(ValueError, RecursionError):
         table = json.loads(path.read_bytes())
     if not isinstance(table, dict):
-        raise SourceError(f"{path.name}: is no graph model of TensorFlow.js: it is no table of JSON; the file is damaged")
-    names = [str(item) for group in table.get("weightsManifest") or () if isinstance(group, dict) for item in group.get("paths") or ()]
+        raise SourceError(
+            f"{path.name}: is no graph model of TensorFlow.js: it is no table of JSON; the file is"
+            " damaged"
+        )
+    names = [
+        str(item)
+        for group in table.get("weightsManifest") or ()
+        if isinstance(group, dict)
+        for item in group.get("paths") or ()
+    ]
     return FileFacts(
         rows(
             kind="a graph model of TensorFlow.js",
-            written_by=listed([str(table[key]) for key in ("generatedBy", "convertedBy") if table.get(key)]),
+            written_by=listed(
+                [str(table[key]) for key in ("generatedBy", "convertedBy") if table.get(key)]
+            ),
             beside_it=listed(names),
         )
     )

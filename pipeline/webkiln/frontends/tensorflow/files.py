@@ -16,9 +16,24 @@ from webkiln.frontends.protobuf.large_arrays import slim
 from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
 from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow
-from webkiln.frontends.tensorflow.messages import GRAPH_LAYOUT, SAVED_LAYOUT, GraphDef, SavedModelDef, SignatureDef, dtype_name
+from webkiln.frontends.tensorflow.messages import (
+    GRAPH_LAYOUT,
+    SAVED_LAYOUT,
+    GraphDef,
+    SavedModelDef,
+    SignatureDef,
+    dtype_name,
+)
 from webkiln.frontends.tensorflow.objects import captured_keys
-from webkiln.frontends.tensorflow.source import Body, GraphSource, Interface, bodies, control_inputs, data_inputs, split_reference
+from webkiln.frontends.tensorflow.source import (
+    Body,
+    GraphSource,
+    Interface,
+    bodies,
+    control_inputs,
+    data_inputs,
+    split_reference,
+)
 from webkiln.ir.types import Array
 
 SAVED = b"\x08\x01\x12"
@@ -38,7 +53,10 @@ def read_program(path: Path, folder: Path | None, signature: str = "") -> GraphS
     if begin.startswith(SAVED):
         return _saved_model(path, folder or path.parent, signature)
     if signature:
-        raise RecipeError(f"{path.name}: has no signature {signature!r}; only SavedModels have any to choose from, leave it out")
+        raise RecipeError(
+            f"{path.name}: has no signature {signature!r}; only SavedModels have any to choose"
+            " from, leave it out"
+        )
     if begin.lstrip()[:1] == b"{":
         return _graph_model(path, folder or path.parent)
     return _frozen(path)
@@ -54,7 +72,9 @@ def _parsed(kind: Any, layout: Mapping[int, Any], path: Path) -> Any:
     try:
         return kind.FromString(slim(path, layout))
     except DecodeError as error:
-        raise SourceError(f"{path.name}: cannot be read as a graph of TensorFlow: {error}; the file is damaged") from None
+        raise SourceError(
+            f"{path.name}: cannot be read as a graph of TensorFlow: {error}; the file is damaged"
+        ) from None
 
 
 def is_saved_model(path: Path) -> bool:
@@ -75,7 +95,11 @@ def served(graphs: Sequence[Any]) -> Any:
 
 
 def signatures_of(graph: Any) -> dict[str, Any]:
-    return {name: item for name, item in graph.signature_def.items() if not name.startswith(HIDDEN) and item.outputs}
+    return {
+        name: item
+        for name, item in graph.signature_def.items()
+        if not name.startswith(HIDDEN) and item.outputs
+    }
 
 
 def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
@@ -85,34 +109,53 @@ def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
     main, functions = bodies(graph.graph_def, path.name)
     inputs, outputs = (_interfaces(path.name, items) for items in (chosen.inputs, chosen.outputs))
     parts = {
-        op.name: [(item.name, bool(item.number_attr or item.type_list_attr)) for item in op.output_arg]
+        op.name: [
+            (item.name, bool(item.number_attr or item.type_list_attr)) for item in op.output_arg
+        ]
         for op in graph.meta_info_def.stripped_op_list.op
     }
     listed = {
-        op.name: [item.type_attr or item.type_list_attr or dtype_name(item.type) for item in op.output_arg]
+        op.name: [
+            item.type_attr or item.type_list_attr or dtype_name(item.type) for item in op.output_arg
+        ]
         for op in graph.meta_info_def.stripped_op_list.op
     }
     variables = folder / "variables" / "variables"
-    has_variables = any(node.op in ("VarHandleOp", "VariableV2", "Variable") for node in main.nodes.values())
+    has_variables = any(
+        node.op in ("VarHandleOp", "VariableV2", "Variable") for node in main.nodes.values()
+    )
     checkpoint = Checkpoint(variables) if has_variables else None
-    initialising = [graph.signature_def[INIT].outputs[INIT].name] if INIT in graph.signature_def else []
+    initialising = (
+        [graph.signature_def[INIT].outputs[INIT].name] if INIT in graph.signature_def else []
+    )
     return GraphSource(
-        path.name, main, functions, inputs, outputs, parts, checkpoint.read if checkpoint is not None else None,
-        captured_keys(graph, main, checkpoint) if checkpoint is not None else {}, split_reference(graph.saver_def.restore_op_name)[0],
-        [split_reference(name)[0] for name in initialising], graph.meta_info_def.tensorflow_version, results=listed,
-    )  # fmt: skip
+        path.name,
+        main,
+        functions,
+        inputs,
+        outputs,
+        parts,
+        checkpoint.read if checkpoint is not None else None,
+        captured_keys(graph, main, checkpoint) if checkpoint is not None else {},
+        split_reference(graph.saver_def.restore_op_name)[0],
+        [split_reference(name)[0] for name in initialising],
+        graph.meta_info_def.tensorflow_version,
+        results=listed,
+    )
 
 
 def _chosen(name: str, signatures: Mapping[str, Any], wanted: str) -> str:
     if wanted and wanted not in signatures:
         raise RecipeError(
-            f"{name}: there is no signature {wanted!r}{similar(wanted, signatures)}; there are {', '.join(sorted(signatures)) or 'none'}"
+            f"{name}: there is no signature {wanted!r}{similar(wanted, signatures)}; there are"
+            f" {', '.join(sorted(signatures)) or 'none'}"
         )
     usual = next((item for item in (wanted, *USUAL) if item in signatures), "")
     if not usual and len(signatures) != 1:
         listed = ", ".join(sorted(signatures))
         raise UndecidedError(
-            f"{name}: has {f'the signatures {listed}; choose one with --signature' if listed else 'no signature; save it with one: tf.saved_model.save(model, folder, signatures=...)'}"
+            f"{name}: has"
+            f" {f'the signatures {listed}; choose one with --signature' if listed else 'no signature; save it with one: tf.saved_model.save(model, folder, signatures=...)'}"
         )
     return usual or next(iter(signatures))
 
@@ -124,8 +167,13 @@ def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
         if not isinstance(key, str) or not isinstance(info.name, str):
             raise SourceError(f"{name}: the name of {key!r} is no text; the file is damaged")
         if not info.name:
-            raise SourceError(f"{name}: {key} is a sparse or composite tensor; only dense tensors can go in and out")
-        found.append(Interface(key, info.name, dtype_name(info.dtype), open_shape(info.tensor_shape)))
+            raise SourceError(
+                f"{name}: {key} is a sparse or composite tensor; only dense tensors can go in"
+                " and out"
+            )
+        found.append(
+            Interface(key, info.name, dtype_name(info.dtype), open_shape(info.tensor_shape))
+        )
     return found
 
 
@@ -159,20 +207,27 @@ def _graph_model(path: Path, folder: Path) -> GraphSource:
         table = json.loads(path.read_bytes())
         graph = ParseDict(table["modelTopology"], GraphDef(), ignore_unknown_fields=True)
         said = ParseDict(
-            table.get("signature") or (table.get("userDefinedMetadata") or {}).get("signature") or {},
+            table.get("signature")
+            or (table.get("userDefinedMetadata") or {}).get("signature")
+            or {},
             SignatureDef(),
             ignore_unknown_fields=True,
         )
         weights = {item.name: item for item in manifest_weights(path.name, table, folder)}
     except (ValueError, TypeError, KeyError, RecursionError, ParseError) as error:
-        raise SourceError(f"{path.name}: is no graph model of TensorFlow.js: {type(error).__name__}: {error}") from None
+        raise SourceError(
+            f"{path.name}: is no graph model of TensorFlow.js: {type(error).__name__}: {error}"
+        ) from None
     if not graph.node:
         raise SourceError(f"{path.name}: is a graph without nodes")
     main, functions = bodies(graph, path.name)
 
     def read(name: str) -> Array:
         if name not in weights:
-            raise SourceError(f"{path.name}: the constant {name} is not in the manifest; copy all files of the model")
+            raise SourceError(
+                f"{path.name}: the constant {name} is not in the manifest; copy all files of the"
+                " model"
+            )
         return weights[name].read()
 
     inputs = _interfaces(path.name, said.inputs) or _placeholders(main)
@@ -194,14 +249,28 @@ def _placeholders(main: Body) -> list[Interface]:
     found = []
     for node in main.nodes.values():
         if node.op == "Placeholder":
-            shape = open_shape(node.attr["shape"].shape) if node.attr["shape"].HasField("shape") else None
-            found.append(Interface(_identifier(node.name), node.name, dtype_name(node.attr["dtype"].type), shape))
+            shape = (
+                open_shape(node.attr["shape"].shape)
+                if node.attr["shape"].HasField("shape")
+                else None
+            )
+            found.append(
+                Interface(
+                    _identifier(node.name), node.name, dtype_name(node.attr["dtype"].type), shape
+                )
+            )
     return found
 
 
 def _ends(main: Body) -> list[Interface]:
-    """The nodes whose outputs nobody reads, as the outputs of a graph that does not name them; what a loop leaves over is none, if there are others."""
-    read = Counter(split_reference(item)[0] for node in main.nodes.values() for item in (*data_inputs(node), *control_inputs(node)))
+    """The nodes whose outputs nobody reads, as the outputs of a graph that does not name them; what
+    a loop leaves over is none, if there are others.
+    """
+    read = Counter(
+        split_reference(item)[0]
+        for node in main.nodes.values()
+        for item in (*data_inputs(node), *control_inputs(node))
+    )
     flow = ControlFlow(main, "")
     ends = [
         node

@@ -23,7 +23,10 @@ def _out_type(call: NodeCall) -> str:
 
 
 def _shapes(call: NodeCall) -> list[GraphValue]:
-    return [known(array_of_sizes(call.type(position).shape), _out_type(call)) for position in range(len(call))]
+    return [
+        known(array_of_sizes(call.type(position).shape), _out_type(call))
+        for position in range(len(call))
+    ]
 
 
 def _size(call: NodeCall) -> GraphValue:
@@ -61,7 +64,12 @@ def _split_v(call: NodeCall) -> list[GraphValue]:
 
 def _slice(call: NodeCall, x: Array) -> Array:
     starts, sizes = call.sizes(1), call.sizes(2)
-    return x[tuple(slice(start, None if size == -1 else start + size) for start, size in zip(starts, sizes, strict=True))]
+    return x[
+        tuple(
+            slice(start, None if size == -1 else start + size)
+            for start, size in zip(starts, sizes, strict=True)
+        )
+    ]
 
 
 def _reshape(call: NodeCall, x: Array) -> Array:
@@ -82,25 +90,64 @@ def _reduced(function: str) -> Fold:
         if all_constant(call):
             return None
         axes = tuple(call.sizes(1))
-        made = getattr(np, function)(call.value(0).astype(object), axis=axes, keepdims=call.flag("keep_dims"))
+        made = getattr(np, function)(
+            call.value(0).astype(object), axis=axes, keepdims=call.flag("keep_dims")
+        )
         return known(np.asarray(made, object), call.type(0).dtype)
 
     return compute
 
 
 FOLDS = Folds(
-    of_types={"Shape": arithmetic.shape_in(_out_type), "ShapeN": _shapes, "Size": _size, "Rank": arithmetic.rank},
+    of_types={
+        "Shape": arithmetic.shape_in(_out_type),
+        "ShapeN": _shapes,
+        "Size": _size,
+        "Rank": arithmetic.rank,
+    },
     of_values={
-        "StridedSlice": moving(_strided), "Gather": moving(_gather), "GatherV2": moving(_gather), "Slice": moving(_slice), "Reshape": moving(_reshape),
-        "Squeeze": moving(_squeeze), "ExpandDims": moving(lambda call, x: np.expand_dims(x, int(call.numbers(1).reshape(())))), "Pack": arithmetic.packed,
-        "ConcatV2": _concat, "Unpack": _unpack, "Split": _split, "SplitV": _split_v, "Cast": _cast, "Add": arithmetic.ADD, "AddV2": arithmetic.ADD,
-        "Sub": arithmetic.SUBTRACT, "Mul": arithmetic.MULTIPLY, "RealDiv": dividing, "Div": dividing, "FloorDiv": arithmetic.QUOTIENT,
-        "TruncateDiv": arithmetic.QUOTIENT, "FloorMod": arithmetic.REMAINDER, "Mod": arithmetic.REMAINDER, "Maximum": arithmetic.GREATEST,
-        "Minimum": arithmetic.LEAST, "Equal": arithmetic.EQUAL, "NotEqual": arithmetic.UNEQUAL, "Less": arithmetic.LESS, "Greater": arithmetic.GREATER,
-        "LessEqual": arithmetic.AT_MOST, "GreaterEqual": arithmetic.AT_LEAST, "Select": arithmetic.chosen, "SelectV2": arithmetic.chosen,
-        "Range": arithmetic.counted, "Fill": arithmetic.filled, "Prod": _reduced("prod"), "Sum": _reduced("sum"),
-        "BroadcastArgs": arithmetic.broadcast_args, "Neg": arithmetic.negative, "Floor": arithmetic.whole, "Ceil": arithmetic.whole,
+        "StridedSlice": moving(_strided),
+        "Gather": moving(_gather),
+        "GatherV2": moving(_gather),
+        "Slice": moving(_slice),
+        "Reshape": moving(_reshape),
+        "Squeeze": moving(_squeeze),
+        "ExpandDims": moving(lambda call, x: np.expand_dims(x, int(call.numbers(1).reshape(())))),
+        "Pack": arithmetic.packed,
+        "ConcatV2": _concat,
+        "Unpack": _unpack,
+        "Split": _split,
+        "SplitV": _split_v,
+        "Cast": _cast,
+        "Add": arithmetic.ADD,
+        "AddV2": arithmetic.ADD,
+        "Sub": arithmetic.SUBTRACT,
+        "Mul": arithmetic.MULTIPLY,
+        "RealDiv": dividing,
+        "Div": dividing,
+        "FloorDiv": arithmetic.QUOTIENT,
+        "TruncateDiv": arithmetic.QUOTIENT,
+        "FloorMod": arithmetic.REMAINDER,
+        "Mod": arithmetic.REMAINDER,
+        "Maximum": arithmetic.GREATEST,
+        "Minimum": arithmetic.LEAST,
+        "Equal": arithmetic.EQUAL,
+        "NotEqual": arithmetic.UNEQUAL,
+        "Less": arithmetic.LESS,
+        "Greater": arithmetic.GREATER,
+        "LessEqual": arithmetic.AT_MOST,
+        "GreaterEqual": arithmetic.AT_LEAST,
+        "Select": arithmetic.chosen,
+        "SelectV2": arithmetic.chosen,
+        "Range": arithmetic.counted,
+        "Fill": arithmetic.filled,
+        "Prod": _reduced("prod"),
+        "Sum": _reduced("sum"),
+        "BroadcastArgs": arithmetic.broadcast_args,
+        "Neg": arithmetic.negative,
+        "Floor": arithmetic.whole,
+        "Ceil": arithmetic.whole,
     },
     comparisons=arithmetic.comparisons("Equal", "Less", "Greater", "LessEqual", "GreaterEqual"),
     implied={"LogicalAnd": 2, "Reshape": 1, "Squeeze": 1, "ExpandDims": 1},
-)  # fmt: skip
+)

@@ -9,7 +9,9 @@ from webkiln.frontends.core.tfjs_manifest import shard_files
 SAVED_MODEL = "saved_model.pb"
 TFJS = "model.json"
 BEGINNING = re.compile(rb"\x08\x01\x12[\x80-\xff]+[\x00-\x7f]\x0a")
-"""A protobuf message with the version 1 of its schema and then a graph, which begins with what is known of it."""
+"""A protobuf message with the version 1 of its schema and then a graph, which begins with what is
+known of it.
+"""
 NODE = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x01-\x7f])[\x20-\x7e]+?\x12[\x01-\x7f][A-Z]")
 """A protobuf message that begins with a node, which begins with its name and its operation."""
 FOLDERS = ("variables", "assets")
@@ -34,7 +36,14 @@ def beside(path: Path) -> list[tuple[str, Path]]:
     if main.name != SAVED_MODEL and shard_files(main):
         return shard_files(main)
     found = (
-        [item for name in FOLDERS for item in sorted((main.parent / name).glob("*")) if item.is_file()] if main.name == SAVED_MODEL else []
+        [
+            item
+            for name in FOLDERS
+            for item in sorted((main.parent / name).glob("*"))
+            if item.is_file()
+        ]
+        if main.name == SAVED_MODEL
+        else []
     )
     return [(item.relative_to(main.parent).as_posix(), item) for item in found]
 

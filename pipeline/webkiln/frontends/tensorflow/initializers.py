@@ -1,4 +1,6 @@
-"""Which variable is called what in the checkpoint, and what tables hold: by the nodes that restore and initialise them."""
+"""Which variable is called what in the checkpoint, and what tables hold: by the nodes that restore
+and initialise them.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,15 +10,33 @@ from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.reading import literal
 from webkiln.frontends.tensorflow.attributes import read_tensor
 from webkiln.frontends.tensorflow.messages import DTYPES
-from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, Handle, Scope, TensorRef
-from webkiln.frontends.tensorflow.source import GraphSource, control_inputs, data_inputs, split_reference
+from webkiln.frontends.tensorflow.scope import (
+    CALLS,
+    DEEPEST,
+    PASSED,
+    TABLES,
+    VARIABLES,
+    Handle,
+    Scope,
+    TensorRef,
+)
+from webkiln.frontends.tensorflow.source import (
+    GraphSource,
+    control_inputs,
+    data_inputs,
+    split_reference,
+)
 
 ASSIGNING = frozenset({"AssignVariableOp", "Assign"})
-IMPORTING = frozenset({"LookupTableImportV2", "LookupTableImport", "InitializeTableV2", "InitializeTable"})
+IMPORTING = frozenset(
+    {"LookupTableImportV2", "LookupTableImport", "InitializeTableV2", "InitializeTable"}
+)
 
 
 class Beginnings:
-    """Follows the nodes that restore variables and fill tables, and notes which is what; nothing is computed."""
+    """Follows the nodes that restore variables and fill tables, and notes which is what; nothing is
+    computed.
+    """
 
     def __init__(self, program: GraphSource) -> None:
         self.program = program
@@ -55,7 +75,10 @@ class Beginnings:
             self._constants[key] = node.attr["value"].tensor
             return [Handle("constant", key)]
         if op == "RestoreV2" and len(inputs) > 1 and isinstance(inputs[1], Handle):
-            return [Handle("restored", key.decode(errors="replace")) for key in self._constants[inputs[1].name].string_val]
+            return [
+                Handle("restored", key.decode(errors="replace"))
+                for key in self._constants[inputs[1].name].string_val
+            ]
         if op in PASSED:
             return list(inputs)
         if (
@@ -72,14 +95,23 @@ class Beginnings:
             and isinstance(inputs[0], Handle)
             and all(isinstance(item, Handle) and item.kind == "constant" for item in inputs[1:3])
         ):
-            tensors = [self._constants[item.name] for item in inputs[1:3] if isinstance(item, Handle)]
+            tensors = [
+                self._constants[item.name] for item in inputs[1:3] if isinstance(item, Handle)
+            ]
             if all(tensor.dtype in DTYPES for tensor in tensors):
-                keys, values = (literal(read_tensor(tensor, f"{self.program.name}: table {inputs[0].name}")) for tensor in tensors)
+                keys, values = (
+                    literal(read_tensor(tensor, f"{self.program.name}: table {inputs[0].name}"))
+                    for tensor in tensors
+                )
                 self.tables[inputs[0].name] = keys, values
         called = node.attr["f"].func.name if op in CALLS else op
         body = self.program.functions.get(called)
         if body is not None and scope.depth < DEEPEST:
-            inner = Scope(body, {name: value for (name, _), value in zip(body.arguments, inputs, strict=False)}, depth=scope.depth + 1)
+            inner = Scope(
+                body,
+                {name: value for (name, _), value in zip(body.arguments, inputs, strict=False)},
+                depth=scope.depth + 1,
+            )
             for name in body.nodes:
                 if name not in inner.made:
                     self.look(inner, name)
@@ -101,4 +133,7 @@ def _everything(scope: Scope, name: str) -> Iterator[str]:
         seen.add(current)
         stack.append((current, True))
         node = scope.body.nodes[current]
-        stack += [(split_reference(item)[0], False) for item in (*data_inputs(node), *control_inputs(node))]
+        stack += [
+            (split_reference(item)[0], False)
+            for item in (*data_inputs(node), *control_inputs(node))
+        ]

@@ -1,4 +1,6 @@
-"""A GraphDef of TensorFlow with the functions that its outputs call written out, so that what their nodes give can be asked for."""
+"""A GraphDef of TensorFlow with the functions that its outputs call written out, so that what their
+nodes give can be asked for.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +18,9 @@ OperatorOf = Callable[[str], Any]
 
 @dataclass(frozen=True)
 class InlinedBody:
-    """The nodes of the graph, or of a function where it is called; `arguments` are the tensors that it is called with, and `path` the calls."""
+    """The nodes of the graph, or of a function where it is called; `arguments` are the tensors that
+    it is called with, and `path` the calls.
+    """
 
     nodes: Mapping[str, Any]
     path: str = ""
@@ -26,7 +30,9 @@ class InlinedBody:
 
 
 class Inliner:
-    """Writes the nodes anew. A call becomes a node that gives nothing and waits for all that the function does; its name stays."""
+    """Writes the nodes anew. A call becomes a node that gives nothing and waits for all that the
+    function does; its name stays.
+    """
 
     def __init__(self, graph: Any, operator: OperatorOf, name: str) -> None:
         self.graph, self.operator, self.name = graph, operator, name
@@ -50,7 +56,9 @@ class Inliner:
                 continue
             self.reached.add(name)
             node = self.main.nodes[name]
-            names += [split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))]
+            names += [
+                split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))
+            ]
 
     def _called(self, body: InlinedBody, node: Any) -> Any:
         """The function that a node calls, where it is to be written out."""
@@ -70,7 +78,10 @@ class Inliner:
         function = self._called(body, node)
         if function is None:
             return f"{body.path}{name}:{place}"
-        return self.tensor(self._within(body, node, function), function.ret[function.signature.output_arg[place].name])
+        return self.tensor(
+            self._within(body, node, function),
+            function.ret[function.signature.output_arg[place].name],
+        )
 
     def _before(self, node: Any, part: str) -> int:
         """How many outputs a node has before those of a name."""
@@ -90,23 +101,38 @@ class Inliner:
         path = f"{body.path}{node.name}{WITHIN}"
         if path not in self.inner:
             if body.depth >= DEEPEST or len(self.inner) >= MOST_CALLS:
-                raise SourceError(f"{self.name}: functions call each other more than {DEEPEST} deep, or {MOST_CALLS} times; refused")
+                raise SourceError(
+                    f"{self.name}: functions call each other more than {DEEPEST} deep, or"
+                    f" {MOST_CALLS} times; refused"
+                )
             given = {
                 item.name: self.tensor(body, reference)
-                for item, reference in zip(function.signature.input_arg, data_inputs(node), strict=False)
+                for item, reference in zip(
+                    function.signature.input_arg, data_inputs(node), strict=False
+                )
             }
-            self.inner[path] = InlinedBody({item.name: item for item in function.node_def}, path, given, function, body.depth + 1)
+            self.inner[path] = InlinedBody(
+                {item.name: item for item in function.node_def},
+                path,
+                given,
+                function,
+                body.depth + 1,
+            )
         return self.inner[path]
 
     def _nodes(self, body: InlinedBody, entry: str) -> Iterator[Any]:
         """The nodes of a body, which wait for `entry`."""
         for node in body.nodes.values():
-            waits = [self._waited(body, item) for item in control_inputs(node)] + ([entry] if entry else [])
+            waits = [self._waited(body, item) for item in control_inputs(node)] + (
+                [entry] if entry else []
+            )
             function = self._called(body, node)
             made = type(node)(name=f"{body.path}{node.name}", op="NoOp", device=node.device)
             if function is None:
                 made.op = node.op
-                made.input.extend([*(self.tensor(body, item) for item in data_inputs(node)), *waits])
+                made.input.extend(
+                    [*(self.tensor(body, item) for item in data_inputs(node)), *waits]
+                )
                 for key in node.attr:
                     if key != "_class":
                         made.attr[key].CopyFrom(node.attr[key])
@@ -116,9 +142,24 @@ class Inliner:
             begin = type(node)(name=f"{inner.path}begin", op="NoOp", input=waits)
             yield begin
             yield from self._nodes(inner, f"^{begin.name}")
-            results = [f"^{split_reference(self.tensor(inner, function.ret[item.name]))[0]}" for item in function.signature.output_arg]
-            made.input.extend(dict.fromkeys([*waits, *results, *(f"^{inner.path}{item}" for item in function.control_ret.values())]))
+            results = [
+                f"^{split_reference(self.tensor(inner, function.ret[item.name]))[0]}"
+                for item in function.signature.output_arg
+            ]
+            made.input.extend(
+                dict.fromkeys(
+                    [
+                        *waits,
+                        *results,
+                        *(f"^{inner.path}{item}" for item in function.control_ret.values()),
+                    ]
+                )
+            )
             yield made
 
     def _waited(self, body: InlinedBody, name: str) -> str:
-        return f"^{split_reference(body.arguments[name])[0]}" if name in body.arguments else f"^{body.path}{name}"
+        return (
+            f"^{split_reference(body.arguments[name])[0]}"
+            if name in body.arguments
+            else f"^{body.path}{name}"
+        )

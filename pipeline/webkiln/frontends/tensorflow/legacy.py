@@ -1,6 +1,8 @@
-"""Control flow of TensorFlow 1: which loops and choices the nodes Switch, Merge, Enter, Exit and NextIteration are.
+"""Control flow of TensorFlow 1: which loops and choices the nodes Switch, Merge, Enter, Exit and
+NextIteration are.
 
-Yu et al. 2018, Dynamic Control Flow in Large-Scale Machine Learning (https://arxiv.org/abs/1805.01772).
+Yu et al. 2018, Dynamic Control Flow in Large-Scale Machine Learning
+(https://arxiv.org/abs/1805.01772).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,19 +10,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.tensorflow.source import Body, control_inputs, data_input, data_inputs, split_reference
+from webkiln.frontends.tensorflow.source import (
+    Body,
+    control_inputs,
+    data_input,
+    data_inputs,
+    split_reference,
+)
 
 SWITCHES = frozenset({"Switch", "RefSwitch", "_SwitchN"})
 MERGES = frozenset({"Merge", "RefMerge"})
 ENTERS = frozenset({"Enter", "RefEnter"})
 EXITS = frozenset({"Exit", "RefExit"})
 Guards = Mapping[str, int]
-"""Of a node that does not always run: the predicates it depends on, and the output of their switches that it hangs on."""
+"""Of a node that does not always run: the predicates it depends on, and the output of their
+switches that it hangs on.
+"""
 
 
 @dataclass(frozen=True)
 class MergedBranches:
-    """A Merge behind Switches on one predicate: by the output of the Switch, what it gives. `is_index`: the predicate is a number."""
+    """A Merge behind Switches on one predicate: by the output of the Switch, what it gives.
+    `is_index`: the predicate is a number.
+    """
 
     predicate: str
     inputs: Mapping[int, str]
@@ -39,7 +51,9 @@ class LoopVariable:
 
 @dataclass(frozen=True)
 class LoopFrame:
-    """A loop: its variables, its condition, and what goes in without changing, by the Enter nodes of these."""
+    """A loop: its variables, its condition, and what goes in without changing, by the Enter nodes
+    of these.
+    """
 
     name: str
     variables: Sequence[LoopVariable]
@@ -95,12 +109,21 @@ class ControlFlow:
                 continue
             sources = [nodes.get(split_reference(item)[0]) for item in data_inputs(node)]
             enter = next((item for item in sources if item is not None and item.op in ENTERS), None)
-            following = next((item for item in sources if item is not None and item.op in ("NextIteration", "RefNextIteration")), None)
+            following = next(
+                (
+                    item
+                    for item in sources
+                    if item is not None and item.op in ("NextIteration", "RefNextIteration")
+                ),
+                None,
+            )
             if enter is None or following is None:
                 continue
             frame = enter.attr["frame_name"].s.decode(errors="replace")
             own = tuple(switches.get(node.name, ()))
-            variables.setdefault(frame, []).append(LoopVariable(data_input(enter), node.name, own, data_input(following)))
+            variables.setdefault(frame, []).append(
+                LoopVariable(data_input(enter), node.name, own, data_input(following))
+            )
             self.frame_of[node.name] = frame
             for name in own:
                 condition = nodes.get(split_reference(data_input(nodes[name], 1))[0])
@@ -123,7 +146,9 @@ class ControlFlow:
         nodes, guards, looping = self.body.nodes, dict[str, dict[str, int]](), set[str]()
         for name in _in_order(self.body, self.frame_of):
             node = nodes[name]
-            sources = {split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))}
+            sources = {
+                split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))
+            }
             if name in self.frame_of or (sources & looping and node.op not in EXITS):
                 looping.add(name)
             found = [(item, self._guards_of(item, guards)) for item in data_inputs(node)]
@@ -152,20 +177,35 @@ class ControlFlow:
         while source is not None and source.op == "Identity":
             predicate = data_input(source)
             source = self.body.nodes.get(split_reference(predicate)[0])
-        return known if source is not None and source.op == "LoopCond" else {**known, predicate: port}
+        return (
+            known if source is not None and source.op == "LoopCond" else {**known, predicate: port}
+        )
 
     def _choose(self, name: str, found: Sequence[tuple[str, dict[str, int]]]) -> dict[str, int]:
         if not found:
             raise SourceError(f"{self.name}: {name} (Merge) joins nothing; the graph is damaged")
         shared = set.intersection(*(set(guards) for _, guards in found))
-        telling = [predicate for predicate in shared if len({guards[predicate] for _, guards in found}) == len(found) > 1]
+        telling = [
+            predicate
+            for predicate in shared
+            if len({guards[predicate] for _, guards in found}) == len(found) > 1
+        ]
         if not telling:
             raise SourceError(f"{self.name}: {name} (Merge) joins what no condition tells apart")
         predicate = telling[-1]
-        is_index = any(node.op == "_SwitchN" and data_input(node, 1) == predicate for node in self.body.nodes.values())
-        self.choices[name] = MergedBranches(predicate, {guards[predicate]: reference for reference, guards in found}, is_index)
+        is_index = any(
+            node.op == "_SwitchN" and data_input(node, 1) == predicate
+            for node in self.body.nodes.values()
+        )
+        self.choices[name] = MergedBranches(
+            predicate, {guards[predicate]: reference for reference, guards in found}, is_index
+        )
         first, *others = (guards for _, guards in found)
-        return {key: port for key, port in first.items() if key != predicate and all(other.get(key) == port for other in others)}
+        return {
+            key: port
+            for key, port in first.items()
+            if key != predicate and all(other.get(key) == port for other in others)
+        }
 
 
 def _in_order(body: Body, loops: Mapping[str, str]) -> Iterator[str]:
@@ -185,5 +225,9 @@ def _in_order(body: Body, loops: Mapping[str, str]) -> Iterator[str]:
             node = body.nodes[name]
             for item in (*data_inputs(node), *control_inputs(node)):
                 source = split_reference(item)[0]
-                if not (name in loops and body.nodes.get(source) is not None and body.nodes[source].op == "NextIteration"):
+                if not (
+                    name in loops
+                    and body.nodes.get(source) is not None
+                    and body.nodes[source].op == "NextIteration"
+                ):
                     stack.append((source, False))

@@ -1,4 +1,6 @@
-"""A file of TensorFlow -> spec and weight blobs. Nothing in it is trusted: what does not hold together is one SourceError."""
+"""A file of TensorFlow -> spec and weight blobs. Nothing in it is trusted: what does not hold
+together is one SourceError.
+"""
 
 from functools import partial
 from pathlib import Path
@@ -12,9 +14,12 @@ from webkiln.frontends.tensorflow.origins import known_tensor
 from webkiln.frontends.tensorflow.walk import SpecWriter
 
 
-def read_model(path: Path, folder: Path | None = None, signature: str = "", cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file, or of a signature of it, or of what is cut out of these; what belongs to the file lies in `folder`, by
-    default its own."""
+def read_model(
+    path: Path, folder: Path | None = None, signature: str = "", cut: Cut = WHOLE
+) -> tuple[NodeModel, Blobs]:
+    """The spec and weight blobs of a file, or of a signature of it, or of what is cut out of these;
+    what belongs to the file lies in `folder`, by default its own.
+    """
     walker = SpecWriter(read_program(path, folder, signature))
     whole = walker.model()
     known = partial(known_tensor, whole.graph, walker.origins)

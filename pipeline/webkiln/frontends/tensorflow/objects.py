@@ -1,7 +1,9 @@
 """Which variable is called what in the checkpoint, by the objects of a SavedModel of TensorFlow 2.
 
-Nodes that restore are not all that TensorFlow goes by: a model of Keras 3 inside another object has each variable twice in the graph, and only the one that
-functions do not read is restored there. What a function is given besides its arguments is listed as objects, which the checkpoint knows by their way from the root.
+Nodes that restore are not all that TensorFlow goes by: a model of Keras 3 inside another object has
+each variable twice in the graph, and only the one that functions do not read is restored there.
+What a function is given besides its arguments is listed as objects, which the checkpoint knows by
+their way from the root.
 """
 
 from collections.abc import Sequence
@@ -31,13 +33,19 @@ def captured_keys(graph: Any, main: Body, checkpoint: Checkpoint) -> dict[str, s
     try:
         stored = TrackableObjects.FromString(checkpoint.read_text(OBJECTS)).nodes
     except DecodeError as error:
-        raise SourceError(f"{checkpoint.name}: {OBJECTS} cannot be read: {error}; the file is damaged") from None
+        raise SourceError(
+            f"{checkpoint.name}: {OBJECTS} cannot be read: {error}; the file is damaged"
+        ) from None
     same = _paired(saved.nodes, stored)
     found = {}
     for node, bound in calls:
         given = list(data_inputs(node))
         for reference, number in zip(given[len(given) - len(bound) :], bound, strict=False):
-            keys = [item.checkpoint_key for item in stored[same[number]].attributes] if number in same else []
+            keys = (
+                [item.checkpoint_key for item in stored[same[number]].attributes]
+                if number in same
+                else []
+            )
             if len(keys) == 1:
                 found[split_reference(reference)[0]] = keys[0]
     return found
@@ -53,5 +61,9 @@ def _paired(saved: Sequence[Any], stored: Sequence[Any]) -> dict[int, int]:
             continue
         found[one] = other
         names = {item.local_name: item.node_id for item in stored[other].children}
-        waiting += [(item.node_id, names[item.local_name]) for item in saved[one].children if item.local_name in names]
+        waiting += [
+            (item.node_id, names[item.local_name])
+            for item in saved[one].children
+            if item.local_name in names
+        ]
     return found

@@ -1,4 +1,6 @@
-"""Where in a file the tensors of its spec are made: what is said of them there, and by which names TensorFlow knows them."""
+"""Where in a file the tensors of its spec are made: what is said of them there, and by which names
+TensorFlow knows them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The node that makes a tensor, with the calls that lead to it, and the number of the output. `sometimes`: it does not run every time."""
+    """The node that makes a tensor, with the calls that lead to it, and the number of the output.
+    `sometimes`: it does not run every time.
+    """
 
     node: str
     place: int
@@ -25,33 +29,54 @@ class Origin:
     sometimes: bool = False
 
 
-def known_tensor(graph: GraphSpec, origins: Mapping[str, Origin], name: str, tensor: str) -> Declared | None:
-    """What the file says of a tensor that a cut goes through, which messages call `name`; RecipeError where none can."""
+def known_tensor(
+    graph: GraphSpec, origins: Mapping[str, Origin], name: str, tensor: str
+) -> Declared | None:
+    """What the file says of a tensor that a cut goes through, which messages call `name`;
+    RecipeError where none can.
+    """
     for item in graph.inputs:
         if item.tensor == tensor:
             return item
     if any(node.op == "STATE" and tensor in node.outputs for node in graph.nodes):
-        raise RecipeError(f"{name} is what a run begins with; name what reads it in --from-layer or --to-layer")
+        raise RecipeError(
+            f"{name} is what a run begins with; name what reads it in --from-layer or --to-layer"
+        )
     origin = origins.get(tensor)
     if origin is None or (origin.dtype not in DTYPES.values() and origin.dtype not in WHAT):
         return None
     if origin.dtype in WHAT:
-        raise RecipeError(f"{name} gives {WHAT[origin.dtype]}; name a node before or behind it in --from-layer or --to-layer")
+        raise RecipeError(
+            f"{name} gives {WHAT[origin.dtype]}; name a node before or behind it in --from-layer or"
+            " --to-layer"
+        )
     if origin.sometimes:
-        raise RecipeError(f"{name} runs on a condition; name a node before or behind what it chooses in --from-layer or --to-layer")
+        raise RecipeError(
+            f"{name} runs on a condition; name a node before or behind what it chooses in"
+            " --from-layer or --to-layer"
+        )
     return Declared(name, tensor, origin.dtype, origin.shape)
 
 
 def layers(graph: GraphSpec, origins: Mapping[str, Origin]) -> dict[str, Origin]:
-    """By node, where its first output is made, of those that TensorFlow gives a value of in every run."""
+    """By node, where its first output is made, of those that TensorFlow gives a value of in every
+    run.
+    """
     found = {}
     for node in graph.nodes:
         origin = origins.get(next(filter(None, node.outputs), ""))
-        if origin is not None and node.op != "STATE" and not origin.sometimes and {origin.dtype} & {*DTYPES.values(), *COMPLEX.values()}:
+        if (
+            origin is not None
+            and node.op != "STATE"
+            and not origin.sometimes
+            and {origin.dtype} & {*DTYPES.values(), *COMPLEX.values()}
+        ):
             found[node.name] = origin
     return found
 
 
 def handed_on(dtype: str, handed: Sequence[Origin | None]) -> str:
-    """The dtype of what a loop or a condition hands on: TensorArrays of TensorFlow 1 go in and out as numbers."""
+    """The dtype of what a loop or a condition hands on: TensorArrays of TensorFlow 1 go in and out
+    as numbers.
+    """
     return LISTED if any(item is not None and item.dtype == LISTED for item in handed) else dtype

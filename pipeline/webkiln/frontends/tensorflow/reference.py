@@ -25,8 +25,10 @@ from webkiln.ir.types import Array
 def compute_reference(
     path: Path, folder: Path | None, signature: str, part: NodeModel, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz, of the model or a part of it. A node of several outputs is no layer: what a bundle keeps of it is
-    the last one."""
+    """The arrays of reference.npz and of layers.npz, of the model or a part of it. A node of
+    several
+    outputs is no layer: what a bundle keeps of it is the last one.
+    """
     tf = import_tensorflow()
     with TemporaryDirectory() as place:
         names = {item.name for item in (*part.graph.inputs, *part.graph.outputs)}
@@ -34,7 +36,9 @@ def compute_reference(
         sets = inputs.sets(path.name, of_part(part, path.name, run))
         reference, inside = reference_of(part, inputs, sets, path.name, [run])
     several = {node.name for node in part.graph.nodes if len([*filter(None, node.outputs)]) > 1}
-    return reference, {key: value for key, value in inside.items() if key.partition("/")[2] not in several}
+    return reference, {
+        key: value for key, value in inside.items() if key.partition("/")[2] not in several
+    }
 
 
 def import_tensorflow() -> Any:
@@ -48,18 +52,35 @@ def import_tensorflow() -> Any:
 
 
 class Computed:
-    """A model as a function of named inputs, which tells of nodes what they give, and of `names` that are asked for. Every run begins with the states
-    that the file has. `place` is an empty folder. TensorFlow's optimiser is off: it replaces nodes that are asked for."""
+    """A model as a function of named inputs, which tells of nodes what they give, and of `names`
+    that
+    are asked for. Every run begins with the states that the file has. `place` is an empty folder.
+    TensorFlow's optimiser is off: it replaces nodes that are asked for.
+    """
 
     def __init__(
-        self, tf: Any, path: Path, folder: Path | None, signature: str, fixed: Mapping[str, Array], place: Path, names: Collection[str] = ()
+        self,
+        tf: Any,
+        path: Path,
+        folder: Path | None,
+        signature: str,
+        fixed: Mapping[str, Array],
+        place: Path,
+        names: Collection[str] = (),
     ) -> None:
         self.tf, self.name, self.fixed = tf, path.name, fixed
         self.program = read_program(path, folder, signature)
         walk = SpecWriter(self.program)
         graph = walk.model().graph
-        asked = {name: walk.origins[tensor] for name, tensor in walk.passed.items() if name in names and tensor in walk.origins}
-        self.layers = {label: f"{item.node}:{item.place}" for label, item in (asked | layers(graph, walk.origins)).items()}
+        asked = {
+            name: walk.origins[tensor]
+            for name, tensor in walk.passed.items()
+            if name in names and tensor in walk.origins
+        }
+        self.layers = {
+            label: f"{item.node}:{item.place}"
+            for label, item in (asked | layers(graph, walk.origins)).items()
+        }
         self.keeps = any(node.op == "STATE" for node in graph.nodes)
         self.inputs = {item.name: flat(item.tensor) for item in self.program.inputs}
         config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
@@ -74,7 +95,9 @@ class Computed:
         except WebkilnError:
             raise
         except Exception as error:
-            raise SourceError(f"{path.name}: TensorFlow cannot load it: {type(error).__name__}: {error}") from error
+            raise SourceError(
+                f"{path.name}: TensorFlow cannot load it: {type(error).__name__}: {error}"
+            ) from error
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         given = {self.inputs[name]: value for name, value in {**values, **self.fixed}.items()}
@@ -104,8 +127,12 @@ class Computed:
         else:
             chosen.ClearField("saver_def")
         chosen.ClearField("object_graph_def")
-        (place / "saved_model.pb").write_bytes(type(saved)(saved_model_schema_version=1, meta_graphs=[chosen]).SerializeToString())
-        self.tf.compat.v1.saved_model.load(self.session, list(chosen.meta_info_def.tags), str(place))
+        (place / "saved_model.pb").write_bytes(
+            type(saved)(saved_model_schema_version=1, meta_graphs=[chosen]).SerializeToString()
+        )
+        self.tf.compat.v1.saved_model.load(
+            self.session, list(chosen.meta_info_def.tags), str(place)
+        )
         return outputs
 
     def _imported(self) -> dict[str, str]:
@@ -118,7 +145,9 @@ class Computed:
     def _inlined(self, graph: Any) -> dict[str, str]:
         from tensorflow.python.framework import op_def_registry
 
-        return Inliner(graph, op_def_registry.get, self.name).written({item.name: item.tensor for item in self.program.outputs})
+        return Inliner(graph, op_def_registry.get, self.name).written(
+            {item.name: item.tensor for item in self.program.outputs}
+        )
 
 
 def flat(reference: str) -> str:

@@ -11,10 +11,23 @@ WITHIN = ">"
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2"})
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-PASSED = frozenset({
-    "Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault", "CheckNumerics", "EnsureShape", "ReadVariableOp",
-    "DisableCopyOnRead", "OptimizationBarrier", "RefIdentity", "Bitcopy",
-})  # fmt: skip
+PASSED = frozenset(
+    {
+        "Identity",
+        "IdentityN",
+        "StopGradient",
+        "PreventGradient",
+        "Snapshot",
+        "PlaceholderWithDefault",
+        "CheckNumerics",
+        "EnsureShape",
+        "ReadVariableOp",
+        "DisableCopyOnRead",
+        "OptimizationBarrier",
+        "RefIdentity",
+        "Bitcopy",
+    }
+)
 """Operators that give their operands."""
 
 

@@ -1,4 +1,6 @@
-"""The graph of a file with its functions, what goes in and out, and where its variables are: what all of TensorFlow's files amount to."""
+"""The graph of a file with its functions, what goes in and out, and where its variables are: what
+all of TensorFlow's files amount to.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,24 +12,56 @@ from webkiln.frontends.tensorflow.messages import DTYPES
 from webkiln.ir.types import Array
 
 PARTS = {
-    "TopKV2": ("values", "indices"), "TopK": ("values", "indices"), "FusedBatchNorm": ("y", "batch_mean", "batch_variance"),
-    "FusedBatchNormV2": ("y", "batch_mean", "batch_variance"), "FusedBatchNormV3": ("y", "batch_mean", "batch_variance"), "Unique": ("y", "idx"),
-    "UniqueV2": ("y", "idx"), "UniqueWithCounts": ("y", "idx", "count"), "Switch": ("output_false", "output_true"), "Merge": ("output", "value_index"),
-    "NonMaxSuppressionV4": ("selected_indices", "valid_outputs"), "NonMaxSuppressionV5": ("selected_indices", "selected_scores", "valid_outputs"),
-    "CombinedNonMaxSuppression": ("nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"), "Qr": ("q", "r"), "Svd": ("s", "u", "v"),
-    "SelfAdjointEigV2": ("e", "v"), "Lu": ("lu", "p"), "MaxPoolWithArgmax": ("output", "argmax"), "ListDiff": ("out", "idx"),
-    "TensorListPopBack": ("output_handle", "tensor"), "TensorArrayV3": ("handle", "flow"), "CudnnRNNV3": ("output", "output_h", "output_c"),
-    "Moments": ("mean", "variance"), "LinSpace": ("output",), "SparseFillEmptyRows": ("output_indices", "output_values"),
-    **dict.fromkeys(("BlockLSTM", "BlockLSTMV2", "LSTMBlockCell"), ("i", "cs", "f", "o", "ci", "co", "h")), "GRUBlockCell": ("r", "u", "c", "h"),
-    **dict.fromkeys(("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"), ("loss", "backprop")),
+    "TopKV2": ("values", "indices"),
+    "TopK": ("values", "indices"),
+    "FusedBatchNorm": ("y", "batch_mean", "batch_variance"),
+    "FusedBatchNormV2": ("y", "batch_mean", "batch_variance"),
+    "FusedBatchNormV3": ("y", "batch_mean", "batch_variance"),
+    "Unique": ("y", "idx"),
+    "UniqueV2": ("y", "idx"),
+    "UniqueWithCounts": ("y", "idx", "count"),
+    "Switch": ("output_false", "output_true"),
+    "Merge": ("output", "value_index"),
+    "NonMaxSuppressionV4": ("selected_indices", "valid_outputs"),
+    "NonMaxSuppressionV5": ("selected_indices", "selected_scores", "valid_outputs"),
+    "CombinedNonMaxSuppression": (
+        "nmsed_boxes",
+        "nmsed_scores",
+        "nmsed_classes",
+        "valid_detections",
+    ),
+    "Qr": ("q", "r"),
+    "Svd": ("s", "u", "v"),
+    "SelfAdjointEigV2": ("e", "v"),
+    "Lu": ("lu", "p"),
+    "MaxPoolWithArgmax": ("output", "argmax"),
+    "ListDiff": ("out", "idx"),
+    "TensorListPopBack": ("output_handle", "tensor"),
+    "TensorArrayV3": ("handle", "flow"),
+    "CudnnRNNV3": ("output", "output_h", "output_c"),
+    "Moments": ("mean", "variance"),
+    "LinSpace": ("output",),
+    "SparseFillEmptyRows": ("output_indices", "output_values"),
+    **dict.fromkeys(
+        ("BlockLSTM", "BlockLSTMV2", "LSTMBlockCell"), ("i", "cs", "f", "o", "ci", "co", "h")
+    ),
+    "GRUBlockCell": ("r", "u", "c", "h"),
+    **dict.fromkeys(
+        ("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
+        ("loss", "backprop"),
+    ),
     "LogMatrixDeterminant": ("sign", "log_abs_determinant"),
-}  # fmt: skip
-"""The outputs of operators that have several, where a file does not list the operators that it uses."""
+}
+"""The outputs of operators that have several, where a file does not list the operators that it
+uses.
+"""
 
 
 @dataclass(frozen=True)
 class Body:
-    """The nodes of a graph or of a function, by name; `arguments` of a function, and its `results` as references to what its nodes give."""
+    """The nodes of a graph or of a function, by name; `arguments` of a function, and its `results`
+    as references to what its nodes give.
+    """
 
     nodes: Mapping[str, Any]
     arguments: Sequence[tuple[str, int]] = ()
@@ -47,7 +81,9 @@ class Interface:
 
 @dataclass(frozen=True)
 class GraphSource:
-    """A model; `read` gives the value of a variable by its key in the checkpoint, or of a constant whose values are elsewhere by the node's name."""
+    """A model; `read` gives the value of a variable by its key in the checkpoint, or of a constant
+    whose values are elsewhere by the node's name.
+    """
 
     name: str
     main: Body
@@ -64,7 +100,9 @@ class GraphSource:
     source: Any = None
     """The GraphDef of a frozen graph."""
     results: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of the operators that a file lists, the dtypes of their outputs, or the attributes that say them."""
+    """Of the operators that a file lists, the dtypes of their outputs, or the attributes that say
+    them.
+    """
     is_signature: bool = True
     """Whether somebody said what the inputs are: they stay, whether or not they are read."""
 
@@ -75,14 +113,23 @@ class GraphSource:
 
     def frozen(self) -> Any:
         """The GraphDef of a frozen graph, with the values that lie elsewhere."""
-        for node in (*self.source.node, *(node for function in self.source.library.function for node in function.node_def)):
+        for node in (
+            *self.source.node,
+            *(node for function in self.source.library.function for node in function.node_def),
+        ):
             if node.op == "Const" and (tensor := node.attr["value"].tensor).tensor_content:
                 tensor.tensor_content = whole(tensor.tensor_content)
         for node in self.source.node:
-            if node.op == "Const" and not node.attr["value"].HasField("tensor") and self.read is not None:
+            if (
+                node.op == "Const"
+                and not node.attr["value"].HasField("tensor")
+                and self.read is not None
+            ):
                 array = self.read(node.name)
                 tensor = node.attr["value"].tensor
-                tensor.dtype = next(code for code, name in DTYPES.items() if name == array.dtype.name)
+                tensor.dtype = next(
+                    code for code, name in DTYPES.items() if name == array.dtype.name
+                )
                 tensor.tensor_content = array.tobytes()
                 for size in array.shape:
                     tensor.tensor_shape.dim.add(size=size)
@@ -95,17 +142,31 @@ def bodies(graph: Any, name: str) -> tuple[Body, dict[str, Body]]:
     for function in graph.library.function:
         texts = [
             function.signature.name,
-            *(item.name for item in (*function.signature.input_arg, *function.signature.output_arg)),
+            *(
+                item.name
+                for item in (*function.signature.input_arg, *function.signature.output_arg)
+            ),
             *function.ret.values(),
         ]
         if not all(isinstance(text, str) for text in texts):
-            raise SourceError(f"{name}: the names in the function {function.signature.name!r} are no text; the file is damaged")
+            raise SourceError(
+                f"{name}: the names in the function {function.signature.name!r} are no text; the"
+                " file is damaged"
+            )
         arguments = [(item.name, item.type) for item in function.signature.input_arg]
-        results = [function.ret[item.name] for item in function.signature.output_arg if item.name in function.ret]
+        results = [
+            function.ret[item.name]
+            for item in function.signature.output_arg
+            if item.name in function.ret
+        ]
         if len(results) != len(function.signature.output_arg):
-            raise SourceError(f"{name}: the function {function.signature.name} does not return what it says")
+            raise SourceError(
+                f"{name}: the function {function.signature.name} does not return what it says"
+            )
         functions[function.signature.name] = Body(
-            _by_name(function.node_def, f"{name}: function {function.signature.name}"), arguments, results
+            _by_name(function.node_def, f"{name}: function {function.signature.name}"),
+            arguments,
+            results,
         )
     return Body(_by_name(graph.node, name), is_function=False), functions
 
@@ -114,7 +175,9 @@ def _by_name(nodes: Sequence[Any], where: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for node in nodes:
         if not all(isinstance(text, str) for text in (node.name, node.op, *node.input, *node.attr)):
-            raise SourceError(f"{where}: the names of node {len(found)} are no text; the file is damaged")
+            raise SourceError(
+                f"{where}: the names of node {len(found)} are no text; the file is damaged"
+            )
         if not node.name or node.name in found:
             raise SourceError(f"{where}: there are two nodes called {node.name!r}")
         found[node.name] = node
@@ -135,7 +198,10 @@ def data_inputs(node: Any) -> Iterator[str]:
 def data_input(node: Any, number: int = 0) -> str:
     found = [*data_inputs(node)]
     if number >= len(found):
-        raise SourceError(f"{node.name} ({node.op}): has {len(found)} inputs, and its input {number} is needed; the graph is damaged")
+        raise SourceError(
+            f"{node.name} ({node.op}): has {len(found)} inputs, and its input {number} is needed;"
+            " the graph is damaged"
+        )
     return found[number]
 
 

@@ -1,4 +1,6 @@
-"""A graph of TensorFlow -> spec and weights. `external/` holds the variables of a SavedModel, or the shards of a model of TensorFlow.js."""
+"""A graph of TensorFlow -> spec and weights. `external/` holds the variables of a SavedModel, or
+the shards of a model of TensorFlow.js.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,5 +13,7 @@ from webkiln.frontends.tensorflow.load import read_model
 
 
 def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
-    model, blobs = read_model(inputs["source"], inputs.get("external/"), params.get("signature", ""), cut_of(params))
+    model, blobs = read_model(
+        inputs["source"], inputs.get("external/"), params.get("signature", ""), cut_of(params)
+    )
     return to_json(model), blobs

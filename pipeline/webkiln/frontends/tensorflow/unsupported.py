@@ -6,41 +6,92 @@ from webkiln.frontends.nodes.handlers import Refusal
 
 RANDOM = ("draws random numbers", "Save the model for inference, or make the numbers an input")
 TEXT = ("works on texts", "Turn texts into numbers before the model")
-FILES = ("reads what is in a file or record", "Save a signature that takes tensors, not files or records")
-SPARSE = ("works on sparse or ragged tensors", "Make them dense before the model, by tf.sparse.to_dense or to_tensor()")
-TRAINING = ("is of training", "Save the model for inference: model.export(), or signatures without an optimizer")
-SPECIAL = ("is a special function that no backend has", "Compute it before the model, or register a handler with an approximation")
-FACTORS = ("gives factors that are not unique", "Compute them before the model, or register a handler")
+FILES = (
+    "reads what is in a file or record",
+    "Save a signature that takes tensors, not files or records",
+)
+SPARSE = (
+    "works on sparse or ragged tensors",
+    "Make them dense before the model, by tf.sparse.to_dense or to_tensor()",
+)
+TRAINING = (
+    "is of training",
+    "Save the model for inference: model.export(), or signatures without an optimizer",
+)
+SPECIAL = (
+    "is a special function that no backend has",
+    "Compute it before the model, or register a handler with an approximation",
+)
+FACTORS = (
+    "gives factors that are not unique",
+    "Compute them before the model, or register a handler",
+)
 GPU = (
     "is for one kind of GPU, whose layout of weights only its library knows",
     "Load the model where there is no such GPU, and save it again",
 )
 PYTHON = ("calls Python", "Write it with operators of TensorFlow")
-QUANTISED = ("computes with quantised numbers of TensorFlow 1", "Convert the model to LiteRT (TensorFlow Lite) and build the .tflite file")
+QUANTISED = (
+    "computes with quantised numbers of TensorFlow 1",
+    "Convert the model to LiteRT (TensorFlow Lite) and build the .tflite file",
+)
 QUEUES = ("is of reading data in threads", "Save a signature that takes tensors")
 
 _REASONS: Mapping[Refusal, str] = {
-    RANDOM: "Multinomial RandomGamma RandomPoissonV2 RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt StatefulStandardNormalV2 StatefulUniform "
-    "StatelessMultinomial StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomUniform "
-    "StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessTruncatedNormal StatelessTruncatedNormalV2 TruncatedNormal",
-    TEXT: "AsString RegexFullMatch RegexReplace StaticRegexFullMatch StaticRegexReplace StringFormat StringJoin StringLength StringLower StringNGrams StringSplit "
-    "StringSplitV2 StringStrip StringToHashBucket StringToHashBucketFast StringToHashBucketStrong StringToNumber StringUpper Substr UnicodeDecode "
-    "UnicodeDecodeWithOffsets UnicodeEncode UnsortedSegmentJoin ReduceJoin",
-    FILES: "DecodeBmp DecodeCSV DecodeGif DecodeImage DecodeJpeg DecodeJSONExample DecodeAndCropJpeg DecodePng DecodeRaw DecodeWav EncodeJpeg EncodePng ParseExample "
-    "ParseExampleV2 ParseSequenceExample ParseSequenceExampleV2 ParseSingleExample ParseTensor ReadFile",
-    SPARSE: "RaggedGather RaggedRange RaggedTensorFromVariant RaggedTensorToSparse RaggedTensorToTensor RaggedTensorToVariant SparseAdd SparseConcat SparseCross "
-    "SparseFillEmptyRows SparseMatMul SparseReduceSum SparseReorder SparseReshape SparseSegmentMean SparseSegmentSqrtN SparseSegmentSum SparseSlice SparseSoftmax "
-    "SparseTensorDenseMatMul SparseToDense",
-    TRAINING: "AvgPoolGrad BiasAddGrad BroadcastGradientArgs Conv2DBackpropFilter Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter EluGrad FusedBatchNormGradV3 "
-    "MaxPoolGrad ReluGrad Relu6Grad SigmoidGrad SoftplusGrad StridedSliceGrad TanhGrad CTCLoss CTCLossV2 NcclAllReduce",
-    SPECIAL: "BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Betainc Dawsn Digamma Expint FresnelCos FresnelSin "
-    "Igamma Igammac Lgamma Polygamma Spence Zeta",
+    RANDOM: (
+        "Multinomial RandomGamma RandomPoissonV2 RandomShuffle RandomStandardNormal RandomUniform"
+        " RandomUniformInt StatefulStandardNormalV2 StatefulUniform StatelessMultinomial"
+        " StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomNormal"
+        " StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformInt"
+        " StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessTruncatedNormal"
+        " StatelessTruncatedNormalV2 TruncatedNormal"
+    ),
+    TEXT: (
+        "AsString RegexFullMatch RegexReplace StaticRegexFullMatch StaticRegexReplace StringFormat"
+        " StringJoin StringLength StringLower StringNGrams StringSplit StringSplitV2 StringStrip"
+        " StringToHashBucket StringToHashBucketFast StringToHashBucketStrong StringToNumber"
+        " StringUpper Substr UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode"
+        " UnsortedSegmentJoin ReduceJoin"
+    ),
+    FILES: (
+        "DecodeBmp DecodeCSV DecodeGif DecodeImage DecodeJpeg DecodeJSONExample DecodeAndCropJpeg"
+        " DecodePng DecodeRaw DecodeWav EncodeJpeg EncodePng ParseExample ParseExampleV2"
+        " ParseSequenceExample ParseSequenceExampleV2 ParseSingleExample ParseTensor ReadFile"
+    ),
+    SPARSE: (
+        "RaggedGather RaggedRange RaggedTensorFromVariant RaggedTensorToSparse RaggedTensorToTensor"
+        " RaggedTensorToVariant SparseAdd SparseConcat SparseCross SparseFillEmptyRows SparseMatMul"
+        " SparseReduceSum SparseReorder SparseReshape SparseSegmentMean SparseSegmentSqrtN"
+        " SparseSegmentSum SparseSlice SparseSoftmax SparseTensorDenseMatMul SparseToDense"
+    ),
+    TRAINING: (
+        "AvgPoolGrad BiasAddGrad BroadcastGradientArgs Conv2DBackpropFilter Conv3DBackpropFilterV2"
+        " DepthwiseConv2dNativeBackpropFilter EluGrad FusedBatchNormGradV3 MaxPoolGrad ReluGrad"
+        " Relu6Grad SigmoidGrad SoftplusGrad StridedSliceGrad TanhGrad CTCLoss CTCLossV2"
+        " NcclAllReduce"
+    ),
+    SPECIAL: (
+        "BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1"
+        " BesselK1e BesselY0 BesselY1 Betainc Dawsn Digamma Expint FresnelCos FresnelSin Igamma"
+        " Igammac Lgamma Polygamma Spence Zeta"
+    ),
     FACTORS: "Eig Lu MatrixLogarithm MatrixSquareRoot Qr SelfAdjointEig SelfAdjointEigV2 Svd",
-    GPU: "CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNCanonicalToParams CudnnRNNCanonicalToParamsV2 TPUPartitionedCall TRTEngineOp",
+    GPU: (
+        "CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNCanonicalToParams CudnnRNNCanonicalToParamsV2"
+        " TPUPartitionedCall TRTEngineOp"
+    ),
     PYTHON: "EagerPyFunc PyFunc PyFuncStateless",
-    QUANTISED: "QuantizedAdd QuantizedAvgPool QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConcat QuantizedConv2D "
-    "QuantizedDepthwiseConv2D QuantizedMatMul QuantizedMaxPool QuantizedMul QuantizedRelu QuantizedRelu6 QuantizedReshape QuantizeV2 QuantizeDownAndShrinkRange "
-    "Dequantize Requantize RequantizationRange",
-    QUEUES: "Batch BatchFunction FIFOQueueV2 QueueDequeueManyV2 QueueDequeueV2 IteratorGetNext IteratorV2 OneShotIterator TFRecordReaderV2",
+    QUANTISED: (
+        "QuantizedAdd QuantizedAvgPool QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd"
+        " QuantizedConcat QuantizedConv2D QuantizedDepthwiseConv2D QuantizedMatMul QuantizedMaxPool"
+        " QuantizedMul QuantizedRelu QuantizedRelu6 QuantizedReshape QuantizeV2"
+        " QuantizeDownAndShrinkRange Dequantize Requantize RequantizationRange"
+    ),
+    QUEUES: (
+        "Batch BatchFunction FIFOQueueV2 QueueDequeueManyV2 QueueDequeueV2 IteratorGetNext"
+        " IteratorV2 OneShotIterator TFRecordReaderV2"
+    ),
 }
-REFUSED: Mapping[str, Refusal] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
+REFUSED: Mapping[str, Refusal] = {
+    name: reason for reason, names in _REASONS.items() for name in names.split()
+}

@@ -1,4 +1,6 @@
-"""A graph -> the spec: functions are inlined, variables become weights, what decides nothing is left out."""
+"""A graph -> the spec: functions are inlined, variables become weights, what decides nothing is
+left out.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,10 +10,23 @@ from webkiln.errors import Item, SourceError
 from webkiln.frontends.core.arrays import Literal, Weight
 from webkiln.frontends.inspect.header_only import refuse
 from webkiln.frontends.nodes.inlining import Inlining
-from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal, read_by
+from webkiln.frontends.nodes.reading import (
+    DistinctNames,
+    StoredWeights,
+    is_structural,
+    literal,
+    read_by,
+)
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
-from webkiln.frontends.tensorflow.branches import BRANCHES, CASES, branched, function_of, left, merged
+from webkiln.frontends.tensorflow.branches import (
+    BRANCHES,
+    CASES,
+    branched,
+    function_of,
+    left,
+    merged,
+)
 from webkiln.frontends.tensorflow.domains import COMPLEX_DTYPES, domain_of
 from webkiln.frontends.tensorflow.dtypes import dtype_of, shape_said
 from webkiln.frontends.tensorflow.effects import ADDED, WRITES, Effects
@@ -19,12 +34,30 @@ from webkiln.frontends.tensorflow.initializers import Beginnings
 from webkiln.frontends.tensorflow.legacy import EXITS, MERGES, SWITCHES, ControlFlow
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.frontends.tensorflow.origins import Origin, handed_on
-from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, WITHIN, Handle, Scope, TensorRef
-from webkiln.frontends.tensorflow.source import PARTS, GraphSource, control_inputs, data_inputs, split_reference
+from webkiln.frontends.tensorflow.scope import (
+    CALLS,
+    DEEPEST,
+    PASSED,
+    TABLES,
+    VARIABLES,
+    WITHIN,
+    Handle,
+    Scope,
+    TensorRef,
+)
+from webkiln.frontends.tensorflow.source import (
+    PARTS,
+    GraphSource,
+    control_inputs,
+    data_inputs,
+    split_reference,
+)
 
 MOST_TENSORS = 1_000_000
 """Functions that call others several times multiply."""
-UNSAID = frozenset({"Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "IsVariableInitialized"})
+UNSAID = frozenset(
+    {"Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "IsVariableInitialized"}
+)
 """Operators that have nothing to give in inference."""
 BRANCHED = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | BRANCHED, 1)}
@@ -32,7 +65,9 @@ FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | BRANCHED
 
 
 class SpecWriter:
-    """Writes the spec of a program. Within `GraphSpec`s of branches and loops the tensors of the graphs around them may be read."""
+    """Writes the spec of a program. Within `GraphSpec`s of branches and loops the tensors of the
+    graphs around them may be read.
+    """
 
     def __init__(self, program: GraphSource) -> None:
         self.program = program
@@ -63,27 +98,56 @@ class SpecWriter:
         scope = Scope(program.main, {})
         for item in program.inputs:
             node, _, number = split_reference(item.tensor)
-            scope.made[node] = [*scope.made.get(node, ()), given[item.tensor]] if number else [given[item.tensor]]
+            scope.made[node] = (
+                [*scope.made.get(node, ()), given[item.tensor]] if number else [given[item.tensor]]
+            )
         self._run(scope, [item.tensor for item in program.outputs])
         for name, state in self.states.items():
             self.nodes.append(
-                NodeSpec(self.labels.distinct(f"{state}.next"), "SET_STATE", "", (self.variables[name],), (), {"state": state})
+                NodeSpec(
+                    self.labels.distinct(f"{state}.next"),
+                    "SET_STATE",
+                    "",
+                    (self.variables[name],),
+                    (),
+                    {"state": state},
+                )
             )
         read = self._read_names(outputs := self._outputs(scope))
-        kept = [item for item in program.inputs if program.is_signature or given[item.tensor] in read]
-        inputs = tuple(Declared(item.name, given[item.tensor], item.dtype, item.shape) for item in kept)
+        kept = [
+            item for item in program.inputs if program.is_signature or given[item.tensor] in read
+        ]
+        inputs = tuple(
+            Declared(item.name, given[item.tensor], item.dtype, item.shape) for item in kept
+        )
         refuse(program.name, list(dict.fromkeys(self.unsupported)))
-        return NodeModel(program.name, {"": 1}, only_what_is_read(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes))))
+        return NodeModel(
+            program.name,
+            {"": 1},
+            only_what_is_read(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes))),
+        )
 
     def _outputs(self, scope: Scope) -> tuple[Declared, ...]:
         found = []
         for item in self.program.outputs:
             tensor = self.value(scope, item.tensor)
             if isinstance(tensor, Handle):
-                self.unsupported.append((item.name, f"is an output that is a {tensor.kind}", "Only dense tensors can go in and out"))
+                self.unsupported.append(
+                    (
+                        item.name,
+                        f"is an output that is a {tensor.kind}",
+                        "Only dense tensors can go in and out",
+                    )
+                )
                 continue
             if item.dtype in COMPLEX_DTYPES:
-                self.unsupported.append((item.name, f"is an output of {item.dtype}", "Give its parts, tf.math.real(x) and tf.math.imag(x)"))
+                self.unsupported.append(
+                    (
+                        item.name,
+                        f"is an output of {item.dtype}",
+                        "Give its parts, tf.math.real(x) and tf.math.imag(x)",
+                    )
+                )
             found.append(Declared(item.name, tensor, item.dtype, item.shape))
         return tuple(found)
 
@@ -93,28 +157,48 @@ class SpecWriter:
     def fresh(self) -> str:
         self.count += 1
         if self.count > MOST_TENSORS:
-            raise SourceError(f"{self.program.name}: its functions amount to more than {MOST_TENSORS} tensors; refused")
+            raise SourceError(
+                f"{self.program.name}: its functions amount to more than {MOST_TENSORS} tensors;"
+                " refused"
+            )
         return f"t{self.count - 1}"
 
     def _run(self, scope: Scope, wanted: Sequence[str]) -> None:
         effects = self.effects.nodes(scope.body)
         starts = [*wanted, *(name for name in effects if name not in scope.made)]
-        for name in _ordered(scope, starts, self.program, self.flow(scope), has_effects=bool(effects)):
+        for name in _ordered(
+            scope, starts, self.program, self.flow(scope), has_effects=bool(effects)
+        ):
             if name not in scope.made:
                 scope.made[name] = self._node(scope, scope.body.nodes[name])
                 self._note(scope, scope.body.nodes[name], scope.made[name])
 
     def _note(self, scope: Scope, node: Any, made: Sequence[TensorRef]) -> None:
-        """What the file says of tensors that a node made; one that only hands them on says nothing new."""
+        """What the file says of tensors that a node made; one that only hands them on says nothing
+        new.
+        """
         op = node.op
-        if self.depth or op in SWITCHES or (op in BRANCHED and len(made) != len(node.attr["Tout"].list.type)):
+        if (
+            self.depth
+            or op in SWITCHES
+            or (op in BRANCHED and len(made) != len(node.attr["Tout"].list.type))
+        ):
             return
         flow = self.flow(scope)
         for place, tensor in enumerate(made):
             if isinstance(tensor, str) and tensor not in self.origins:
                 handed = [str(self.value(scope, item)) for item in flow.handed_on(node)]
-                dtype = handed_on(dtype_of(node, place, self.program.results), [self.origins.get(item) for item in handed])
-                self.origins[tensor] = Origin(f"{scope.path}{node.name}", place, dtype, shape_said(node, place), node.name in flow.partial)
+                dtype = handed_on(
+                    dtype_of(node, place, self.program.results),
+                    [self.origins.get(item) for item in handed],
+                )
+                self.origins[tensor] = Origin(
+                    f"{scope.path}{node.name}",
+                    place,
+                    dtype,
+                    shape_said(node, place),
+                    node.name in flow.partial,
+                )
 
     def flow(self, scope: Scope) -> ControlFlow:
         key = id(scope.body)
@@ -131,15 +215,23 @@ class SpecWriter:
             raise SourceError(f"{self.program.name}: {reference} is made by no node")
         place = self._place(scope.body.nodes[node], part, number, len(made)) if part else number
         if place >= len(made):
-            raise SourceError(f"{self.program.name}: {node} has {len(made)} outputs, and {reference} is read")
+            raise SourceError(
+                f"{self.program.name}: {node} has {len(made)} outputs, and {reference} is read"
+            )
         return made[place]
 
     def _place(self, node: Any, part: str, number: int, count: int) -> int:
         """The number of an output that is part of a named one, which may be a list."""
         listed = self.program.parts.get(node.op)
-        names = [name for name, _ in listed] if listed is not None else list(PARTS.get(node.op, (part,)))
+        names = (
+            [name for name, _ in listed]
+            if listed is not None
+            else list(PARTS.get(node.op, (part,)))
+        )
         if part not in names:
-            raise SourceError(f"{self.program.name}: {node.name} ({node.op}) has no output {part!r}")
+            raise SourceError(
+                f"{self.program.name}: {node.name} ({node.op}) has no output {part!r}"
+            )
         before = names.index(part)
         longer = count - len(names)
         is_after_list = listed is not None and any(is_list for _, is_list in listed[:before])
@@ -157,7 +249,10 @@ class SpecWriter:
         if op == "Const":
             return [self._constant(node)]
         if op == "Placeholder":
-            raise SourceError(f"{self.program.name}: the outputs need the placeholder {node.name}, which is no input of the signature")
+            raise SourceError(
+                f"{self.program.name}: the outputs need the placeholder {node.name}, which is no"
+                " input of the signature"
+            )
         if op in EXITS:
             return [left(self, scope, node.name)]
         if op in MERGES:
@@ -166,7 +261,8 @@ class SpecWriter:
         fewest = FEWEST_INPUTS.get(op, 0)
         if len(inputs) < fewest:
             raise SourceError(
-                f"{self.program.name}: {node.name} ({op}) has {len(inputs)} inputs, expected at least {fewest}; the graph is damaged"
+                f"{self.program.name}: {node.name} ({op}) has {len(inputs)} inputs, expected at"
+                f" least {fewest}; the graph is damaged"
             )
         if op.startswith(WRITES):
             self._assign(node, inputs)
@@ -176,14 +272,20 @@ class SpecWriter:
         if op in PASSED:
             return self._pass(node, inputs)
         attrs = {key: attribute(item) for key, item in node.attr.items() if not key.startswith("_")}
-        called = node.attr["f"].func.name if op in CALLS else op if op in self.program.functions else ""
+        called = (
+            node.attr["f"].func.name if op in CALLS else op if op in self.program.functions else ""
+        )
         if called:
             return self._call(scope, node, called, inputs)
         if op in BRANCHES or op in CASES:
             return branched(self, scope, node, inputs)
         tensors = self._operands(node, inputs, attrs)
         outputs = tuple(self.fresh() for _ in range(self._output_count(node, attrs)))
-        self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, domain_of(op, attrs), tensors, outputs, attrs))
+        self.nodes.append(
+            NodeSpec(
+                self.labels.distinct(node.name), op, domain_of(op, attrs), tensors, outputs, attrs
+            )
+        )
         return outputs
 
     def _pass(self, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
@@ -193,7 +295,9 @@ class SpecWriter:
             self.passed.setdefault(node.name, inputs[0])
         return inputs
 
-    def _operands(self, node: Any, inputs: Sequence[TensorRef], attrs: dict[str, Any]) -> tuple[str, ...]:
+    def _operands(
+        self, node: Any, inputs: Sequence[TensorRef], attrs: dict[str, Any]
+    ) -> tuple[str, ...]:
         """The operands that are tensors; what a table holds becomes attributes."""
         found = []
         for item in inputs:
@@ -203,7 +307,11 @@ class SpecWriter:
                 attrs["keys"], attrs["values"] = self.beginnings.tables[item.name]
             else:
                 self.unsupported.append(
-                    (f"{node.name} ({node.op})", f"reads a {item.kind} whose contents are not known", "Build the table into the model")
+                    (
+                        f"{node.name} ({node.op})",
+                        f"reads a {item.kind} whose contents are not known",
+                        "Build the table into the model",
+                    )
                 )
                 found.append("")
         return tuple(found)
@@ -217,25 +325,39 @@ class SpecWriter:
             return len(listed)
         return max(len(PARTS.get(node.op, ())), 1)
 
-    def _call(self, scope: Scope, node: Any, function: str, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+    def _call(
+        self, scope: Scope, node: Any, function: str, inputs: Sequence[TensorRef]
+    ) -> Sequence[TensorRef]:
         body = function_of(self.program, node, function)
         if scope.depth >= DEEPEST:
-            raise SourceError(f"{self.program.name}: functions call each other more than {DEEPEST} deep")
-        inner = Scope(body, {name: value for (name, _), value in zip(body.arguments, inputs, strict=False)}, depth=scope.depth + 1)
+            raise SourceError(
+                f"{self.program.name}: functions call each other more than {DEEPEST} deep"
+            )
+        inner = Scope(
+            body,
+            {name: value for (name, _), value in zip(body.arguments, inputs, strict=False)},
+            depth=scope.depth + 1,
+        )
         inner.path = f"{scope.path}{node.name}{WITHIN}"
         self._run(inner, body.results)
         return [self.value(inner, item) for item in body.results]
 
     def inside(self, inner: Scope, inputs: Sequence[Declared], wanted: Sequence[str]) -> GraphSpec:
         if inner.depth > DEEPEST:
-            raise SourceError(f"{self.program.name}: functions call each other more than {DEEPEST} deep")
+            raise SourceError(
+                f"{self.program.name}: functions call each other more than {DEEPEST} deep"
+            )
         outer_nodes, outer_tensors, outer_variables = self.nodes, self.tensors, dict(self.variables)
         self.nodes, self.tensors = [], {}
         self.depth += 1
         self._run(inner, wanted)
         self.depth -= 1
         results = [self.value(inner, item) for item in wanted]
-        outputs = tuple(Declared(str(number), item, "", None) for number, item in enumerate(results) if isinstance(item, str))
+        outputs = tuple(
+            Declared(str(number), item, "", None)
+            for number, item in enumerate(results)
+            if isinstance(item, str)
+        )
         graph = GraphSpec(tuple(inputs), outputs, self.tensors, tuple(self.nodes))
         self.read_inside |= self.variables.keys() - outer_variables.keys()
         self.nodes, self.tensors, self.variables = outer_nodes, outer_tensors, outer_variables
@@ -254,7 +376,8 @@ class SpecWriter:
         if handle.name not in self.variables:
             if self.program.read is None:
                 raise SourceError(
-                    f"{self.program.name}: has the variable {handle.name}, and no checkpoint; give the SavedModel, or a frozen graph"
+                    f"{self.program.name}: has the variable {handle.name}, and no checkpoint; give"
+                    " the SavedModel, or a frozen graph"
                 )
             array = self.program.read(self.beginnings.keys.get(handle.name, handle.name))
             self.variables[handle.name] = self.fresh()
@@ -262,16 +385,33 @@ class SpecWriter:
         return self.variables[handle.name]
 
     def _assign(self, node: Any, inputs: Sequence[TensorRef]) -> None:
-        """From here on the variable is another tensor; what it is at the end, the next run begins with."""
+        """From here on the variable is another tensor; what it is at the end, the next run begins
+        with.
+        """
         what = f"{node.name} ({node.op})"
         handle, value = (*inputs, "", "")[:2]
-        if node.op not in ADDED or not isinstance(handle, Handle) or handle.kind != "variable" or not isinstance(value, str):
+        if (
+            node.op not in ADDED
+            or not isinstance(handle, Handle)
+            or handle.kind != "variable"
+            or not isinstance(value, str)
+        ):
             self.unsupported.append(
-                (what, "changes part of a variable, or a table", "Assign whole variables, or save the model without it")
+                (
+                    what,
+                    "changes part of a variable, or a table",
+                    "Assign whole variables, or save the model without it",
+                )
             )
             return
         if self.depth or handle.name in self.read_inside:
-            self.unsupported.append((what, "assigns a variable that a branch or loop reads or assigns", "Read it before, assign it behind"))
+            self.unsupported.append(
+                (
+                    what,
+                    "assigns a variable that a branch or loop reads or assigns",
+                    "Read it before, assign it behind",
+                )
+            )
             return
         now = self._read(handle)
         if handle.name not in self.states:
@@ -279,14 +419,20 @@ class SpecWriter:
             self.tensors[begin] = self.tensors.pop(now)
             self.states[handle.name] = state = self.labels.distinct(handle.name)
             self.nodes.insert(0, NodeSpec(state, "STATE", "", (begin,), (now,), {"state": state}))
-        self.variables[handle.name] = self._combined(node, ADDED[node.op], self.variables[handle.name], value)
+        self.variables[handle.name] = self._combined(
+            node, ADDED[node.op], self.variables[handle.name], value
+        )
 
     def _combined(self, node: Any, op: str, now: str, value: str) -> str:
-        """The tensor that an assigned variable is: the value itself, or what an operator makes of both."""
+        """The tensor that an assigned variable is: the value itself, or what an operator makes of
+        both.
+        """
         if not op:
             return value
         made = self.fresh()
-        self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, "", (now, value), (made,), {}))
+        self.nodes.append(
+            NodeSpec(self.labels.distinct(node.name), op, "", (now, value), (made,), {})
+        )
         return made
 
     def _constant(self, node: Any) -> TensorRef:
@@ -298,28 +444,48 @@ class SpecWriter:
             raise SourceError(f"{where}: has no value")
         array = read_tensor(item, where) if item is not None else self.program.read(node.name)  # type: ignore[misc]
         name = self.fresh()
-        self.tensors[name] = literal(array) if is_structural(array) else self.weights.store(node.name, array)
+        self.tensors[name] = (
+            literal(array) if is_structural(array) else self.weights.store(node.name, array)
+        )
         return name
 
 
 def only_what_is_read(graph: GraphSpec) -> GraphSpec:
-    """The graph with outputs that nobody reads unnamed: what they are for, in training for instance, need not be computed."""
+    """The graph with outputs that nobody reads unnamed: what they are for, in training for
+    instance, need not be computed.
+    """
     read = read_by(graph.nodes) | {item.tensor for item in graph.outputs}
 
     def changed(part: GraphSpec) -> GraphSpec:
         nodes = []
         for node in part.nodes:
-            attrs = {key: changed(value) if isinstance(value, GraphSpec) else value for key, value in node.attrs.items()}
-            nodes.append(replace(node, outputs=tuple(name if name in read else "" for name in node.outputs), attrs=attrs))
+            attrs = {
+                key: changed(value) if isinstance(value, GraphSpec) else value
+                for key, value in node.attrs.items()
+            }
+            nodes.append(
+                replace(
+                    node,
+                    outputs=tuple(name if name in read else "" for name in node.outputs),
+                    attrs=attrs,
+                )
+            )
         return replace(part, nodes=tuple(nodes))
 
     return changed(graph)
 
 
 def _ordered(
-    scope: Scope, wanted: Sequence[str], program: GraphSource, flow: ControlFlow, *, has_effects: bool
-) -> Iterator[str]:  # fmt: skip
-    """The nodes that some references need, each after what it needs; where some have effects, after what they have to wait for, too."""
+    scope: Scope,
+    wanted: Sequence[str],
+    program: GraphSource,
+    flow: ControlFlow,
+    *,
+    has_effects: bool,
+) -> Iterator[str]:
+    """The nodes that some references need, each after what it needs; where some have effects, after
+    what they have to wait for, too.
+    """
     state: dict[str, bool] = {}
     stack = [(split_reference(item)[0], False) for item in reversed(wanted)]
     while stack:
@@ -337,12 +503,17 @@ def _ordered(
             raise SourceError(f"{program.name}: {name} is read, and no node is called so")
         state[name] = False
         stack.append((name, True))
-        needed = (split_reference(item)[0] for item in (*_needs(node, flow), *(control_inputs(node) if has_effects else ())))
+        needed = (
+            split_reference(item)[0]
+            for item in (*_needs(node, flow), *(control_inputs(node) if has_effects else ()))
+        )
         stack += [(item, False) for item in needed if not state.get(item)]
 
 
 def _needs(node: Any, flow: ControlFlow) -> Sequence[str]:
-    """What has to be there before a node: the beginnings of a loop before its end, the condition before what it chooses."""
+    """What has to be there before a node: the beginnings of a loop before its end, the condition
+    before what it chooses.
+    """
     if node.op in UNSAID:
         return ()
     if node.op in EXITS:

@@ -1,4 +1,6 @@
-"""Functions of quantised elements as tables, which the interpreter computes before it runs, and the factors of softmax."""
+"""Functions of quantised elements as tables, which the interpreter computes before it runs, and the
+factors of softmax.
+"""
 
 import math
 from collections.abc import Callable
@@ -6,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.tflite.factors import F32, MOST, Facts, limits, named, power_of_two, quantize_multiplier
+from webkiln.frontends.tflite.factors import (
+    F32,
+    MOST,
+    Facts,
+    limits,
+    named,
+    power_of_two,
+    quantize_multiplier,
+)
 from webkiln.ir.types import Array
 
 
@@ -20,11 +30,17 @@ def softmax(facts: Facts) -> dict[str, Any]:
         real = float(F32(x.scale) * F32(beta)) / (10.0 / 65535.0)
         return named("multiplier", real) | {
             "exponential": lines(math.exp, 10.0 / span, 32767, 2.0 / span, 0, np.float64),
-            "inverse": lines(lambda value: 1.0 / (1.0 + value), 1.0 / span, -32768, 2.0 / span, 0, np.float64),
+            "inverse": lines(
+                lambda value: 1.0 / (1.0 + value), 1.0 / span, -32768, 2.0 / span, 0, np.float64
+            ),
         }
     whole, shift = quantize_multiplier(min(beta * x.scale * (1 << 26), MOST * 1.0))
     least = -math.floor(31.0 * (1 << 26) / (1 << shift))
-    return {"multiplier": np.array(whole, np.int32), "multiplier_shift": np.array(shift, np.int32), "least": least}
+    return {
+        "multiplier": np.array(whole, np.int32),
+        "multiplier_shift": np.array(shift, np.int32),
+        "least": least,
+    }
 
 
 def log_softmax(facts: Facts) -> dict[str, Any]:
@@ -33,7 +49,11 @@ def log_softmax(facts: Facts) -> dict[str, Any]:
         return {}
     whole, shift = quantize_multiplier(min(x.scale * (1 << 26), MOST * 1.0))
     least = -math.floor(31.0 * (1 << 26) / (1 << shift))
-    factor = {"multiplier": np.array(whole, np.int32), "multiplier_shift": np.array(shift, np.int32), "least": least}
+    factor = {
+        "multiplier": np.array(whole, np.int32),
+        "multiplier_shift": np.array(shift, np.int32),
+        "least": least,
+    }
     return factor | named("reverse", (1 << (31 - shift)) / whole)
 
 
@@ -46,7 +66,14 @@ def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dic
             return {}
         with np.errstate(all="ignore"):
             if x.stored == "int16":
-                made = lines(lambda value: float(function(F32(value))), x.scale, x.zero, out.scale, out.zero, np.float32)
+                made = lines(
+                    lambda value: float(function(F32(value))),
+                    x.scale,
+                    x.zero,
+                    out.scale,
+                    out.zero,
+                    np.float32,
+                )
                 return {"table": made}
             low, high = limits(x)
             steps = [F32(x.scale) * F32(value - x.zero) for value in range(low, high + 1)]
@@ -58,10 +85,22 @@ def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dic
     return derive
 
 
-def lines(function: Callable[[float], float], scale: float, zero: int, out_scale: float, out_zero: int, kind: type[Any]) -> Array:
-    """A function of 16 bits at 513 places, moved so that the middle of each line is as near as its ends."""
+def lines(
+    function: Callable[[float], float],
+    scale: float,
+    zero: int,
+    out_scale: float,
+    out_zero: int,
+    kind: type[Any],
+) -> Array:
+    """A function of 16 bits at 513 places, moved so that the middle of each line is as near as its
+    ends.
+    """
     low, high = kind(scale) * kind(-32768 - zero), kind(scale) * kind(32767 - zero)
-    first, last = kind(out_scale) * kind(-32768 - out_zero), kind(out_scale) * kind(32767 - out_zero)
+    first, last = (
+        kind(out_scale) * kind(-32768 - out_zero),
+        kind(out_scale) * kind(32767 - out_zero),
+    )
     step = (high - low) / kind(512)
     inverse = kind(65536) / (last - first)
 
@@ -74,7 +113,11 @@ def lines(function: Callable[[float], float], scale: float, zero: int, out_scale
     made = []
     for number in range(512):
         here = low + kind(number) * step
-        value, middle, following = at(here), at(here + step / kind(2)), at(low + kind(number + 1) * step)
+        value, middle, following = (
+            at(here),
+            at(here + step / kind(2)),
+            at(low + kind(number + 1) * step),
+        )
         own = rounded(value * inverse)
         line = rounded((following * inverse + own) / kind(2))
         bias = rounded((line - rounded(middle * inverse)) / kind(2))
@@ -83,15 +126,64 @@ def lines(function: Callable[[float], float], scale: float, zero: int, out_scale
     return np.array(made).astype(np.int16)
 
 
-RAISED = frozenset((
-    4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39, 40, 41, 43, 44, 45, 46, 49, 50, 54, 62, 63,
-    64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255,
-))  # fmt: skip
+RAISED = frozenset(
+    (
+        4,
+        8,
+        12,
+        14,
+        15,
+        16,
+        17,
+        19,
+        20,
+        21,
+        22,
+        25,
+        27,
+        28,
+        29,
+        30,
+        31,
+        33,
+        34,
+        35,
+        37,
+        39,
+        40,
+        41,
+        43,
+        44,
+        45,
+        46,
+        49,
+        50,
+        54,
+        62,
+        63,
+        64,
+        66,
+        82,
+        86,
+        93,
+        100,
+        103,
+        112,
+        116,
+        135,
+        255,
+    )
+)
 """Entries of the interpreter's table that are one above the nearest number."""
-SIGMOIDS = np.array([round(65536 / (1 + math.exp(-place / 24))) + (place in RAISED) for place in range(256)], np.int32)
+SIGMOIDS = np.array(
+    [round(65536 / (1 + math.exp(-place / 24))) + (place in RAISED) for place in range(256)],
+    np.int32,
+)
 
 
-def curve_16(function: Callable[[np.float32], np.float32], *, twice: bool) -> Callable[[Facts], dict[str, Any]]:
+def curve_16(
+    function: Callable[[np.float32], np.float32], *, twice: bool
+) -> Callable[[Facts], dict[str, Any]]:
     """Sigmoid and tanh: of bytes by a table of theirs, of 16 bits by that of sigmoids."""
 
     def derive(facts: Facts) -> dict[str, Any]:
@@ -107,7 +199,11 @@ def curve_16(function: Callable[[np.float32], np.float32], *, twice: bool) -> Ca
             while real <= 32767.0 / 2.0 and shift <= 30:
                 real, shift = real * 2.0, shift + 1
             multiplier = int(real)
-        return {"multiplier": np.array(multiplier, np.int32), "shift": np.array(shift, np.int32), "table": SIGMOIDS}
+        return {
+            "multiplier": np.array(multiplier, np.int32),
+            "shift": np.array(shift, np.int32),
+            "table": SIGMOIDS,
+        }
 
     return derive
 
@@ -121,6 +217,10 @@ def gelu(facts: Facts) -> dict[str, Any]:
         return F32(F32(0.5) * x * F32(math.erfc(float(x) * -math.sqrt(0.5))))
 
     def near(x: np.float32) -> np.float32:
-        return F32(F32(0.5) * x * (F32(1) + np.tanh(F32(0.7978845608028654) * (x + F32(0.044715) * x * x * x))))
+        return F32(
+            F32(0.5)
+            * x
+            * (F32(1) + np.tanh(F32(0.7978845608028654) * (x + F32(0.044715) * x * x * x)))
+        )
 
     return table(near if facts.option("approximate") else exact)(facts)

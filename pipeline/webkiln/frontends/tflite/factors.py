@@ -1,4 +1,6 @@
-"""An operator with the scales of its tensors, and real factors as integers: a factor is `multiplier` * 2**(shift - 31)."""
+"""An operator with the scales of its tensors, and real factors as integers: a factor is
+`multiplier` * 2**(shift - 31).
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,13 +21,29 @@ MOST = (1 << 31) - 1
 class Facts:
     """An operator with its tensors. Absent operands are None."""
 
-    def __init__(self, operator: FileOperator, inputs: Items, outputs: Sequence[FileTensor], intermediates: Items, where: str) -> None:
-        self.operator, self.inputs, self.outputs, self.intermediates, self.where = operator, inputs, outputs, intermediates, where
+    def __init__(
+        self,
+        operator: FileOperator,
+        inputs: Items,
+        outputs: Sequence[FileTensor],
+        intermediates: Items,
+        where: str,
+    ) -> None:
+        self.operator, self.inputs, self.outputs, self.intermediates, self.where = (
+            operator,
+            inputs,
+            outputs,
+            intermediates,
+            where,
+        )
 
     def input(self, place: int) -> FileTensor:
         found = self.inputs[place] if place < len(self.inputs) else None
         if found is None:
-            raise SourceError(f"{self.where}: operand {place} of {self.operator.op} is missing; the file is damaged; convert it again")
+            raise SourceError(
+                f"{self.where}: operand {place} of {self.operator.op} is missing; the file is"
+                " damaged; convert it again"
+            )
         return found
 
     def optional(self, place: int) -> FileTensor | None:
@@ -40,7 +58,11 @@ class Facts:
 
     def is_integer(self, place: int = 0) -> bool:
         item = self.optional(place)
-        return item is not None and item.is_quantized and self.output.stored in ("int8", "uint8", "int16")
+        return (
+            item is not None
+            and item.is_quantized
+            and self.output.stored in ("int8", "uint8", "int16")
+        )
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
@@ -56,7 +78,9 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 def named(name: str, real: float | Sequence[float]) -> dict[str, Array]:
     """A factor, or one for each channel."""
-    pairs = [quantize_multiplier(value) for value in (real if isinstance(real, Sequence) else [real])]
+    pairs = [
+        quantize_multiplier(value) for value in (real if isinstance(real, Sequence) else [real])
+    ]
     shape = (len(pairs),) if isinstance(real, Sequence) else ()
     if any(shift > 31 for _, shift in pairs):
         pairs = [(whole, min(shift, 31)) for whole, shift in pairs]

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.inspect.facts import FileFacts, Inspector, SignatureFacts, TensorFacts, listed, rows
+from webkiln.frontends.inspect.facts import (
+    FileFacts,
+    Inspector,
+    SignatureFacts,
+    TensorFacts,
+    listed,
+    rows,
+)
 from webkiln.frontends.nodes.summary import described_nodes
 from webkiln.frontends.tflite.file import FileSignature, TfliteFile
 
@@ -19,12 +26,28 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     return FileFacts(
         rows(
             written_by=file.model.text("description"),
-            version=f"schema {file.model['version']}{oldest and f', for TensorFlow Lite {oldest} or newer'}",
-            graphs=listed([table.text("name") or f"number {index}" for index, table in enumerate(file.subgraphs)]) if len(file.subgraphs) > 1 else "",
+            version=(
+                "schema"
+                f" {file.model['version']}{oldest and f', for TensorFlow Lite {oldest} or newer'}"
+            ),
+            graphs=(
+                listed(
+                    [
+                        table.text("name") or f"number {index}"
+                        for index, table in enumerate(file.subgraphs)
+                    ]
+                )
+                if len(file.subgraphs) > 1
+                else ""
+            ),
             metadata=listed([name for name in metadata if name != RUNTIME]),
         ),
-        tuple(_signature(file, item) for item in file.signatures) if len(file.signatures) > 1 else (),
-    )  # fmt: skip
+        (
+            tuple(_signature(file, item) for item in file.signatures)
+            if len(file.signatures) > 1
+            else ()
+        ),
+    )
 
 
 def _signature(file: TfliteFile, item: FileSignature) -> SignatureFacts:
@@ -32,7 +55,11 @@ def _signature(file: TfliteFile, item: FileSignature) -> SignatureFacts:
 
     def ends(names: Mapping[int, str]) -> tuple[TensorFacts, ...]:
         return tuple(
-            TensorFacts(name, tensors[number].dtype, tuple(None if size == -1 else size for size in tensors[number].signature))
+            TensorFacts(
+                name,
+                tensors[number].dtype,
+                tuple(None if size == -1 else size for size in tensors[number].signature),
+            )
             for number, name in names.items()
         )
 

@@ -52,14 +52,26 @@ class TfliteFile:
         self.name = name or path.name
         data = _mapped(path)
         if len(data) < 8 or bytes(data[4:8]) != IDENTIFIER:
-            raise SourceError(f"{self.name}: does not begin as a LiteRT (TensorFlow Lite) model; it is damaged, or of another format")
+            raise SourceError(
+                f"{self.name}: does not begin as a LiteRT (TensorFlow Lite) model; it is damaged,"
+                " or of another format"
+            )
         self.buffer = FlatBuffer(data, self.name, SCHEMA)
         self.model = self.buffer.root("Model")
         if self.model["version"] != 3:
-            raise SourceError(f"{self.name}: is of version {self.model['version']} of the format, expected 3; convert the model again")
-        self.subgraphs = list(self.model.vector("subgraphs")) if len(self.model.vector("subgraphs")) < MAX_SUBGRAPHS else []
+            raise SourceError(
+                f"{self.name}: is of version {self.model['version']} of the format, expected 3;"
+                " convert the model again"
+            )
+        self.subgraphs = (
+            list(self.model.vector("subgraphs"))
+            if len(self.model.vector("subgraphs")) < MAX_SUBGRAPHS
+            else []
+        )
         if not self.subgraphs:
-            raise SourceError(f"{self.name}: holds no graph; it is damaged; convert the model again")
+            raise SourceError(
+                f"{self.name}: holds no graph; it is damaged; convert the model again"
+            )
         self.codes = self.model.vector("operator_codes")
         self._tensors: dict[int, tuple[FileTensor, ...]] = {}
 
@@ -71,13 +83,19 @@ class TfliteFile:
     def signatures(self) -> tuple[FileSignature, ...]:
         found = []
         for item in self.model.vector("signature_defs"):
-            names = [{entry["tensor_index"]: entry.text("name") for entry in item.vector(role)} for role in ("inputs", "outputs")]
+            names = [
+                {entry["tensor_index"]: entry.text("name") for entry in item.vector(role)}
+                for role in ("inputs", "outputs")
+            ]
             found.append(FileSignature(item.text("signature_key"), item["subgraph_index"], *names))
         return tuple(found)
 
     def subgraph(self, index: int, where: str = "") -> FlatTable:
         if not 0 <= index < len(self.subgraphs):
-            raise SourceError(f"{self.name}: {where or 'it'} names graph {index}, there are {len(self.subgraphs)}; it is damaged")
+            raise SourceError(
+                f"{self.name}: {where or 'it'} names graph {index}, there are"
+                f" {len(self.subgraphs)}; it is damaged"
+            )
         found: FlatTable = self.subgraphs[index]
         return found
 
@@ -85,7 +103,13 @@ class TfliteFile:
         if index not in self._tensors:
             tables = self.subgraph(index).vector("tensors")
             made = (
-                read_tensor(self.buffer, table, number, self.buffers, f"{self.name}: tensor {number} of graph {index}")
+                read_tensor(
+                    self.buffer,
+                    table,
+                    number,
+                    self.buffers,
+                    f"{self.name}: tensor {number} of graph {index}",
+                )
                 for number, table in enumerate(tables)
             )
             self._tensors[index] = tuple(made)
@@ -100,25 +124,39 @@ class TfliteFile:
     def operators(self, index: int) -> list[FileOperator]:
         tables = self.subgraph(index).vector("operators")
         if len(tables) > MAX_OPERATORS:
-            raise SourceError(f"{self.name}: graph {index} has {len(tables)} operators, expected at most {MAX_OPERATORS}; it is damaged")
+            raise SourceError(
+                f"{self.name}: graph {index} has {len(tables)} operators, expected at most"
+                f" {MAX_OPERATORS}; it is damaged"
+            )
         return [self._operator(table, index, number) for number, table in enumerate(tables)]
 
     def _operator(self, table: FlatTable, graph: int, number: int) -> FileOperator:
         where = f"operator {number} of graph {graph}"
-        code = self.codes[table["opcode_index"]] if table["opcode_index"] < len(self.codes) else None
+        code = (
+            self.codes[table["opcode_index"]] if table["opcode_index"] < len(self.codes) else None
+        )
         if code is None:
-            raise SourceError(f"{self.name}: {where} has code {table['opcode_index']}, there are {len(self.codes)}; it is damaged")
+            raise SourceError(
+                f"{self.name}: {where} has code {table['opcode_index']}, there are"
+                f" {len(self.codes)}; it is damaged"
+            )
         builtin = max(code["builtin_code"], code["deprecated_builtin_code"])
         if not 0 <= builtin < len(OPERATORS):
             raise SourceError(
-                f"{self.name}: {where} has the number {builtin}, known are 0 to {len(OPERATORS) - 1}; the file is newer, or damaged"
+                f"{self.name}: {where} has the number {builtin}, known are 0 to"
+                f" {len(OPERATORS) - 1}; the file is newer, or damaged"
             )
-        inputs, outputs, intermediates = (tuple(table.vector(role).numbers()) for role in ("inputs", "outputs", "intermediates"))
+        inputs, outputs, intermediates = (
+            tuple(table.vector(role).numbers()) for role in ("inputs", "outputs", "intermediates")
+        )
         self._check([item for item in (*inputs, *intermediates) if item != -1], graph, where)
         self._check(outputs, graph, where)
         custom = code.text("custom_code") if builtin == CUSTOM else ""
         if builtin == CUSTOM and not custom:
-            raise SourceError(f"{self.name}: {where} is a custom one without a name; it is damaged; convert the model again")
+            raise SourceError(
+                f"{self.name}: {where} is a custom one without a name; it is damaged; convert the"
+                " model again"
+            )
         op = custom or OPERATORS[builtin]
         raw = bytes(table.vector("custom_options").data())
         if table["large_custom_options_offset"] > 1:
@@ -126,7 +164,9 @@ class TfliteFile:
             self.buffer.check(offset, size)
             raw = bytes(self.buffer.data[offset : offset + size])
         options = {} if custom else self._options(table, op)
-        return FileOperator(op, bool(custom), code["version"], inputs, outputs, intermediates, options, raw)
+        return FileOperator(
+            op, bool(custom), code["version"], inputs, outputs, intermediates, options, raw
+        )
 
     def _options(self, table: FlatTable, op: str) -> dict[str, Any]:
         """The options of an operator: those that the file lacks have their defaults."""
@@ -134,17 +174,26 @@ class TfliteFile:
             return {}
         kind = OPTIONS[op]
         number, layout = OPTION_TABLES[kind]
-        found = table.opened("builtin_options", kind) if table.union("builtin_options") == number else None
+        found = (
+            table.opened("builtin_options", kind)
+            if table.union("builtin_options") == number
+            else None
+        )
         made: dict[str, Any] = {}
         for name, field in layout.items():
             value = field.default if found is None else found[name]
             if field.kind.startswith("["):
-                made[name] = tuple(value.numbers()) if found is not None and value is not None else ()
+                made[name] = (
+                    tuple(value.numbers()) if found is not None and value is not None else ()
+                )
             elif field.kind == "string":
                 made[name] = value or ""
             elif name in CHOICES:
                 if not 0 <= value < len(CHOICES[name]):
-                    raise SourceError(f"{self.name}: the option {name} of {op} is {value}; the file is newer than webkiln, or damaged")
+                    raise SourceError(
+                        f"{self.name}: the option {name} of {op} is {value}; the file is newer than"
+                        " webkiln, or damaged"
+                    )
                 made[name] = CHOICES[name][value]
             else:
                 made[name] = value
@@ -161,7 +210,8 @@ class TfliteFile:
         count = len(self.subgraphs[graph].vector("tensors"))
         if wrong := [number for number in numbers if not 0 <= number < count]:
             raise SourceError(
-                f"{self.name}: {where}: there is no tensor {wrong[0]}, the graph has {count}; the file is damaged; convert it again"
+                f"{self.name}: {where}: there is no tensor {wrong[0]}, the graph has {count}; the"
+                " file is damaged; convert it again"
             )
 
 

@@ -1,4 +1,6 @@
-"""Reads flatbuffers by short descriptions of their tables. Every offset is checked against the buffer; nothing is followed that is not asked for."""
+"""Reads flatbuffers by short descriptions of their tables. Every offset is checked against the
+buffer; nothing is followed that is not asked for.
+"""
 
 import struct
 from collections.abc import Iterator, Mapping
@@ -8,9 +10,17 @@ from typing import Any
 from webkiln.errors import SourceError
 
 SCALARS = {
-    "bool": ("<?", 1), "byte": ("<b", 1), "ubyte": ("<B", 1), "short": ("<h", 2), "ushort": ("<H", 2), "int": ("<i", 4), "uint": ("<I", 4),
-    "long": ("<q", 8), "ulong": ("<Q", 8), "float": ("<f", 4),
-}  # fmt: skip
+    "bool": ("<?", 1),
+    "byte": ("<b", 1),
+    "ubyte": ("<B", 1),
+    "short": ("<h", 2),
+    "ushort": ("<H", 2),
+    "int": ("<i", 4),
+    "uint": ("<I", 4),
+    "long": ("<q", 8),
+    "ulong": ("<Q", 8),
+    "float": ("<f", 4),
+}
 MAX_TEXT = 1 << 20
 
 FlatSchema = Mapping[str, Mapping[str, "TableField"]]
@@ -18,8 +28,11 @@ FlatSchema = Mapping[str, Mapping[str, "TableField"]]
 
 @dataclass(frozen=True, slots=True)
 class TableField:
-    """A field of a table: its number, and a scalar's name, `string`, a table's name, any of these in brackets for a vector, or `union`,
-    whose number of the table stands in the field before. A scalar that is not there has the default."""
+    """A field of a table: its number, and a scalar's name, `string`, a table's name, any of these
+    in
+    brackets for a vector, or `union`, whose number of the table stands in the field before. A
+    scalar that is not there has the default.
+    """
 
     number: int
     kind: str
@@ -27,7 +40,9 @@ class TableField:
 
 
 def fields(**kinds: str | tuple[str, Any]) -> dict[str, TableField]:
-    """The fields of a table in their order; a union takes two numbers, and one that is called `_...` is none that is read."""
+    """The fields of a table in their order; a union takes two numbers, and one that is called
+    `_...` is none that is read.
+    """
     made: dict[str, TableField] = {}
     number = 0
     for name, item in kinds.items():
@@ -61,7 +76,8 @@ class FlatBuffer:
     def check(self, place: int, size: int) -> None:
         if place < 0 or size < 0 or place + size > len(self.data):
             raise SourceError(
-                f"{self.name}: {size} bytes at {place} are outside the file, which has {len(self.data)}; it is damaged; copy or convert it again"
+                f"{self.name}: {size} bytes at {place} are outside the file, which has"
+                f" {len(self.data)}; it is damaged; copy or convert it again"
             )
 
 
@@ -88,7 +104,11 @@ class FlatTable:
     def vector(self, name: str) -> "FlatVector":
         """A vector, empty where there is none."""
         found = self[name]
-        return found if isinstance(found, FlatVector) else FlatVector(self.buffer, self.layout[name].kind[1:-1], 0, 0)
+        return (
+            found
+            if isinstance(found, FlatVector)
+            else FlatVector(self.buffer, self.layout[name].kind[1:-1], 0, 0)
+        )
 
     def text(self, name: str) -> str:
         return self[name] or ""
@@ -128,7 +148,8 @@ class FlatVector:
     def __getitem__(self, index: int) -> Any:
         if not 0 <= index < self.count:
             raise SourceError(
-                f"{self.buffer.name}: element {index} of {self.count} ({self.kind}) is asked for; the file is damaged; convert it again"
+                f"{self.buffer.name}: element {index} of {self.count} ({self.kind}) is asked for;"
+                " the file is damaged; convert it again"
             )
         return _read(self.buffer, self.kind, self.place + index * self.width)
 
@@ -152,7 +173,9 @@ def _read(buffer: FlatBuffer, kind: str, place: int) -> Any:
         size = buffer.scalar("uint", target)
         buffer.check(target + 4, size)
         if size > MAX_TEXT:
-            raise SourceError(f"{buffer.name}: a text of {size} bytes; the file is damaged; convert it again")
+            raise SourceError(
+                f"{buffer.name}: a text of {size} bytes; the file is damaged; convert it again"
+            )
         return bytes(buffer.data[target + 4 : target + 4 + size]).decode("utf-8", errors="replace")
     if kind.startswith("["):
         return FlatVector(buffer, kind[1:-1], target + 4, buffer.scalar("uint", target))

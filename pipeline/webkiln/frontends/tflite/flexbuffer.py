@@ -1,4 +1,6 @@
-"""Reads flexbuffers, in which custom operators keep their options: a map of names to numbers, texts, and lists of numbers."""
+"""Reads flexbuffers, in which custom operators keep their options: a map of names to numbers,
+texts, and lists of numbers.
+"""
 
 import struct
 from typing import Any
@@ -20,9 +22,14 @@ def read_map(data: bytes, where: str) -> dict[str, Any]:
     try:
         found = _root(data)
     except (IndexError, struct.error, UnicodeDecodeError, ValueError):
-        raise SourceError(f"{where}: its options cannot be read; the file is damaged; convert the model again") from None
+        raise SourceError(
+            f"{where}: its options cannot be read; the file is damaged; convert the model again"
+        ) from None
     if not isinstance(found, dict):
-        raise SourceError(f"{where}: its options are no table of names; the file is damaged; convert the model again")
+        raise SourceError(
+            f"{where}: its options are no table of names; the file is damaged; convert the model"
+            " again"
+        )
     return found
 
 
@@ -65,13 +72,23 @@ def _value(data: bytes, place: int, parent: int, packed: int, depth: int) -> Any
     if kind == STRING:
         return data[target : target + size].decode()
     if kind in TYPED:
-        return tuple(_number(data, target + number * width, width, TYPED[kind]) for number in range(size))
+        return tuple(
+            _number(data, target + number * width, width, TYPED[kind]) for number in range(size)
+        )
     if kind not in (MAP, VECTOR):
         raise ValueError
     types = data[target + size * width : target + size * (width + 1)]
-    values = [_value(data, target + number * width, width, types[number], depth + 1) for number in range(size)]
+    values = [
+        _value(data, target + number * width, width, types[number], depth + 1)
+        for number in range(size)
+    ]
     if kind == VECTOR:
         return tuple(values)
-    keys, own = _target(data, target - 3 * width, width), _number(data, target - 2 * width, width, UINT)
+    keys, own = (
+        _target(data, target - 3 * width, width),
+        _number(data, target - 2 * width, width, UINT),
+    )
     names = [_target(data, keys + number * own, own) for number in range(size)]
-    return dict(zip((data[name : data.index(0, name)].decode() for name in names), values, strict=True))
+    return dict(
+        zip((data[name : data.index(0, name)].decode() for name in names), values, strict=True)
+    )

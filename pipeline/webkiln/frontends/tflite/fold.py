@@ -1,4 +1,6 @@
-"""Shape arithmetic of TensorFlow Lite: what converters write with SHAPE, STRIDED_SLICE, PACK and the like."""
+"""Shape arithmetic of TensorFlow Lite: what converters write with SHAPE, STRIDED_SLICE, PACK and
+the like.
+"""
 
 import numpy as np
 
@@ -17,7 +19,10 @@ from webkiln.ir.types import Array, is_integer
 
 
 def _plain(call: NodeCall) -> None:
-    if call.attr("fused_activation_function", "NONE") != "NONE" or call.attr("out_zeros") is not None:
+    if (
+        call.attr("fused_activation_function", "NONE") != "NONE"
+        or call.attr("out_zeros") is not None
+    ):
         raise ShapeError("only plain integers are folded")
 
 
@@ -46,12 +51,20 @@ def _unpack(call: NodeCall) -> list[GraphValue]:
 
 def _split(call: NodeCall) -> list[GraphValue]:
     axis = int(call.numbers(0).reshape(-1)[0])
-    return [known(part, call.type(1).dtype) for part in np.split(call.value(1), call.attr("num_splits"), axis)]
+    return [
+        known(part, call.type(1).dtype)
+        for part in np.split(call.value(1), call.attr("num_splits"), axis)
+    ]
 
 
 def _slice(call: NodeCall, x: Array) -> Array:
     begins, sizes = call.numbers(1).tolist(), call.numbers(2).tolist()
-    return x[tuple(slice(begin, None if size == -1 else begin + size) for begin, size in zip(begins, sizes, strict=True))]
+    return x[
+        tuple(
+            slice(begin, None if size == -1 else begin + size)
+            for begin, size in zip(begins, sizes, strict=True)
+        )
+    ]
 
 
 def _gather(call: NodeCall, x: Array) -> Array:
@@ -61,12 +74,16 @@ def _gather(call: NodeCall, x: Array) -> Array:
 
 
 def _reshape(call: NodeCall, x: Array) -> Array:
-    return x.reshape(call.numbers(1).tolist() if len(call) > 1 else list(call.attr("new_shape", ())))
+    return x.reshape(
+        call.numbers(1).tolist() if len(call) > 1 else list(call.attr("new_shape", ()))
+    )
 
 
 def _squeeze(call: NodeCall, x: Array) -> Array:
     axes = {axis % x.ndim for axis in call.attr("squeeze_dims", ())}
-    return x.reshape([size for axis, size in enumerate(x.shape) if (axis not in axes if axes else size != 1)])
+    return x.reshape(
+        [size for axis, size in enumerate(x.shape) if (axis not in axes if axes else size != 1)]
+    )
 
 
 def _expand(call: NodeCall, x: Array) -> Array:
@@ -92,26 +109,58 @@ def _product(call: NodeCall) -> GraphValue | None:
     if call.operand(0).is_constant:
         return None
     axes = tuple(int(axis) for axis in call.numbers(1).reshape(-1)) or None
-    return known(np.asarray(np.prod(call.value(0), axis=axes, keepdims=bool(call.attr("keep_dims", 0))), object), call.type(0).dtype)
+    return known(
+        np.asarray(
+            np.prod(call.value(0), axis=axes, keepdims=bool(call.attr("keep_dims", 0))), object
+        ),
+        call.type(0).dtype,
+    )
 
 
 def _sum(call: NodeCall) -> GraphValue | None:
     if call.operand(0).is_constant or not is_integer(call.type(0).dtype):
         return None
     axes = tuple(int(axis) for axis in call.numbers(1).reshape(-1)) or None
-    return known(np.asarray(np.sum(call.value(0), axis=axes, keepdims=bool(call.attr("keep_dims", 0))), object), call.type(0).dtype)
+    return known(
+        np.asarray(
+            np.sum(call.value(0), axis=axes, keepdims=bool(call.attr("keep_dims", 0))), object
+        ),
+        call.type(0).dtype,
+    )
 
 
 OF_VALUES: dict[str, Fold] = {
-    "STRIDED_SLICE": moving(_strided), "SLICE": moving(_slice), "GATHER": moving(_gather), "RESHAPE": moving(_reshape),
-    "SQUEEZE": moving(_squeeze), "EXPAND_DIMS": moving(_expand), "PACK": arithmetic.packed, "UNPACK": _unpack, "SPLIT": _split,
-    "CONCATENATION": _concatenation, "CAST": _cast, "ADD": _combined(arithmetic.ADD), "SUB": _combined(arithmetic.SUBTRACT),
-    "MUL": _combined(arithmetic.MULTIPLY), "DIV": _combined(dividing), "FLOOR_DIV": _combined(arithmetic.QUOTIENT),
-    "FLOOR_MOD": arithmetic.REMAINDER, "MAXIMUM": arithmetic.GREATEST, "MINIMUM": arithmetic.LEAST, "EQUAL": arithmetic.EQUAL,
-    "LESS": arithmetic.LESS, "GREATER": arithmetic.GREATER, "SELECT": arithmetic.chosen, "SELECT_V2": arithmetic.chosen,
-    "REDUCE_PROD": _product, "SUM": _sum, "FILL": arithmetic.filled, "RANGE": arithmetic.counted, "BROADCAST_ARGS": arithmetic.broadcast_args,
+    "STRIDED_SLICE": moving(_strided),
+    "SLICE": moving(_slice),
+    "GATHER": moving(_gather),
+    "RESHAPE": moving(_reshape),
+    "SQUEEZE": moving(_squeeze),
+    "EXPAND_DIMS": moving(_expand),
+    "PACK": arithmetic.packed,
+    "UNPACK": _unpack,
+    "SPLIT": _split,
+    "CONCATENATION": _concatenation,
+    "CAST": _cast,
+    "ADD": _combined(arithmetic.ADD),
+    "SUB": _combined(arithmetic.SUBTRACT),
+    "MUL": _combined(arithmetic.MULTIPLY),
+    "DIV": _combined(dividing),
+    "FLOOR_DIV": _combined(arithmetic.QUOTIENT),
+    "FLOOR_MOD": arithmetic.REMAINDER,
+    "MAXIMUM": arithmetic.GREATEST,
+    "MINIMUM": arithmetic.LEAST,
+    "EQUAL": arithmetic.EQUAL,
+    "LESS": arithmetic.LESS,
+    "GREATER": arithmetic.GREATER,
+    "SELECT": arithmetic.chosen,
+    "SELECT_V2": arithmetic.chosen,
+    "REDUCE_PROD": _product,
+    "SUM": _sum,
+    "FILL": arithmetic.filled,
+    "RANGE": arithmetic.counted,
+    "BROADCAST_ARGS": arithmetic.broadcast_args,
     "NEG": arithmetic.negative,
-}  # fmt: skip
+}
 
 FOLDS = Folds(
     of_types={"SHAPE": arithmetic.shape_in(_dtype), "RANK": arithmetic.rank},

@@ -1,7 +1,11 @@
-"""A LiteRT (TensorFlow Lite) file -> spec and weight blobs. Nothing in the file is trusted: what does not hold together is one SourceError.
+"""A LiteRT (TensorFlow Lite) file -> spec and weight blobs. Nothing in the file is trusted: what
+does
+not hold together is one SourceError.
 
-What the run changes is written out: variables become values that operators take and give, with a STATE node where the run begins and a SET_STATE node
-where it ends. The integer factors of quantised operators are computed here, from the scales (`quantization.py`)."""
+What the run changes is written out: variables become values that operators take and give, with a
+STATE node where the run begins and a SET_STATE node where it ends. The integer factors of quantised
+operators are computed here, from the scales (`quantization.py`).
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -27,7 +31,15 @@ from webkiln.ir.types import DTYPES, Array
 
 MAX_DEPTH = 32
 STRUCTURAL = frozenset(
-    {("PADV2", 2), ("NON_MAX_SUPPRESSION_V4", 2), ("NON_MAX_SUPPRESSION_V5", 2), ("FILL", 1), ("RANGE", 0), ("RANGE", 1), ("RANGE", 2)}
+    {
+        ("PADV2", 2),
+        ("NON_MAX_SUPPRESSION_V4", 2),
+        ("NON_MAX_SUPPRESSION_V5", 2),
+        ("FILL", 1),
+        ("RANGE", 0),
+        ("RANGE", 1),
+        ("RANGE", 2),
+    }
 )
 """Operands that are structure whatever their dtype."""
 BRANCHES = {
@@ -40,16 +52,27 @@ VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_O
 
 
 def read_model(path: Path, signature: str = "", cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file's main graph, or of the one that a signature, or its own name, says; or of what is cut out of it."""
+    """The spec and weight blobs of a file's main graph, or of the one that a signature, or its own
+    name, says; or of what is cut out of it.
+    """
     file = TfliteFile(path)
     index, found = chosen(file, signature)
     reader = _Reader(file)
     try:
         graph = reader.main(index, found)
     except RecursionError:
-        raise SourceError(f"{file.name}: its graphs hold each other without end; it is damaged; convert the model again") from None
+        raise SourceError(
+            f"{file.name}: its graphs hold each other without end; it is damaged; convert the model"
+            " again"
+        ) from None
     refuse(file.name, reader.unsupported)
-    return part_of(NodeModel(path.stem, {"": 3, "custom": 1}, graph), reader.weights.blobs, cut, file.name, reader.known)
+    return part_of(
+        NodeModel(path.stem, {"": 3, "custom": 1}, graph),
+        reader.weights.blobs,
+        cut,
+        file.name,
+        reader.known,
+    )
 
 
 def chosen(file: TfliteFile, signature: str) -> tuple[int, FileSignature | None]:
@@ -61,7 +84,9 @@ def chosen(file: TfliteFile, signature: str) -> tuple[int, FileSignature | None]
     if signature:
         if signature not in names:
             known = ", ".join(dict.fromkeys((*by_key, *filter(None, names)))) or "none has a name"
-            raise RecipeError(f"{file.name}: there is no signature or graph {signature!r}; there are: {known}")
+            raise RecipeError(
+                f"{file.name}: there is no signature or graph {signature!r}; there are: {known}"
+            )
         index = names.index(signature)
     else:
         index = 0
@@ -69,13 +94,20 @@ def chosen(file: TfliteFile, signature: str) -> tuple[int, FileSignature | None]
     return index, of_graph[0] if len(of_graph) == 1 else None
 
 
-def end_names(file: TfliteFile, index: int, signature: FileSignature | None) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """The inputs and outputs of a graph, by their tensors, with the names that a signature or the tensors have."""
+def end_names(
+    file: TfliteFile, index: int, signature: FileSignature | None
+) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """The inputs and outputs of a graph, by their tensors, with the names that a signature or the
+    tensors have.
+    """
     tensors = file.tensors(index)
 
     def ends(role: str) -> list[tuple[int, str]]:
         names, given = DistinctNames(), getattr(signature, role) if signature else {}
-        return [(number, names.distinct(given.get(number) or tensors[number].name)) for number in file.ends(index, role)]
+        return [
+            (number, names.distinct(given.get(number) or tensors[number].name))
+            for number in file.ends(index, role)
+        ]
 
     return ends("inputs"), ends("outputs")
 
@@ -118,16 +150,28 @@ class _Reader:
         item = self.named.get(tensor)
         if item is None or item.dtype not in DTYPES:
             return None
-        return Declared(called, tensor, item.dtype, tuple(None if size == -1 else size for size in item.signature))
+        return Declared(
+            called,
+            tensor,
+            item.dtype,
+            tuple(None if size == -1 else size for size in item.signature),
+        )
 
     def graph(self, index: int, where: str) -> GraphSpec:
         """A graph inside a node, whose inputs and outputs have names of their places."""
         self.file.subgraph(index, where)
         if index in self.opened or len(self.opened) >= MAX_DEPTH:
-            raise SourceError(f"{self.file.name}: {where} calls graph {index} inside itself; the file is damaged; convert the model again")
+            raise SourceError(
+                f"{self.file.name}: {where} calls graph {index} inside itself; the file is damaged;"
+                " convert the model again"
+            )
         self.opened.append(index)
         ends = (
-            [(number, f"{role[:-1]}{place}") for place, number in enumerate(self.file.ends(index, role))] for role in ("inputs", "outputs")
+            [
+                (number, f"{role[:-1]}{place}")
+                for place, number in enumerate(self.file.ends(index, role))
+            ]
+            for role in ("inputs", "outputs")
         )
         self.inlining.add(len(self.file.operators(index)))
         made = _Graph(self, index, main=False).spec(*ends)
@@ -157,7 +201,9 @@ class _Graph:
         self.handles: dict[int, str] = {}
         self.initial: dict[str, Array] = {}
 
-    def spec(self, inputs: Iterable[tuple[int, str]], outputs: Iterable[tuple[int, str]]) -> GraphSpec:
+    def spec(
+        self, inputs: Iterable[tuple[int, str]], outputs: Iterable[tuple[int, str]]
+    ) -> GraphSpec:
         taken = list(inputs)
         for operator in self.operators:
             for place, number in enumerate(operator.inputs):
@@ -165,20 +211,30 @@ class _Graph:
                     self.uses.setdefault(number, []).append((operator.op, place))
         for number, _ in taken:
             if number in self.scope:
-                raise SourceError(f"{self.where}: tensor {number} is two of its inputs; the file is damaged; convert the model again")
+                raise SourceError(
+                    f"{self.where}: tensor {number} is two of its inputs; the file is damaged;"
+                    " convert the model again"
+                )
             self.scope[number] = self.reader.fresh()
         declared = tuple(self.declared(number, name) for number, name in taken)
         for operator in self.operators:
             self.operator(operator)
         for variable, tensor in self.changed.items():
-            self.nodes.append(NodeSpec(f"{variable}.next", "SET_STATE", "", (tensor,), (), {"state": variable}))
-        results = tuple(replace(self.declared(number, name), tensor=self.tensor(number)) for number, name in outputs)
+            self.nodes.append(
+                NodeSpec(f"{variable}.next", "SET_STATE", "", (tensor,), (), {"state": variable})
+            )
+        results = tuple(
+            replace(self.declared(number, name), tensor=self.tensor(number))
+            for number, name in outputs
+        )
         return GraphSpec(declared, results, self.tensors, tuple(self.nodes))
 
     def declared(self, number: int, name: str) -> Declared:
         item = self.items[number]
         if item.dtype not in DTYPES:
-            self.reader.unsupported.append((name, f"is of {item.stored}", "Only numbers and truth values go in and out"))
+            self.reader.unsupported.append(
+                (name, f"is of {item.stored}", "Only numbers and truth values go in and out")
+            )
         shape = tuple(None if size == -1 else size for size in item.signature)
         return Declared(name, self.scope.get(number, ""), item.dtype, shape)
 
@@ -189,19 +245,36 @@ class _Graph:
         if number not in self.scope:
             item = self.items[number]
             if item.is_variable:
-                check_room(prod(item.shape) * np.dtype(item.dtype).itemsize, f"{self.where}: tensor {number}")
-                return self.variable(f"{item.name}.{number}", np.full(_checked(item, self.where), item.zero, item.dtype))
+                check_room(
+                    prod(item.shape) * np.dtype(item.dtype).itemsize,
+                    f"{self.where}: tensor {number}",
+                )
+                return self.variable(
+                    f"{item.name}.{number}",
+                    np.full(_checked(item, self.where), item.zero, item.dtype),
+                )
             if item.value is None and prod(item.shape) != 0:
                 if item.stored == "string":
-                    self.reader.unsupported.append((item.name, "holds texts", "Only numbers are supported"))
+                    self.reader.unsupported.append(
+                        (item.name, "holds texts", "Only numbers are supported")
+                    )
                 else:
-                    raise SourceError(f"{self.where}: tensor {number} ({item.name}) is read before anything makes it; the file is damaged")
-            value = item.value if item.value is not None else np.zeros(item.shape, item.dtype if item.dtype in DTYPES else "int8")
+                    raise SourceError(
+                        f"{self.where}: tensor {number} ({item.name}) is read before anything makes"
+                        " it; the file is damaged"
+                    )
+            value = (
+                item.value
+                if item.value is not None
+                else np.zeros(item.shape, item.dtype if item.dtype in DTYPES else "int8")
+            )
             self.scope[number] = self.reader.fresh()
             self.tensors[self.scope[number]] = self.constant(item, value, self.uses.get(number, []))
         return self.scope[number]
 
-    def constant(self, item: FileTensor, value: Array, uses: list[tuple[str, int]]) -> Weight | Literal:
+    def constant(
+        self, item: FileTensor, value: Array, uses: list[tuple[str, int]]
+    ) -> Weight | Literal:
         if is_structure(item, value, uses):
             return literal(value)
         return self.reader.weights.store(_stem(item.name), value.astype(item.dtype, copy=False))
@@ -225,43 +298,74 @@ class _Graph:
         if self.is_main:
             self.reader.layers[label] = operator.outputs[0]
         inputs = [self.tensor(number) for number in operator.inputs]
-        attrs = {key: value for key, value in operator.options.items() if key not in BRANCHES.get(operator.op, {})}
+        attrs = {
+            key: value
+            for key, value in operator.options.items()
+            if key not in BRANCHES.get(operator.op, {})
+        }
         for option, name in BRANCHES.get(operator.op, {}).items():
             attrs[name] = self.reader.graph(operator.options[option], label)
         attrs |= self.types(operator)
         if operator.is_custom:
             attrs["custom_options"] = tuple(operator.custom_options)
         attrs["state_inputs"] = places = tuple(
-            place for place, number in enumerate(operator.inputs) if number != -1 and self.items[number].is_variable
+            place
+            for place, number in enumerate(operator.inputs)
+            if number != -1 and self.items[number].is_variable
         )
         outputs = [self.made(number) for number in operator.outputs]
         for place in places:
             item = self.items[operator.inputs[place]]
             after = self.reader.fresh()
-            self.variables[f"{item.name}.{item.index}"] = self.changed[f"{item.name}.{item.index}"] = after
+            self.variables[f"{item.name}.{item.index}"] = self.changed[
+                f"{item.name}.{item.index}"
+            ] = after
             outputs.append(after)
         if places and not self.is_main:
-            self.reader.unsupported.append((label, "keeps a state inside a branch or loop", "Convert the model without it"))
+            self.reader.unsupported.append(
+                (label, "keeps a state inside a branch or loop", "Convert the model without it")
+            )
         extra = self.factors(operator, label, attrs)
         clean = {key: value for key, value in attrs.items() if value not in ((), "")}
-        self.nodes.append(NodeSpec(label, operator.op, "custom" if operator.is_custom else "", (*inputs, *extra), tuple(outputs), clean))
+        self.nodes.append(
+            NodeSpec(
+                label,
+                operator.op,
+                "custom" if operator.is_custom else "",
+                (*inputs, *extra),
+                tuple(outputs),
+                clean,
+            )
+        )
 
     def types(self, operator: FileOperator) -> dict[str, Any]:
-        """What the handlers have to know of the tensors of a node: the types of its outputs, and zero points where something is quantised."""
+        """What the handlers have to know of the tensors of a node: the types of its outputs, and
+        zero points where something is quantised.
+        """
         outputs = [self.items[number] for number in operator.outputs]
-        attrs: dict[str, Any] = {"dtypes": tuple(item.dtype for item in outputs), "shapes": tuple(item.signature for item in outputs)}
+        attrs: dict[str, Any] = {
+            "dtypes": tuple(item.dtype for item in outputs),
+            "shapes": tuple(item.signature for item in outputs),
+        }
         items = [self.items[number] if number != -1 else None for number in operator.inputs]
         if any(item is not None and item.is_quantized for item in (*items, *outputs)):
             attrs["zeros"] = tuple(item.zero if item is not None else 0 for item in items)
             attrs["out_zeros"] = tuple(item.zero for item in outputs)
-            attrs["quantized"] = tuple(bool(item is not None and item.is_quantized) for item in items)
+            attrs["quantized"] = tuple(
+                bool(item is not None and item.is_quantized) for item in items
+            )
         return attrs
 
     def factors(self, operator: FileOperator, label: str, attrs: dict[str, Any]) -> list[str]:
         """Operands behind those of the file: the integer factors that follow from scales."""
         items = [self.items[number] if number != -1 else None for number in operator.inputs]
-        made = derived(operator, items, [self.items[number] for number in operator.outputs],
-                       [self.items[number] if number != -1 else None for number in operator.intermediates], f"{self.where}: {label}")  # fmt: skip
+        made = derived(
+            operator,
+            items,
+            [self.items[number] for number in operator.outputs],
+            [self.items[number] if number != -1 else None for number in operator.intermediates],
+            f"{self.where}: {label}",
+        )
         names = []
         for name, value in made.items():
             if isinstance(value, np.ndarray):
@@ -275,14 +379,23 @@ class _Graph:
 
     def made(self, number: int) -> str:
         if number in self.scope:
-            raise SourceError(f"{self.where}: tensor {number} ({self.items[number].name}) is made twice; the file is damaged")
+            raise SourceError(
+                f"{self.where}: tensor {number} ({self.items[number].name}) is made twice; the file"
+                " is damaged"
+            )
         self.scope[number] = self.reader.fresh()
         return self.scope[number]
 
     def resource(self, operator: FileOperator) -> None:
         """Variables: reading gives what holds the value by now, and assigning changes that."""
         if not self.is_main:
-            self.reader.unsupported.append((self.where, f"has {operator.op} inside a branch or loop", "Keep the variables outside of it"))
+            self.reader.unsupported.append(
+                (
+                    self.where,
+                    f"has {operator.op} inside a branch or loop",
+                    "Keep the variables outside of it",
+                )
+            )
             return
         match operator.op:
             case "CALL_ONCE":
@@ -293,9 +406,12 @@ class _Graph:
                 name = self.handle(operator)
                 if name not in self.initial and name not in self.variables:
                     raise SourceError(
-                        f"{self.where}: the variable {name} is read before it is assigned; convert the model with its initial values"
+                        f"{self.where}: the variable {name} is read before it is assigned; convert"
+                        " the model with its initial values"
                     )
-                self.scope[operator.outputs[0]] = self.variable(name, self.initial.get(name, np.zeros(0)))
+                self.scope[operator.outputs[0]] = self.variable(
+                    name, self.initial.get(name, np.zeros(0))
+                )
             case "ASSIGN_VARIABLE":
                 name, value = self.handle(operator), self.tensor(operator.inputs[1])
                 if name in self.initial:
@@ -306,7 +422,10 @@ class _Graph:
     def handle(self, operator: FileOperator) -> str:
         number = operator.inputs[0] if operator.inputs else -1
         if number not in self.handles:
-            raise SourceError(f"{self.where}: {operator.op} has no variable; the file is damaged; convert the model again")
+            raise SourceError(
+                f"{self.where}: {operator.op} has no variable; the file is damaged; convert the"
+                " model again"
+            )
         return self.handles[number]
 
     def initialise(self, index: int) -> None:
@@ -316,20 +435,36 @@ class _Graph:
         for operator in self.file.operators(index):
             if operator.op == "VAR_HANDLE":
                 handles[operator.outputs[0]] = _variable_name(operator.options)
-            elif operator.op == "ASSIGN_VARIABLE" and len(operator.inputs) == 2 and operator.inputs[0] in handles:
+            elif (
+                operator.op == "ASSIGN_VARIABLE"
+                and len(operator.inputs) == 2
+                and operator.inputs[0] in handles
+            ):
                 value = items[operator.inputs[1]].value
                 if value is None:
                     self.reader.unsupported.append(
-                        (handles[operator.inputs[0]], "has an initial value that is computed", "Make it a constant")
+                        (
+                            handles[operator.inputs[0]],
+                            "has an initial value that is computed",
+                            "Make it a constant",
+                        )
                     )
                     continue
                 self.initial[handles[operator.inputs[0]]] = value
             else:
-                self.reader.unsupported.append((f"graph {index}", f"has {operator.op} while variables are made", "Make them of constants"))
+                self.reader.unsupported.append(
+                    (
+                        f"graph {index}",
+                        f"has {operator.op} while variables are made",
+                        "Make them of constants",
+                    )
+                )
 
 
 def is_structure(item: FileTensor, value: Array, uses: list[tuple[str, int]]) -> bool:
-    """Whether a value is part of the structure: small, and a single number or integers, or what its only reader takes so."""
+    """Whether a value is part of the structure: small, and a single number or integers, or what its
+    only reader takes so.
+    """
     if value.dtype == np.float16:
         return False
     if set(uses) & STRUCTURAL or value.size == 0:
@@ -339,7 +474,10 @@ def is_structure(item: FileTensor, value: Array, uses: list[tuple[str, int]]) ->
 
 def _checked(item: FileTensor, where: str) -> tuple[int, ...]:
     if item.dtype not in DTYPES or prod(item.shape) * np.dtype(item.dtype).itemsize > MAX_BYTES:
-        raise SourceError(f"{where}: the variable {item.name} is {item.stored}{list(item.shape)}; the file is damaged; convert it again")
+        raise SourceError(
+            f"{where}: the variable {item.name} is {item.stored}{list(item.shape)}; the file is"
+            " damaged; convert it again"
+        )
     return item.shape
 
 

@@ -1,4 +1,6 @@
-"""The labels that a model file carries: its metadata name files in an archive that stands behind the tables."""
+"""The labels that a model file carries: its metadata name files in an archive that stands behind
+the tables.
+"""
 
 import io
 import zipfile
@@ -27,7 +29,9 @@ def output_labels(path: Path, signature: str = "") -> dict[str, list[str]]:
     if index >= len(graphs):
         return {}
     labels: dict[str, list[str]] = {}
-    for (_, name), tensor in zip(outputs, graphs[index].vector("output_tensor_metadata"), strict=False):
+    for (_, name), tensor in zip(
+        outputs, graphs[index].vector("output_tensor_metadata"), strict=False
+    ):
         files = _label_files(tensor)
         lines = _lines(file, files[0]) if len(files) == 1 else []
         if lines:
@@ -48,6 +52,14 @@ def _lines(file: TfliteFile, name: str) -> list[str]:
             if archive.getinfo(name).file_size > MAX_LABELS:
                 return []
             text = archive.read(name).decode("utf-8", errors="replace")
-    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, OSError, EOFError, zlib.error):
+    except (
+        zipfile.BadZipFile,
+        KeyError,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        zlib.error,
+    ):
         return []
     return text.splitlines()

@@ -1,4 +1,6 @@
-"""The factors of recurrent layers: of integers, and the scales of weights of a byte that meet floats."""
+"""The factors of recurrent layers: of integers, and the scales of weights of a byte that meet
+floats.
+"""
 
 from typing import Any
 
@@ -22,7 +24,9 @@ def of_weights(facts: Facts) -> dict[str, Any]:
         for place, item in enumerate(facts.inputs)
         if item is not None and item.stored in ("int8", "uint8") and item.quantization is not None
     }
-    return {**found, "asymmetric": bool(facts.option("asymmetric_quantize_inputs"))} if found else {}
+    return (
+        {**found, "asymmetric": bool(facts.option("asymmetric_quantize_inputs"))} if found else {}
+    )
 
 
 def clip(real: float, item: FileTensor) -> int:
@@ -32,12 +36,18 @@ def clip(real: float, item: FileTensor) -> int:
 
 
 def lstm(facts: Facts) -> dict[str, Any]:
-    """Of int8 with a cell of int16: each gate has a factor for the input, the output before, and the cell."""
+    """Of int8 with a cell of int16: each gate has a factor for the input, the output before, and
+    the cell.
+    """
     if not facts.is_integer():
         return of_weights(facts)
     x, state, cell = facts.input(0), facts.input(18), facts.input(19)
     hidden = facts.intermediates[4] if len(facts.intermediates) == 5 else None
-    if hidden is None or (x.stored, state.stored, cell.stored) != ("int8", "int8", "int16") or not state.scale:
+    if (
+        hidden is None
+        or (x.stored, state.stored, cell.stored) != ("int8", "int8", "int16")
+        or not state.scale
+    ):
         return {}
     power = power_of_two(cell.scale)
     if power is None or not -15 <= power <= -9:
@@ -55,8 +65,13 @@ def lstm(facts: Facts) -> dict[str, Any]:
     made |= named("hidden", float(F32(2.0**-15 / hidden.scale * 2.0**-15)))
     projection = facts.optional(16)
     if projection is not None:
-        made |= named("projection", float(F32(projection.scale) * F32(hidden.scale) / F32(state.scale)))
-    return made | {"cell_bound": clip(facts.option("cell_clip"), cell), "projection_bound": clip(facts.option("proj_clip"), state)}
+        made |= named(
+            "projection", float(F32(projection.scale) * F32(hidden.scale) / F32(state.scale))
+        )
+    return made | {
+        "cell_bound": clip(facts.option("cell_clip"), cell),
+        "projection_bound": clip(facts.option("proj_clip"), state),
+    }
 
 
 def svdf(facts: Facts) -> dict[str, Any]:
@@ -65,4 +80,6 @@ def svdf(facts: Facts) -> dict[str, Any]:
         return of_weights(facts)
     x, features, time, state = (facts.input(place) for place in (0, 1, 2, 4))
     feature = float(F32(x.scale) * F32(features.scale) / F32(state.scale))
-    return named("feature", feature) | named("multiplier", float(F32(state.scale) * F32(time.scale) / F32(facts.output.scale)))
+    return named("feature", feature) | named(
+        "multiplier", float(F32(state.scale) * F32(time.scale) / F32(facts.output.scale))
+    )

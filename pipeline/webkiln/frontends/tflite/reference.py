@@ -1,4 +1,6 @@
-"""Reference outputs: what the interpreter of ai-edge-litert computes for made-up inputs with its reference kernels."""
+"""Reference outputs: what the interpreter of ai-edge-litert computes for made-up inputs with its
+reference kernels.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,18 +24,31 @@ def compute_reference(
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     """The arrays of reference.npz and of layers.npz, of the model or a part of it."""
     run = Interpreted(path, signature, inputs.fixed)
-    sets = inputs.sets(path.name, of_part(part, path.name, run), lambda table, scale: made_inputs(table, run.ranges, scale))
+    sets = inputs.sets(
+        path.name,
+        of_part(part, path.name, run),
+        lambda table, scale: made_inputs(table, run.ranges, scale),
+    )
     return reference_of(part, inputs, sets, path.name, [run])
 
 
 WRONG = frozenset({("LOCAL_RESPONSE_NORMALIZATION", "float32"), ("SUM", "int8"), ("SUM", "int16")})
-"""Operators, by the types of their first operands, whose reference kernels are not what they should be: one leaves out the last neighbour, the other
-reads its operand as uint8."""
+"""Operators, by the types of their first operands, whose reference kernels are not what they should
+be: one leaves out the last neighbour, the other reads its operand as uint8.
+"""
 
 
-def made_inputs(table: Inputs, ranges: Mapping[str, tuple[int, int]], scale: float) -> dict[str, dict[str, Array]]:
+def made_inputs(
+    table: Inputs, ranges: Mapping[str, tuple[int, int]], scale: float
+) -> dict[str, dict[str, Array]]:
     """Of quantised inputs, waves over all of their range."""
-    sets = make_inputs({name: ("float32" if name in ranges else dtype, shape) for name, (dtype, shape) in table.items()}, scale)
+    sets = make_inputs(
+        {
+            name: ("float32" if name in ranges else dtype, shape)
+            for name, (dtype, shape) in table.items()
+        },
+        scale,
+    )
     for kind, values in sets.items():
         for name, (low, high) in ranges.items():
             real = values[name].astype(np.float64)
@@ -43,9 +58,13 @@ def made_inputs(table: Inputs, ranges: Mapping[str, tuple[int, int]], scale: flo
 
 
 class Interpreted:
-    """A graph of a file as a function of named inputs. Every run begins with the states that the file has."""
+    """A graph of a file as a function of named inputs. Every run begins with the states that the
+    file has.
+    """
 
-    def __init__(self, path: Path, signature: str = "", fixed: Mapping[str, Array] | None = None) -> None:
+    def __init__(
+        self, path: Path, signature: str = "", fixed: Mapping[str, Array] | None = None
+    ) -> None:
         try:
             from ai_edge_litert.interpreter import Interpreter, OpResolverType
         except ImportError:
@@ -53,14 +72,29 @@ class Interpreted:
         file = TfliteFile(path)
         index, _ = chosen(file, signature)
         if index:
-            raise SourceError(f"{path.name}: the interpreter runs the main graph only; there is no reference for {signature}")
+            raise SourceError(
+                f"{path.name}: the interpreter runs the main graph only; there is no reference for"
+                f" {signature}"
+            )
         tensors = file.tensors(0)
         self.name, self.fixed = path.name, fixed or {}
         self.inputs, self.outputs = input_names(file, signature)
         taken = [tensors[number] for number in file.ends(0, "inputs")]
-        limits = {name: np.iinfo(item.dtype) for name, item in zip(self.inputs, taken, strict=True) if item.is_quantized}
-        self.ranges = {name: (int(found.min), int(found.max)) for name, found in limits.items() if name not in self.fixed}
-        wrong = any((operator.op, tensors[operator.inputs[0]].stored) in WRONG for operator in file.operators(0) if operator.inputs)
+        limits = {
+            name: np.iinfo(item.dtype)
+            for name, item in zip(self.inputs, taken, strict=True)
+            if item.is_quantized
+        }
+        self.ranges = {
+            name: (int(found.min), int(found.max))
+            for name, found in limits.items()
+            if name not in self.fixed
+        }
+        wrong = any(
+            (operator.op, tensors[operator.inputs[0]].stored) in WRONG
+            for operator in file.operators(0)
+            if operator.inputs
+        )
         self.kinds = [OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES]
         self.kinds = self.kinds[1:] if wrong else self.kinds
         self.kind, self.path = Interpreter, str(path)
@@ -70,7 +104,10 @@ class Interpreted:
         """With the reference kernels; with the others where an operator has none."""
         try:
             return self.kind(
-                model_path=self.path, num_threads=1, experimental_op_resolver_type=self.kinds[0], experimental_preserve_all_tensors=True
+                model_path=self.path,
+                num_threads=1,
+                experimental_op_resolver_type=self.kinds[0],
+                experimental_preserve_all_tensors=True,
             )
         except (ValueError, RuntimeError) as error:
             if "Didn't find" not in str(error) or len(self.kinds) == 1:
@@ -94,7 +131,10 @@ class Interpreted:
         for item, name in zip(own, self.inputs, strict=True):
             interpreter.set_tensor(item["index"], values[name])
         interpreter.invoke()
-        found = [np.array(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]
+        found = [
+            np.array(interpreter.get_tensor(item["index"]))
+            for item in interpreter.get_output_details()
+        ]
         return dict(zip(self.outputs, found, strict=True)), self._inside(interpreter)
 
     def _inside(self, interpreter: Any) -> dict[str, Array]:

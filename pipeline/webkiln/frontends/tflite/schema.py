@@ -1,4 +1,6 @@
-"""The tables of TensorFlow Lite's model files that are read, field by field, and the numbers of operators and types."""
+"""The tables of TensorFlow Lite's model files that are read, field by field, and the numbers of
+operators and types.
+"""
 
 from collections.abc import Mapping
 
@@ -32,77 +34,192 @@ OPERATORS = tuple(NAMES.split())
 """By their numbers."""
 
 DTYPES = (
-    "float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float64", "complex128", "uint64",
-    "resource", "variant", "uint32", "uint16", "int4", "bfloat16", "int2", "uint4", "float8_e4m3fn", "float8_e5m2",
-)  # fmt: skip
+    "float32",
+    "float16",
+    "int32",
+    "uint8",
+    "int64",
+    "string",
+    "bool",
+    "int16",
+    "complex64",
+    "int8",
+    "float64",
+    "complex128",
+    "uint64",
+    "resource",
+    "variant",
+    "uint32",
+    "uint16",
+    "int4",
+    "bfloat16",
+    "int2",
+    "uint4",
+    "float8_e4m3fn",
+    "float8_e5m2",
+)
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "padding": PADDINGS, "fused_activation_function": ACTIVATIONS, "out_data_type": DTYPES, "in_data_type": DTYPES, "out_type": DTYPES,
-    "output_type": DTYPES, "idx_out_type": DTYPES, "mode": ("REFLECT", "SYMMETRIC"), "combiner": ("SUM", "MEAN", "SQRTN"),
-    "kernel_type": ("FULL", "BASIC"), "weights_format": ("DEFAULT", "SHUFFLED4x16INT8"),
-}  # fmt: skip
+    "padding": PADDINGS,
+    "fused_activation_function": ACTIVATIONS,
+    "out_data_type": DTYPES,
+    "in_data_type": DTYPES,
+    "out_type": DTYPES,
+    "output_type": DTYPES,
+    "idx_out_type": DTYPES,
+    "mode": ("REFLECT", "SYMMETRIC"),
+    "combiner": ("SUM", "MEAN", "SQRTN"),
+    "kernel_type": ("FULL", "BASIC"),
+    "weights_format": ("DEFAULT", "SHUFFLED4x16INT8"),
+}
 """Options that are one of some names."""
 
 OPTION_TABLES: Mapping[str, tuple[int, dict[str, TableField]]] = {
     "Add": (11, fields(fused_activation_function="byte", pot_scale_int16=("bool", True))),
-    "Pool2D": (5, fields(
-        padding="byte", stride_w="int", stride_h="int", filter_width="int", filter_height="int", fused_activation_function="byte",
-    )),
+    "Pool2D": (
+        5,
+        fields(
+            padding="byte",
+            stride_w="int",
+            stride_h="int",
+            filter_width="int",
+            filter_height="int",
+            fused_activation_function="byte",
+        ),
+    ),
     "Concatenation": (10, fields(axis="int", fused_activation_function="byte")),
-    "Conv2D": (1, fields(
-        padding="byte", stride_w="int", stride_h="int", fused_activation_function="byte", dilation_w_factor=("int", 1),
-        dilation_h_factor=("int", 1), quantized_bias_type="byte",
-    )),
-    "DepthwiseConv2D": (2, fields(
-        padding="byte", stride_w="int", stride_h="int", depth_multiplier="int", fused_activation_function="byte",
-        dilation_w_factor=("int", 1), dilation_h_factor=("int", 1),
-    )),
-    "FullyConnected": (8, fields(
-        fused_activation_function="byte", weights_format="byte", keep_num_dims="bool", asymmetric_quantize_inputs="bool",
-        quantized_bias_type="byte",
-    )),
+    "Conv2D": (
+        1,
+        fields(
+            padding="byte",
+            stride_w="int",
+            stride_h="int",
+            fused_activation_function="byte",
+            dilation_w_factor=("int", 1),
+            dilation_h_factor=("int", 1),
+            quantized_bias_type="byte",
+        ),
+    ),
+    "DepthwiseConv2D": (
+        2,
+        fields(
+            padding="byte",
+            stride_w="int",
+            stride_h="int",
+            depth_multiplier="int",
+            fused_activation_function="byte",
+            dilation_w_factor=("int", 1),
+            dilation_h_factor=("int", 1),
+        ),
+    ),
+    "FullyConnected": (
+        8,
+        fields(
+            fused_activation_function="byte",
+            weights_format="byte",
+            keep_num_dims="bool",
+            asymmetric_quantize_inputs="bool",
+            quantized_bias_type="byte",
+        ),
+    ),
     "L2Norm": (12, fields(fused_activation_function="byte")),
-    "LocalResponseNormalization": (13, fields(radius="int", bias="float", alpha="float", beta="float")),
-    "LSTM": (14, fields(
-        fused_activation_function="byte", cell_clip="float", proj_clip="float", kernel_type="byte", asymmetric_quantize_inputs="bool",
-    )),
+    "LocalResponseNormalization": (
+        13,
+        fields(radius="int", bias="float", alpha="float", beta="float"),
+    ),
+    "LSTM": (
+        14,
+        fields(
+            fused_activation_function="byte",
+            cell_clip="float",
+            proj_clip="float",
+            kernel_type="byte",
+            asymmetric_quantize_inputs="bool",
+        ),
+    ),
     "Mul": (21, fields(fused_activation_function="byte")),
     "Reshape": (17, fields(new_shape="[int]")),
-    "ResizeBilinear": (15, fields(new_height="int", new_width="int", align_corners="bool", half_pixel_centers="bool")),
+    "ResizeBilinear": (
+        15,
+        fields(new_height="int", new_width="int", align_corners="bool", half_pixel_centers="bool"),
+    ),
     "RNN": (7, fields(fused_activation_function="byte", asymmetric_quantize_inputs="bool")),
     "Softmax": (9, fields(beta="float")),
     "SpaceToDepth": (19, fields(block_size="int")),
-    "SVDF": (6, fields(rank="int", fused_activation_function="byte", asymmetric_quantize_inputs="bool")),
+    "SVDF": (
+        6,
+        fields(rank="int", fused_activation_function="byte", asymmetric_quantize_inputs="bool"),
+    ),
     "Call": (16, fields(subgraph="uint")),
     "EmbeddingLookupSparse": (20, fields(combiner="byte")),
-    "SequenceRNN": (31, fields(time_major="bool", fused_activation_function="byte", asymmetric_quantize_inputs="bool")),
+    "SequenceRNN": (
+        31,
+        fields(
+            time_major="bool", fused_activation_function="byte", asymmetric_quantize_inputs="bool"
+        ),
+    ),
     "Gather": (23, fields(axis="int", batch_dims="int")),
     "Reducer": (27, fields(keep_dims="bool")),
     "Sub": (28, fields(fused_activation_function="byte", pot_scale_int16=("bool", True))),
     "Div": (29, fields(fused_activation_function="byte")),
     "Squeeze": (30, fields(squeeze_dims="[int]")),
-    "UnidirectionalSequenceLSTM": (71, fields(
-        fused_activation_function="byte", cell_clip="float", proj_clip="float", time_major="bool", asymmetric_quantize_inputs="bool",
-        diagonal_recurrent_tensors="bool",
-    )),
-    "StridedSlice": (32, fields(
-        begin_mask="int", end_mask="int", ellipsis_mask="int", new_axis_mask="int", shrink_axis_mask="int", offset="bool",
-    )),
-    "BidirectionalSequenceRNN": (70, fields(
-        time_major="bool", fused_activation_function="byte", merge_outputs="bool", asymmetric_quantize_inputs="bool",
-    )),
+    "UnidirectionalSequenceLSTM": (
+        71,
+        fields(
+            fused_activation_function="byte",
+            cell_clip="float",
+            proj_clip="float",
+            time_major="bool",
+            asymmetric_quantize_inputs="bool",
+            diagonal_recurrent_tensors="bool",
+        ),
+    ),
+    "StridedSlice": (
+        32,
+        fields(
+            begin_mask="int",
+            end_mask="int",
+            ellipsis_mask="int",
+            new_axis_mask="int",
+            shrink_axis_mask="int",
+            offset="bool",
+        ),
+    ),
+    "BidirectionalSequenceRNN": (
+        70,
+        fields(
+            time_major="bool",
+            fused_activation_function="byte",
+            merge_outputs="bool",
+            asymmetric_quantize_inputs="bool",
+        ),
+    ),
     "Split": (35, fields(num_splits="int")),
-    "BidirectionalSequenceLSTM": (69, fields(
-        fused_activation_function="byte", cell_clip="float", proj_clip="float", merge_outputs="bool", time_major=("bool", True),
-        asymmetric_quantize_inputs="bool",
-    )),
+    "BidirectionalSequenceLSTM": (
+        69,
+        fields(
+            fused_activation_function="byte",
+            cell_clip="float",
+            proj_clip="float",
+            merge_outputs="bool",
+            time_major=("bool", True),
+            asymmetric_quantize_inputs="bool",
+        ),
+    ),
     "Cast": (37, fields(in_data_type="byte", out_data_type="byte")),
     "ArgMax": (40, fields(output_type="byte")),
     "ArgMin": (57, fields(output_type="byte")),
-    "TransposeConv": (49, fields(
-        padding="byte", stride_w="int", stride_h="int", fused_activation_function="byte", quantized_bias_type="byte",
-    )),
+    "TransposeConv": (
+        49,
+        fields(
+            padding="byte",
+            stride_w="int",
+            stride_h="int",
+            fused_activation_function="byte",
+            quantized_bias_type="byte",
+        ),
+    ),
     "Shape": (55, fields(out_type="byte")),
     "FakeQuant": (58, fields(min="float", max="float", num_bits="int", narrow_range="bool")),
     "Pack": (59, fields(values_count="int", axis="int")),
@@ -120,89 +237,209 @@ OPTION_TABLES: Mapping[str, tuple[int, dict[str, TableField]]] = {
     "BatchMatMul": (101, fields(adj_x="bool", adj_y="bool", asymmetric_quantize_inputs="bool")),
     "Cumsum": (102, fields(exclusive="bool", reverse="bool")),
     "CallOnce": (103, fields(init_subgraph_index="int")),
-    "Conv3D": (106, fields(
-        padding="byte", stride_d="int", stride_w="int", stride_h="int", fused_activation_function="byte", dilation_d_factor=("int",
-        1), dilation_w_factor=("int", 1), dilation_h_factor=("int", 1),
-    )),
+    "Conv3D": (
+        106,
+        fields(
+            padding="byte",
+            stride_d="int",
+            stride_w="int",
+            stride_h="int",
+            fused_activation_function="byte",
+            dilation_d_factor=("int", 1),
+            dilation_w_factor=("int", 1),
+            dilation_h_factor=("int", 1),
+        ),
+    ),
     "Hashtable": (107, fields(table_id="int", key_dtype="byte", value_dtype="byte")),
     "VarHandle": (111, fields(container="string", shared_name="string")),
     "Random": (114, fields(seed="long", seed2="long")),
     "Bucketize": (115, fields(boundaries="[float]")),
     "Gelu": (116, fields(approximate="bool")),
-}  # fmt: skip
+}
 """The fields of options, with their number in the union."""
 
 OPTIONS: Mapping[str, str] = {
-    "ADD": "Add", "AVERAGE_POOL_2D": "Pool2D", "MAX_POOL_2D": "Pool2D", "L2_POOL_2D": "Pool2D", "CONCATENATION": "Concatenation",
-    "CONV_2D": "Conv2D", "DEPTHWISE_CONV_2D": "DepthwiseConv2D", "FULLY_CONNECTED": "FullyConnected", "L2_NORMALIZATION": "L2Norm",
-    "LOCAL_RESPONSE_NORMALIZATION": "LocalResponseNormalization", "LSTM": "LSTM", "MUL": "Mul", "RESHAPE": "Reshape", "RESIZE_BILINEAR":
-    "ResizeBilinear", "RNN": "RNN", "SOFTMAX": "Softmax", "SPACE_TO_DEPTH": "SpaceToDepth", "SVDF": "SVDF", "CALL": "Call",
-    "EMBEDDING_LOOKUP_SPARSE": "EmbeddingLookupSparse", "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNN", "GATHER": "Gather", "MEAN":
-    "Reducer", "SUM": "Reducer", "REDUCE_PROD": "Reducer", "REDUCE_MAX": "Reducer", "REDUCE_MIN": "Reducer", "REDUCE_ANY": "Reducer",
-    "REDUCE_ALL": "Reducer", "SUB": "Sub", "DIV": "Div", "SQUEEZE": "Squeeze", "UNIDIRECTIONAL_SEQUENCE_LSTM":
-    "UnidirectionalSequenceLSTM", "STRIDED_SLICE": "StridedSlice", "BIDIRECTIONAL_SEQUENCE_RNN": "BidirectionalSequenceRNN", "SPLIT":
-    "Split", "BIDIRECTIONAL_SEQUENCE_LSTM": "BidirectionalSequenceLSTM", "CAST": "Cast", "ARG_MAX": "ArgMax", "ARG_MIN": "ArgMin",
-    "TRANSPOSE_CONV": "TransposeConv", "SHAPE": "Shape", "FAKE_QUANT": "FakeQuant", "PACK": "Pack", "ONE_HOT": "OneHot", "UNPACK":
-    "Unpack", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighbor", "LEAKY_RELU": "LeakyRelu", "MIRROR_PAD": "MirrorPad", "SPLIT_V":
-    "SplitV", "UNIQUE": "Unique", "REVERSE_SEQUENCE": "ReverseSequence", "IF": "If", "WHILE": "While", "DEPTH_TO_SPACE": "DepthToSpace",
-    "BATCH_MATMUL": "BatchMatMul", "CUMSUM": "Cumsum", "CALL_ONCE": "CallOnce", "CONV_3D": "Conv3D", "CONV_3D_TRANSPOSE": "Conv3D",
-    "HASHTABLE": "Hashtable", "VAR_HANDLE": "VarHandle", "RANDOM_STANDARD_NORMAL": "Random", "RANDOM_UNIFORM": "Random", "MULTINOMIAL":
-    "Random", "BUCKETIZE": "Bucketize", "GELU": "Gelu",
-}  # fmt: skip
+    "ADD": "Add",
+    "AVERAGE_POOL_2D": "Pool2D",
+    "MAX_POOL_2D": "Pool2D",
+    "L2_POOL_2D": "Pool2D",
+    "CONCATENATION": "Concatenation",
+    "CONV_2D": "Conv2D",
+    "DEPTHWISE_CONV_2D": "DepthwiseConv2D",
+    "FULLY_CONNECTED": "FullyConnected",
+    "L2_NORMALIZATION": "L2Norm",
+    "LOCAL_RESPONSE_NORMALIZATION": "LocalResponseNormalization",
+    "LSTM": "LSTM",
+    "MUL": "Mul",
+    "RESHAPE": "Reshape",
+    "RESIZE_BILINEAR": "ResizeBilinear",
+    "RNN": "RNN",
+    "SOFTMAX": "Softmax",
+    "SPACE_TO_DEPTH": "SpaceToDepth",
+    "SVDF": "SVDF",
+    "CALL": "Call",
+    "EMBEDDING_LOOKUP_SPARSE": "EmbeddingLookupSparse",
+    "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNN",
+    "GATHER": "Gather",
+    "MEAN": "Reducer",
+    "SUM": "Reducer",
+    "REDUCE_PROD": "Reducer",
+    "REDUCE_MAX": "Reducer",
+    "REDUCE_MIN": "Reducer",
+    "REDUCE_ANY": "Reducer",
+    "REDUCE_ALL": "Reducer",
+    "SUB": "Sub",
+    "DIV": "Div",
+    "SQUEEZE": "Squeeze",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
+    "STRIDED_SLICE": "StridedSlice",
+    "BIDIRECTIONAL_SEQUENCE_RNN": "BidirectionalSequenceRNN",
+    "SPLIT": "Split",
+    "BIDIRECTIONAL_SEQUENCE_LSTM": "BidirectionalSequenceLSTM",
+    "CAST": "Cast",
+    "ARG_MAX": "ArgMax",
+    "ARG_MIN": "ArgMin",
+    "TRANSPOSE_CONV": "TransposeConv",
+    "SHAPE": "Shape",
+    "FAKE_QUANT": "FakeQuant",
+    "PACK": "Pack",
+    "ONE_HOT": "OneHot",
+    "UNPACK": "Unpack",
+    "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighbor",
+    "LEAKY_RELU": "LeakyRelu",
+    "MIRROR_PAD": "MirrorPad",
+    "SPLIT_V": "SplitV",
+    "UNIQUE": "Unique",
+    "REVERSE_SEQUENCE": "ReverseSequence",
+    "IF": "If",
+    "WHILE": "While",
+    "DEPTH_TO_SPACE": "DepthToSpace",
+    "BATCH_MATMUL": "BatchMatMul",
+    "CUMSUM": "Cumsum",
+    "CALL_ONCE": "CallOnce",
+    "CONV_3D": "Conv3D",
+    "CONV_3D_TRANSPOSE": "Conv3D",
+    "HASHTABLE": "Hashtable",
+    "VAR_HANDLE": "VarHandle",
+    "RANDOM_STANDARD_NORMAL": "Random",
+    "RANDOM_UNIFORM": "Random",
+    "MULTINOMIAL": "Random",
+    "BUCKETIZE": "Bucketize",
+    "GELU": "Gelu",
+}
 """Which options an operator has; others have none."""
 
 SCHEMA: Mapping[str, Mapping[str, TableField]] = {
     "Model": fields(
-        version="uint", operator_codes="[OperatorCode]", subgraphs="[SubGraph]", description="string", buffers="[Buffer]",
-        metadata_buffer="[int]", metadata="[Metadata]", signature_defs="[SignatureDef]", external_buffer_groups="[Unread]",
+        version="uint",
+        operator_codes="[OperatorCode]",
+        subgraphs="[SubGraph]",
+        description="string",
+        buffers="[Buffer]",
+        metadata_buffer="[int]",
+        metadata="[Metadata]",
+        signature_defs="[SignatureDef]",
+        external_buffer_groups="[Unread]",
         external_buffers="[Unread]",
     ),
-    "OperatorCode": fields(deprecated_builtin_code="byte", custom_code="string", version=("int", 1), builtin_code="int"),
-    "SubGraph": fields(tensors="[Tensor]", inputs="[int]", outputs="[int]", operators="[Operator]", name="string"),
+    "OperatorCode": fields(
+        deprecated_builtin_code="byte", custom_code="string", version=("int", 1), builtin_code="int"
+    ),
+    "SubGraph": fields(
+        tensors="[Tensor]", inputs="[int]", outputs="[int]", operators="[Operator]", name="string"
+    ),
     "Tensor": fields(
-        shape="[int]", type="byte", buffer="uint", name="string", quantization="Quantization", is_variable="bool", sparsity="Sparsity",
-        shape_signature="[int]", has_rank="bool", variant_tensors="[Unread]", external_buffer="uint",
+        shape="[int]",
+        type="byte",
+        buffer="uint",
+        name="string",
+        quantization="Quantization",
+        is_variable="bool",
+        sparsity="Sparsity",
+        shape_signature="[int]",
+        has_rank="bool",
+        variant_tensors="[Unread]",
+        external_buffer="uint",
     ),
     "Quantization": fields(
-        min="[float]", max="[float]", scale="[float]", zero_point="[long]", details="union", quantized_dimension="int"
+        min="[float]",
+        max="[float]",
+        scale="[float]",
+        zero_point="[long]",
+        details="union",
+        quantized_dimension="int",
     ),
-    "Sparsity": fields(traversal_order="[int]", block_map="[int]", dim_metadata="[DimensionMetadata]"),
-    "DimensionMetadata": fields(format="byte", dense_size="int", array_segments="union", array_indices="union"),
+    "Sparsity": fields(
+        traversal_order="[int]", block_map="[int]", dim_metadata="[DimensionMetadata]"
+    ),
+    "DimensionMetadata": fields(
+        format="byte", dense_size="int", array_segments="union", array_indices="union"
+    ),
     "Int32Vector": fields(values="[int]"),
     "Uint16Vector": fields(values="[ushort]"),
     "Uint8Vector": fields(values="[ubyte]"),
     "Operator": fields(
-        opcode_index="uint", inputs="[int]", outputs="[int]", builtin_options="union", custom_options="[ubyte]",
-        custom_options_format="byte", mutating_variable_inputs="[bool]", intermediates="[int]", large_custom_options_offset="ulong",
-        large_custom_options_size="ulong", builtin_options_2="union",
+        opcode_index="uint",
+        inputs="[int]",
+        outputs="[int]",
+        builtin_options="union",
+        custom_options="[ubyte]",
+        custom_options_format="byte",
+        mutating_variable_inputs="[bool]",
+        intermediates="[int]",
+        large_custom_options_offset="ulong",
+        large_custom_options_size="ulong",
+        builtin_options_2="union",
     ),
     "Buffer": fields(data="[ubyte]", offset="ulong", size="ulong"),
     "Metadata": fields(name="string", buffer="uint"),
     "TensorMap": fields(name="string", tensor_index="uint"),
     "SignatureDef": fields(
-        inputs="[TensorMap]", outputs="[TensorMap]", signature_key="string", deprecated_tag="string", subgraph_index="uint"
+        inputs="[TensorMap]",
+        outputs="[TensorMap]",
+        signature_key="string",
+        deprecated_tag="string",
+        subgraph_index="uint",
     ),
     "Unread": {},
     **{name: layout for name, (_, layout) in OPTION_TABLES.items()},
-}  # fmt: skip
+}
 
 METADATA: Mapping[str, Mapping[str, TableField]] = {
     "ModelMetadata": fields(
-        name="string", description="string", version="string", subgraph_metadata="[SubGraphMetadata]", author="string", license="string",
-        associated_files="[AssociatedFile]", min_parser_version="string",
+        name="string",
+        description="string",
+        version="string",
+        subgraph_metadata="[SubGraphMetadata]",
+        author="string",
+        license="string",
+        associated_files="[AssociatedFile]",
+        min_parser_version="string",
     ),
     "SubGraphMetadata": fields(
-        name="string", description="string", input_tensor_metadata="[TensorMetadata]", output_tensor_metadata="[TensorMetadata]",
+        name="string",
+        description="string",
+        input_tensor_metadata="[TensorMetadata]",
+        output_tensor_metadata="[TensorMetadata]",
         associated_files="[AssociatedFile]",
     ),
     "TensorMetadata": fields(
-        name="string", description="string", dimension_names="[string]", content="Unread", process_units="[Unread]", stats="Unread",
+        name="string",
+        description="string",
+        dimension_names="[string]",
+        content="Unread",
+        process_units="[Unread]",
+        stats="Unread",
         associated_files="[AssociatedFile]",
     ),
-    "AssociatedFile": fields(name="string", description="string", type="byte", locale="string", version="string"),
+    "AssociatedFile": fields(
+        name="string", description="string", type="byte", locale="string", version="string"
+    ),
     "Unread": {},
-}  # fmt: skip
-"""The tables of the metadata that a file may carry: what its tensors mean, and the files in the archive behind it."""
+}
+"""The tables of the metadata that a file may carry: what its tensors mean, and the files in the
+archive behind it.
+"""
 
 AXIS_LABELS = 2
 """The type of an associated file that names the places of an axis."""

@@ -12,6 +12,8 @@ from webkiln.frontends.tflite.converter import TfliteConverter
 
 
 @contextmanager
-def converted(data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Iterator[Converted]:
+def converted(
+    data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
+) -> Iterator[Converted]:
     with converted_nodes(TfliteConverter, data, inputs, params) as made:
         yield replace(made, files={"labels.json": fitting(data["labels"], made.graph)})

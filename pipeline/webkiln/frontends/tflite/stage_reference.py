@@ -15,5 +15,9 @@ def compute(
     inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     signature = params.get("signature", "")
-    (whole, _), (part, _) = (read_model(inputs["source"], signature, cut) for cut in (WHOLE, cut_of(params)))
-    return compute_reference(inputs["source"], part, sampled_inputs(whole, params, samples, part), signature)
+    (whole, _), (part, _) = (
+        read_model(inputs["source"], signature, cut) for cut in (WHOLE, cut_of(params))
+    )
+    return compute_reference(
+        inputs["source"], part, sampled_inputs(whole, params, samples, part), signature
+    )

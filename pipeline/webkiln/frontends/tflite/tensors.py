@@ -15,8 +15,16 @@ from webkiln.ir.types import Array
 
 PACKED = {"int4": (4, True), "uint4": (4, False), "int2": (2, True)}
 """Types of less than a byte: their bits, and whether the first of them is the sign."""
-HELD = {"int4": "int8", "uint4": "uint8", "int2": "int8", "bfloat16": "float32", "complex64": "float32"}
-"""What elements that the IR has no type for become; a complex number is two of them along a last axis."""
+HELD = {
+    "int4": "int8",
+    "uint4": "uint8",
+    "int2": "int8",
+    "bfloat16": "float32",
+    "complex64": "float32",
+}
+"""What elements that the IR has no type for become; a complex number is two of them along a last
+axis.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,9 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True)
 class FileTensor:
-    """A tensor as the file has it. `value` is None where it is computed; `dtype` is that of the IR, `stored` the file's word."""
+    """A tensor as the file has it. `value` is None where it is computed; `dtype` is that of the IR,
+    `stored` the file's word.
+    """
 
     index: int
     name: str
@@ -56,7 +66,13 @@ class FileTensor:
 
     @property
     def is_quantized(self) -> bool:
-        return self.quantization is not None and self.stored in ("int8", "uint8", "int16", "int4", "int2")
+        return self.quantization is not None and self.stored in (
+            "int8",
+            "uint8",
+            "int16",
+            "int4",
+            "int2",
+        )
 
     @property
     def scale(self) -> float:
@@ -67,22 +83,39 @@ class FileTensor:
         return self.quantization.zero if self.quantization else 0
 
 
-def read_tensor(buffer: FlatBuffer, table: FlatTable, index: int, buffers: Sequence[FlatTable], where: str) -> FileTensor:
+def read_tensor(
+    buffer: FlatBuffer, table: FlatTable, index: int, buffers: Sequence[FlatTable], where: str
+) -> FileTensor:
     code = table["type"]
     if not 0 <= code < len(DTYPES):
-        raise SourceError(f"{where}: its type has the number {code}, known are 0 to {len(DTYPES) - 1}; the file is newer, or damaged")
+        raise SourceError(
+            f"{where}: its type has the number {code}, known are 0 to {len(DTYPES) - 1}; the file"
+            " is newer, or damaged"
+        )
     stored = DTYPES[code]
     shape = tuple(table.vector("shape").numbers())
     signature = tuple(table.vector("shape_signature").numbers()) or shape
-    if len(signature) != len(shape) or any(size < 0 for size in shape) or any(size < -1 for size in signature):
-        raise SourceError(f"{where}: its shape is {list(shape)}, its signature {list(signature)}; the file is damaged; convert it again")
+    if (
+        len(signature) != len(shape)
+        or any(size < 0 for size in shape)
+        or any(size < -1 for size in signature)
+    ):
+        raise SourceError(
+            f"{where}: its shape is {list(shape)}, its signature {list(signature)}; the file is"
+            " damaged; convert it again"
+        )
     number = table["buffer"]
     if number >= len(buffers) and number:
-        raise SourceError(f"{where}: its values are buffer {number}, there are {len(buffers)}; the file is damaged; convert it again")
+        raise SourceError(
+            f"{where}: its values are buffer {number}, there are {len(buffers)}; the file is"
+            " damaged; convert it again"
+        )
     data = stored_bytes(buffer, buffers[number]) if number else memoryview(b"")
     value = None
     if table["sparsity"] is not None and len(data):
-        raise SourceError(f"{where}: its values are sparse, which is not read; convert the model without sparsity")
+        raise SourceError(
+            f"{where}: its values are sparse, which is not read; convert the model without sparsity"
+        )
     if len(data) and not table["is_variable"]:
         value = _array(data, stored, shape, where)
     dtype = HELD.get(stored, stored)
@@ -119,9 +152,15 @@ def _array(data: memoryview, stored: str, shape: tuple[int, ...], where: str) ->
         size = -(-count * bits // 8)
     else:
         bits, signed = 0, False
-        size = count * {"bfloat16": 2, "complex64": 8}.get(stored, 0) or count * np.dtype(HELD.get(stored, stored)).itemsize
+        size = (
+            count * {"bfloat16": 2, "complex64": 8}.get(stored, 0)
+            or count * np.dtype(HELD.get(stored, stored)).itemsize
+        )
     if size != len(data) or size > MAX_BYTES:
-        raise SourceError(f"{where}: {stored}{list(shape)} has {size} bytes, its buffer {len(data)}; the file is damaged; convert it again")
+        raise SourceError(
+            f"{where}: {stored}{list(shape)} has {size} bytes, its buffer {len(data)}; the file is"
+            " damaged; convert it again"
+        )
     if bits:
         return _unpacked(np.frombuffer(data, np.uint8), bits, count, signed=signed).reshape(shape)
     if stored == "bfloat16":
@@ -136,7 +175,9 @@ def _array(data: memoryview, stored: str, shape: tuple[int, ...], where: str) ->
 def _unpacked(data: Array, bits: int, count: int, *, signed: bool) -> Array:
     """Elements of less than a byte, the lowest bits first."""
     each = 8 // bits
-    spread = np.stack([(data >> (bits * place)) & ((1 << bits) - 1) for place in range(each)], axis=-1).reshape(-1)[:count]
+    spread = np.stack(
+        [(data >> (bits * place)) & ((1 << bits) - 1) for place in range(each)], axis=-1
+    ).reshape(-1)[:count]
     if not signed:
         return spread
     whole = spread.astype(np.int8)
@@ -149,14 +190,25 @@ def _quantization(table: FlatTable, where: str) -> Quantization | None:
         return None
     scales, zeros = found.vector("scale").numbers(), found.vector("zero_point").numbers()
     if found.union("details") > 1:
-        raise SourceError(f"{where}: is quantised by blocks or several axes, which is not read; convert the model with one scale a channel")
+        raise SourceError(
+            f"{where}: is quantised by blocks or several axes, which is not read; convert the model"
+            " with one scale a channel"
+        )
     if not scales:
         return None
     if len(zeros) not in (0, 1, len(scales)):
-        raise SourceError(f"{where}: has {len(scales)} scales and {len(zeros)} zero points; the file is damaged; convert it again")
+        raise SourceError(
+            f"{where}: has {len(scales)} scales and {len(zeros)} zero points; the file is damaged;"
+            " convert it again"
+        )
     wide = zeros * len(scales) if len(zeros) == 1 else zeros or (0,) * len(scales)
     if not all(np.isfinite(scales)) or any(not -(1 << 31) <= zero < 1 << 31 for zero in wide):
-        raise SourceError(f"{where}: a scale or zero point is no number of its range; the file is damaged; convert it again")
+        raise SourceError(
+            f"{where}: a scale or zero point is no number of its range; the file is damaged;"
+            " convert it again"
+        )
     if scales == (0.0,):
         return None
-    return Quantization(tuple(map(float, scales)), tuple(map(int, wide)), found["quantized_dimension"])
+    return Quantization(
+        tuple(map(float, scales)), tuple(map(int, wide)), found["quantized_dimension"]
+    )

@@ -1,4 +1,6 @@
-"""Zip archives of PyTorch, looked at before torch reads them: members, sizes, and that nothing in them is a program."""
+"""Zip archives of PyTorch, looked at before torch reads them: members, sizes, and that nothing in
+them is a program.
+"""
 
 import json
 import re
@@ -14,18 +16,68 @@ LARGEST_JSON = 1 << 30
 DEEPEST = 60
 EXPRESSION = re.compile(r"[\w\s+\-*/(),<>=!&|~.%]*")
 """What torch writes of sizes: names, numbers, operators and calls of functions."""
-FUNCTIONS = frozenset({
-    "Max", "Min", "FloorDiv", "Mod", "PythonMod", "CleanDiv", "CeilDiv", "CeilToInt", "FloorToInt", "TruncToInt", "RoundToInt", "IntTrueDiv", "FloatTrueDiv", "ToFloat", "Identity", "Ne", "Eq",
-    "Lt", "Le", "Gt", "Ge", "And", "Or", "Not", "Pow", "PowByNatural", "FloatPow", "Abs", "Where", "Piecewise", "ModularIndexing", "TruncToFloat", "RoundDecimal", "Mul", "Add", "Integer",
-    "GreaterThan", "LessThan", "StrictGreaterThan", "StrictLessThan", "Equality", "Unequality", "OpaqueUnaryFn_sqrt", "OpaqueUnaryFn_log2", "floor", "ceiling", "sqrt", "oo", "int_oo",
-})  # fmt: skip
+FUNCTIONS = frozenset(
+    {
+        "Max",
+        "Min",
+        "FloorDiv",
+        "Mod",
+        "PythonMod",
+        "CleanDiv",
+        "CeilDiv",
+        "CeilToInt",
+        "FloorToInt",
+        "TruncToInt",
+        "RoundToInt",
+        "IntTrueDiv",
+        "FloatTrueDiv",
+        "ToFloat",
+        "Identity",
+        "Ne",
+        "Eq",
+        "Lt",
+        "Le",
+        "Gt",
+        "Ge",
+        "And",
+        "Or",
+        "Not",
+        "Pow",
+        "PowByNatural",
+        "FloatPow",
+        "Abs",
+        "Where",
+        "Piecewise",
+        "ModularIndexing",
+        "TruncToFloat",
+        "RoundDecimal",
+        "Mul",
+        "Add",
+        "Integer",
+        "GreaterThan",
+        "LessThan",
+        "StrictGreaterThan",
+        "StrictLessThan",
+        "Equality",
+        "Unequality",
+        "OpaqueUnaryFn_sqrt",
+        "OpaqueUnaryFn_log2",
+        "floor",
+        "ceiling",
+        "sqrt",
+        "oo",
+        "int_oo",
+    }
+)
 DECLARED = re.compile(r"Symbol\('(\w+)'((, (positive|nonnegative|integer)=(True|False))*)\)")
 SYMBOL = re.compile(r"[suz]\d+|zuf\d+|zf\d+|u\d+|True|False|nan|oo|zoo|int_oo")
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def check_archive(path: Path) -> None:
-    """SourceError for an archive that is damaged, or that holds what is no weight and no description."""
+    """SourceError for an archive that is damaged, or that holds what is no weight and no
+    description.
+    """
     name = path.name
     try:
         with zipfile.ZipFile(path) as archive:
@@ -46,7 +98,9 @@ def check_archive(path: Path) -> None:
     ) as error:
         if isinstance(error, SourceError):
             raise
-        raise SourceError(f"{name}: the archive is damaged ({error}); save the model again") from None
+        raise SourceError(
+            f"{name}: the archive is damaged ({error}); save the model again"
+        ) from None
 
 
 def _check_members(infos: list[zipfile.ZipInfo], path: Path) -> None:
@@ -56,31 +110,55 @@ def _check_members(infos: list[zipfile.ZipInfo], path: Path) -> None:
     total = 0
     for info in infos:
         parts = PurePosixPath(info.filename.replace("\\", "/"))
-        if parts.is_absolute() or ".." in parts.parts or ":" in info.filename or "\0" in info.filename:
+        if (
+            parts.is_absolute()
+            or ".." in parts.parts
+            or ":" in info.filename
+            or "\0" in info.filename
+        ):
             raise SourceError(f"{name}: its member {info.filename!r} lies outside of the archive")
         if info.filename in seen:
             raise SourceError(f"{name}: has two members {info.filename!r}")
         seen.add(info.filename)
         total += info.file_size
-        if info.compress_type != zipfile.ZIP_STORED and info.file_size > 1000 * max(info.compress_size, 1 << 10):
-            raise SourceError(f"{name}: its member {info.filename!r} says that it unpacks to {info.file_size} bytes; the file is damaged")
+        if info.compress_type != zipfile.ZIP_STORED and info.file_size > 1000 * max(
+            info.compress_size, 1 << 10
+        ):
+            raise SourceError(
+                f"{name}: its member {info.filename!r} says that it unpacks to {info.file_size}"
+                " bytes; the file is damaged"
+            )
         if info.compress_type == zipfile.ZIP_STORED and info.file_size != info.compress_size:
-            raise SourceError(f"{name}: its member {info.filename!r} has another size than it says; the file is damaged")
+            raise SourceError(
+                f"{name}: its member {info.filename!r} has another size than it says; the file is"
+                " damaged"
+            )
     if total > MAX_BYTES:
         raise SourceError(f"{name}: holds {total} bytes, expected at most {MAX_BYTES}")
 
 
 def _check_program(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], name: str) -> None:
-    """An exported program: one model, weights as plain bytes, and sizes that are written as torch writes them."""
-    models = [info for info in infos if "/models/" in info.filename and info.filename.endswith(".json")]
+    """An exported program: one model, weights as plain bytes, and sizes that are written as torch
+    writes them.
+    """
+    models = [
+        info for info in infos if "/models/" in info.filename and info.filename.endswith(".json")
+    ]
     if len(models) != 1:
-        raise SourceError(f"{name}: holds {len(models)} programs, expected one; save one with torch.export.save")
+        raise SourceError(
+            f"{name}: holds {len(models)} programs, expected one; save one with torch.export.save"
+        )
     if any("/aotinductor/" in info.filename for info in infos):
-        raise SourceError(f"{name}: holds compiled code; save the program itself with torch.export.save")
+        raise SourceError(
+            f"{name}: holds compiled code; save the program itself with torch.export.save"
+        )
     for info in infos:
         if info.filename.endswith(".json"):
             if info.file_size > LARGEST_JSON:
-                raise SourceError(f"{name}: {info.filename} has {info.file_size} bytes, expected at most {LARGEST_JSON}")
+                raise SourceError(
+                    f"{name}: {info.filename} has {info.file_size} bytes, expected at most"
+                    f" {LARGEST_JSON}"
+                )
             _check_json(json.loads(archive.read(info)), name, info.filename)
 
 
@@ -90,16 +168,20 @@ def _check_json(data: Any, where: str, member: str) -> None:
     while todo:
         item, depth = todo.pop()
         if depth > DEEPEST:
-            raise SourceError(f"{where}: {member} is nested more than {DEEPEST} deep; the file is damaged")
+            raise SourceError(
+                f"{where}: {member} is nested more than {DEEPEST} deep; the file is damaged"
+            )
         if isinstance(item, dict):
             if item.get("use_pickle") is True:
                 raise SourceError(
-                    f"{where}: {member} names a pickle ({item.get('path_name')!r}), which is a program and not run; give the model plain weights, then save it again"
+                    f"{where}: {member} names a pickle ({item.get('path_name')!r}), which is a"
+                    " program and not run; give the model plain weights, then save it again"
                 )
             expression = item.get("expr_str")
             if expression is not None and not _is_size(expression):
                 raise SourceError(
-                    f"{where}: {member} has the size {str(expression)[:80]!r}, which torch does not write; the file is damaged"
+                    f"{where}: {member} has the size {str(expression)[:80]!r}, which torch does not"
+                    " write; the file is damaged"
                 )
             todo += [(value, depth + 1) for value in item.values()]
         elif isinstance(item, list):
@@ -110,6 +192,10 @@ def _is_size(text: Any) -> bool:
     if not isinstance(text, str) or len(text) > 10000:
         return False
     text = DECLARED.sub(r"\1", text)
-    if not EXPRESSION.fullmatch(text) or "__" in text or re.search(r"[A-Za-z_)]\s*\.", text) is not None:
+    if (
+        not EXPRESSION.fullmatch(text)
+        or "__" in text
+        or re.search(r"[A-Za-z_)]\s*\.", text) is not None
+    ):
         return False
     return all(word in FUNCTIONS or SYMBOL.fullmatch(word) for word in WORD.findall(text))

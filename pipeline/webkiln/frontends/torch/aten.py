@@ -1,4 +1,6 @@
-"""What a handler of an ATen operator sees: its arguments by the names of the schema, promoted as ATen promotes them."""
+"""What a handler of an ATen operator sees: its arguments by the names of the schema, promoted as
+ATen promotes them.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,11 +13,23 @@ from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 from webkiln.ops.pieces import cast, sized
 
 TENSOR, NUMBER, LIST = "%", "#", "@"
-"""How attributes begin that stand for an operand, by its position: a tensor, a number of Python's, or a list of numbers."""
+"""How attributes begin that stand for an operand, by its position: a tensor, a number of Python's,
+or a list of numbers.
+"""
 DTYPES = {
-    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 11: "bool", 27: "uint16", 28: "uint32",
+    0: "uint8",
+    1: "int8",
+    2: "int16",
+    3: "int32",
+    4: "int64",
+    5: "float16",
+    6: "float32",
+    7: "float64",
+    11: "bool",
+    27: "uint16",
+    28: "uint32",
     29: "uint64",
-}  # fmt: skip
+}
 """By the numbers that TorchScript has for them."""
 
 
@@ -49,7 +63,11 @@ class AtenCall:
         known = self.call.operand(position).value
         if value[0] == LIST:
             return tuple(self.call.value(position).reshape(-1).tolist())
-        return self.call.tensor(position) if value[0] == TENSOR or known is None else known.reshape(()).item()
+        return (
+            self.call.tensor(position)
+            if value[0] == TENSOR or known is None
+            else known.reshape(()).item()
+        )
 
     def operand(self, name: str) -> GraphValue:
         """A tensor argument, as what it is known to be."""
@@ -77,12 +95,19 @@ class AtenCall:
         found = self[name]
         found = found if isinstance(found, tuple) else (found,)
         if any(isinstance(item, Tensor) for item in found):
-            raise self.call.error(f"its argument {name} is only known when the model runs, but decides what is computed")
+            raise self.call.error(
+                f"its argument {name} is only known when the model runs, but decides what is"
+                " computed"
+            )
         return tuple(item if is_symbolic(item) else int(item) for item in found)
 
     def scalar(self, value: Any, dtype: str) -> Tensor:
         """A number of Python's, or a size, as a tensor."""
-        return sized(self.b, value, dtype) if is_symbolic(value) else self.b.constant(plain(value, dtype), dtype)
+        return (
+            sized(self.b, value, dtype)
+            if is_symbolic(value)
+            else self.b.constant(plain(value, dtype), dtype)
+        )
 
     def axis(self, value: int, rank: int) -> int:
         return self.call.axis(int(value), rank)
@@ -91,7 +116,11 @@ class AtenCall:
         """Axes from the front; all of them where none is said."""
         found = self[name]
         found = () if found is None else found if isinstance(found, tuple) else (found,)
-        return tuple(sorted({self.axis(axis, rank) for axis in found})) if found else tuple(range(rank))
+        return (
+            tuple(sorted({self.axis(axis, rank) for axis in found}))
+            if found
+            else tuple(range(rank))
+        )
 
     def dtype(self, default: str, name: str = "dtype") -> str:
         found = self.call.attr(name)
@@ -99,7 +128,9 @@ class AtenCall:
             return default
         known = DTYPES.get(found) if isinstance(found, int) else str(found)
         if known not in DTYPES.values():
-            raise self.call.unsupported(f"makes elements of {found}", f"Supported are {', '.join(DTYPES.values())}")
+            raise self.call.unsupported(
+                f"makes elements of {found}", f"Supported are {', '.join(DTYPES.values())}"
+            )
         return str(known)
 
     def op(self, op: str, *inputs: Tensor, **attrs: Any) -> Tensor:
@@ -115,7 +146,10 @@ class AtenCall:
         """Arguments in the dtype that ATen computes in."""
         items = [self[name] for name in names]
         dtype = result_dtype(items)
-        return [self.cast(item, dtype) if isinstance(item, Tensor) else self.scalar(item, dtype) for item in items]
+        return [
+            self.cast(item, dtype) if isinstance(item, Tensor) else self.scalar(item, dtype)
+            for item in items
+        ]
 
     def floating(self, name: str = "self") -> Tensor:
         """An argument; of whole numbers and truth values as float32."""
@@ -124,7 +158,11 @@ class AtenCall:
 
 def place(value: Any) -> int | None:
     """The position of the operand that an attribute stands for."""
-    return int(value[1:]) if isinstance(value, str) and value[:1] in (TENSOR, NUMBER, LIST) and value[1:].isdigit() else None
+    return (
+        int(value[1:])
+        if isinstance(value, str) and value[:1] in (TENSOR, NUMBER, LIST) and value[1:].isdigit()
+        else None
+    )
 
 
 def plain(value: Any, dtype: str) -> Scalar:
@@ -142,7 +180,9 @@ def number_dtype(value: Any) -> str:
 
 
 def result_dtype(items: list[Any]) -> str:
-    """torch.result_type: tensors with axes before those without, these before numbers, whatever is of a higher kind before all."""
+    """torch.result_type: tensors with axes before those without, these before numbers, whatever is
+    of a higher kind before all.
+    """
     levels: list[str | None] = [None, None, None]
     for item in items:
         level = 2 if not isinstance(item, Tensor) else 1 if item.type.rank == 0 else 0
@@ -172,7 +212,11 @@ def wider(a: str, b: str) -> str:
         return a if is_float(a) else b
     if is_integer(a) and a.startswith("uint") != b.startswith("uint"):
         signed, unsigned = (b, a) if a.startswith("uint") else (a, b)
-        return signed if itemsize(signed) > itemsize(unsigned) else f"int{min(16 * itemsize(unsigned), 64)}"
+        return (
+            signed
+            if itemsize(signed) > itemsize(unsigned)
+            else f"int{min(16 * itemsize(unsigned), 64)}"
+        )
     return a if itemsize(a) >= itemsize(b) else b
 
 
@@ -188,8 +232,19 @@ def handled(table: Mapping[str, AtenHandler]) -> dict[str, NodeHandler]:
     return {name: of_node(handler) for name, handler in table.items()}
 
 
-def renamed(call: AtenCall, operands: Sequence[Tensor | GraphValue | None], attrs: Mapping[str, Any], version: int = 19) -> NodeCall:
-    """A call with tensors in the places, and attributes of the names, that a handler of another format's operator reads."""
+def renamed(
+    call: AtenCall,
+    operands: Sequence[Tensor | GraphValue | None],
+    attrs: Mapping[str, Any],
+    version: int = 19,
+) -> NodeCall:
+    """A call with tensors in the places, and attributes of the names, that a handler of another
+    format's operator reads.
+    """
     given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands]
-    spec = replace(call.call.spec, inputs=tuple(f"operand{position}" for position in range(len(given))), attrs=dict(attrs))
+    spec = replace(
+        call.call.spec,
+        inputs=tuple(f"operand{position}" for position in range(len(given))),
+        attrs=dict(attrs),
+    )
     return NodeCall(spec, version, call.b, given, call.call.subgraph, call.call.infer_values)

@@ -5,7 +5,9 @@ from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.torch.fold import FOLDS
 from webkiln.frontends.torch.operators.table import DOMAINS
 
-HANDLERS = NodeHandlers(DOMAINS, FOLDS, own_domain="aten", advice="Write the model without it, or register a handler")
+HANDLERS = NodeHandlers(
+    DOMAINS, FOLDS, own_domain="aten", advice="Write the model without it, or register a handler"
+)
 
 
 class TorchConverter(NodeConverter):

@@ -1,4 +1,6 @@
-"""Modules that a function of the user's returns, with weights from a file where it only knows the structure."""
+"""Modules that a function of the user's returns, with weights from a file where it only knows the
+structure.
+"""
 
 import importlib
 import sys
@@ -21,7 +23,9 @@ SHOWN = 8
 def made_program(
     made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
 ) -> torch.export.ExportedProgram:
-    """What `function` of `module` returns as a program: a module, or a module and example inputs; those may also come from the recipe's input shapes."""
+    """What `function` of `module` returns as a program: a module, or a module and example inputs;
+    those may also come from the recipe's input shapes.
+    """
     where = f"{made['module']}:{made['function']}"
     module, inputs = _called(made, where)
     if weights is not None:
@@ -29,10 +33,21 @@ def made_program(
     module.eval()
     if shapes or inputs is None:
         names = _names(module)
-        given = names[: len(inputs)] if inputs is not None else [name for name in names if name in shapes] or names[:1]
-        dtypes = [item.dtype for item in inputs] if inputs is not None else [torch.float32] * len(given)
+        given = (
+            names[: len(inputs)]
+            if inputs is not None
+            else [name for name in names if name in shapes] or names[:1]
+        )
+        dtypes = (
+            [item.dtype for item in inputs] if inputs is not None else [torch.float32] * len(given)
+        )
         own = {name: list(item.shape) for name, item in zip(given, inputs or (), strict=False)}
-        inputs, dynamic = examples(given, {**own, **shapes} if "" not in shapes or len(given) > 1 else shapes, dtypes, where)
+        inputs, dynamic = examples(
+            given,
+            {**own, **shapes} if "" not in shapes or len(given) > 1 else shapes,
+            dtypes,
+            where,
+        )
         return exported(module, inputs, dynamic, where)
     return exported(module, inputs, None, where)
 
@@ -46,7 +61,8 @@ def _called(made: Mapping[str, Any], where: str) -> tuple[torch.nn.Module, tuple
         raise SourceError(f"{where}: {first_line(error)}") from error
     if not callable(make):
         raise RecipeError(
-            f"{where}: the module has no function {made['function']!r}; it returns a torch.nn.Module, or one and its example inputs"
+            f"{where}: the module has no function {made['function']!r}; it returns a"
+            " torch.nn.Module, or one and its example inputs"
         )
     check_parameters(where, make, **made["parameters"])
     torch.manual_seed(0)
@@ -58,7 +74,10 @@ def _called(made: Mapping[str, Any], where: str) -> tuple[torch.nn.Module, tuple
         raise SourceError(f"{where}: {first_line(error)}") from error
     module, inputs = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not isinstance(module, torch.nn.Module):
-        raise SourceError(f"{where}: returned {type(module).__name__}, expected a torch.nn.Module, or one and its example inputs")
+        raise SourceError(
+            f"{where}: returned {type(module).__name__}, expected a torch.nn.Module, or one and its"
+            " example inputs"
+        )
     if inputs is not None and not isinstance(inputs, list | tuple):
         inputs = (inputs,)
     return module, None if inputs is None else tuple(inputs)
@@ -75,7 +94,9 @@ def _names(module: torch.nn.Module) -> list[str]:
 
 
 def _fill(module: torch.nn.Module, weights: Path, made: Mapping[str, Any], where: str) -> None:
-    """Give a module the tensors of a file, by the names that its own state dict has, or that `state_dict` of its Python module gives them."""
+    """Give a module the tensors of a file, by the names that its own state dict has, or that
+    `state_dict` of its Python module gives them.
+    """
     state, name = read_state(weights), weights.name
     rename = getattr(sys.modules[made["module"]], RENAMING, None)
     if callable(rename):
@@ -90,24 +111,37 @@ def _fill(module: torch.nn.Module, weights: Path, made: Mapping[str, Any], where
         what = (
             f"change {RENAMING}"
             if callable(rename)
-            else f"give {made['module']} a function {RENAMING}(tensors) that takes the tensors of the file by name"
+            else (
+                f"give {made['module']} a function {RENAMING}(tensors) that takes the tensors of"
+                " the file by name"
+            )
         )
-        raise SourceError(f"{name}: {', and '.join(wrong)}; {what} and returns those of the model by name")
+        raise SourceError(
+            f"{name}: {', and '.join(wrong)}; {what} and returns those of the model by name"
+        )
     for key, value in own.items():
         if value.shape != state[key].shape:
-            raise SourceError(f"{name}: {key} is {list(state[key].shape)}, {where} has {list(value.shape)} there")
+            raise SourceError(
+                f"{name}: {key} is {list(state[key].shape)}, {where} has {list(value.shape)} there"
+            )
     module.load_state_dict({key: state[key].to(own[key].dtype) for key in own})
 
 
-def _renamed(rename: Callable[[dict[str, torch.Tensor]], Any], state: dict[str, torch.Tensor], where: str) -> dict[str, torch.Tensor]:
+def _renamed(
+    rename: Callable[[dict[str, torch.Tensor]], Any], state: dict[str, torch.Tensor], where: str
+) -> dict[str, torch.Tensor]:
     try:
         found = rename(state)
     except WebkilnError:
         raise
     except Exception as error:
         raise SourceError(f"{where}: {first_line(error)}") from error
-    if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
-        raise SourceError(f"{where}: returned {type(found).__name__}, expected a dict of names and tensors")
+    if not isinstance(found, dict) or not all(
+        isinstance(value, torch.Tensor) for value in found.values()
+    ):
+        raise SourceError(
+            f"{where}: returned {type(found).__name__}, expected a dict of names and tensors"
+        )
     return found
 
 

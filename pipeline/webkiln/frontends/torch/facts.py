@@ -1,4 +1,6 @@
-"""What a file of PyTorch says of itself, read out of its archive: nothing in it runs, no pickle is loaded, and torch is not needed."""
+"""What a file of PyTorch says of itself, read out of its archive: nothing in it runs, no pickle is
+loaded, and torch is not needed.
+"""
 
 import json
 import re
@@ -9,12 +11,34 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.inspect.facts import Description, FileFacts, Inspector, TensorFacts, TensorShape, rows
+from webkiln.frontends.inspect.facts import (
+    Description,
+    FileFacts,
+    Inspector,
+    TensorFacts,
+    TensorShape,
+    rows,
+)
 from webkiln.frontends.nodes.summary import described_nodes
 from webkiln.frontends.torch.archive import LARGEST_JSON, check_archive
 from webkiln.frontends.torch.format import SCRIPT
 
-DTYPES = ("unknown", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64", "complex128", "bool", "bfloat16")  # fmt: skip
+DTYPES = (
+    "unknown",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex32",
+    "complex64",
+    "complex128",
+    "bool",
+    "bfloat16",
+)
 """By the numbers of torch's `ScalarType` in exported programs."""
 OLD_PROGRAM = "serialized_exported_program.json"
 SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
@@ -30,7 +54,11 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     try:
         with zipfile.ZipFile(path) as archive:
             names = {info.filename.rpartition("/")[2] for info in archive.infolist()}
-            return _script(archive) if names >= SCRIPT and OLD_PROGRAM not in names else _program(archive)
+            return (
+                _script(archive)
+                if names >= SCRIPT and OLD_PROGRAM not in names
+                else _program(archive)
+            )
     except (
         ValueError,
         KeyError,
@@ -45,11 +73,18 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
         EOFError,
     ) as error:
         said = " ".join(str(error).split())[:200]
-        raise SourceError(f"{path.name}: the archive is damaged ({type(error).__name__}: {said}); save the model again") from None  # fmt: skip
+        raise SourceError(
+            f"{path.name}: the archive is damaged ({type(error).__name__}: {said}); save the model"
+            " again"
+        ) from None
 
 
 def _program(archive: zipfile.ZipFile) -> FileFacts:
-    programs = [info for info in archive.infolist() if re.search(rf"(/models/[^/]*\.json|(^|/){OLD_PROGRAM})$", info.filename)]
+    programs = [
+        info
+        for info in archive.infolist()
+        if re.search(rf"(/models/[^/]*\.json|(^|/){OLD_PROGRAM})$", info.filename)
+    ]
     if len(programs) != 1 or programs[0].file_size > LARGEST_JSON:
         raise ValueError(f"holds {len(programs)} programs, expected one")
     data = json.loads(archive.read(programs[0]))
@@ -61,8 +96,16 @@ def _program(archive: zipfile.ZipFile) -> FileFacts:
             written_by=f"PyTorch {data['torch_version']}" if data.get("torch_version") else "",
             version=", ".join(
                 [
-                    *([f"schema {version.get('major')}.{version.get('minor')}"] if isinstance(version, dict) and version else []),
-                    *([f"{name} opset {number}" for name, number in opset.items()] if isinstance(opset, dict) else []),
+                    *(
+                        [f"schema {version.get('major')}.{version.get('minor')}"]
+                        if isinstance(version, dict) and version
+                        else []
+                    ),
+                    *(
+                        [f"{name} opset {number}" for name, number in opset.items()]
+                        if isinstance(opset, dict)
+                        else []
+                    ),
                 ]
             ),
             archive=_text(archive, "archive_version"),
@@ -81,10 +124,17 @@ def _described(module: Mapping[str, Any]) -> Description:
             if kind in spec:
                 name = spec[kind][f"{kind}_name"]
                 dtype, shape = _type(values[spec[kind]["arg"]["name"]])
-                weights[str(name)] = dtype, tuple(size for size in shape or () if isinstance(size, int))
+                weights[str(name)] = (
+                    dtype,
+                    tuple(size for size in shape or () if isinstance(size, int)),
+                )
     given = [spec["user_input"]["arg"] for spec in signature["input_specs"] if "user_input" in spec]
-    made = [spec["user_output"]["arg"] for spec in signature["output_specs"] if "user_output" in spec]
-    return Description(tuple(_tensors(given, values)), tuple(_tensors(made, values)), parts, weights)
+    made = [
+        spec["user_output"]["arg"] for spec in signature["output_specs"] if "user_output" in spec
+    ]
+    return Description(
+        tuple(_tensors(given, values)), tuple(_tensors(made, values)), parts, weights
+    )
 
 
 def _tensors(arguments: list[Any], values: Mapping[str, Any]) -> Iterator[TensorFacts]:
@@ -96,15 +146,28 @@ def _tensors(arguments: list[Any], values: Mapping[str, Any]) -> Iterator[Tensor
 
 def _type(meta: Mapping[str, Any]) -> tuple[str, TensorShape]:
     number = meta["dtype"]
-    dtype = DTYPES[number] if isinstance(number, int) and 0 <= number < len(DTYPES) else f"type {number}"
-    sizes = [size["as_int"] if "as_int" in size else SYMBOL.sub(r"\1", str(size["as_expr"]["expr_str"])) for size in meta["sizes"]]
+    dtype = (
+        DTYPES[number]
+        if isinstance(number, int) and 0 <= number < len(DTYPES)
+        else f"type {number}"
+    )
+    sizes = [
+        size["as_int"] if "as_int" in size else SYMBOL.sub(r"\1", str(size["as_expr"]["expr_str"]))
+        for size in meta["sizes"]
+    ]
     return dtype, tuple(sizes)
 
 
 def _script(archive: zipfile.ZipFile) -> FileFacts:
     members = {info.filename.partition("/")[2]: info for info in archive.infolist()}
-    code = [info for name, info in members.items() if name.startswith("code/") and name.endswith(".py")]
-    stored = sum(info.file_size for name, info in members.items() if name.startswith(("data/", "tensors/", "constants/")))
+    code = [
+        info for name, info in members.items() if name.startswith("code/") and name.endswith(".py")
+    ]
+    stored = sum(
+        info.file_size
+        for name, info in members.items()
+        if name.startswith(("data/", "tensors/", "constants/"))
+    )
     return FileFacts(
         rows(
             kind="a TorchScript file, which is a program",
@@ -119,7 +182,9 @@ def _script(archive: zipfile.ZipFile) -> FileFacts:
 def _arguments(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> str:
     """What `forward` of the outermost module takes, as the code has it, where that can be told."""
     name = "code/__torch__.py"
-    inside = [item for item in members if item.startswith("code/__torch__") and item.endswith(".py")]
+    inside = [
+        item for item in members if item.startswith("code/__torch__") and item.endswith(".py")
+    ]
     chosen = name if name in members else inside[0] if len(inside) == 1 else ""
     if not chosen or members[chosen].file_size > MAX_CODE:
         return ""

@@ -8,7 +8,15 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, SizeRelation, known
-from webkiln.frontends.nodes.fold import Fold, Folds, are_equal, array_of_sizes, is_less, quotient, remainder
+from webkiln.frontends.nodes.fold import (
+    Fold,
+    Folds,
+    are_equal,
+    array_of_sizes,
+    is_less,
+    quotient,
+    remainder,
+)
 from webkiln.frontends.torch.aten import AtenCall
 from webkiln.ir.dim import floordiv, greatest, is_symbolic, least
 
@@ -17,7 +25,10 @@ def number(value: Any) -> GraphValue:
     """A number of Python's as a known value."""
     if is_symbolic(value):
         return known(array_of_sizes([value]).reshape(()), "int64")
-    return known(np.asarray(value), "bool" if isinstance(value, bool) else "float64" if isinstance(value, float) else "int64")
+    return known(
+        np.asarray(value),
+        "bool" if isinstance(value, bool) else "float64" if isinstance(value, float) else "int64",
+    )
 
 
 def shape(call: NodeCall) -> GraphValue:
@@ -27,7 +38,11 @@ def shape(call: NodeCall) -> GraphValue:
 def size(call: NodeCall) -> GraphValue:
     """One size; of no axis in particular all of them."""
     c = AtenCall(call)
-    return shape(call) if not c.has("dim") else number(call.type(0).shape[c.axis(c.number("dim"), call.type(0).rank)])
+    return (
+        shape(call)
+        if not c.has("dim")
+        else number(call.type(0).shape[c.axis(c.number("dim"), call.type(0).rank)])
+    )
 
 
 def stride(call: NodeCall) -> GraphValue:
@@ -101,24 +116,53 @@ def of_tensor(call: NodeCall) -> GraphValue | None:
     """The only element of a tensor that is known."""
     value = call.value(0)
     return known(
-        value.reshape(()), call.type(0).dtype if call.type(0).dtype == "bool" else "float64" if value.dtype.kind == "f" else "int64"
+        value.reshape(()),
+        call.type(0).dtype
+        if call.type(0).dtype == "bool"
+        else "float64"
+        if value.dtype.kind == "f"
+        else "int64",
     )
 
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "sym_add": lambda a, b: a + b, "sym_sub": lambda a, b: a - b, "sym_mul": lambda a, b: a * b, "sym_floordiv": floor_divided, "sym_truediv": divided,
-    "sym_mod": modulo, "sym_pow": lambda a, b: a**b, "sym_max": larger, "sym_min": smaller, "sym_eq": same, "sym_ne": lambda a, b: not same(a, b),
-    "sym_lt": less, "sym_gt": lambda a, b: less(b, a), "sym_le": lambda a, b: not less(b, a), "sym_ge": lambda a, b: not less(a, b),
-    "sym_and": lambda a, b: bool(a and b), "sym_or": lambda a, b: bool(a or b),
-}  # fmt: skip
+    "sym_add": lambda a, b: a + b,
+    "sym_sub": lambda a, b: a - b,
+    "sym_mul": lambda a, b: a * b,
+    "sym_floordiv": floor_divided,
+    "sym_truediv": divided,
+    "sym_mod": modulo,
+    "sym_pow": lambda a, b: a**b,
+    "sym_max": larger,
+    "sym_min": smaller,
+    "sym_eq": same,
+    "sym_ne": lambda a, b: not same(a, b),
+    "sym_lt": less,
+    "sym_gt": lambda a, b: less(b, a),
+    "sym_le": lambda a, b: not less(b, a),
+    "sym_ge": lambda a, b: not less(a, b),
+    "sym_and": lambda a, b: bool(a and b),
+    "sym_or": lambda a, b: bool(a or b),
+}
 UNARY: dict[str, Callable[[Any], Any]] = {
-    "sym_neg": lambda a: -a, "sym_float": floating, "sym_int": whole(int), "sym_not": lambda a: not a, "sym_trunc": whole(trunc), "sym_floor": whole(floor),
-    "sym_ceil": whole(ceil), "sym_round": whole(round), "sym_sqrt": sqrt, "sym_bool": bool,
-}  # fmt: skip
+    "sym_neg": lambda a: -a,
+    "sym_float": floating,
+    "sym_int": whole(int),
+    "sym_not": lambda a: not a,
+    "sym_trunc": whole(trunc),
+    "sym_floor": whole(floor),
+    "sym_ceil": whole(ceil),
+    "sym_round": whole(round),
+    "sym_sqrt": sqrt,
+    "sym_bool": bool,
+}
 RELATIONS: dict[str, Callable[[int, int], SizeRelation]] = {
-    "sym_eq": lambda a, b: SizeRelation(a, "=", b), "sym_lt": lambda a, b: SizeRelation(a, "<", b), "sym_gt": lambda a, b: SizeRelation(b, "<", a),
-    "sym_le": lambda a, b: SizeRelation(a, "<", b + 1), "sym_ge": lambda a, b: SizeRelation(b, "<", a + 1),
-}  # fmt: skip
+    "sym_eq": lambda a, b: SizeRelation(a, "=", b),
+    "sym_lt": lambda a, b: SizeRelation(a, "<", b),
+    "sym_gt": lambda a, b: SizeRelation(b, "<", a),
+    "sym_le": lambda a, b: SizeRelation(a, "<", b + 1),
+    "sym_ge": lambda a, b: SizeRelation(b, "<", a + 1),
+}
 
 
 class NumberFolds(Folds):
@@ -126,7 +170,11 @@ class NumberFolds(Folds):
 
     def conditions(self, call: NodeCall) -> tuple[SizeRelation, ...] | None:
         relation = RELATIONS.get(call.spec.op)
-        if call.spec.domain or relation is None or any(item is not None and item.value is None for item in call.operands):
+        if (
+            call.spec.domain
+            or relation is None
+            or any(item is not None and item.value is None for item in call.operands)
+        ):
             return None
         c = AtenCall(call)
         a, b = c["a"], c["b"]
@@ -136,12 +184,22 @@ class NumberFolds(Folds):
 
 FOLDS = NumberFolds(
     of_types={
-        "sym_size": size, "size": size, "sym_stride": stride, "stride": stride, "sym_numel": lambda call: number(call.type(0).size),
-        "numel": lambda call: number(call.type(0).size), "sym_storage_offset": lambda call: number(0), "sym_dim": lambda call: number(call.type(0).rank),
-        "dim": lambda call: number(call.type(0).rank), "len": lambda call: number(call.type(0).shape[0]),
+        "sym_size": size,
+        "size": size,
+        "sym_stride": stride,
+        "stride": stride,
+        "sym_numel": lambda call: number(call.type(0).size),
+        "numel": lambda call: number(call.type(0).size),
+        "sym_storage_offset": lambda call: number(0),
+        "sym_dim": lambda call: number(call.type(0).rank),
+        "dim": lambda call: number(call.type(0).rank),
+        "len": lambda call: number(call.type(0).shape[0]),
     },
     of_values={
-        **{name: of(function, "a", "b") for name, function in BINARY.items()}, **{name: of(function, "a") for name, function in UNARY.items()},
-        "sym_entry": entry, "item": of_tensor, "_local_scalar_dense": of_tensor,
+        **{name: of(function, "a", "b") for name, function in BINARY.items()},
+        **{name: of(function, "a") for name, function in UNARY.items()},
+        "sym_entry": entry,
+        "item": of_tensor,
+        "_local_scalar_dense": of_tensor,
     },
-)  # fmt: skip
+)

@@ -7,7 +7,11 @@ ARCHIVE = frozenset({"archive_format", "archive_version"})
 
 
 def _fits(seen: Glimpse) -> bool:
-    return seen.members >= SCRIPT or seen.members >= ARCHIVE or "serialized_exported_program.json" in seen.members
+    return (
+        seen.members >= SCRIPT
+        or seen.members >= ARCHIVE
+        or "serialized_exported_program.json" in seen.members
+    )
 
 
 TORCH = ModelFormat(

@@ -14,12 +14,16 @@ def require_torch(why: str) -> None:
     try:
         import torch  # noqa: F401 - only whether it is there
     except ImportError:
-        raise MissingPackageError(f"{why}; this needs PyTorch, which is not installed: pip install torch", "torch") from None
+        raise MissingPackageError(
+            f"{why}; this needs PyTorch, which is not installed: pip install torch", "torch"
+        ) from None
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what torch says of its own future, on one thread, without gradients, and reading no pickle but those of tensors."""
+    """Without what torch says of its own future, on one thread, without gradients, and reading no
+    pickle but those of tensors.
+    """
     import torch
 
     threads, level = torch.get_num_threads(), logging.root.manager.disable

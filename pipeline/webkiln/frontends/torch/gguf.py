@@ -1,4 +1,6 @@
-"""Weights in GGUF files (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), quantised ones as the float32 that they stand for.
+"""Weights in GGUF files (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), quantised ones
+as
+the float32 that they stand for.
 
 Nothing in a file is trusted: every length is compared with what is left before anything is read.
 """
@@ -17,7 +19,19 @@ from webkiln.ir.types import Array
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 ALIGNMENT, ALIGNMENT_KEY = 32, "general.alignment"
-SCALARS = {0: "u1", 1: "i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "u1", 10: "<u8", 11: "<i8", 12: "<f8"}
+SCALARS = {
+    0: "u1",
+    1: "i1",
+    2: "<u2",
+    3: "<i2",
+    4: "<u4",
+    5: "<i4",
+    6: "<f4",
+    7: "u1",
+    10: "<u8",
+    11: "<i8",
+    12: "<f8",
+}
 """The numbers among the types of metadata; 8 is a text, 9 an array."""
 TEXT, ARRAY = 8, 9
 MOST_AXES, DEEPEST = 8, 4
@@ -25,15 +39,38 @@ PLAIN = {0: "<f4", 1: "<f2", 24: "i1", 25: "<i2", 26: "<i4", 27: "<i8", 28: "<f8
 BRAIN = 30
 """The upper halves of float32 (bfloat16)."""
 NAMES = {
-    2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K",
-    16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0",
+    2: "Q4_0",
+    3: "Q4_1",
+    6: "Q5_0",
+    7: "Q5_1",
+    8: "Q8_0",
+    9: "Q8_1",
+    10: "Q2_K",
+    11: "Q3_K",
+    12: "Q4_K",
+    13: "Q5_K",
+    14: "Q6_K",
+    15: "Q8_K",
+    16: "IQ2_XXS",
+    17: "IQ2_XS",
+    18: "IQ3_XXS",
+    19: "IQ1_S",
+    20: "IQ4_NL",
+    21: "IQ3_S",
+    22: "IQ2_S",
+    23: "IQ4_XS",
+    29: "IQ1_M",
+    34: "TQ1_0",
+    35: "TQ2_0",
     39: "MXFP4",
-}  # fmt: skip
+}
 
 
 def _halves(blocks: Array, start: int) -> Array:
     """The float16 at a byte of each block, [blocks, 1]."""
-    return np.asarray(np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32))
+    return np.asarray(
+        np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)
+    )
 
 
 def _nibbles(data: Array) -> Array:
@@ -49,7 +86,9 @@ def _bits(data: Array, width: int, count: int) -> Array:
 
 def _fifth(blocks: Array, start: int) -> Array:
     """32 bits as [blocks, 32] of 0 or 16."""
-    return np.unpackbits(blocks[:, start : start + 4], axis=1, bitorder="little").astype(np.int16) << 4
+    return (
+        np.unpackbits(blocks[:, start : start + 4], axis=1, bitorder="little").astype(np.int16) << 4
+    )
 
 
 def _four(blocks: Array, header: int) -> Array:
@@ -78,11 +117,16 @@ def _q8_0(blocks: Array) -> Array:
 
 def _spread(scales: Array, values: Array) -> Array:
     """A scale for each run of equally many values."""
-    return np.asarray(scales[..., None] * values.reshape(*scales.shape, -1)).reshape(len(values), -1)
+    return np.asarray(scales[..., None] * values.reshape(*scales.shape, -1)).reshape(
+        len(values), -1
+    )
 
 
 def _q2_k(blocks: Array) -> Array:
-    scales, values = blocks[:, :16], _bits(blocks[:, 16:80].reshape(-1, 2, 32), 2, 4).reshape(-1, 256)
+    scales, values = (
+        blocks[:, :16],
+        _bits(blocks[:, 16:80].reshape(-1, 2, 32), 2, 4).reshape(-1, 256),
+    )
     least = np.repeat(_halves(blocks, 82) * (scales >> 4), 16, axis=1)
     return np.asarray(_spread(_halves(blocks, 80) * (scales & 15), values) - least)
 
@@ -105,7 +149,10 @@ def _sixes(packed: Array) -> tuple[Array, Array]:
 
 def _of_sixes(blocks: Array, values: Array) -> Array:
     scales, least = _sixes(blocks[:, 4:16])
-    return np.asarray(_spread(_halves(blocks, 0) * scales, values) - np.repeat(_halves(blocks, 2) * least, 32, axis=1))
+    return np.asarray(
+        _spread(_halves(blocks, 0) * scales, values)
+        - np.repeat(_halves(blocks, 2) * least, 32, axis=1)
+    )
 
 
 def _q4_k(blocks: Array) -> Array:
@@ -114,13 +161,18 @@ def _q4_k(blocks: Array) -> Array:
 
 def _q5_k(blocks: Array) -> Array:
     high = _bits(blocks[:, 16:48], 1, 8).reshape(-1, 256)
-    return _of_sixes(blocks, _nibbles(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 256) | (high << 4))
+    return _of_sixes(
+        blocks, _nibbles(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 256) | (high << 4)
+    )
 
 
 def _q6_k(blocks: Array) -> Array:
     low = _nibbles(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 256)
     high = _bits(blocks[:, 128:192].reshape(-1, 2, 32), 2, 4).reshape(-1, 256)
-    return _spread(_halves(blocks, 208) * blocks[:, 192:208].view(np.int8), (low | (high << 4)).astype(np.int16) - 32)
+    return _spread(
+        _halves(blocks, 208) * blocks[:, 192:208].view(np.int8),
+        (low | (high << 4)).astype(np.int16) - 32,
+    )
 
 
 @dataclass(frozen=True)
@@ -133,10 +185,17 @@ class BlockType:
 
 
 BLOCKS: Mapping[int, BlockType] = {
-    2: BlockType(32, 18, _q4_0), 3: BlockType(32, 20, _q4_1), 6: BlockType(32, 22, _q5_0), 7: BlockType(32, 24, _q5_1), 8: BlockType(32, 34, _q8_0),
-    10: BlockType(256, 84, _q2_k), 11: BlockType(256, 110, _q3_k), 12: BlockType(256, 144, _q4_k), 13: BlockType(256, 176, _q5_k),
+    2: BlockType(32, 18, _q4_0),
+    3: BlockType(32, 20, _q4_1),
+    6: BlockType(32, 22, _q5_0),
+    7: BlockType(32, 24, _q5_1),
+    8: BlockType(32, 34, _q8_0),
+    10: BlockType(256, 84, _q2_k),
+    11: BlockType(256, 110, _q3_k),
+    12: BlockType(256, 144, _q4_k),
+    13: BlockType(256, 176, _q5_k),
     14: BlockType(256, 210, _q6_k),
-}  # fmt: skip
+}
 
 
 class _Cursor:
@@ -147,7 +206,10 @@ class _Cursor:
 
     def take(self, count: int) -> Array:
         if count > len(self.data) - self.at:
-            raise SourceError(f"{self.name}: ends at byte {len(self.data)}, in the middle of what begins at {self.at}; the file is damaged")
+            raise SourceError(
+                f"{self.name}: ends at byte {len(self.data)}, in the middle of what begins at"
+                f" {self.at}; the file is damaged"
+            )
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -166,14 +228,18 @@ class _Cursor:
             return 0
         if kind != ARRAY or depth == DEEPEST:
             raise SourceError(
-                f"{self.name}: its metadata has a value of type {kind} at byte {self.at}, which does not exist; the file is damaged"
+                f"{self.name}: its metadata has a value of type {kind} at byte {self.at}, which"
+                " does not exist; the file is damaged"
             )
         inner, count = self.number("<u4"), self.number()
         if inner in SCALARS:
             self.take(count * np.dtype(SCALARS[inner]).itemsize)
             return 0
         if count > len(self.data) - self.at:
-            raise SourceError(f"{self.name}: its metadata has an array of {count} elements at byte {self.at}; the file is damaged")
+            raise SourceError(
+                f"{self.name}: its metadata has an array of {count} elements at byte {self.at}; the"
+                " file is damaged"
+            )
         for _ in range(count):
             self.skip(inner, depth + 1)
         return 0
@@ -181,11 +247,16 @@ class _Cursor:
 
 def read_gguf(path: Path) -> dict[str, Array]:
     """The tensors of a file by name, float32 where they are quantised."""
-    cursor = _Cursor(np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8), path.name)
+    cursor = _Cursor(
+        np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8), path.name
+    )
     magic, version = cursor.take(4).tobytes(), cursor.number("<u4")
     if magic != MAGIC or version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
-        raise SourceError(f"{path.name}: is GGUF of version {version}, or big-endian; versions {known} are read; convert the model again")
+        raise SourceError(
+            f"{path.name}: is GGUF of version {version}, or big-endian; versions {known} are read;"
+            " convert the model again"
+        )
     count, pairs = cursor.number(), cursor.number()
     alignment = ALIGNMENT
     for _ in range(pairs):
@@ -197,13 +268,23 @@ def read_gguf(path: Path) -> dict[str, Array]:
     told = [_told(cursor) for _ in range(min(count, len(cursor.data)))]
     start = -(-cursor.at // alignment) * alignment
     refused = sorted(
-        {NAMES.get(kind, f"type {kind}") for _, _, kind, _ in told if kind not in PLAIN and kind != BRAIN and kind not in BLOCKS}
+        {
+            NAMES.get(kind, f"type {kind}")
+            for _, _, kind, _ in told
+            if kind not in PLAIN and kind != BRAIN and kind not in BLOCKS
+        }
     )
     if refused:
-        known = ", ".join(["F32", "F16", "BF16", "F64", "I8 to I64", *(NAMES[kind] for kind in BLOCKS)])
-        raise SourceError(f"{path.name}: has tensors of {', '.join(refused)}; read are {known}; quantise it anew")
+        known = ", ".join(
+            ["F32", "F16", "BF16", "F64", "I8 to I64", *(NAMES[kind] for kind in BLOCKS)]
+        )
+        raise SourceError(
+            f"{path.name}: has tensors of {', '.join(refused)}; read are {known}; quantise it anew"
+        )
     if sum(_size(cursor, name, shape, kind) for name, shape, kind, _ in told) > len(cursor.data):
-        raise SourceError(f"{path.name}: its tensors have more bytes than it has; the file is damaged")
+        raise SourceError(
+            f"{path.name}: its tensors have more bytes than it has; the file is damaged"
+        )
     found: dict[str, Array] = {}
     for name, shape, kind, offset in told:
         if name in found:
@@ -218,7 +299,10 @@ def _size(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int) -> int:
     if block is None:
         return prod(shape) * (2 if kind == BRAIN else np.dtype(PLAIN[kind]).itemsize)
     if not shape or shape[-1] % block.count:
-        raise SourceError(f"{cursor.name}: the rows of {name} {list(shape)} are no whole blocks of {block.count}; the file is damaged")
+        raise SourceError(
+            f"{cursor.name}: the rows of {name} {list(shape)} are no whole blocks of {block.count};"
+            " the file is damaged"
+        )
     return prod(shape) // block.count * block.size
 
 
@@ -235,12 +319,17 @@ def _tensor(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int, at: i
     block, size = BLOCKS.get(kind), _size(cursor, name, shape, kind)
     if at + size > len(cursor.data):
         raise SourceError(
-            f"{cursor.name}: {name} {list(shape)} lies at {at} to {at + size} of {len(cursor.data)} bytes; the file is damaged"
+            f"{cursor.name}: {name} {list(shape)} lies at {at} to {at + size} of {len(cursor.data)}"
+            " bytes; the file is damaged"
         )
     data = np.array(cursor.data[at : at + size])
     if block is not None:
         with np.errstate(all="ignore"):
-            return block.decode(data.reshape(-1, block.size)).astype(np.float32, copy=False).reshape(shape)
+            return (
+                block.decode(data.reshape(-1, block.size))
+                .astype(np.float32, copy=False)
+                .reshape(shape)
+            )
     if kind == BRAIN:
         return widened(data).reshape(shape)
     return data.view(PLAIN[kind]).reshape(shape)

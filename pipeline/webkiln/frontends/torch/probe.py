@@ -1,4 +1,6 @@
-"""Looks at a file of PyTorch in a process of its own. Run: python -m webkiln.frontends.torch.probe FILE"""
+"""Looks at a file of PyTorch in a process of its own. Run: python -m webkiln.frontends.torch.probe
+FILE
+"""
 
 import sys
 from pathlib import Path
@@ -14,7 +16,9 @@ def check_file(path: Path) -> None:
     check_archive(path)
     if is_glancing():
         return
-    check_apart("webkiln.frontends.torch.probe", path, done="read", reader="torch", advice="save it again")
+    check_apart(
+        "webkiln.frontends.torch.probe", path, done="read", reader="torch", advice="save it again"
+    )
 
 
 def main() -> int:
@@ -26,7 +30,13 @@ def _read(path: Path) -> None:
     import torch
 
     from webkiln.frontends.torch.framework import quiet
-    from webkiln.frontends.torch.source import SAVE, first_line, is_script, read_exported, read_script
+    from webkiln.frontends.torch.source import (
+        SAVE,
+        first_line,
+        is_script,
+        read_exported,
+        read_script,
+    )
 
     with quiet():
         if not is_script(path):
@@ -35,7 +45,10 @@ def _read(path: Path) -> None:
         try:
             read_script(path)
         except Exception as error:
-            raise SourceError(f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); {SAVE}") from None
+            raise SourceError(
+                f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)});"
+                f" {SAVE}"
+            ) from None
 
 
 if __name__ == "__main__":

@@ -22,30 +22,122 @@ from webkiln.frontends.torch.read import Reading, dtype_name, named_arguments
 from webkiln.ir.types import DTYPES
 
 KEPT = (
-    "lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input", "linear.default", "matmul.default", "einsum.default", "instance_norm.default",
-    "scaled_dot_product_attention.default", "upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec", "_upsample_nearest_exact1d.vec",
-    "_upsample_nearest_exact2d.vec", "_upsample_nearest_exact3d.vec", "upsample_linear1d.vec", "upsample_bilinear2d.vec", "upsample_trilinear3d.vec",
-    "upsample_bicubic2d.vec", "_upsample_bilinear2d_aa.vec", "_upsample_bicubic2d_aa.vec", "pad.default", "im2col.default", "affine_grid_generator.default",
-    "adaptive_max_pool1d.default", "adaptive_max_pool2d.default", "adaptive_max_pool3d.default", "adaptive_avg_pool1d.default", "pixel_shuffle.default", "pixel_unshuffle.default",
-    "roll.default", "cosine_similarity.default", "conv1d.padding", "conv2d.padding", "conv3d.padding", "hardsigmoid.default", "hardswish.default", "mish.default", "silu.default", "softplus.default",
-    "celu.default", "selu.default", "log_sigmoid_forward.default", "rms_norm.default", "bilinear.default", "lstm_cell.default", "gru_cell.default", "rnn_tanh_cell.default", "tril.default",
-    "triu.default", "unfold.default", "linspace.default", "median.dim", "median.default", "one_hot.default", "tensordot.default", "searchsorted.Tensor", "bucketize.Tensor",
-    "index_add.default", "index_copy.default", "channel_shuffle.default", "nan_to_num.default", "log_softmax.int", "softmax.int", "logsumexp.default", "embedding_bag.padding_idx",
-    "std.correction", "var_mean.correction", "repeat_interleave.self_int", "take_along_dim.default", "atan2.default", "hypot.default", "lerp.Scalar", "lerp.Tensor", "xlogy.Tensor",
-)  # fmt: skip
+    "lstm.input",
+    "gru.input",
+    "rnn_tanh.input",
+    "rnn_relu.input",
+    "linear.default",
+    "matmul.default",
+    "einsum.default",
+    "instance_norm.default",
+    "scaled_dot_product_attention.default",
+    "upsample_nearest1d.vec",
+    "upsample_nearest2d.vec",
+    "upsample_nearest3d.vec",
+    "_upsample_nearest_exact1d.vec",
+    "_upsample_nearest_exact2d.vec",
+    "_upsample_nearest_exact3d.vec",
+    "upsample_linear1d.vec",
+    "upsample_bilinear2d.vec",
+    "upsample_trilinear3d.vec",
+    "upsample_bicubic2d.vec",
+    "_upsample_bilinear2d_aa.vec",
+    "_upsample_bicubic2d_aa.vec",
+    "pad.default",
+    "im2col.default",
+    "affine_grid_generator.default",
+    "adaptive_max_pool1d.default",
+    "adaptive_max_pool2d.default",
+    "adaptive_max_pool3d.default",
+    "adaptive_avg_pool1d.default",
+    "pixel_shuffle.default",
+    "pixel_unshuffle.default",
+    "roll.default",
+    "cosine_similarity.default",
+    "conv1d.padding",
+    "conv2d.padding",
+    "conv3d.padding",
+    "hardsigmoid.default",
+    "hardswish.default",
+    "mish.default",
+    "silu.default",
+    "softplus.default",
+    "celu.default",
+    "selu.default",
+    "log_sigmoid_forward.default",
+    "rms_norm.default",
+    "bilinear.default",
+    "lstm_cell.default",
+    "gru_cell.default",
+    "rnn_tanh_cell.default",
+    "tril.default",
+    "triu.default",
+    "unfold.default",
+    "linspace.default",
+    "median.dim",
+    "median.default",
+    "one_hot.default",
+    "tensordot.default",
+    "searchsorted.Tensor",
+    "bucketize.Tensor",
+    "index_add.default",
+    "index_copy.default",
+    "channel_shuffle.default",
+    "nan_to_num.default",
+    "log_softmax.int",
+    "softmax.int",
+    "logsumexp.default",
+    "embedding_bag.padding_idx",
+    "std.correction",
+    "var_mean.correction",
+    "repeat_interleave.self_int",
+    "take_along_dim.default",
+    "atan2.default",
+    "hypot.default",
+    "lerp.Scalar",
+    "lerp.Tensor",
+    "xlogy.Tensor",
+)
 """Operators that are converted as they are, instead of what torch would write them with."""
-IGNORED = frozenset({
-    "_assert_tensor_metadata", "_assert_async", "sym_constrain_range", "sym_constrain_range_for_size", "_functional_assert_async", "_print",
-})  # fmt: skip
+IGNORED = frozenset(
+    {
+        "_assert_tensor_metadata",
+        "_assert_async",
+        "sym_constrain_range",
+        "sym_constrain_range_for_size",
+        "_functional_assert_async",
+        "_print",
+    }
+)
 NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)
 SYMBOLS = {
-    operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.floordiv: "floordiv", operator.truediv: "truediv", operator.mod: "mod", operator.neg: "neg",
-    operator.pow: "pow", operator.eq: "eq", operator.ne: "ne", operator.lt: "lt", operator.le: "le", operator.gt: "gt", operator.ge: "ge", operator.and_: "and", operator.or_: "or",
-    torch.sym_max: "max", torch.sym_min: "min", torch.sym_float: "float", torch.sym_int: "int", torch.sym_not: "not",
-}  # fmt: skip
+    operator.add: "add",
+    operator.sub: "sub",
+    operator.mul: "mul",
+    operator.floordiv: "floordiv",
+    operator.truediv: "truediv",
+    operator.mod: "mod",
+    operator.neg: "neg",
+    operator.pow: "pow",
+    operator.eq: "eq",
+    operator.ne: "ne",
+    operator.lt: "lt",
+    operator.le: "le",
+    operator.gt: "gt",
+    operator.ge: "ge",
+    operator.and_: "and",
+    operator.or_: "or",
+    torch.sym_max: "max",
+    torch.sym_min: "min",
+    torch.sym_float: "float",
+    torch.sym_int: "int",
+    torch.sym_not: "not",
+}
 
 
-_DECOMPOSED: WeakKeyDictionary[torch.export.ExportedProgram, torch.export.ExportedProgram] = WeakKeyDictionary()
+_DECOMPOSED: WeakKeyDictionary[torch.export.ExportedProgram, torch.export.ExportedProgram] = (
+    WeakKeyDictionary()
+)
 
 
 def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -66,7 +158,9 @@ def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedPr
 def read_program(
     program: torch.export.ExportedProgram, name: str, inputs: Sequence[str] = (), cut: Cut = WHOLE
 ) -> tuple[NodeModel, Blobs]:  # fmt: skip
-    """The spec and weight blobs of a program, which messages call `name`, or of what is cut out of it; its inputs may be called otherwise than it says."""
+    """The spec and weight blobs of a program, which messages call `name`, or of what is cut out of
+    it; its inputs may be called otherwise than it says.
+    """
     try:
         reader = _Reader(name, decomposed(program), inputs)
         graph = reader.model()
@@ -74,7 +168,10 @@ def read_program(
         raise
     except Exception as error:
         said = " ".join(str(error).split())[:200]
-        raise SourceError(f"{name}: the program does not hold together ({type(error).__name__}: {said}); export it again") from None
+        raise SourceError(
+            f"{name}: the program does not hold together ({type(error).__name__}: {said}); export"
+            " it again"
+        ) from None
     refuse(name, reader.read.unsupported)
     whole = NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph)
     return part_of(whole, reader.read.weights.blobs, cut, name, reader.known())
@@ -86,14 +183,21 @@ def output_names(program: torch.export.ExportedProgram) -> list[str]:
     filled = pytree.tree_unflatten(list(range(spec.num_leaves)), spec)
     found = []
     for path, _ in pytree.tree_flatten_with_path(filled)[0]:
-        parts = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
-        known = "_".join(part if part.isidentifier() or number else f"output_{part}" for number, part in enumerate(parts))
+        parts = [
+            str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path
+        ]
+        known = "_".join(
+            part if part.isidentifier() or number else f"output_{part}"
+            for number, part in enumerate(parts)
+        )
         found.append(known or "output")
     return found
 
 
 def label(read: Reading, node: Node) -> str:
-    """What messages and layers call a node: its module, and its operator where the module is made of several."""
+    """What messages and layers call a node: its module, and its operator where the module is made
+    of several.
+    """
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     path = str(path) if "_empty_nn_module" not in str(path) else ""
@@ -110,7 +214,9 @@ def opname(node: Node) -> str:
 
 
 class _Reader:
-    def __init__(self, name: str, program: torch.export.ExportedProgram, inputs: Sequence[str]) -> None:
+    def __init__(
+        self, name: str, program: torch.export.ExportedProgram, inputs: Sequence[str]
+    ) -> None:
         self.read, self.program, self.called = Reading(name), program, iter(inputs)
         self.nodes: list[NodeSpec] = []
         self.tensors: dict[str, Weight | Literal] = {}
@@ -131,11 +237,18 @@ class _Reader:
                 inputs.append(self.declared(node))
             elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
                 self.held(
-                    node, str(spec.target), trained=spec.kind == InputKind.PARAMETER or spec.target in changed, state=spec.target in changed
+                    node,
+                    str(spec.target),
+                    trained=spec.kind == InputKind.PARAMETER or spec.target in changed,
+                    state=spec.target in changed,
                 )
             else:
                 self.read.unsupported.append(
-                    (str(spec.target or node.name), f"is a {spec.kind.name.lower()}", "Only tensors can be held by a model")
+                    (
+                        str(spec.target or node.name),
+                        f"is a {spec.kind.name.lower()}",
+                        "Only tensors can be held by a model",
+                    )
                 )
         results = self.body(graph)
         outputs: list[Declared] = []
@@ -147,7 +260,14 @@ class _Reader:
                 buffer = self.buffer(str(spec.target))
                 attrs = {"state": spec.target, "dtype": dtype_name(buffer.dtype)}
                 self.nodes.append(
-                    NodeSpec(self.read.labels.distinct(f"{spec.target}.next"), "SET_STATE", "state", (self.names[item],), (), attrs)
+                    NodeSpec(
+                        self.read.labels.distinct(f"{spec.target}.next"),
+                        "SET_STATE",
+                        "state",
+                        (self.names[item],),
+                        (),
+                        attrs,
+                    )
                 )
         if not outputs:
             raise SourceError(f"{self.read.name}: gives no tensor; return one")
@@ -168,34 +288,58 @@ class _Reader:
         if state:
             self.names[node] = self.read.fresh()
             attrs = {"state": target}
-            self.nodes.append(NodeSpec(self.read.labels.distinct(target), "STATE", "state", (name,), (self.names[node],), attrs))
+            self.nodes.append(
+                NodeSpec(
+                    self.read.labels.distinct(target),
+                    "STATE",
+                    "state",
+                    (name,),
+                    (self.names[node],),
+                    attrs,
+                )
+            )
 
     def declared(self, node: Node) -> Declared:
         self.names[node] = self.read.fresh()
         value, name = node.meta["val"], next(self.called, node.name)
         if not isinstance(value, torch.Tensor):
             self.read.unsupported.append(
-                (name, f"is an input of {type(value).__name__}", "Only tensors can go in; make it a constant of the model")
+                (
+                    name,
+                    f"is an input of {type(value).__name__}",
+                    "Only tensors can go in; make it a constant of the model",
+                )
             )
             return Declared(name, self.names[node], "float32", ())
         shape = tuple(self.size(size, f"{name}_{axis}") for axis, size in enumerate(value.shape))
         return Declared(name, self.names[node], dtype_name(value.dtype), shape)
 
     def known(self) -> TypeOf:
-        """What the program says of tensors; open sizes are called after the part of it that is built."""
-        values = {name: node.meta["val"] for node, name in self.names.items() if isinstance(node.meta.get("val"), torch.Tensor)}
+        """What the program says of tensors; open sizes are called after the part of it that is
+        built.
+        """
+        values = {
+            name: node.meta["val"]
+            for node, name in self.names.items()
+            if isinstance(node.meta.get("val"), torch.Tensor)
+        }
         self.sizes = {}
 
         def found(called: str, tensor: str) -> Declared | None:
             if tensor not in values or dtype_name(values[tensor].dtype) not in DTYPES:
                 return None
-            shape = tuple(self.size(size, f"{called}_{axis}") for axis, size in enumerate(values[tensor].shape))
+            shape = tuple(
+                self.size(size, f"{called}_{axis}")
+                for axis, size in enumerate(values[tensor].shape)
+            )
             return Declared(called, tensor, dtype_name(values[tensor].dtype), shape)
 
         return found
 
     def size(self, size: Any, place: str) -> int | str | None:
-        """An open size is called after where it is met first; one that is computed of others by its own place."""
+        """An open size is called after where it is met first; one that is computed of others by its
+        own place.
+        """
         if isinstance(size, int):
             return size
         expression = size.node.expr
@@ -205,9 +349,20 @@ class _Reader:
         if isinstance(item, Node):
             value = item.meta.get("val")
             if isinstance(value, torch.Tensor) and dtype_name(value.dtype) not in DTYPES:
-                hint = "Give out its real and imaginary parts: torch.view_as_real" if value.is_complex() else HINT
+                hint = (
+                    "Give out its real and imaginary parts: torch.view_as_real"
+                    if value.is_complex()
+                    else HINT
+                )
                 self.read.unsupported.append((name, f"is an output of {value.dtype}", hint))
-            outputs.append(Declared(name, self.names[item], dtype_name(value.dtype) if isinstance(value, torch.Tensor) else "int64", None))
+            outputs.append(
+                Declared(
+                    name,
+                    self.names[item],
+                    dtype_name(value.dtype) if isinstance(value, torch.Tensor) else "int64",
+                    None,
+                )
+            )
         elif item is not None:
             tensor = self.read.fresh()
             self.tensors[tensor] = self.read.tensor(torch.as_tensor(item), name, trained=False)
@@ -219,10 +374,16 @@ class _Reader:
             if node.op == "call_function":
                 self.node(graph, node)
             elif node.op == "output":
-                return tuple(node.args[0]) if isinstance(node.args[0], list | tuple) else (node.args[0],)
+                return (
+                    tuple(node.args[0])
+                    if isinstance(node.args[0], list | tuple)
+                    else (node.args[0],)
+                )
             elif node.op == "get_attr" and not isinstance(attribute(graph, node), GraphModule):
                 self.names[node] = self.read.fresh()
-                self.tensors[self.names[node]] = self.read.tensor(attribute(graph, node), str(node.target), trained=False)
+                self.tensors[self.names[node]] = self.read.tensor(
+                    attribute(graph, node), str(node.target), trained=False
+                )
         raise SourceError(f"{self.read.name}: its graph has no output")
 
     def node(self, graph: GraphModule, node: Node) -> None:
@@ -253,7 +414,16 @@ class _Reader:
         if imaginary:
             domain, attrs["complex"] = "complex", imaginary
         domain = "" if domain == "aten" else domain
-        self.nodes.append(NodeSpec(where, op, domain, tuple(operands), self.results(node), attrs | {"overload": overload}))
+        self.nodes.append(
+            NodeSpec(
+                where,
+                op,
+                domain,
+                tuple(operands),
+                self.results(node),
+                attrs | {"overload": overload},
+            )
+        )
 
     def results(self, node: Node) -> tuple[str, ...]:
         """The names of what a node gives; of several, those that are read."""
@@ -269,7 +439,9 @@ class _Reader:
         return tuple(names)
 
     def encoded(self, value: Any, operands: list[str], where: str) -> Any:
-        """An argument as an attribute; a tensor or number that is computed as the place of an operand."""
+        """An argument as an attribute; a tensor or number that is computed as the place of an
+        operand.
+        """
         if isinstance(value, Node):
             operands.append(self.names[value])
             found = value.meta.get("val")
@@ -279,7 +451,9 @@ class _Reader:
         if isinstance(value, torch.dtype):
             return dtype_name(value)
         if isinstance(value, complex):
-            self.read.unsupported.append((where, "computes with a complex number", "Write it with real ones"))
+            self.read.unsupported.append(
+                (where, "computes with a complex number", "Write it with real ones")
+            )
             return None
         if value is None or isinstance(value, bool | int | float | str):
             return value
@@ -293,12 +467,22 @@ class _Reader:
             condition, *branches, operands = node.args
             then, otherwise = (self.inside(attribute(graph, item), operands) for item in branches)
             attrs: dict[str, Any] = {"then_branch": then, "else_branch": otherwise}
-            self.nodes.append(NodeSpec(where, "If", "", (self.names[condition],), self.results(node), attrs))
+            self.nodes.append(
+                NodeSpec(where, "If", "", (self.names[condition],), self.results(node), attrs)
+            )
         elif kind == "while_loop":
             test, body, carried, more = node.args
-            self.loop(attribute(graph, test), attribute(graph, body), [*carried], [*more], where, node)
+            self.loop(
+                attribute(graph, test), attribute(graph, body), [*carried], [*more], where, node
+            )
         else:
-            self.read.unsupported.append((where, f"is torch's {kind}", "Write it with torch.cond or torch.while_loop, or without"))
+            self.read.unsupported.append(
+                (
+                    where,
+                    f"is torch's {kind}",
+                    "Write it with torch.cond or torch.while_loop, or without",
+                )
+            )
 
     def inside(self, graph: GraphModule, operands: Sequence[Node]) -> GraphSpec:
         """A graph inside a node that reads the operands as tensors of the graph around it."""
@@ -306,21 +490,37 @@ class _Reader:
         for node, operand in zip(inputs_of(graph), operands, strict=True):
             self.names[node] = self.names[operand]
         results = self.body(graph)
-        outputs = tuple(Declared(f"out{n}", self.names[item], "float32", None) for n, item in enumerate(results))
+        outputs = tuple(
+            Declared(f"out{n}", self.names[item], "float32", None) for n, item in enumerate(results)
+        )
         made = GraphSpec((), outputs, self.tensors, tuple(self.nodes))
         self.nodes, self.tensors = outer, held
         return made
 
-    def loop(self, test: GraphModule, body: GraphModule, carried: list[Node], more: list[Node], where: str, node: Node) -> None:
+    def loop(
+        self,
+        test: GraphModule,
+        body: GraphModule,
+        carried: list[Node],
+        more: list[Node],
+        where: str,
+        node: Node,
+    ) -> None:
         """The condition is computed before the loop, and at the end of each step for the next one."""
         begins = self.inlined(test, [self.names[item] for item in (*carried, *more)])[0]
         outer, self.nodes, held, self.tensors = self.nodes, [], self.tensors, {}
         states = [self.read.fresh() for _ in carried]
-        given = [Declared("number", self.read.fresh(), "int64", ()), Declared("going", self.read.fresh(), "bool", ())]
+        given = [
+            Declared("number", self.read.fresh(), "int64", ()),
+            Declared("going", self.read.fresh(), "bool", ()),
+        ]
         given += [Declared(f"in{n}", name, "float32", None) for n, name in enumerate(states)]
         following = self.inlined(body, [*states, *(self.names[item] for item in more)])
         goes_on = self.inlined(test, [*following, *(self.names[item] for item in more)])[0]
-        outputs = [Declared(f"out{n}", name, "float32", None) for n, name in enumerate([goes_on, *following])]
+        outputs = [
+            Declared(f"out{n}", name, "float32", None)
+            for n, name in enumerate([goes_on, *following])
+        ]
         made = GraphSpec(tuple(given), tuple(outputs), self.tensors, tuple(self.nodes))
         self.nodes, self.tensors = outer, held
         operands = ("", begins, *(self.names[item] for item in carried))

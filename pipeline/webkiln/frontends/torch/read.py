@@ -12,7 +12,18 @@ from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, litera
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import DTYPES, Array
 
-DROPPED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blocking", "generator", "copy", "implicit"})
+DROPPED = frozenset(
+    {
+        "layout",
+        "device",
+        "pin_memory",
+        "memory_format",
+        "non_blocking",
+        "generator",
+        "copy",
+        "implicit",
+    }
+)
 """Arguments that say nothing of what is computed."""
 HALF = "Convert the model to float32 before it is exported: model.float()"
 
@@ -33,8 +44,14 @@ class Reading:
 
     def array(self, value: torch.Tensor, where: str) -> Array:
         value = value.detach()
-        if value.is_quantized or value.layout != torch.strided or dtype_name(value.dtype) not in DTYPES:
-            self.unsupported.append((where, f"holds elements of {value.dtype} ({value.layout})", HALF))
+        if (
+            value.is_quantized
+            or value.layout != torch.strided
+            or dtype_name(value.dtype) not in DTYPES
+        ):
+            self.unsupported.append(
+                (where, f"holds elements of {value.dtype} ({value.layout})", HALF)
+            )
             return np.zeros((), np.float32)
         check_room(value.numel() * value.element_size(), f"{self.name}: {where}")
         return np.asarray(value.resolve_conj().resolve_neg().cpu().contiguous().numpy())

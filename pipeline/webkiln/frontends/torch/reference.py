@@ -1,4 +1,6 @@
-"""Reference outputs: what torch computes for made-up inputs, how noisy its float32 is, and what each node gives."""
+"""Reference outputs: what torch computes for made-up inputs, how noisy its float32 is, and what
+each node gives.
+"""
 
 from collections.abc import Mapping
 from copy import copy
@@ -23,13 +25,20 @@ from webkiln.ir.types import DTYPES, Array
 def compute_reference(
     source: TracedProgram, part: NodeModel, name: str, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz, of the model or a part of it; ToolError where torch knows an operator only by what others say of it."""
+    """The arrays of reference.npz and of layers.npz, of the model or a part of it; ToolError where
+    torch knows an operator only by what others say of it.
+    """
     run = _Runner(source, name, inputs.fixed)
     try:
         sets = inputs.sets(name, of_part(part, name, run))
     except NotImplementedError as error:
-        advice = "install the package that holds it (pip install torchvision), or record outputs where it is and give them as reference"
-        raise ToolError(f"{name}: torch does not compute an operator of it here ({first_line(error)}); {advice}") from None
+        advice = (
+            "install the package that holds it (pip install torchvision), or record outputs where"
+            " it is and give them as reference"
+        )
+        raise ToolError(
+            f"{name}: torch does not compute an operator of it here ({first_line(error)}); {advice}"
+        ) from None
     double = _in_float64(run, part, sets[NATURAL[0]])
     return reference_of(part, inputs, sets, name, [run] if double is None else [run, double])
 
@@ -37,7 +46,9 @@ def compute_reference(
 class _Recorder(Interpreter):  # type: ignore[misc]
     """Runs a graph and keeps what its nodes give."""
 
-    def __init__(self, module: torch.fx.GraphModule, names: Mapping[Node, str], *, widened: bool) -> None:
+    def __init__(
+        self, module: torch.fx.GraphModule, names: Mapping[Node, str], *, widened: bool
+    ) -> None:
         super().__init__(module)
         self.names, self.widened = names, widened
         self.found: dict[str, Array] = {}
@@ -50,13 +61,19 @@ class _Recorder(Interpreter):  # type: ignore[misc]
     def run_node(self, n: Node) -> Any:
         result = super().run_node(n)
         first = result[0] if isinstance(result, list | tuple) and result else result
-        if n in self.names and isinstance(first, torch.Tensor) and str(first.dtype).removeprefix("torch.") in DTYPES:
+        if (
+            n in self.names
+            and isinstance(first, torch.Tensor)
+            and str(first.dtype).removeprefix("torch.") in DTYPES
+        ):
             self.found[self.names[n]] = first.detach().numpy().copy()
         return result
 
 
 class _Runner:
-    """A program as a function of named inputs; every run begins with the states that it was saved with. `widened` says that it computes in float64."""
+    """A program as a function of named inputs; every run begins with the states that it was saved
+    with. `widened` says that it computes in float64.
+    """
 
     def __init__(self, source: TracedProgram, name: str, fixed: Mapping[str, Array]) -> None:
         self.program, self.called, self.fixed = decomposed(source.program), source.inputs, fixed
@@ -66,13 +83,19 @@ class _Runner:
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         recorder = _Recorder(self.program.graph_module, self.labels, widened=self.widened)
-        results = recorder.run(*self._arguments({**values, **self.fixed}), enable_io_processing=False)
+        results = recorder.run(
+            *self._arguments({**values, **self.fixed}), enable_io_processing=False
+        )
         kept = [
             item
             for item, spec in zip(results, self.program.graph_signature.output_specs, strict=True)
             if spec.kind == OutputKind.USER_OUTPUT
         ]
-        outputs = {name: _array(item) for name, item in zip(self.outputs, kept, strict=True) if item is not None}
+        outputs = {
+            name: _array(item)
+            for name, item in zip(self.outputs, kept, strict=True)
+            if item is not None
+        }
         return outputs, recorder.found
 
     def _arguments(self, values: Mapping[str, Array]) -> list[Any]:
@@ -81,7 +104,9 @@ class _Runner:
         called = iter(self.called)
         for spec in self.program.graph_signature.input_specs:
             if spec.kind != InputKind.USER_INPUT:
-                value = state[str(spec.target)] if spec.target in state else constants[str(spec.target)]
+                value = (
+                    state[str(spec.target)] if spec.target in state else constants[str(spec.target)]
+                )
                 found.append(value.detach().clone() if isinstance(value, torch.Tensor) else value)
             elif isinstance(spec.arg, ConstantArgument):
                 found.append(spec.arg.value)
@@ -92,9 +117,14 @@ class _Runner:
 
 
 def _in_float64(run: _Runner, part: NodeModel, values: Mapping[str, Array]) -> _Runner | None:
-    """The same program in float64, which keeps what a part of it gives, or None where torch does not compute it so, tried with some values."""
+    """The same program in float64, which keeps what a part of it gives, or None where torch does
+    not compute it so, tried with some values.
+    """
     double, wanted = copy(run), {item.name for item in part.graph.outputs}
-    double.widened, double.labels = True, {node: label for node, label in run.labels.items() if label in wanted}
+    double.widened, double.labels = (
+        True,
+        {node: label for node, label in run.labels.items() if label in wanted},
+    )
     try:
         double(values)
     except Exception:  # noqa: BLE001 - operators refuse float64 in as many ways as there are operators

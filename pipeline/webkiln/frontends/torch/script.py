@@ -1,7 +1,8 @@
 """TorchScript: its graph, run operator by operator, as a module that torch.export traces.
 
-What TorchScript computes of Python's numbers is computed then, branches are taken and loops are unrolled where they depend on numbers and shapes alone;
-where they depend on data they become torch.cond and torch.while_loop. What it writes into its attributes are buffers.
+What TorchScript computes of Python's numbers is computed then, branches are taken and loops are
+unrolled where they depend on numbers and shapes alone; where they depend on data they become
+torch.cond and torch.while_loop. What it writes into its attributes are buffers.
 """
 
 import math
@@ -37,33 +38,133 @@ def _set(items: Any, key: Any, value: Any) -> Any:
 
 
 OF_PYTHON: Mapping[str, Callable[..., Any]] = {
-    "add": lambda a, b, alpha=1: a + b if alpha == 1 else a + b * alpha, "sub": lambda a, b, alpha=1: a - b * alpha, "mul": operator.mul, "div": lambda a, b, mode=None: operator.truediv(a, b) if mode is None else operator.floordiv(a, b), "floordiv": operator.floordiv, "remainder": operator.mod, "mod": operator.mod,
-    "neg": operator.neg, "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "__and__": operator.and_, "__or__": operator.or_, "__not__": operator.not_, "__is__": operator.is_, "__isnot__": operator.is_not, "__contains__": lambda items, item: item in items,
-    "__getitem__": operator.getitem, "_set_item": _set, "append": _append, "len": len, "list": list, "format": lambda text, *items: text, "str": str, "join": lambda text, items: text.join(items),
-    "ceil": lambda x: x if isinstance(x, torch.SymInt) else math.ceil(x), "floor": lambda x: x if isinstance(x, torch.SymInt) else math.floor(x), "sqrt": lambda x: x**0.5,
-    "Int": torch.sym_int, "Float": torch.sym_float, "Bool": lambda x: x if isinstance(x, torch.SymBool) else bool(x), "abs": abs, "slice": _slice, "log": math.log,
-    "round": round, "keys": lambda table: list(table.keys()), "values": lambda table: list(table.values()), "items": lambda table: list(table.items()), "copy": lambda items: items.copy(),
-    "extend": lambda items, more: items.extend(more), "insert": lambda items, place, item: items.insert(place, item), "pop": lambda items, place=-1: items.pop(place), "warn": lambda *args: None,
-    "index": lambda items, item: items.index(item), "reverse": lambda items: items.reverse(), "exp": math.exp, "upper": str.upper, "lower": str.lower, "startswith": str.startswith,
-    "endswith": str.endswith, "prod": math.prod, "__xor__": operator.xor, "max": max, "min": min, "floor_divide": operator.floordiv, "true_divide": operator.truediv, "rsub": lambda a, b: b - a,
-    "detach": lambda x: x, "clone": lambda x: x, "to": lambda x, *more: x, "item": lambda x: x, "IntImplicit": lambda x: x, "FloatImplicit": lambda x: x, "ScalarImplicit": lambda x: x,
-}  # fmt: skip
+    "add": lambda a, b, alpha=1: a + b if alpha == 1 else a + b * alpha,
+    "sub": lambda a, b, alpha=1: a - b * alpha,
+    "mul": operator.mul,
+    "div": lambda a, b, mode=None: (
+        operator.truediv(a, b) if mode is None else operator.floordiv(a, b)
+    ),
+    "floordiv": operator.floordiv,
+    "remainder": operator.mod,
+    "mod": operator.mod,
+    "neg": operator.neg,
+    "pow": operator.pow,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "__and__": operator.and_,
+    "__or__": operator.or_,
+    "__not__": operator.not_,
+    "__is__": operator.is_,
+    "__isnot__": operator.is_not,
+    "__contains__": lambda items, item: item in items,
+    "__getitem__": operator.getitem,
+    "_set_item": _set,
+    "append": _append,
+    "len": len,
+    "list": list,
+    "format": lambda text, *items: text,
+    "str": str,
+    "join": lambda text, items: text.join(items),
+    "ceil": lambda x: x if isinstance(x, torch.SymInt) else math.ceil(x),
+    "floor": lambda x: x if isinstance(x, torch.SymInt) else math.floor(x),
+    "sqrt": lambda x: x**0.5,
+    "Int": torch.sym_int,
+    "Float": torch.sym_float,
+    "Bool": lambda x: x if isinstance(x, torch.SymBool) else bool(x),
+    "abs": abs,
+    "slice": _slice,
+    "log": math.log,
+    "round": round,
+    "keys": lambda table: list(table.keys()),
+    "values": lambda table: list(table.values()),
+    "items": lambda table: list(table.items()),
+    "copy": lambda items: items.copy(),
+    "extend": lambda items, more: items.extend(more),
+    "insert": lambda items, place, item: items.insert(place, item),
+    "pop": lambda items, place=-1: items.pop(place),
+    "warn": lambda *args: None,
+    "index": lambda items, item: items.index(item),
+    "reverse": lambda items: items.reverse(),
+    "exp": math.exp,
+    "upper": str.upper,
+    "lower": str.lower,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+    "prod": math.prod,
+    "__xor__": operator.xor,
+    "max": max,
+    "min": min,
+    "floor_divide": operator.floordiv,
+    "true_divide": operator.truediv,
+    "rsub": lambda a, b: b - a,
+    "detach": lambda x: x,
+    "clone": lambda x: x,
+    "to": lambda x, *more: x,
+    "item": lambda x: x,
+    "IntImplicit": lambda x: x,
+    "FloatImplicit": lambda x: x,
+    "ScalarImplicit": lambda x: x,
+}
 """By the names that TorchScript has for what it does with numbers, texts and lists."""
 OF_PRIM: Mapping[str, Callable[..., Any]] = {
-    "prim::NumToTensor": lambda x: x, "prim::ListConstruct": lambda *items: list(items), "prim::TupleConstruct": lambda *items: tuple(items),
-    "prim::DictConstruct": lambda *items: dict(zip(items[::2], items[1::2], strict=True)), "prim::TupleIndex": operator.getitem, "prim::unchecked_cast": lambda x: x,
-    "prim::unchecked_unwrap_optional": lambda x: x, "aten::_unwrap_optional": lambda x: x, "prim::dtype": lambda x: x.dtype, "prim::device": lambda x: x.device, "prim::layout": lambda x: x.layout,
-    "prim::is_cuda": lambda x: False, "prim::requires_grad": lambda x: False, "prim::min": min, "prim::max": max, "prim::abs": abs,
-    "prim::is_nested": lambda x: False, "prim::shape": lambda x: list(x.shape), "prim::Print": lambda *items: None, "prim::data": lambda x: x, "prim::grad": lambda x: None,
-    "prim::isinstance": lambda *items: True, "prim::is_quantized": lambda x: False, "prim::is_mkldnn": lambda x: False, "prim::is_sparse": lambda x: False,
-    "prim::TupleUnpack": lambda items: items, "prim::ListUnpack": lambda items: items, "prim::Uninitialized": lambda: None, "prim::annotate": lambda x: x, "aten::dim": lambda x: x.dim(),
-    "prim::rangelist": lambda n: list(range(n)), "prim::ceil": math.ceil, "prim::itemsize": lambda x: x.itemsize, "prim::StringIndex": operator.getitem, "prim::index": lambda x: x.index,
-}  # fmt: skip
+    "prim::NumToTensor": lambda x: x,
+    "prim::ListConstruct": lambda *items: list(items),
+    "prim::TupleConstruct": lambda *items: tuple(items),
+    "prim::DictConstruct": lambda *items: dict(zip(items[::2], items[1::2], strict=True)),
+    "prim::TupleIndex": operator.getitem,
+    "prim::unchecked_cast": lambda x: x,
+    "prim::unchecked_unwrap_optional": lambda x: x,
+    "aten::_unwrap_optional": lambda x: x,
+    "prim::dtype": lambda x: x.dtype,
+    "prim::device": lambda x: x.device,
+    "prim::layout": lambda x: x.layout,
+    "prim::is_cuda": lambda x: False,
+    "prim::requires_grad": lambda x: False,
+    "prim::min": min,
+    "prim::max": max,
+    "prim::abs": abs,
+    "prim::is_nested": lambda x: False,
+    "prim::shape": lambda x: list(x.shape),
+    "prim::Print": lambda *items: None,
+    "prim::data": lambda x: x,
+    "prim::grad": lambda x: None,
+    "prim::isinstance": lambda *items: True,
+    "prim::is_quantized": lambda x: False,
+    "prim::is_mkldnn": lambda x: False,
+    "prim::is_sparse": lambda x: False,
+    "prim::TupleUnpack": lambda items: items,
+    "prim::ListUnpack": lambda items: items,
+    "prim::Uninitialized": lambda: None,
+    "prim::annotate": lambda x: x,
+    "aten::dim": lambda x: x.dim(),
+    "prim::rangelist": lambda n: list(range(n)),
+    "prim::ceil": math.ceil,
+    "prim::itemsize": lambda x: x.itemsize,
+    "prim::StringIndex": operator.getitem,
+    "prim::index": lambda x: x.index,
+}
 DTYPES = (
-    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64, None, torch.complex64, torch.complex128, torch.bool,
-    torch.qint8, torch.quint8, torch.qint32, torch.bfloat16,
-)  # fmt: skip
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.float32,
+    torch.float64,
+    None,
+    torch.complex64,
+    torch.complex128,
+    torch.bool,
+    torch.qint8,
+    torch.quint8,
+    torch.qint32,
+    torch.bfloat16,
+)
 """By TorchScript's numbers for them."""
 
 
@@ -71,13 +172,24 @@ NUMBERS = (bool, int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 WORDS = {
-    "memory_format": (torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d),
+    "memory_format": (
+        torch.contiguous_format,
+        torch.preserve_format,
+        torch.channels_last,
+        torch.channels_last_3d,
+    ),
     "layout": (torch.strided,),
 }
 
 
 def _dtype_of(x: Any) -> torch.dtype:
-    return torch.bool if isinstance(x, bool | torch.SymBool) else torch.float32 if isinstance(x, float | torch.SymFloat) else torch.int64
+    return (
+        torch.bool
+        if isinstance(x, bool | torch.SymBool)
+        else torch.float32
+        if isinstance(x, float | torch.SymFloat)
+        else torch.int64
+    )
 
 
 class AttributePath(tuple[str, ...]):
@@ -87,7 +199,9 @@ class AttributePath(tuple[str, ...]):
 
 
 class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
-    """A loaded TorchScript module, whose parameters and buffers are those of this one. `dated` says that its file tells that torch 2.1 or newer wrote it."""
+    """A loaded TorchScript module, whose parameters and buffers are those of this one. `dated` says
+    that its file tells that torch 2.1 or newer wrote it.
+    """
 
     def __init__(self, script: torch.jit.ScriptModule, *, dated: bool = True) -> None:
         super().__init__()
@@ -126,18 +240,26 @@ class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
             names.add(name)
 
     def check_changed(self, value: Tensor) -> None:
-        """SourceError where what is changed in place would change under another name, too: each tensor has memory of its own here."""
-        changed = {name for name, buffer in self.named_buffers() if _memory(buffer) == _memory(value)}
+        """SourceError where what is changed in place would change under another name, too: each
+        tensor has memory of its own here.
+        """
+        changed = {
+            name for name, buffer in self.named_buffers() if _memory(buffer) == _memory(value)
+        }
         for names in self.shared.values():
             if changed & names and len(names) > 1:
                 raise SourceError(
-                    f"{' and '.join(sorted(names))} share their memory, which is changed in place; give each its own with .clone()"
+                    f"{' and '.join(sorted(names))} share their memory, which is changed in place;"
+                    " give each its own with .clone()"
                 )
 
     @property
     def inputs(self) -> list[str]:
         """The names of the tensors that it takes, and of other arguments without a value."""
-        return [value.debugName().rpartition(".")[0] or value.debugName() for value in list(self._graph[0].inputs())[1:]]
+        return [
+            value.debugName().rpartition(".")[0] or value.debugName()
+            for value in list(self._graph[0].inputs())[1:]
+        ]
 
     def forward(self, *args: Any) -> Any:
         graph = self._graph[0]
@@ -145,7 +267,9 @@ class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
         values: dict[str, Any] = {first.debugName(): AttributePath()}
         defaults = _defaults(self._script[0])
         for position, value in enumerate(rest):
-            values[value.debugName()] = args[position] if position < len(args) else defaults[position]
+            values[value.debugName()] = (
+                args[position] if position < len(args) else defaults[position]
+            )
         results = _Run(self).block(graph, values)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -168,12 +292,19 @@ def _defaults(script: torch.jit.ScriptModule) -> list[Any]:
 
 def _attributes(graph: Any, kind: str) -> set[str]:
     """The paths of what nodes that set or get attributes name."""
-    return {".".join((*_path(next(iter(node.inputs()))), node.s("name"))) for node in graph.findAllNodes(kind)}
+    return {
+        ".".join((*_path(next(iter(node.inputs()))), node.s("name")))
+        for node in graph.findAllNodes(kind)
+    }
 
 
 def _path(value: Any) -> tuple[str, ...]:
     node = value.node()
-    return (*_path(next(iter(node.inputs()))), node.s("name")) if node.kind() == "prim::GetAttr" else ()
+    return (
+        (*_path(next(iter(node.inputs()))), node.s("name"))
+        if node.kind() == "prim::GetAttr"
+        else ()
+    )
 
 
 class _Run:
@@ -211,13 +342,23 @@ class _Run:
         if kind == "prim::RaiseException":
             raise Raised(str(given[0]))
         result = self.applied(node, kind, given)
-        return list(result) if count != 1 and isinstance(result, list | tuple) else [result] if count else []
+        return (
+            list(result)
+            if count != 1 and isinstance(result, list | tuple)
+            else [result]
+            if count
+            else []
+        )
 
     def constant(self, node: Any) -> Any:
         if not node.hasAttribute("value"):
             return None
         value = next(iter(node.outputs())).toIValue()
-        if isinstance(value, Tensor) and value.dim() == 0 and value.dtype in (torch.float32, torch.float64, torch.int64, torch.bool):
+        if (
+            isinstance(value, Tensor)
+            and value.dim() == 0
+            and value.dtype in (torch.float32, torch.float64, torch.int64, torch.bool)
+        ):
             return value.item()  # traces keep Python's numbers so, and promote them as such
         if isinstance(value, Tensor):
             self.constants.append(value)
@@ -239,7 +380,12 @@ class _Run:
             return value.detach() if name is None else self.program.get_buffer(name)
         if isinstance(value, list | tuple) and value and isinstance(value[0], Tensor):
             return [self.held(item, "", path) for item in value]
-        return path if isinstance(value, torch.jit.ScriptModule | torch.ScriptObject) or hasattr(value, "_c") else value
+        return (
+            path
+            if isinstance(value, torch.jit.ScriptModule | torch.ScriptObject)
+            or hasattr(value, "_c")
+            else value
+        )
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
         dotted = ".".join((*owner, name))
@@ -247,7 +393,8 @@ class _Run:
             buffer = self.program.get_buffer(dotted)
             if buffer.shape != value.shape or buffer.dtype != value.dtype:
                 raise SourceError(
-                    f"{dotted} is {buffer.dtype}{list(buffer.shape)} at first and {value.dtype}{list(value.shape)} after a run; a state keeps its type"
+                    f"{dotted} is {buffer.dtype}{list(buffer.shape)} at first and"
+                    f" {value.dtype}{list(value.shape)} after a run; a state keeps its type"
                 )
             buffer.copy_(value)
         self.attributes[dotted] = value
@@ -260,13 +407,20 @@ class _Run:
             if any(item.kind() == "prim::RaiseException" for item in block.nodes()):
                 return self.block(other, values)
         if not list(node.outputs()):
-            raise SourceError("a branch that depends on data changes what lies outside of it; give out what it computes")
+            raise SourceError(
+                "a branch that depends on data changes what lies outside of it; give out what it"
+                " computes"
+            )
         around = _Around(self, node, values)
 
         def run(block: Any) -> Callable[..., tuple[Any, ...]]:
             return lambda *given: tuple(_apart(item) for item in around.block(block, given, {}))
 
-        return list(torch.ops.higher_order.cond(condition.reshape(()), run(then), run(otherwise), tuple(around.tensors)))
+        return list(
+            torch.ops.higher_order.cond(
+                condition.reshape(()), run(then), run(otherwise), tuple(around.tensors)
+            )
+        )
 
     def loop(self, node: Any, given: Sequence[Any], values: dict[str, Any]) -> Sequence[Any]:
         limit, going, *states = given
@@ -278,23 +432,33 @@ class _Run:
         while going and step < limit:
             if step >= MOST_STEPS:
                 raise SourceError(
-                    f"a loop takes more than {MOST_STEPS} steps, which are written out one after another; make its number of steps depend on data or a size"
+                    f"a loop takes more than {MOST_STEPS} steps, which are written out one after"
+                    " another; make its number of steps depend on data or a size"
                 )
-            results = self.block(block, {**values, number: step, **dict(zip(names, states, strict=True))})
+            results = self.block(
+                block, {**values, number: step, **dict(zip(names, states, strict=True))}
+            )
             going, *states = results
             step += 1
             if isinstance(going, Tensor):
                 return self.repeated(node, block, (limit, going, *states), values, step)
         return states
 
-    def repeated(self, node: Any, block: Any, given: Sequence[Any], values: dict[str, Any], done: int = 0) -> Sequence[Any]:
+    def repeated(
+        self, node: Any, block: Any, given: Sequence[Any], values: dict[str, Any], done: int = 0
+    ) -> Sequence[Any]:
         """A loop whose end is data; its states are tensors."""
         limit, going, *states = given
         number, *names = [item.debugName() for item in block.inputs()]
-        tensors = [item if isinstance(item, Tensor) else torch.scalar_tensor(item, dtype=_dtype_of(item)) for item in states]
+        tensors = [
+            item if isinstance(item, Tensor) else torch.scalar_tensor(item, dtype=_dtype_of(item))
+            for item in states
+        ]
         whole = [isinstance(item, Tensor) for item in states]
         if not all(whole):
-            raise SourceError("a loop whose end depends on data counts with numbers of Python; count with tensors")
+            raise SourceError(
+                "a loop whose end depends on data counts with numbers of Python; count with tensors"
+            )
         start = torch.full((), done, dtype=torch.int64)
         first = going if isinstance(going, Tensor) else torch.full((), bool(going))
         around, count = _Around(self, node, values), len(states)
@@ -303,26 +467,57 @@ class _Run:
             return torch.logical_and(going.reshape(()), step < limit)
 
         def body(going: Tensor, step: Tensor, *rest: Tensor) -> tuple[Any, ...]:
-            following, *results = around.block(block, rest[count:], {number: step, **dict(zip(names, rest[:count], strict=True))})
-            following = following if isinstance(following, Tensor) else torch.full((), bool(following))
+            following, *results = around.block(
+                block, rest[count:], {number: step, **dict(zip(names, rest[:count], strict=True))}
+            )
+            following = (
+                following if isinstance(following, Tensor) else torch.full((), bool(following))
+            )
             return (following.reshape(()).clone(), step + 1, *(_apart(item) for item in results))
 
         carried = (first.reshape(()).clone(), start, *(item.clone() for item in tensors))
-        return list(torch.ops.higher_order.while_loop(holds, body, carried, tuple(around.tensors))[2:])
+        return list(
+            torch.ops.higher_order.while_loop(holds, body, carried, tuple(around.tensors))[2:]
+        )
 
     def applied(self, node: Any, kind: str, given: list[Any]) -> Any:
         if kind in OF_PRIM and not (kind == "aten::dim" and not isinstance(given[0], Tensor)):
             return OF_PRIM[kind](*given)
         space, _, name = kind.partition("::")
         numbers = not any(
-            isinstance(item, Tensor) or (isinstance(item, list | tuple) and any(isinstance(part, Tensor) for part in item))
+            isinstance(item, Tensor)
+            or (isinstance(item, list | tuple) and any(isinstance(part, Tensor) for part in item))
             for item in given
         )
-        if space == "aten" and name in OF_PYTHON and (numbers or name in ("append", "__getitem__", "_set_item", "len", "list", "__is__", "__isnot__", "insert", "extend")) and not (
-            name in ("len", "__getitem__") and isinstance(given[0], Tensor)
-        ):  # fmt: skip
+        if (
+            space == "aten"
+            and name in OF_PYTHON
+            and (
+                numbers
+                or name
+                in (
+                    "append",
+                    "__getitem__",
+                    "_set_item",
+                    "len",
+                    "list",
+                    "__is__",
+                    "__isnot__",
+                    "insert",
+                    "extend",
+                )
+            )
+            and not (name in ("len", "__getitem__") and isinstance(given[0], Tensor))
+        ):
             return OF_PYTHON[name](*given)
-        if name in ("Bool", "Int", "Float", "ScalarImplicit", "IntImplicit", "FloatImplicit") and isinstance(given[0], Tensor):
+        if name in (
+            "Bool",
+            "Int",
+            "Float",
+            "ScalarImplicit",
+            "IntImplicit",
+            "FloatImplicit",
+        ) and isinstance(given[0], Tensor):
             return given[0].to(torch.bool).reshape(()) if name == "Bool" else given[0].item()
         if name in ("__is__", "__isnot__"):
             return (given[0] is given[1]) == (name == "__is__")
@@ -338,25 +533,40 @@ class _Run:
         packet = getattr(getattr(torch.ops, space), name, None)
         schema = node.schema()
         if packet is None or schema == "(no schema)":
-            raise SourceError(f"{space}::{name} is no operator of this version of torch; save the model again")
+            raise SourceError(
+                f"{space}::{name} is no operator of this version of torch; save the model again"
+            )
         if name in ("floor_divide", "floor_divide_") and not self.program.dated:
             raise SourceError(
-                "divides tensors with //, which rounded towards zero before torch 1.13 and rounds down since, and the file does not say which; "
-                "write torch.div(a, b, rounding_mode='trunc') or 'floor', or save it again with torch 2.1 or newer to round down"
+                "divides tensors with //, which rounded towards zero before torch 1.13 and rounds"
+                " down since, and the file does not say which; write torch.div(a, b,"
+                " rounding_mode='trunc') or 'floor', or save it again with torch 2.1 or newer to"
+                " round down"
             )
         parsed = torch._C.parse_schema(schema)
         overload = getattr(packet, parsed.overload_name or "default")
         args, named = [], {}
         for argument, value in zip(overload._schema.arguments, given, strict=False):
-            if isinstance(value, int) and not isinstance(value, bool) and "ScalarType" in str(argument.real_type):
+            if (
+                isinstance(value, int)
+                and not isinstance(value, bool)
+                and "ScalarType" in str(argument.real_type)
+            ):
                 value = DTYPES[value]  # noqa: PLW2901 - TorchScript's number for a dtype
             elif isinstance(value, int) and argument.name in WORDS and not isinstance(value, bool):
                 value = WORDS[argument.name][value]  # noqa: PLW2901 - of a layout, too
             if str(argument.real_type) == "Tensor" and isinstance(value, NUMBERS):
                 value = torch.scalar_tensor(value, dtype=_dtype_of(value))  # noqa: PLW2901 - a size, which a trace keeps as a tensor
-            if isinstance(value, Tensor) and argument.alias_info is not None and argument.alias_info.is_write:
+            if (
+                isinstance(value, Tensor)
+                and argument.alias_info is not None
+                and argument.alias_info.is_write
+            ):
                 if any(value is item for item in self.constants):
-                    raise SourceError(f"{name} changes a constant in place; make it a buffer: self.register_buffer")
+                    raise SourceError(
+                        f"{name} changes a constant in place; make it a buffer:"
+                        " self.register_buffer"
+                    )
                 self.program.check_changed(value)
             if argument.kwarg_only:
                 named[argument.name] = value
@@ -366,7 +576,11 @@ class _Run:
 
 
 def _apart(item: Any) -> Any:
-    return item.clone() if isinstance(item, Tensor) else torch.scalar_tensor(item, dtype=_dtype_of(item))
+    return (
+        item.clone()
+        if isinstance(item, Tensor)
+        else torch.scalar_tensor(item, dtype=_dtype_of(item))
+    )
 
 
 class _Around:
@@ -379,7 +593,10 @@ class _Around:
         for block in node.blocks():
             _look(block, read, attributes)
         self.names = [name for name in read if isinstance(values.get(name), Tensor)]
-        held = {name: run.attribute(tuple(name.split(".")[:-1]), name.rpartition(".")[2]) for name in attributes}
+        held = {
+            name: run.attribute(tuple(name.split(".")[:-1]), name.rpartition(".")[2])
+            for name in attributes
+        }
         self.attributes = {name: value for name, value in held.items() if isinstance(value, Tensor)}
         self.tensors = [*(values[name] for name in self.names), *self.attributes.values()]
 
@@ -390,9 +607,14 @@ class _Around:
         inside = {**before, **dict(zip(self.attributes, given[count:], strict=True))}
         run.attributes = dict(inside)
         try:
-            results = run.block(block, {**self.values, **dict(zip(self.names, given[:count], strict=True)), **own})
+            results = run.block(
+                block, {**self.values, **dict(zip(self.names, given[:count], strict=True)), **own}
+            )
             if any(run.attributes.get(name) is not value for name, value in inside.items()):
-                raise SourceError("a branch or loop that depends on data sets an attribute; give out what it computes, and set it outside")
+                raise SourceError(
+                    "a branch or loop that depends on data sets an attribute; give out what it"
+                    " computes, and set it outside"
+                )
         finally:
             run.attributes = before
         return results

@@ -1,4 +1,6 @@
-"""What a recipe's source is as an exported program: a .pt2 file as it is, TorchScript and modules by way of torch.export."""
+"""What a recipe's source is as an exported program: a .pt2 file as it is, TorchScript and modules
+by way of torch.export.
+"""
 
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -21,7 +23,9 @@ INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_ba
 """Operators that take whole numbers, and where."""
 DATED = "byteorder"
 """A member that TorchScript files have since torch 2.1."""
-SAVE = "save it with torch.export.save(torch.export.export(model.eval(), example_inputs), 'model.pt2')"
+SAVE = (
+    "save it with torch.export.save(torch.export.export(model.eval(), example_inputs), 'model.pt2')"
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,10 @@ def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgr
     if not is_script(path):
         return TracedProgram(read_exported(path))
     if not trust_source:
-        raise UndecidedError(f"{path.name}: is a TorchScript file, which is a program; where you trust it, say --trust-source, or {SAVE}")
+        raise UndecidedError(
+            f"{path.name}: is a TorchScript file, which is a program; where you trust it, say"
+            f" --trust-source, or {SAVE}"
+        )
     return script_exported(path, shapes)
 
 
@@ -59,15 +66,20 @@ def read_exported(path: Path) -> torch.export.ExportedProgram:
         _forget_ranges(program)
     except Exception as error:
         raise SourceError(
-            f"{path.name}: torch {torch.__version__} cannot read the program ({first_line(error)}); {SAVE} with this version"
+            f"{path.name}: torch {torch.__version__} cannot read the program ({first_line(error)});"
+            f" {SAVE} with this version"
         ) from None
     return program
 
 
 def _forget_ranges(program: torch.export.ExportedProgram) -> None:
-    """Those of computed sizes: torch's reader keeps them among those of symbols, where its decompositions stumble over `2*s0`."""
+    """Those of computed sizes: torch's reader keeps them among those of symbols, where its
+    decompositions stumble over `2*s0`.
+    """
     sizes = _get_shape_env_from_gm(program.graph_module)
-    for size in [] if sizes is None else [size for size in sizes.var_to_range if not size.is_symbol]:
+    for size in (
+        [] if sizes is None else [size for size in sizes.var_to_range if not size.is_symbol]
+    ):
         del sizes.var_to_range[size]
 
 
@@ -82,9 +94,16 @@ def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
         script.eval()
         program = ScriptProgram(script, dated=DATED in _members(path)).eval()
     except Exception as error:
-        raise SourceError(f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); save it again") from None
+        raise SourceError(
+            f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); save it"
+            " again"
+        ) from None
     graph = program._graph[0]
-    wanted = [value for value in list(graph.inputs())[1:] if value.type().kind() in ("TensorType", "OptionalType")]
+    wanted = [
+        value
+        for value in list(graph.inputs())[1:]
+        if value.type().kind() in ("TensorType", "OptionalType")
+    ]
     tensors = [value for value in wanted if value.type().kind() == "TensorType"]
     names = [value.debugName().rpartition(".")[0] or value.debugName() for value in tensors]
     dtypes = [_dtype(value) for value in tensors]
@@ -107,27 +126,49 @@ def _dtype(value: Any) -> torch.dtype:
 def examples(
     names: Sequence[str], shapes: Shapes, dtypes: Sequence[torch.dtype], where: str
 ) -> tuple[tuple[torch.Tensor, ...], tuple[Any, ...]]:
-    """Inputs to trace with, and which of their axes are open. Open sizes of one name are one size, and others differ."""
+    """Inputs to trace with, and which of their axes are open. Open sizes of one name are one size,
+    and others differ.
+    """
     sizes: dict[str, int] = {}
     inputs, dynamic = [], []
     for name, dtype in zip(names, dtypes, strict=True):
         shape = shapes.get(name, shapes.get("") if len(names) == 1 else None)
         if shape is None:
             raise UndecidedError(
-                f"{where}: its file does not say the shape of the input {name}; give it with --input-shape {name}=1,3,224,224 (a name is a size that is set at run time)"
+                f"{where}: its file does not say the shape of the input {name}; give it with"
+                f" --input-shape {name}=1,3,224,224 (a name is a size that is set at run time)"
             )
-        whole = [size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes)) for size in shape]
-        inputs.append(torch.rand(whole) if dtype.is_floating_point else torch.zeros(whole, dtype=dtype))
-        dynamic.append({axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(shape) if isinstance(size, str)})
+        whole = [
+            size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes))
+            for size in shape
+        ]
+        inputs.append(
+            torch.rand(whole) if dtype.is_floating_point else torch.zeros(whole, dtype=dtype)
+        )
+        dynamic.append(
+            {
+                axis: torch.export.Dim.DYNAMIC
+                for axis, size in enumerate(shape)
+                if isinstance(size, str)
+            }
+        )
     return tuple(inputs), tuple(dynamic)
 
 
-def exported(module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, where: str) -> torch.export.ExportedProgram:
+def exported(
+    module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, where: str
+) -> torch.export.ExportedProgram:
     """A module as a program."""
     try:
-        return torch.export.export(module, inputs, dynamic_shapes=dynamic if dynamic is not None and _opens(dynamic) else None)
+        return torch.export.export(
+            module,
+            inputs,
+            dynamic_shapes=dynamic if dynamic is not None and _opens(dynamic) else None,
+        )
     except Raised as error:
-        raise SourceError(f"{where}: refuses these shapes: {error}; give others with --input-shape") from None
+        raise SourceError(
+            f"{where}: refuses these shapes: {error}; give others with --input-shape"
+        ) from None
     except SourceError as error:
         raise SourceError(f"{where}: {error}") from None
     except Exception as error:
@@ -135,9 +176,18 @@ def exported(module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, whe
 
 
 def _opens(dynamic: Any) -> bool:
-    items = dynamic.values() if isinstance(dynamic, Mapping) else dynamic if isinstance(dynamic, list | tuple) else ()
+    items = (
+        dynamic.values()
+        if isinstance(dynamic, Mapping)
+        else dynamic
+        if isinstance(dynamic, list | tuple)
+        else ()
+    )
     return (
-        any(_opens(item) for item in items) or bool(dynamic and not isinstance(dynamic, Mapping | list | tuple)) if items else bool(dynamic)
+        any(_opens(item) for item in items)
+        or bool(dynamic and not isinstance(dynamic, Mapping | list | tuple))
+        if items
+        else bool(dynamic)
     )
 
 

@@ -18,6 +18,10 @@ def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[st
 
     check_file(inputs["source"])
     with quiet():
-        found = program_of(inputs["source"], params["input_shapes"], trust_source=params["trust_source"])
-        model, blobs = read_program(found.program, inputs["source"].name, found.inputs, cut_of(params))
+        found = program_of(
+            inputs["source"], params["input_shapes"], trust_source=params["trust_source"]
+        )
+        model, blobs = read_program(
+            found.program, inputs["source"].name, found.inputs, cut_of(params)
+        )
     return to_json(model), blobs

@@ -19,7 +19,11 @@ def compute(
     from webkiln.frontends.torch.source import program_of
 
     with quiet():
-        found = program_of(inputs["source"], params["input_shapes"], trust_source=params["trust_source"])
+        found = program_of(
+            inputs["source"], params["input_shapes"], trust_source=params["trust_source"]
+        )
         name = inputs["source"].name
-        (whole, _), (part, _) = (read_program(found.program, name, found.inputs, cut) for cut in (WHOLE, cut_of(params)))
+        (whole, _), (part, _) = (
+            read_program(found.program, name, found.inputs, cut) for cut in (WHOLE, cut_of(params))
+        )
         return compute_reference(found, part, name, sampled_inputs(whole, params, samples, part))

@@ -1,4 +1,6 @@
-"""The operators of torchvision that files name: its own, or where it is not at hand, what torch has to know of them to read programs."""
+"""The operators of torchvision that files name: its own, or where it is not at hand, what torch has
+to know of them to read programs.
+"""
 
 import zipfile
 from importlib import import_module
@@ -10,20 +12,28 @@ from torch import Tensor
 
 SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor",
     (
-        "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
-        "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"
+        "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt"
+        " pooled_width, int sampling_ratio, bool aligned) -> Tensor"
+    ),
+    (
+        "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt"
+        " stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt"
+        " dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"
     ),
 )
 KEPT: list[Any] = []
 
 
 def know_vision(path: Path) -> None:
-    """Make the operators known to torch where a program, or the code of a TorchScript file, names one."""
+    """Make the operators known to torch where a program, or the code of a TorchScript file, names
+    one.
+    """
     with zipfile.ZipFile(path) as archive:
         texts = [name for name in archive.namelist() if name.endswith((".json", ".py"))]
-        if hasattr(torch.ops.torchvision, "nms") or not any(b"torchvision" in archive.read(name) for name in texts):
+        if hasattr(torch.ops.torchvision, "nms") or not any(
+            b"torchvision" in archive.read(name) for name in texts
+        ):
             return
     try:
         import_module("torchvision")
@@ -31,7 +41,11 @@ def know_vision(path: Path) -> None:
         library = torch.library.Library("torchvision", "FRAGMENT")
         for schema in SCHEMAS:
             library.define(schema)
-        for name, shaped in {"nms": _chosen, "roi_align": _aligned, "deform_conv2d": _deformed}.items():
+        for name, shaped in {
+            "nms": _chosen,
+            "roi_align": _aligned,
+            "deform_conv2d": _deformed,
+        }.items():
             torch.library.register_fake(f"torchvision::{name}", shaped, lib=library)
         KEPT.append(library)
 

@@ -1,4 +1,6 @@
-"""Files of weights without a model: safetensors, GGUF, and what torch.save writes of a state dict. Lengths are compared with those of the file before anything is read."""
+"""Files of weights without a model: safetensors, GGUF, and what torch.save writes of a state dict.
+Lengths are compared with those of the file before anything is read.
+"""
 
 import json
 from collections.abc import Mapping
@@ -14,10 +16,22 @@ from webkiln.frontends.torch.gguf import MAGIC, read_gguf
 from webkiln.frontends.torch.source import first_line
 
 DTYPES = {
-    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2,
-    "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool, "U16": torch.uint16,
-    "U32": torch.uint32, "U64": torch.uint64,
-}  # fmt: skip
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+    "U16": torch.uint16,
+    "U32": torch.uint32,
+    "U64": torch.uint64,
+}
 """By the names of safetensors."""
 WIDENED = frozenset({torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2})
 """What becomes float32, which has all of its numbers."""
@@ -37,40 +51,65 @@ def read_state(path: Path) -> dict[str, torch.Tensor]:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise SourceError(
-            f"{path.name}: holds more than weights, or is damaged ({first_line(error)}); save model.state_dict() alone"
+            f"{path.name}: holds more than weights, or is damaged ({first_line(error)}); save"
+            " model.state_dict() alone"
         ) from None
     for key in ("state_dict", "model_state_dict", "model"):
         if isinstance(found, dict) and isinstance(found.get(key), dict):
             found = found[key]
-    if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(value, torch.Tensor) for value in found.values()
+    ):
         raise SourceError(f"{path.name}: holds no state dict; save model.state_dict()")
     return dict(found)
 
 
 def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
-    """https://github.com/huggingface/safetensors: the length of a header, the header in JSON, and the bytes of one tensor after the other."""
+    """https://github.com/huggingface/safetensors: the length of a header, the header in JSON, and
+    the bytes of one tensor after the other.
+    """
     data = np.memmap(path, np.uint8, "r")
     length = int.from_bytes(data[:8].tobytes(), "little")
     if length > min(LARGEST_HEADER, len(data) - 8):
-        raise SourceError(f"{path.name}: its header has {length} bytes, the file {len(data)}; it is damaged, download it again")
+        raise SourceError(
+            f"{path.name}: its header has {length} bytes, the file {len(data)}; it is damaged,"
+            " download it again"
+        )
     try:
         header = json.loads(data[8 : 8 + length].tobytes(), object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path.name}: its header is no JSON ({first_line(error)}); it is damaged, download it again") from None
-    entries = {name: _entry(item, f"{path.name}: {name}") for name, item in header.items() if name != METADATA}
+        raise SourceError(
+            f"{path.name}: its header is no JSON ({first_line(error)}); it is damaged, download it"
+            " again"
+        ) from None
+    entries = {
+        name: _entry(item, f"{path.name}: {name}")
+        for name, item in header.items()
+        if name != METADATA
+    }
     if unknown := sorted({dtype for dtype, *_ in entries.values()} - DTYPES.keys()):
-        raise SourceError(f"{path.name}: has tensors of {', '.join(unknown)}; read are {', '.join(DTYPES)}; save it in one of these")
+        raise SourceError(
+            f"{path.name}: has tensors of {', '.join(unknown)}; read are {', '.join(DTYPES)}; save"
+            " it in one of these"
+        )
     body, at = data[8 + length :], 0
     for name, (dtype, shape, first, last) in sorted(entries.items(), key=lambda item: item[1][2:]):
         size = prod(shape) * DTYPES[dtype].itemsize
         if first != at or last - first != size or last > len(body):
             raise SourceError(
-                f"{path.name}: {name} lies at {first} to {last} of {len(body)} bytes, expected {at} to {at + size}; the file is damaged"
+                f"{path.name}: {name} lies at {first} to {last} of {len(body)} bytes, expected {at}"
+                f" to {at + size}; the file is damaged"
             )
         at = last
     if at != len(body):
-        raise SourceError(f"{path.name}: has {len(body)} bytes of tensors, its header tells of {at}; it is damaged, download it again")
-    return {name: _tensor(body[first:last], DTYPES[dtype], shape) for name, (dtype, shape, first, last) in entries.items()}
+        raise SourceError(
+            f"{path.name}: has {len(body)} bytes of tensors, its header tells of {at}; it is"
+            " damaged, download it again"
+        )
+    return {
+        name: _tensor(body[first:last], DTYPES[dtype], shape)
+        for name, (dtype, shape, first, last) in entries.items()
+    }
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -85,9 +124,14 @@ def _entry(item: Any, where: str) -> tuple[str, tuple[int, ...], int, int]:
     known = isinstance(item, Mapping) and isinstance(item.get("dtype"), str)
     shape, offsets = (item.get(name) if known else None for name in ("shape", "data_offsets"))
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
-        raise SourceError(f"{where}: its dtype, shape and data_offsets are not all there; the file is damaged")
+        raise SourceError(
+            f"{where}: its dtype, shape and data_offsets are not all there; the file is damaged"
+        )
     if not all(type(number) is int and 0 <= number < 1 << 62 for number in (*shape, *offsets)):
-        raise SourceError(f"{where}: its shape is {str(shape)[:100]}, its data_offsets {str(offsets)[:100]}; the file is damaged")
+        raise SourceError(
+            f"{where}: its shape is {str(shape)[:100]}, its data_offsets {str(offsets)[:100]}; the"
+            " file is damaged"
+        )
     return item["dtype"], tuple(shape), offsets[0], offsets[1]
 
 

@@ -19,7 +19,16 @@ def run(inputs, outputs, params):
     for name in {*bundle_files(params["name"], params["backends"])} - written - {"manifest.json"}:
         (bundle / name).write_text(f"// {name}\n")
     files = {path.name: {"sha256": canonical.file_digest(path)} for path in bundle.iterdir()}
-    canonical.write(bundle / "manifest.json", {"schema": "webkiln.bundle/1", "name": params["name"], "encoding": params["encoding"], "backends": params["backends"], "files": files})
+    canonical.write(
+        bundle / "manifest.json",
+        {
+            "schema": "webkiln.bundle/1",
+            "name": params["name"],
+            "encoding": params["encoding"],
+            "backends": params["backends"],
+            "files": files,
+        },
+    )
 
 
 if __name__ == "__main__":

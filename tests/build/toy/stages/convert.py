@@ -7,7 +7,10 @@ DATA = ()
 def run(inputs, outputs, params):
     facts = canonical.read(inputs["spec.json"])
     canonical.write(outputs["graph.json"], {"nodes": [{"op": layer} for layer in facts["layers"]]})
-    canonical.write(outputs["weights.json"], {"slots": {name: {"digest": digest} for name, digest in facts["weights"].items()}})
+    canonical.write(
+        outputs["weights.json"],
+        {"slots": {name: {"digest": digest} for name, digest in facts["weights"].items()}},
+    )
     canonical.write(outputs["sizes.json"], {})
     canonical.write(outputs["texts.json"], {})
 

@@ -9,14 +9,19 @@ def run(inputs, outputs, params):
     code = outputs["code/"]
     kernels = canonical.read(inputs["program.json"])["kernels"]
     suffix = {"wasm": "c", "js": "js"}[params["backend"]]
-    texts = {kernel: (shared_root() / "kernels" / f"{kernel}.{suffix}.jinja").read_text() for kernel in kernels}
+    texts = {
+        kernel: (shared_root() / "kernels" / f"{kernel}.{suffix}.jinja").read_text()
+        for kernel in kernels
+    }
     if suffix == "c":
         (code / "kernels").mkdir()
         for kernel, text in texts.items():
             (code / "kernels" / f"{kernel}.c").write_text(text)
         (code / "main.c").write_text("".join(f"{kernel}();\n" for kernel in kernels))
         texts = {}
-    (code / f"{params['backend']}.js").write_text("".join(texts.values()) + f"export const kernels = {kernels};\n")
+    (code / f"{params['backend']}.js").write_text(
+        "".join(texts.values()) + f"export const kernels = {kernels};\n"
+    )
 
 
 if __name__ == "__main__":

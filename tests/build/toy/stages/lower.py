@@ -6,7 +6,10 @@ DATA = ()
 
 def run(inputs, outputs, params):
     layers = [node["op"] for node in canonical.read(inputs["graph.json"])["nodes"]]
-    canonical.write(outputs["program.json"], {"backend": params["backend"], "kernels": layers, "encoding": params["encoding"]})
+    canonical.write(
+        outputs["program.json"],
+        {"backend": params["backend"], "kernels": layers, "encoding": params["encoding"]},
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ DATA = ()
 
 
 def run(inputs, outputs, params):
-    results = [canonical.read(path) for role, path in sorted(inputs.items()) if role.startswith("result.")]
+    results = [
+        canonical.read(path) for role, path in sorted(inputs.items()) if role.startswith("result.")
+    ]
     canonical.write(outputs["verification.json"], results)
     outputs["report.html"].write_text(f"<title>{params['name']}</title>")
 

@@ -11,8 +11,15 @@ def numbers(*shape: int, seed: int = 0) -> np.ndarray:
 
 def layer(class_name: str, name: str, *shape: int | None, **config: Any) -> dict[str, Any]:
     """A layer of a chain; the first has the shape of what it takes."""
-    start = {"batch_input_shape": [None, *shape], "input_dtype": config.pop("input_dtype", "float32")} if shape else {}
-    return {"class_name": class_name, "config": {"name": name, "trainable": True, **start, **config}}
+    start = (
+        {"batch_input_shape": [None, *shape], "input_dtype": config.pop("input_dtype", "float32")}
+        if shape
+        else {}
+    )
+    return {
+        "class_name": class_name,
+        "config": {"name": name, "trainable": True, **start, **config},
+    }
 
 
 def chain(*layers: dict[str, Any]) -> dict[str, Any]:

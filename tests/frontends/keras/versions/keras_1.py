@@ -1,4 +1,6 @@
-"""What Keras 1.2 wrote for the layers of a model of Keras 2: its names of arguments, and its weights."""
+"""What Keras 1.2 wrote for the layers of a model of Keras 2: its names of arguments, and its
+weights.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,19 +9,38 @@ import numpy as np
 
 Array = np.ndarray
 Config = dict[str, Any]
-MERGES = {"Add": "sum", "Multiply": "mul", "Average": "ave", "Maximum": "max", "Concatenate": "concat", "Dot": "dot"}
+MERGES = {
+    "Add": "sum",
+    "Multiply": "mul",
+    "Average": "ave",
+    "Maximum": "max",
+    "Concatenate": "concat",
+    "Dot": "dot",
+}
 CLASSES = {
-    "Conv1D": "Convolution1D", "Conv2D": "Convolution2D", "Conv3D": "Convolution3D", "Conv2DTranspose": "Deconvolution2D",
-    "SeparableConv2D": "SeparableConvolution2D", **dict.fromkeys(MERGES, "Merge"),
-}  # fmt: skip
-CONV = {"filters": "nb_filter", "padding": "border_mode", "strides": "subsample", "use_bias": "bias", "dilation_rate": "atrous_rate"}
+    "Conv1D": "Convolution1D",
+    "Conv2D": "Convolution2D",
+    "Conv3D": "Convolution3D",
+    "Conv2DTranspose": "Deconvolution2D",
+    "SeparableConv2D": "SeparableConvolution2D",
+    **dict.fromkeys(MERGES, "Merge"),
+}
+CONV = {
+    "filters": "nb_filter",
+    "padding": "border_mode",
+    "strides": "subsample",
+    "use_bias": "bias",
+    "dilation_rate": "atrous_rate",
+}
 RECURRENT = {"units": "output_dim", "recurrent_activation": "inner_activation"}
 POOL = {"padding": "border_mode"}
 POOL_1D = {**POOL, "pool_size": "pool_length", "strides": "stride"}
 NAMES: Mapping[str, Mapping[str, str]] = {
     "Dense": {"units": "output_dim", "use_bias": "bias"},
     "Conv1D": {**CONV, "kernel_size": "filter_length", "strides": "subsample_length"},
-    **dict.fromkeys(["Conv2D", "Conv3D", "Conv2DTranspose", "SeparableConv2D", "LocallyConnected2D"], CONV),
+    **dict.fromkeys(
+        ["Conv2D", "Conv3D", "Conv2DTranspose", "SeparableConv2D", "LocallyConnected2D"], CONV
+    ),
     "LocallyConnected1D": {**CONV, "kernel_size": "filter_length", "strides": "subsample_length"},
     "ConvLSTM2D": {**CONV, "recurrent_activation": "inner_activation"},
     **dict.fromkeys(["LSTM", "GRU", "SimpleRNN"], RECURRENT),
@@ -30,11 +51,37 @@ NAMES: Mapping[str, Mapping[str, str]] = {
     "UpSampling1D": {"size": "length"},
 }
 KERNEL_SIZES = {2: ("nb_row", "nb_col"), 3: ("kernel_dim1", "kernel_dim2", "kernel_dim3")}
-PLAIN = frozenset({
-    "name", "trainable", "activation", "epsilon", "axis", "mask_value", "mask_zero", "input_dim", "output_dim", "input_length", "target_shape",
-    "dims", "n", "pool_size", "size", "cropping", "alpha", "theta", "return_sequences", "go_backwards", "stateful", "unroll", "merge_mode",
-    "depth_multiplier", "batch_input_shape", "layer", "strides",
-})  # fmt: skip
+PLAIN = frozenset(
+    {
+        "name",
+        "trainable",
+        "activation",
+        "epsilon",
+        "axis",
+        "mask_value",
+        "mask_zero",
+        "input_dim",
+        "output_dim",
+        "input_length",
+        "target_shape",
+        "dims",
+        "n",
+        "pool_size",
+        "size",
+        "cropping",
+        "alpha",
+        "theta",
+        "return_sequences",
+        "go_backwards",
+        "stateful",
+        "unroll",
+        "merge_mode",
+        "depth_multiplier",
+        "batch_input_shape",
+        "layer",
+        "strides",
+    }
+)
 """Arguments of the same name."""
 
 
@@ -43,13 +90,22 @@ def entry(class_name: str, config: Config, *, first: bool) -> dict[str, Any]:
     if class_name == "InputLayer":
         return {
             "class_name": class_name,
-            "config": {key: config[key] for key in ("name", "batch_input_shape")} | {"input_dtype": "float32", "sparse": False},
+            "config": {key: config[key] for key in ("name", "batch_input_shape")}
+            | {"input_dtype": "float32", "sparse": False},
         }
     if class_name in MERGES:
         return {"class_name": "Merge", "config": _merge(class_name, config)}
     names = NAMES.get(class_name, {})
-    found = {names.get(key, key): value for key, value in config.items() if key in names or key in PLAIN}
-    rank = int(class_name[-2]) if class_name[-1:] == "D" and class_name[-2].isdigit() else 2 if "2D" in class_name else 0
+    found = {
+        names.get(key, key): value for key, value in config.items() if key in names or key in PLAIN
+    }
+    rank = (
+        int(class_name[-2])
+        if class_name[-1:] == "D" and class_name[-2].isdigit()
+        else 2
+        if "2D" in class_name
+        else 0
+    )
     if rank > 1 and class_name != "SpatialDropout1D":
         found["dim_ordering"] = "th" if first else "tf"
     if "kernel_size" in config and rank > 1:
@@ -75,32 +131,60 @@ def entry(class_name: str, config: Config, *, first: bool) -> dict[str, Any]:
         }
     if class_name == "BatchNormalization":
         axis = config["axis"]
-        found |= {"mode": 0, "axis": axis[0] if isinstance(axis, list) else axis, "gamma_regularizer": None}
+        found |= {
+            "mode": 0,
+            "axis": axis[0] if isinstance(axis, list) else axis,
+            "gamma_regularizer": None,
+        }
     if class_name in {"TimeDistributed", "Bidirectional"}:
         inner = config["layer"]
         found["layer"] = entry(inner["class_name"], inner["config"], first=first)
-    found |= {"init": "glorot_uniform", "input_dtype": "float32"} if "batch_input_shape" in found else {}
-    return {"class_name": ("Atrous" if dilated else "") + CLASSES.get(class_name, class_name), "config": found}
+    found |= (
+        {"init": "glorot_uniform", "input_dtype": "float32"} if "batch_input_shape" in found else {}
+    )
+    return {
+        "class_name": ("Atrous" if dilated else "") + CLASSES.get(class_name, class_name),
+        "config": found,
+    }
 
 
 def _merge(class_name: str, config: Config) -> Config:
     axes = config.get("axes", -1)
     return {
-        "name": config["name"], "mode": MERGES[class_name], "mode_type": "raw", "concat_axis": config.get("axis", -1),
-        "dot_axes": [axes, axes] if class_name == "Dot" and isinstance(axes, int) else axes, "output_shape": None, "output_shape_type": "raw",
-        "output_mask": None, "output_mask_type": "raw", "arguments": {},
-    }  # fmt: skip
+        "name": config["name"],
+        "mode": MERGES[class_name],
+        "mode_type": "raw",
+        "concat_axis": config.get("axis", -1),
+        "dot_axes": [axes, axes] if class_name == "Dot" and isinstance(axes, int) else axes,
+        "output_shape": None,
+        "output_shape_type": "raw",
+        "output_mask": None,
+        "output_mask_type": "raw",
+        "arguments": {},
+    }
 
 
-def weights(class_name: str, config: Config, arrays: list[Array], *, first: bool, theano: bool) -> list[tuple[str, Array]]:
+def weights(
+    class_name: str, config: Config, arrays: list[Array], *, first: bool, theano: bool
+) -> list[tuple[str, Array]]:
     """The weights as a layer of Keras 1 keeps them, with the ends of their names."""
     if class_name in {"TimeDistributed", "Bidirectional"}:
         inner = config["layer"]
-        halves = np.array_split(np.arange(len(arrays)), 2) if class_name == "Bidirectional" else [np.arange(len(arrays))]
+        halves = (
+            np.array_split(np.arange(len(arrays)), 2)
+            if class_name == "Bidirectional"
+            else [np.arange(len(arrays))]
+        )
         return [
             item
             for half in halves
-            for item in weights(inner["class_name"], inner["config"], [arrays[n] for n in half], first=first, theano=theano)
+            for item in weights(
+                inner["class_name"],
+                inner["config"],
+                [arrays[n] for n in half],
+                first=first,
+                theano=theano,
+            )
         ]
     if class_name == "BatchNormalization":
         return list(zip(("gamma", "beta", "running_mean", "running_std"), arrays, strict=True))
@@ -114,11 +198,17 @@ def weights(class_name: str, config: Config, arrays: list[Array], *, first: bool
         kernel = MOVED[class_name, first](kernel)
     if class_name == "SeparableConv2D":
         rest = [item.transpose(3, 2, 0, 1) if first and item.ndim == 4 else item for item in rest]
-        return list(zip(("depthwise_kernel", "pointwise_kernel", "b"), [kernel, *rest], strict=False))
+        return list(
+            zip(("depthwise_kernel", "pointwise_kernel", "b"), [kernel, *rest], strict=False)
+        )
     if class_name == "LocallyConnected2D" and first:
         places, size, filters = kernel.shape
         window = int(np.prod(config["kernel_size"]))
-        kernel = kernel.reshape(places, window, -1, filters).transpose(0, 2, 1, 3).reshape(places, size, filters)
+        kernel = (
+            kernel.reshape(places, window, -1, filters)
+            .transpose(0, 2, 1, 3)
+            .reshape(places, size, filters)
+        )
         rest = [item.transpose(2, 0, 1).reshape(item.shape) for item in rest]
     names = {"PReLU": ("alphas",), "SimpleRNN": ("W", "U", "b")}.get(class_name, ("W", "b"))
     return list(zip(names, [kernel, *rest], strict=False))
@@ -137,8 +227,13 @@ GATES = {"LSTM": "icfo", "GRU": "zrh", "ConvLSTM2D": "icfo"}
 OURS = {"LSTM": "ifco", "GRU": "zrh", "ConvLSTM2D": "ifco"}
 
 
-def _gates(class_name: str, arrays: list[Array], *, first: bool, theano: bool) -> list[tuple[str, Array]]:
-    split = [dict(zip(OURS[class_name], np.split(array, len(OURS[class_name]), -1), strict=True)) for array in arrays]
+def _gates(
+    class_name: str, arrays: list[Array], *, first: bool, theano: bool
+) -> list[tuple[str, Array]]:
+    split = [
+        dict(zip(OURS[class_name], np.split(array, len(OURS[class_name]), -1), strict=True))
+        for array in arrays
+    ]
     found = []
     for gate in GATES[class_name]:
         for part, kind in zip(split, "WUb", strict=True):

@@ -1,4 +1,6 @@
-"""Rewrites the models of `written/` as other versions of Keras wrote them, by the documented formats."""
+"""Rewrites the models of `written/` as other versions of Keras wrote them, by the documented
+formats.
+"""
 
 import copy
 import json
@@ -21,7 +23,9 @@ CONTAINERS = ("Functional", "Model", "Sequential")
 
 @dataclass(frozen=True)
 class Model:
-    """A model as Keras 2 states it: its name, its config, the weights of each layer in Keras's order with their names; inputs and outputs."""
+    """A model as Keras 2 states it: its name, its config, the weights of each layer in Keras's
+    order with their names; inputs and outputs.
+    """
 
     name: str
     config: Config
@@ -34,7 +38,9 @@ def read(name: str) -> Model:
     with h5py.File(WRITTEN / f"{name}.h5") as file:
         config, group = json.loads(file.attrs["model_config"]), file["model_weights"]
         lists = {
-            layer: [(weight, group[layer][weight][()]) for weight in group[layer].attrs["weight_names"]]
+            layer: [
+                (weight, group[layer][weight][()]) for weight in group[layer].attrs["weight_names"]
+            ]
             for layer in group.attrs["layer_names"]
         }
     with np.load(WRITTEN / f"{name}.npz") as arrays:
@@ -43,7 +49,9 @@ def read(name: str) -> Model:
 
 
 def read_3(name: str) -> Model:
-    """A model of Keras 3, of which only inputs and outputs are known here: those that Keras 3.0 computed."""
+    """A model of Keras 3, of which only inputs and outputs are known here: those that Keras 3.0
+    computed.
+    """
     with np.load(WRITTEN / f"{name}.3.0.npz") as arrays:
         given, wanted = ([arrays[key] for key in sorted(arrays) if key[0] == kind] for kind in "xy")
     return Model(name, {}, {}, given, wanted)
@@ -61,7 +69,9 @@ def every_layer(config: Config) -> Iterator[Config]:
 
 
 def write_lists(group: h5py.Group, lists: Lists, *, pieces: int = 1) -> None:
-    """`pieces`: among how many attributes lists of names are divided, as those are that are too long for one."""
+    """`pieces`: among how many attributes lists of names are divided, as those are that are too
+    long for one.
+    """
 
     def put(target: h5py.Group, name: str, values: list[str]) -> None:
         for number, part in enumerate(np.array_split([value.encode() for value in values], pieces)):
@@ -75,7 +85,14 @@ def write_lists(group: h5py.Group, lists: Lists, *, pieces: int = 1) -> None:
             part[name] = array
 
 
-def write_h5(path: Path, config: Config, lists: Lists, version: str, backend: str = "tensorflow", pieces: int = 1) -> None:
+def write_h5(
+    path: Path,
+    config: Config,
+    lists: Lists,
+    version: str,
+    backend: str = "tensorflow",
+    pieces: int = 1,
+) -> None:
     with h5py.File(path, "w") as file:
         file.attrs["keras_version"] = version.encode()
         if backend:
@@ -84,7 +101,10 @@ def write_h5(path: Path, config: Config, lists: Lists, version: str, backend: st
         file.attrs["training_config"] = b"{}"
         group = file.create_group("model_weights")
         if version >= "2":
-            group.attrs["keras_version"], group.attrs["backend"] = version.encode(), backend.encode()
+            group.attrs["keras_version"], group.attrs["backend"] = (
+                version.encode(),
+                backend.encode(),
+            )
         write_lists(group, lists, pieces=pieces)
         file.create_group("optimizer_weights").attrs["weight_names"] = [b"iterations:0"]
 
@@ -106,7 +126,9 @@ def tf_keras_2_4(model: Model) -> Model:
 
 
 def keras_2_2(model: Model) -> Model:
-    """Standalone Keras 2.2.3 and later: models are of class Model, chains without a layer for their input; cells have no name in those of weights."""
+    """Standalone Keras 2.2.3 and later: models are of class Model, chains without a layer for their
+    input; cells have no name in those of weights.
+    """
     model = tf_keras_2_4(model)
     config = model.config
     for part in [config, *every_layer(config)]:
@@ -115,7 +137,10 @@ def keras_2_2(model: Model) -> Model:
         if part["class_name"] == "Sequential":
             start, *rest = part["config"]["layers"]
             if start["class_name"] == "InputLayer":
-                rest[0]["config"] = {**rest[0]["config"], "batch_input_shape": start["config"]["batch_input_shape"]}
+                rest[0]["config"] = {
+                    **rest[0]["config"],
+                    "batch_input_shape": start["config"]["batch_input_shape"],
+                }
                 part["config"]["layers"] = rest
     for layer in every_layer(config):
         inner = layer["config"]
@@ -124,7 +149,15 @@ def keras_2_2(model: Model) -> Model:
         if isinstance(inner.get("axis"), list):
             inner["axis"] = inner["axis"][0]
     lists = {
-        layer: [(name.replace("/lstm_cell", "").replace("/gru_cell", "").replace("/simple_rnn_cell", ""), array) for name, array in arrays]
+        layer: [
+            (
+                name.replace("/lstm_cell", "")
+                .replace("/gru_cell", "")
+                .replace("/simple_rnn_cell", ""),
+                array,
+            )
+            for name, array in arrays
+        ]
         for layer, arrays in model.lists.items()
         if layer != "top_level_model_weights"
     }
@@ -132,7 +165,9 @@ def keras_2_2(model: Model) -> Model:
 
 
 def keras_2_0(model: Model) -> Model:
-    """Up to 2.2.2 the config of a Sequential is the list of its layers, and before 2.1.? GRU had no `reset_after`."""
+    """Up to 2.2.2 the config of a Sequential is the list of its layers, and before 2.1.? GRU had no
+    `reset_after`.
+    """
     model = keras_2_2(model)
     for layer in [*every_layer(model.config)]:
         layer["config"].pop("reset_after", None) if isinstance(layer["config"], dict) else None
@@ -154,9 +189,14 @@ def keras_1_2(model: Model, *, first: bool = False, theano: bool = False) -> Mod
     lists: Lists = {}
     for layer in layers_of(model.config):
         arrays = model.lists.get(layer["config"]["name"], [])
-        lists[layer["config"]["name"]] = _weights_1(layer, [array for _, array in arrays], first=first, theano=theano)
+        lists[layer["config"]["name"]] = _weights_1(
+            layer, [array for _, array in arrays], first=first, theano=theano
+        )
     config = _config_1(model.config, first=first)
-    given = [np.moveaxis(x, -1, 2 if _over_time(model.config) else 1) if first else x for x in model.given]
+    given = [
+        np.moveaxis(x, -1, 2 if _over_time(model.config) else 1) if first else x
+        for x in model.given
+    ]
     return replace(model, config=bare(config), lists=lists, given=given)
 
 
@@ -164,13 +204,23 @@ def _over_time(config: Config) -> bool:
     return any(layer["class_name"] == "ConvLSTM2D" for layer in layers_of(config))
 
 
-def _weights_1(layer: Config, arrays: list[np.ndarray], *, first: bool, theano: bool) -> list[tuple[str, np.ndarray]]:
+def _weights_1(
+    layer: Config, arrays: list[np.ndarray], *, first: bool, theano: bool
+) -> list[tuple[str, np.ndarray]]:
     name = layer["config"]["name"]
     if layer["class_name"] not in CONTAINERS:
-        made = keras_1.weights(layer["class_name"], layer["config"], arrays, first=first, theano=theano) if arrays else []
+        made = (
+            keras_1.weights(
+                layer["class_name"], layer["config"], arrays, first=first, theano=theano
+            )
+            if arrays
+            else []
+        )
         return _numbered([(f"{name}_{end}", array) for end, array in made])
     moving, fixed, rest = [], [], list(arrays)
-    leaves = [leaf for leaf in every_layer(layer) if leaf["class_name"] not in (*CONTAINERS, "InputLayer")]
+    leaves = [
+        leaf for leaf in every_layer(layer) if leaf["class_name"] not in (*CONTAINERS, "InputLayer")
+    ]
     sizes = [_sizes(leaf) for leaf in leaves]
     for leaf, (count, _) in zip(leaves, sizes, strict=True):
         moving += [(f"{leaf['config']['name']}_W", rest.pop(0)) for _ in range(count)]
@@ -190,7 +240,15 @@ def _numbered(arrays: list[tuple[str, np.ndarray]]) -> list[tuple[str, np.ndarra
     for name, array in arrays:
         found.setdefault(name, []).append((name, array))
     return [
-        (f"{name}_{[id(a) for _, a in found[name]].index(id(array))}" if len(found[name]) > 1 else name, array) for name, array in arrays
+        (
+            (
+                f"{name}_{[id(a) for _, a in found[name]].index(id(array))}"
+                if len(found[name]) > 1
+                else name
+            ),
+            array,
+        )
+        for name, array in arrays
     ]
 
 
@@ -201,7 +259,9 @@ def _config_1(config: Config, *, first: bool) -> Config:
             made = _config_1(layer, first=first)
         else:
             made = keras_1.entry(layer["class_name"], layer["config"], first=first)
-            made["config"] = _moved(made["config"], time=_over_time(config)) if first else made["config"]
+            made["config"] = (
+                _moved(made["config"], time=_over_time(config)) if first else made["config"]
+            )
         if "inbound_nodes" in layer:
             nodes = [[item[:3] for item in node] for node in layer["inbound_nodes"]]
             made = {**made, "name": layer["name"], "inbound_nodes": nodes}
@@ -217,20 +277,41 @@ def _moved(config: Config, *, time: bool) -> Config:
     return {**config, "axis": 1} if config.get("axis") in (3, 4) else config
 
 
-def write_tfjs(folder: Path, model: Model, *, shard: int = 1 << 22, quantized: str = "", bare_config: bool = False) -> Path:
-    """What tensorflowjs_converter writes; `shard`: the largest size of a file, `quantized`: to which dtype."""
+def write_tfjs(
+    folder: Path,
+    model: Model,
+    *,
+    shard: int = 1 << 22,
+    quantized: str = "",
+    bare_config: bool = False,
+) -> Path:
+    """What tensorflowjs_converter writes; `shard`: the largest size of a file, `quantized`: to
+    which dtype.
+    """
     data, weights = b"", []
     for layer in sorted(model.lists):
         for name, array in model.lists[layer]:
-            entry: Config = {"name": name.removesuffix(":0"), "shape": list(array.shape), "dtype": array.dtype.name}
+            entry: Config = {
+                "name": name.removesuffix(":0"),
+                "shape": list(array.shape),
+                "dtype": array.dtype.name,
+            }
             packed = array
             if quantized == "float16":
-                packed, entry["quantization"] = array.astype("float16"), {"dtype": "float16", "original_dtype": "float32"}
+                packed, entry["quantization"] = (
+                    array.astype("float16"),
+                    {"dtype": "float16", "original_dtype": "float32"},
+                )
             elif quantized:
                 least, most = float(array.min()), float(array.max())
                 scale = (most - least) / np.iinfo(quantized).max or 1.0
                 packed = np.round((array - least) / scale).astype(quantized)
-                entry["quantization"] = {"dtype": quantized, "min": least, "scale": scale, "original_dtype": "float32"}
+                entry["quantization"] = {
+                    "dtype": quantized,
+                    "min": least,
+                    "scale": scale,
+                    "original_dtype": "float32",
+                }
             data += packed.tobytes()
             weights.append(entry)
     folder.mkdir(exist_ok=True)
@@ -238,17 +319,27 @@ def write_tfjs(folder: Path, model: Model, *, shard: int = 1 << 22, quantized: s
     paths = [f"group1-shard{number + 1}of{len(parts)}.bin" for number, _ in enumerate(parts)]
     for name, part in zip(paths, parts, strict=True):
         (folder / name).write_bytes(part)
-    topology = model.config if bare_config else {"keras_version": "2.4.0", "backend": "tensorflow", "model_config": model.config}
+    topology = (
+        model.config
+        if bare_config
+        else {"keras_version": "2.4.0", "backend": "tensorflow", "model_config": model.config}
+    )
     manifest = [{"paths": paths, "weights": weights}]
-    text = {"format": "layers-model", "generatedBy": "keras v2.4.0", "modelTopology": topology, "weightsManifest": manifest}
+    text = {
+        "format": "layers-model",
+        "generatedBy": "keras v2.4.0",
+        "modelTopology": topology,
+        "weightsManifest": manifest,
+    }
     (folder / "model.json").write_text(json.dumps(text))
     return folder / "model.json"
 
 
 @dataclass(frozen=True)
 class File:
-    """A file in the layout of a version of Keras: the model, how that version states it, and how it writes it to a folder; the path of the
-    model, and of what belongs to it."""
+    """A file in the layout of a version of Keras: the model, how that version states it, and how it
+    writes it to a folder; the path of the model, and of what belongs to it.
+    """
 
     layout: str
     model: str
@@ -270,7 +361,9 @@ def _h5(version: str, **options: Any) -> Callable[[Path, Model], tuple[Path, Pat
 
 def _json(version: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
     def write(folder: Path, model: Model) -> tuple[Path, Path | None]:
-        (folder / "model.json").write_text(json.dumps({**model.config, "keras_version": version, "backend": "tensorflow"}))
+        (folder / "model.json").write_text(
+            json.dumps({**model.config, "keras_version": version, "backend": "tensorflow"})
+        )
         write_weights(folder / "weights.h5", model.lists, version)
         return folder / "model.json", folder / "weights.h5"
 
@@ -282,7 +375,9 @@ def _yaml(version: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
         import yaml
 
         text = yaml.dump({**model.config, "keras_version": version}, default_flow_style=None)
-        (folder / "model.yaml").write_text(text.replace("batch_input_shape: [", "batch_input_shape: !!python/tuple ["))
+        (folder / "model.yaml").write_text(
+            text.replace("batch_input_shape: [", "batch_input_shape: !!python/tuple [")
+        )
         write_weights(folder / "weights.h5", model.lists, version)
         return folder / "model.yaml", folder / "weights.h5"
 
@@ -297,7 +392,10 @@ def _archive(version: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
 def _pair(folder: Path, model: Model) -> tuple[Path, Path | None]:
     """The config and the weights of a `.keras`, which are what `to_json` and `save_weights` give."""
     with zipfile.ZipFile(WRITTEN / f"{model.name}.3.0.5.keras") as archive:
-        for member, name in (("config.json", "model.json"), ("model.weights.h5", "model.weights.h5")):
+        for member, name in (
+            ("config.json", "model.json"),
+            ("model.weights.h5", "model.weights.h5"),
+        ):
             (folder / name).write_bytes(archive.read(member))
     return folder / "model.json", folder / "model.weights.h5"
 
@@ -348,21 +446,63 @@ FILES: Mapping[str, File] = {
         *(File("2.15", name, same, _h5("2.15.0")) for name in ALL),
         *(File("2.4", name, tf_keras_2_4, _h5("2.4.0")) for name in ALL),
         *(File("2.2.4", name, keras_2_2, _h5("2.2.4")) for name in OLD if name != "local_2"),
-        *(File("2.2.4, split attributes", name, keras_2_2, _h5("2.2.4", pieces=3)) for name in ("dense", "merged")),
+        *(
+            File("2.2.4, split attributes", name, keras_2_2, _h5("2.2.4", pieces=3))
+            for name in ("dense", "merged")
+        ),
         *(File("2.0", name, keras_2_0, _h5("2.0.9")) for name in OLD),
         *(File("1.2", name, keras_1_2, _h5("1.2.2", backend="")) for name in OLD),
-        *(File("1.2, channels first, Theano", name, lambda m: keras_1_2(m, first=True, theano=True), _h5("1.2.2", backend="")) for name in CONVOLVED),
-        *(File("1.2, channels first, TensorFlow", name, lambda m: keras_1_2(m, first=True), _h5("1.2.2", backend="tensorflow")) for name in IMAGES),
-        *(File("1.2, Theano", name, lambda m: keras_1_2(m, theano=True), _h5("1.2.2", backend="theano")) for name in ("conv_1d", "conv_2d", "over_time")),
-        *(File("1.2, weights beside JSON", name, keras_1_2, _json("1.2.2")) for name in ("dense", "lstm", "nested", "both_ways")),
-        *(File("1.2, weights beside YAML", name, keras_1_2, _yaml("1.2.2")) for name in ("conv_2d", "merged")),
-        *(File("2.2.4, weights beside JSON", name, keras_2_2, _json("2.2.4")) for name in ("gru", "over_time", "frozen")),
-        *(File("2.15, weights beside YAML", name, same, _yaml("2.15.0")) for name in ("words", "shared")),
+        *(
+            File(
+                "1.2, channels first, Theano",
+                name,
+                lambda m: keras_1_2(m, first=True, theano=True),
+                _h5("1.2.2", backend=""),
+            )
+            for name in CONVOLVED
+        ),
+        *(
+            File(
+                "1.2, channels first, TensorFlow",
+                name,
+                lambda m: keras_1_2(m, first=True),
+                _h5("1.2.2", backend="tensorflow"),
+            )
+            for name in IMAGES
+        ),
+        *(
+            File(
+                "1.2, Theano",
+                name,
+                lambda m: keras_1_2(m, theano=True),
+                _h5("1.2.2", backend="theano"),
+            )
+            for name in ("conv_1d", "conv_2d", "over_time")
+        ),
+        *(
+            File("1.2, weights beside JSON", name, keras_1_2, _json("1.2.2"))
+            for name in ("dense", "lstm", "nested", "both_ways")
+        ),
+        *(
+            File("1.2, weights beside YAML", name, keras_1_2, _yaml("1.2.2"))
+            for name in ("conv_2d", "merged")
+        ),
+        *(
+            File("2.2.4, weights beside JSON", name, keras_2_2, _json("2.2.4"))
+            for name in ("gru", "over_time", "frozen")
+        ),
+        *(
+            File("2.15, weights beside YAML", name, same, _yaml("2.15.0"))
+            for name in ("words", "shared")
+        ),
         *(File("TensorFlow.js", name, tf_keras_2_4, _tfjs()) for name in ALL if name != "local_2"),
-        *(File("TensorFlow.js, shards", name, tf_keras_2_4, _tfjs(shard=100)) for name in ("dense", "nested")),
+        *(
+            File("TensorFlow.js, shards", name, tf_keras_2_4, _tfjs(shard=100))
+            for name in ("dense", "nested")
+        ),
         File("TensorFlow.js, float16", "conv_2d", tf_keras_2_4, _tfjs(quantized="float16")),
         File("TensorFlow.js, uint16", "conv_2d", tf_keras_2_4, _tfjs(quantized="uint16")),
         File("TensorFlow.js, uint8", "conv_2d", tf_keras_2_4, _tfjs(quantized="uint8")),
         File("TensorFlow.js, config alone", "lstm", tf_keras_2_4, _tfjs(bare_config=True)),
     )
-}  # fmt: skip
+}

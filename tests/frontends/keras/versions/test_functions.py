@@ -17,22 +17,54 @@ from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import infer
 
-SHAPES = {"x": (4, 6), "y": (4, 6), "image": (8, 8, 4), "ids": (4,), "half": (4, 6), "yes": (4, 6), "no": (4, 6)}
+SHAPES = {
+    "x": (4, 6),
+    "y": (4, 6),
+    "image": (8, 8, 4),
+    "ids": (4,),
+    "half": (4, 6),
+    "yes": (4, 6),
+    "no": (4, 6),
+}
 DTYPES = {"ids": "int32", "half": "float16", "yes": "bool", "no": "bool"}
 FLOAT, INT = "<dtype: 'float32'>", "<dtype: 'int32'>"
 REDUCED = [{}, {"axis": 1}, {"axis": [1, -1], "keepdims": True}, {"axis": -1, "keepdims": False}]
 
 
 def calls():  # noqa: PLR0915 - a table
-    """Function, its first argument, and the others: `@name` is an input, anything else as files have it."""
-    for name in ("truediv", "maximum", "minimum", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "floormod"):
-        yield from ((f"math.{name}", "@x", {"y": y}) for y in ("@y", 0.5, [0.5, -1.0, 2.0, 3.0, 1.0, -0.25]))
+    """Function, its first argument, and the others: `@name` is an input, anything else as files
+    have it.
+    """
+    for name in (
+        "truediv",
+        "maximum",
+        "minimum",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "floormod",
+    ):
+        yield from (
+            (f"math.{name}", "@x", {"y": y}) for y in ("@y", 0.5, [0.5, -1.0, 2.0, 3.0, 1.0, -0.25])
+        )
         yield f"math.{name}", "@ids", {"y": 3}
         yield f"math.{name}", "@half", {"y": 0.1}
     for name in ("add", "subtract", "multiply", "squared_difference"):
-        yield from ((f"math.{name}", first, {"y": y}) for first, y in (("@x", "@y"), ("@ids", 2), ("@half", [0.1] * 6), (1.0, "@x")))
-    yield from (("__operators__.add", first, {"y": y}) for first, y in (("@x", 1.0), (1, "@ids"), ("@half", 0.1)))
-    yield from (("compat.v1.floor_div", first, {"y": y}) for first, y in (("@x", 0.3), ("@ids", 2), ("@ids", -2)))
+        yield from (
+            (f"math.{name}", first, {"y": y})
+            for first, y in (("@x", "@y"), ("@ids", 2), ("@half", [0.1] * 6), (1.0, "@x"))
+        )
+    yield from (
+        ("__operators__.add", first, {"y": y})
+        for first, y in (("@x", 1.0), (1, "@ids"), ("@half", 0.1))
+    )
+    yield from (
+        ("compat.v1.floor_div", first, {"y": y})
+        for first, y in (("@x", 0.3), ("@ids", 2), ("@ids", -2))
+    )
     yield from (("math.pow", first, {"y": y}) for first, y in (("@x", 2), (2.0, "@x"), ("@ids", 2)))
     yield "math.divide_no_nan", "@x", {"y": "@y"}
     yield "math.atan2", "@x", {"x": "@y"}
@@ -42,15 +74,48 @@ def calls():  # noqa: PLR0915 - a table
     for name in ("abs", "negative", "sign", "square", "round"):
         yield from ((f"math.{name}", first, {}) for first in ("@x", "@ids", "@half"))
     for name in (
-        "floor", "ceil", "exp", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asinh", "atan", "erf", "erfc", "reciprocal", "sigmoid", "softplus",
-        "is_nan", "is_inf", "is_finite", "log_sigmoid", "l2_normalize",
-    ):  # fmt: skip
+        "floor",
+        "ceil",
+        "exp",
+        "expm1",
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "sinh",
+        "cosh",
+        "asinh",
+        "atan",
+        "erf",
+        "erfc",
+        "reciprocal",
+        "sigmoid",
+        "softplus",
+        "is_nan",
+        "is_inf",
+        "is_finite",
+        "log_sigmoid",
+        "l2_normalize",
+    ):
         yield f"math.{name}", "@x", {}
-    yield from ((f"math.{name}", "@positive", {}) for name in ("sqrt", "rsqrt", "log", "log1p", "acosh"))
+    yield from (
+        (f"math.{name}", "@positive", {}) for name in ("sqrt", "rsqrt", "log", "log1p", "acosh")
+    )
     yield from ((f"math.{name}", "@small", {}) for name in ("asin", "acos", "atanh"))
     yield from (
         (f"nn.{name}", "@x", {})
-        for name in ("relu", "relu6", "elu", "selu", "gelu", "silu", "softsign", "leaky_relu", "softmax", "log_softmax")
+        for name in (
+            "relu",
+            "relu6",
+            "elu",
+            "selu",
+            "gelu",
+            "silu",
+            "softsign",
+            "leaky_relu",
+            "softmax",
+            "log_softmax",
+        )
     )
     yield "nn.gelu", "@x", {"approximate": True}
     yield "nn.silu", "@x", {"beta": 1.5}
@@ -58,14 +123,28 @@ def calls():  # noqa: PLR0915 - a table
     yield "nn.softmax", "@x", {"axis": 1}
     yield "nn.relu", "@ids", {}
     yield "nn.bias_add", "@image", {"bias": [1.0, 2.0, 3.0, 4.0]}
-    for name in ("sum", "prod", "max", "min", "mean", "variance", "std", "logsumexp", "euclidean_norm"):
+    for name in (
+        "sum",
+        "prod",
+        "max",
+        "min",
+        "mean",
+        "variance",
+        "std",
+        "logsumexp",
+        "euclidean_norm",
+    ):
         yield from ((f"math.reduce_{name}", "@x", options) for options in REDUCED)
     yield from ((f"math.reduce_{name}", "@ids", {}) for name in ("sum", "prod", "max", "min"))
-    yield from ((f"math.reduce_{name}", "@yes", options) for name in ("all", "any") for options in REDUCED)
+    yield from (
+        (f"math.reduce_{name}", "@yes", options) for name in ("all", "any") for options in REDUCED
+    )
     yield "compat.v1.norm", "@x", {"ord": "euclidean", "axis": 1, "keepdims": None}
     yield "math.l2_normalize", "@x", {"axis": [1, 2]}
     yield from (
-        (f"math.arg{name}", "@x", options) for name in ("max", "min") for options in ({}, {"axis": 2}, {"axis": -1, "output_type": INT})
+        (f"math.arg{name}", "@x", options)
+        for name in ("max", "min")
+        for options in ({}, {"axis": 2}, {"axis": -1, "output_type": INT})
     )
     yield from (
         (f"math.cum{name}", "@x", options)
@@ -74,36 +153,76 @@ def calls():  # noqa: PLR0915 - a table
     )
     yield "math.top_k", "@x", {"k": 2}
     yield "math.add_n", ["@x", "@y", "@x"], {}
-    yield from (("clip_by_value", first, {"clip_value_min": 0, "clip_value_max": 2}) for first in ("@x", "@ids"))
+    yield from (
+        ("clip_by_value", first, {"clip_value_min": 0, "clip_value_max": 2})
+        for first in ("@x", "@ids")
+    )
     yield "linalg.matmul", "@x", {"b": "@y", "transpose_b": True}
     yield "linalg.matmul", "@x", {"b": "@y", "transpose_a": True, "transpose_b": False}
     yield "tensordot", "@x", {"b": "@y", "axes": [[2, 0], [2, 0]]}
-    yield from (("cast", first, {"dtype": dtype}) for first in ("@x", "@ids", "@yes") for dtype in (FLOAT, INT, "float16"))
+    yield from (
+        ("cast", first, {"dtype": dtype})
+        for first in ("@x", "@ids", "@yes")
+        for dtype in (FLOAT, INT, "float16")
+    )
     yield "reshape", "@x", {"shape": [-1, 24]}
-    yield from (("compat.v1.transpose", "@x", {"perm": perm, "conjugate": False}) for perm in (None, [0, 2, 1]))
+    yield from (
+        ("compat.v1.transpose", "@x", {"perm": perm, "conjugate": False})
+        for perm in (None, [0, 2, 1])
+    )
     yield from (("concat", first, {"axis": -1}) for first in (["@x", "@y"], ["@x", "@y", "@x"]))
     yield from (("stack", ["@x", "@y"], {"axis": axis}) for axis in (0, 1, -1))
     yield "unstack", "@x", {"axis": 1}
-    yield from (("split", "@x", {"num_or_size_splits": sections, "axis": -1}) for sections in (3, [1, 2, 3], [2, -1, 1]))
+    yield from (
+        ("split", "@x", {"num_or_size_splits": sections, "axis": -1})
+        for sections in (3, [1, 2, 3], [2, -1, 1])
+    )
     yield from (("expand_dims", "@x", {"axis": axis}) for axis in (0, -1))
     yield from (("compat.v1.squeeze", "@thin", {"axis": axis}) for axis in (None, [2], 2))
     yield "tile", "@x", {"multiples": [1, 2, 3]}
     yield "repeat", "@x", {"repeats": 2, "axis": 1}
     yield "roll", "@x", {"shift": [1, -2], "axis": [1, 2]}
     yield "reverse", "@x", {"axis": [1, -1]}
-    yield "compat.v1.pad", "@x", {"paddings": [[0, 0], [1, 2], [3, 0]], "mode": "CONSTANT", "constant_values": 0.5}
-    yield from (("pad", "@x", {"paddings": [[0, 0], [1, 2], [3, 0]], "mode": mode}) for mode in ("REFLECT", "SYMMETRIC"))
-    yield "compat.v1.gather", "@x", {"indices": [2, 0], "validate_indices": None, "axis": 1, "batch_dims": 0}
+    yield (
+        "compat.v1.pad",
+        "@x",
+        {"paddings": [[0, 0], [1, 2], [3, 0]], "mode": "CONSTANT", "constant_values": 0.5},
+    )
+    yield from (
+        ("pad", "@x", {"paddings": [[0, 0], [1, 2], [3, 0]], "mode": mode})
+        for mode in ("REFLECT", "SYMMETRIC")
+    )
+    yield (
+        "compat.v1.gather",
+        "@x",
+        {"indices": [2, 0], "validate_indices": None, "axis": 1, "batch_dims": 0},
+    )
     yield "compat.v1.gather", "@x", {"indices": "@ids", "axis": 1, "batch_dims": 0}
     yield from (("one_hot", "@ids", {"depth": 3, "axis": axis}) for axis in (-1, 1))
     yield "broadcast_to", "@x", {"shape": [2, 4, 6]}
-    yield from ((name, "@x", {}) for name in ("zeros_like", "ones_like", "identity", "stop_gradient"))
-    yield from ((f"nn.{name}", "@image", {"block_size": 2}) for name in ("depth_to_space", "space_to_depth"))
+    yield from (
+        (name, "@x", {}) for name in ("zeros_like", "ones_like", "identity", "stop_gradient")
+    )
+    yield from (
+        (f"nn.{name}", "@image", {"block_size": 2}) for name in ("depth_to_space", "space_to_depth")
+    )
     for name in ("max", "avg"):
         yield f"nn.{name}_pool2d", "@image", {"ksize": [3, 2], "strides": 2, "padding": "SAME"}
-        yield f"nn.{name}_pool", "@image", {"ksize": [1, 3, 3, 1], "strides": [1, 2, 2, 1], "padding": "VALID", "data_format": "NHWC"}
+        yield (
+            f"nn.{name}_pool",
+            "@image",
+            {
+                "ksize": [1, 3, 3, 1],
+                "strides": [1, 2, 2, 1],
+                "padding": "VALID",
+                "data_format": "NHWC",
+            },
+        )
     for method in ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5"):
-        yield from (("image.resize", "@image", {"size": size, "method": method}) for size in ([16, 11], [3, 5]))
+        yield from (
+            ("image.resize", "@image", {"size": size, "method": method})
+            for size in ([16, 11], [3, 5])
+        )
     yield "image.resize", "@image", {"size": [3, 5], "antialias": True}
     yield from ((f"image.flip_{way}", "@image", {}) for way in ("left_right", "up_down"))
     yield "image.rgb_to_grayscale", "@coloured", {}
@@ -116,9 +235,11 @@ SHAPES |= {"positive": (4, 6), "small": (4, 6), "thin": (4, 1, 6), "coloured": (
 def values():
     generator = np.random.default_rng(3)
     drawn = {
-        name: generator.integers(0, 4 if name == "ids" else 2, (2, *shape))
-        if name in ("ids", "yes", "no")
-        else generator.normal(size=(2, *shape)) * 2
+        name: (
+            generator.integers(0, 4 if name == "ids" else 2, (2, *shape))
+            if name in ("ids", "yes", "no")
+            else generator.normal(size=(2, *shape)) * 2
+        )
         for name, shape in SHAPES.items()
     }
     drawn |= {"positive": np.abs(drawn["positive"]) + 1, "small": np.tanh(drawn["small"])}
@@ -177,7 +298,10 @@ def node_of(first, options):
         name = name_of(value)
         return ["_CONSTANT_VALUE", -1, value, given] if name is None else [name, 0, 0, given]
 
-    given = {key: mapped(value, lambda item: item if name_of(item) is None else [name_of(item), 0, 0]) for key, value in options.items()}
+    given = {
+        key: mapped(value, lambda item: item if name_of(item) is None else [name_of(item), 0, 0])
+        for key, value in options.items()
+    }
     return [leaf(item) for item in first] if isinstance(first, list) else leaf(first)
 
 
@@ -200,18 +324,24 @@ def computed(function, first, options, everything):
             else value
         )
 
-    called = {"__operators__.add": tf.add, "compat.v1.floor_div": tf.math.floordiv}.get(function) or reduce(
-        getattr, function.split("."), tf
+    called = {"__operators__.add": tf.add, "compat.v1.floor_div": tf.math.floordiv}.get(
+        function
+    ) or reduce(getattr, function.split("."), tf)
+    result = called(
+        mapped(first, real), **{key: mapped(value, real) for key, value in options.items()}
     )
-    result = called(mapped(first, real), **{key: mapped(value, real) for key, value in options.items()})
-    return [np.asarray(value) for value in (result if isinstance(result, list | tuple) else [result])]
+    return [
+        np.asarray(value) for value in (result if isinstance(result, list | tuple) else [result])
+    ]
 
 
 def test_functions_compute_what_tensorflow_does(tmp_path):
     everything = values()
     layers, outputs, expected = [], [], []
     for number, (function, first, options) in enumerate(CALLS):
-        layers.append(layer(function, node_of(first, {**options, "name": None}), name=f"call_{number}"))
+        layers.append(
+            layer(function, node_of(first, {**options, "name": None}), name=f"call_{number}")
+        )
         for index, value in enumerate(computed(function, first, options, everything)):
             outputs.append([f"call_{number}", 0, index])
             expected.append((f"{function} of {first} with {options}", value))
@@ -219,12 +349,30 @@ def test_functions_compute_what_tensorflow_does(tmp_path):
     for (call, wanted), value in zip(expected, run(tmp_path / "m.h5", everything), strict=True):
         assert (value.dtype, value.shape) == (wanted.dtype, wanted.shape), call
         tolerance = 2e-3 if wanted.dtype == np.float16 else 2e-5
-        np.testing.assert_allclose(value.astype("float64"), wanted.astype("float64"), rtol=tolerance, atol=tolerance / 10, err_msg=call)
+        np.testing.assert_allclose(
+            value.astype("float64"),
+            wanted.astype("float64"),
+            rtol=tolerance,
+            atol=tolerance / 10,
+            err_msg=call,
+        )
 
 
 def test_every_function_is_tried_and_counted():
-    assert f" {len(TENSORFLOW)} functions are converted" in (ROOT / "docs" / "keras-versions.md").read_text("utf-8")
-    alike = {"math.floordiv", "math.mod", "math.divide", "math.softplus", "transpose", "squeeze", "gather", "nn.swish", "nn.softplus"}
+    assert f" {len(TENSORFLOW)} functions are converted" in (
+        ROOT / "docs" / "keras-versions.md"
+    ).read_text("utf-8")
+    alike = {
+        "math.floordiv",
+        "math.mod",
+        "math.divide",
+        "math.softplus",
+        "transpose",
+        "squeeze",
+        "gather",
+        "nn.swish",
+        "nn.softplus",
+    }
     tried = {f"tf.{function}" for function, _, _ in CALLS}
     operators = {
         "tf.__operators__.getitem",
@@ -276,7 +424,9 @@ def test_functions_follow_each_other(tmp_path):
     ]
     written(tmp_path / "m.h5", steps, ["x"], [["multiply", 0, 0]])
     x = values()["x"]
-    np.testing.assert_allclose(run(tmp_path / "m.h5", {"x": x})[0], x * np.clip(x + 3, 0, 6) / 6, rtol=1e-6)
+    np.testing.assert_allclose(
+        run(tmp_path / "m.h5", {"x": x})[0], x * np.clip(x + 3, 0, 6) / 6, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -301,7 +451,12 @@ def test_functions_follow_each_other(tmp_path):
     ],
 )  # fmt: skip
 def test_what_is_not_supported_is_named(function, node, error, message, tmp_path):
-    written(tmp_path / "m.h5", [layer(function, node)], ["x", "ids", "half", "image"], [[f"tf.{function}", 0, 0]])
+    written(
+        tmp_path / "m.h5",
+        [layer(function, node)],
+        ["x", "ids", "half", "image"],
+        [[f"tf.{function}", 0, 0]],
+    )
     with pytest.raises(error, match=message):
         KerasConverter(batch_size=2).convert(tmp_path / "m.h5")
 
@@ -311,6 +466,10 @@ def test_keras_3_gives_no_reference_for_them(older, tmp_path):
     written(tmp_path / "m.h5", [older], ["x"], [[older["name"], 0, 0]])
     assert run(tmp_path / "m.h5", {"x": values()["x"]})
     with pytest.raises(
-        UnsupportedError, match=r"Keras 3 does not load it, so that there are no reference outputs to verify it against\. Build it"
+        UnsupportedError,
+        match=(
+            r"Keras 3 does not load it, so that there are no reference outputs to verify it"
+            r" against\. Build it"
+        ),
     ):
         load_with_keras(tmp_path / "m.h5")

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from tests.frontends.keras.versions.chains import chain, layer, numbers
-from tests.frontends.keras.versions.layouts import keras_1_2, read, tf_keras_2_4, write_h5, write_tfjs, write_weights
+from tests.frontends.keras.versions.layouts import (
+    keras_1_2,
+    read,
+    tf_keras_2_4,
+    write_h5,
+    write_tfjs,
+    write_weights,
+)
 from webkiln.backends.compare import relative_error
 from webkiln.errors import SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.core.formats import format_of_file
@@ -52,15 +59,27 @@ def of(**settings):
 
 
 MANIFESTS = {
-    "above": (at("../secret.bin"), "'../secret.bin', which points out of the model's folder; refused"),
+    "above": (
+        at("../secret.bin"),
+        "'../secret.bin', which points out of the model's folder; refused",
+    ),
     "absolute": (at("/etc/passwd"), "'/etc/passwd', which points out"),
     "backslash": (at("..\\secret.bin"), "which points out"),
     "elsewhere": (at("https://example.com/a.bin"), "which points out"),
     "nothing": (at(""), "which points out"),
     "a number": (at(3), "which points out"),
-    "missing": (at("other.bin"), "'other.bin', which is not beside it; copy all files of the model"),
+    "missing": (
+        at("other.bin"),
+        "'other.bin', which is not beside it; copy all files of the model",
+    ),
     "twice": (lambda _, group: group["paths"].__setitem__(1, group["paths"][0]), "none twice"),
-    "strings": (of(dtype="string"), r"weight batch_normalization/gamma has dtype string; expected quantized to uint8, uint16, float16, or one of float32"),
+    "strings": (
+        of(dtype="string"),
+        (
+            r"weight batch_normalization/gamma has dtype string; expected quantized to uint8,"
+            r" uint16, float16, or one of float32"
+        ),
+    ),
     "complex": (of(dtype="complex64"), "has dtype complex64"),
     "packing": (of(quantization={"dtype": "float32"}), "expected quantized to"),
     "no scale": (of(quantization={"dtype": "uint8"}), "manifest lists weights of"),
@@ -68,13 +87,36 @@ MANIFESTS = {
     "huge": (of(shape=[1 << 40, 6]), "claims shape"),
     "long": (of(shape=[500, 600]), "weight batch_normalization/gamma ends at byte"),
     "short": (of(shape=[5]), "the manifest lists weights of"),
-    "name twice": (lambda _, group: group["weights"][1].update(name="dense/kernel"), "lists a weight twice"),
-    "other layer": (of(name="else/kernel"), r"batch_normalization \(BatchNormalization\): its weights in the file are beta \[6\], moving_mean \[6\], moving_variance \[6\], which are not"),
-    "no manifest": (lambda data, _: data.pop("weightsManifest"), "neither a TensorFlow.js model nor the architecture"),
-    "graph": (lambda data, _: data.update(format="graph-model"), "a TensorFlow.js graph model, which is no Keras model"),
-    "no layers": (lambda data, _: data["modelTopology"].update(model_config={"class_name": "Sequential", "config": {}}), "not a readable Keras model"),
-    "no model": (lambda data, _: data.update(modelTopology={"a": 1}), "its config is not that of a Keras model"),
-}  # fmt: skip
+    "name twice": (
+        lambda _, group: group["weights"][1].update(name="dense/kernel"),
+        "lists a weight twice",
+    ),
+    "other layer": (
+        of(name="else/kernel"),
+        (
+            r"batch_normalization \(BatchNormalization\): its weights in the file are beta \[6\],"
+            r" moving_mean \[6\], moving_variance \[6\], which are not"
+        ),
+    ),
+    "no manifest": (
+        lambda data, _: data.pop("weightsManifest"),
+        "neither a TensorFlow.js model nor the architecture",
+    ),
+    "graph": (
+        lambda data, _: data.update(format="graph-model"),
+        "a TensorFlow.js graph model, which is no Keras model",
+    ),
+    "no layers": (
+        lambda data, _: data["modelTopology"].update(
+            model_config={"class_name": "Sequential", "config": {}}
+        ),
+        "not a readable Keras model",
+    ),
+    "no model": (
+        lambda data, _: data.update(modelTopology={"a": 1}),
+        "its config is not that of a Keras model",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
@@ -98,7 +140,9 @@ def test_shards_of_another_folder(model, tmp_path):
     part.symlink_to(tmp_path / "secret.bin")
     from webkiln.frontends.core.tfjs_manifest import shard_files
 
-    with pytest.raises(SourceError, match="a symbolic link to a file outside the model's folder; refused"):
+    with pytest.raises(
+        SourceError, match="a symbolic link to a file outside the model's folder; refused"
+    ):
         shard_files(model)
 
 
@@ -111,10 +155,16 @@ def test_numbers_that_are_none(model):
 def test_weights_quantized_without_a_scale(tmp_path):
     path = write_tfjs(tmp_path / "m", tf_keras_2_4(read("dense")), quantized="uint8")
     changed(path, lambda _, group: group["weights"][0]["quantization"].pop("scale"))
-    refused(path, "batch_normalization/gamma is quantized to uint8 without scale and min; convert the model again")
+    refused(
+        path,
+        "batch_normalization/gamma is quantized to uint8 without scale and min; convert the model"
+        " again",
+    )
 
 
-@pytest.mark.parametrize("text", ["{", '{"a":' * 100000, "{" + "[" * 100000, "[]", '{"class_name": 1}'])
+@pytest.mark.parametrize(
+    "text", ["{", '{"a":' * 100000, "{" + "[" * 100000, "[]", '{"class_name": 1}']
+)
 def test_no_json(tmp_path, text):
     (tmp_path / "model.json").write_text(text)
     with pytest.raises(WebkilnError):
@@ -125,14 +175,18 @@ def test_graph_models_are_no_keras_models(model):
     assert format_of_file(model).name == "keras"
     changed(model, lambda data, _: data.update(format="graph-model"))
     assert format_of_file(model).name == format_of_file(model.parent).name == "tensorflow"
-    with pytest.raises(SourceError, match=r'a TensorFlow\.js graph model, .* source_format = "tensorflow"'):
+    with pytest.raises(
+        SourceError, match=r'a TensorFlow\.js graph model, .* source_format = "tensorflow"'
+    ):
         parse_model(model)
 
 
 def test_the_metadata_of_a_saved_model_is_no_model(tmp_path):
     path = tmp_path / "keras_metadata.pb"
     path.write_bytes(b'\x0a\xff\x05\x08\x00\x12\x04root"\x0f_tf_keras_model*\x00')
-    with pytest.raises(SourceError, match=r"metadata file of a SavedModel .*give the folder that it lies in"):
+    with pytest.raises(
+        SourceError, match=r"metadata file of a SavedModel .*give the folder that it lies in"
+    ):
         format_of_file(path)
 
 
@@ -145,7 +199,11 @@ def pair(tmp_path):
 
 
 def test_weights_alone(pair):
-    refused(pair[1], r"holds weights but no model; give the architecture and these weights beside it: webkiln build model\.json --weights")
+    refused(
+        pair[1],
+        r"holds weights but no model; give the architecture and these weights beside it: webkiln"
+        r" build model\.json --weights",
+    )
 
 
 def test_an_architecture_alone(pair):
@@ -157,7 +215,8 @@ def test_weights_of_another_model(pair):
     write_weights(pair[1], other.lists, "1.2.2")
     refused(
         pair[0],
-        r"w\.h5: holds weights of 3 layers \(lstm, lstm_1, dense\), the model has 5 with weights \(dense, batch_normalization,",
+        r"w\.h5: holds weights of 3 layers \(lstm, lstm_1, dense\), the model has 5 with weights"
+        r" \(dense, batch_normalization,",
         companion=pair[1],
     )
 
@@ -165,7 +224,12 @@ def test_weights_of_another_model(pair):
 def test_weights_of_other_shapes(pair):
     with h5py.File(pair[1], "a") as file:
         file["dense"].attrs["weight_names"] = [b"dense_W"]
-    refused(pair[0], r"dense \(Dense\): its weights in the file are dense_W \[5, 6\], which are not those of its config", companion=pair[1])
+    refused(
+        pair[0],
+        r"dense \(Dense\): its weights in the file are dense_W \[5, 6\], which are not those of its"
+        r" config",
+        companion=pair[1],
+    )
 
 
 def test_a_list_of_layers_that_are_not_there(pair):
@@ -206,7 +270,9 @@ def test_files_that_hold_no_architecture(pair, tmp_path, kind):
 
 @pytest.mark.parametrize(("version", "deviation"), [("1.0.5", True), ("1.0.6", False), ("", False)])
 def test_what_a_running_std_is(tmp_path, version, deviation):
-    """Up to 1.0.5 a deviation, then a variance; weights that say no version are of the latest Keras 1."""
+    """Up to 1.0.5 a deviation, then a variance; weights that say no version are of the latest Keras
+    1.
+    """
     arrays = [np.abs(numbers(4, seed=n)) for n in range(4)]
     config = {
         **chain(layer("BatchNormalization", "n", 4, mode=0, axis=-1, epsilon=0.01)),
@@ -214,8 +280,14 @@ def test_what_a_running_std_is(tmp_path, version, deviation):
     }
     (tmp_path / "model.json").write_text(json.dumps(config))
     names = ("gamma", "beta", "running_mean", "running_std")
-    write_weights(tmp_path / "w.h5", {"n": [(f"n_{name}", array) for name, array in zip(names, arrays, strict=True)]}, "1")
-    graph = KerasConverter(batch_size=3).convert(*parse_model(tmp_path / "model.json", companion=tmp_path / "w.h5"))
+    write_weights(
+        tmp_path / "w.h5",
+        {"n": [(f"n_{name}", array) for name, array in zip(names, arrays, strict=True)]},
+        "1",
+    )
+    graph = KerasConverter(batch_size=3).convert(
+        *parse_model(tmp_path / "model.json", companion=tmp_path / "w.h5")
+    )
     x, (gamma, beta, mean, spread) = numbers(3, 4), arrays
     wanted = (x - mean) / (spread + 0.01 if deviation else np.sqrt(spread + 0.01)) * gamma + beta
     assert relative_error(run_graph(graph, {"input": x})[0]["n"], wanted) < 1e-5
@@ -223,18 +295,33 @@ def test_what_a_running_std_is(tmp_path, version, deviation):
 
 def test_yaml_runs_nothing(pair, tmp_path):
     path = tmp_path / "model.yaml"
-    for tag in ("!!python/object/apply:os.mkdir [made]", "!!python/name:os.system", "!!python/object:threading.Thread {}"):
+    for tag in (
+        "!!python/object/apply:os.mkdir [made]",
+        "!!python/name:os.system",
+        "!!python/object:threading.Thread {}",
+    ):
         path.write_text(f"class_name: Sequential\nconfig: {tag}\n")
         before = threading.active_count()
-        refused(path, "not an architecture in YAML .could not determine a constructor", companion=pair[1])
+        refused(
+            path,
+            "not an architecture in YAML .could not determine a constructor",
+            companion=pair[1],
+        )
         assert threading.active_count() == before
         assert not Path("made").exists()
 
 
 def test_yaml_that_grows(pair, tmp_path):
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
+    lines = [
+        "a0: &a0 [x, x, x, x, x, x, x, x, x]",
+        *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)),
+    ]
     (tmp_path / "model.yaml").write_text("\n".join(["class_name: Sequential", *lines]))
-    refused(tmp_path / "model.yaml", "more than 2000000 values by aliases in it; refused", companion=pair[1])
+    refused(
+        tmp_path / "model.yaml",
+        "more than 2000000 values by aliases in it; refused",
+        companion=pair[1],
+    )
 
 
 def test_names_of_layers_in_several_attributes_may_not_go_on_for_ever(tmp_path):
@@ -258,9 +345,15 @@ def test_functions_in_a_merge_are_code(tmp_path):
         mode_type="lambda",
         layers=[chain(layer("Dense", n, 4, output_dim=2, bias=False)) for n in "ab"],
     )
-    write_h5(tmp_path / "m.h5", chain(merge), {n: [(f"{n}_W", numbers(4, 2))] for n in "ab"}, "1.2.2", "")
+    write_h5(
+        tmp_path / "m.h5", chain(merge), {n: [(f"{n}_W", numbers(4, 2))] for n in "ab"}, "1.2.2", ""
+    )
     with pytest.raises(
-        UnsupportedError, match=r"merge_1 \(Lambda\): a Lambda layer is Python code inside the model file and is not executed"
+        UnsupportedError,
+        match=(
+            r"merge_1 \(Lambda\): a Lambda layer is Python code inside the model file and is not"
+            r" executed"
+        ),
     ):
         KerasConverter().convert(*parse_model(tmp_path / "m.h5"))
 
@@ -279,11 +372,34 @@ def test_modes_that_there_are_not(tmp_path):
 
 def test_a_declared_shape_of_another_size(tmp_path):
     deconvolution = layer(
-        "Deconvolution2D", "up", 4, 4, 2, nb_filter=2, nb_row=3, nb_col=3, subsample=[2, 2], border_mode="valid", dim_ordering="tf",
-        output_shape=[None, 10, 10, 2], bias=False,
-    )  # fmt: skip
-    write_h5(tmp_path / "m.h5", chain(deconvolution), {"up": [("up_W", numbers(3, 3, 2, 2))]}, "1.2.2", "tensorflow")
-    with pytest.raises(UnsupportedError, match=r"its output_shape is \[None, 10, 10, 2\], where \[1, 9, 9, 2\] follows from its strides"):
+        "Deconvolution2D",
+        "up",
+        4,
+        4,
+        2,
+        nb_filter=2,
+        nb_row=3,
+        nb_col=3,
+        subsample=[2, 2],
+        border_mode="valid",
+        dim_ordering="tf",
+        output_shape=[None, 10, 10, 2],
+        bias=False,
+    )
+    write_h5(
+        tmp_path / "m.h5",
+        chain(deconvolution),
+        {"up": [("up_W", numbers(3, 3, 2, 2))]},
+        "1.2.2",
+        "tensorflow",
+    )
+    with pytest.raises(
+        UnsupportedError,
+        match=(
+            r"its output_shape is \[None, 10, 10, 2\], where \[1, 9, 9, 2\] follows from its"
+            r" strides"
+        ),
+    ):
         KerasConverter().convert(*parse_model(tmp_path / "m.h5"))
 
 

@@ -1,4 +1,6 @@
-"""Files of every era, read without a framework and run, against what Keras 2 computed for the same models."""
+"""Files of every era, read without a framework and run, against what Keras 2 computed for the same
+models.
+"""
 
 from functools import reduce
 from importlib import import_module
@@ -19,7 +21,11 @@ from webkiln.ops.evaluate import fixed_values, run_graph
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import BACKENDS
 
-BOUNDS = {"TensorFlow.js, float16": 2e-3, "TensorFlow.js, uint16": 1e-3, "TensorFlow.js, uint8": 0.1}
+BOUNDS = {
+    "TensorFlow.js, float16": 2e-3,
+    "TensorFlow.js, uint16": 1e-3,
+    "TensorFlow.js, uint8": 0.1,
+}
 
 
 def converted(name, folder) -> tuple[Model, Graph]:
@@ -30,7 +36,10 @@ def converted(name, folder) -> tuple[Model, Graph]:
 
 
 def given(model: Model, graph: Graph) -> dict[str, np.ndarray]:
-    return {name: value.astype(graph.type(name).dtype) for name, value in zip(graph.inputs, model.given, strict=True)}
+    return {
+        name: value.astype(graph.type(name).dtype)
+        for name, value in zip(graph.inputs, model.given, strict=True)
+    }
 
 
 def check(name, model: Model, outputs) -> None:
@@ -48,13 +57,24 @@ def test_files_compute_what_keras_computed(name, tmp_path):
 
 
 def job(model: Model, graph: Graph) -> Job:
-    optimised = reduce(lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph)
+    optimised = reduce(
+        lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
+    )
     return Job(optimised, given(model, graph), fixed_values(optimised, graph.weights))
 
 
-FEW = ("1.2, channels first, Theano: conv_2d", "1.2: lstm", "2.0: merged", "2.15: local_2", "TensorFlow.js, uint16: conv_2d")
+FEW = (
+    "1.2, channels first, Theano: conv_2d",
+    "1.2: lstm",
+    "2.0: merged",
+    "2.15: local_2",
+    "TensorFlow.js, uint16: conv_2d",
+)
 """What is run on every backend."""
-RUN = [pytest.param("wasm", tuple(FILES), marks=pytest.mark.long, id="wasm all"), *(pytest.param(name, FEW, id=name) for name in BACKENDS)]
+RUN = [
+    pytest.param("wasm", tuple(FILES), marks=pytest.mark.long, id="wasm all"),
+    *(pytest.param(name, FEW, id=name) for name in BACKENDS),
+]
 
 
 @pytest.mark.parametrize(("backend", "names"), RUN)
@@ -67,7 +87,16 @@ def test_backends_compute_what_keras_computed(backend, names, tmp_path):
         folder.mkdir()
         model, graph = converted(name, folder)
         weights = {slot: digest(value.tobytes()) for slot, value in graph.weights.items()}
-        key = digest(canonical.dumps([to_json(graph), weights, [value.tolist() for value in model.given], FILES[name].model]))
+        key = digest(
+            canonical.dumps(
+                [
+                    to_json(graph),
+                    weights,
+                    [value.tolist() for value in model.given],
+                    FILES[name].model,
+                ]
+            )
+        )
         if key not in programs:
             programs[key] = name, model, job(model, graph)
     results = run([item for _, _, item in programs.values()], backend, tmp_path)

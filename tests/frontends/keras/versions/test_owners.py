@@ -1,4 +1,6 @@
-"""Weights in lists belong to the layers that their names say, whatever is frozen; tensors of nested models are numbered by their sorted keys."""
+"""Weights in lists belong to the layers that their names say, whatever is frozen; tensors of nested
+models are numbered by their sorted keys.
+"""
 
 import json
 
@@ -47,12 +49,16 @@ def over_time():
 
 
 def spectral():
-    return inside(keras.Sequential([keras.Input((4,)), L.Dense(4), L.SpectralNormalization(L.Dense(4))]), 4)
+    return inside(
+        keras.Sequential([keras.Input((4,)), L.Dense(4), L.SpectralNormalization(L.Dense(4))]), 4
+    )
 
 
 def heads():
     x = keras.Input((5, 4))
-    first, second = (L.MultiHeadAttention(2, 2, use_bias=False, name=name) for name in ("first", "second"))
+    first, second = (
+        L.MultiHeadAttention(2, 2, use_bias=False, name=name) for name in ("first", "second")
+    )
     inner = keras.Model(x, second(first(x, x), x), name="inner")
     first.trainable = False
     return inside(inner, 5, 4)
@@ -61,7 +67,9 @@ def heads():
 def keyed():
     """Keras numbers the tensors of a nested model by the sorted keys, and calls it by them."""
     given = {"z": keras.Input((4,), name="z"), "a": keras.Input((4,), name="a")}
-    inner = keras.Model(given, {"q": L.Dense(3)(given["z"]), "b": L.Dense(3)(given["a"])}, name="inner")
+    inner = keras.Model(
+        given, {"q": L.Dense(3)(given["z"]), "b": L.Dense(3)(given["a"])}, name="inner"
+    )
     p, q = keras.Input((4,), name="p"), keras.Input((4,), name="q")
     found = inner({"a": p, "z": q})
     return keras.Model([p, q], [found["q"], found["b"]])
@@ -81,13 +89,20 @@ def test_every_layer_takes_its_own_weights(make, kind, compare, tmp_path):
 
 def test_names_say_which_way_is_frozen_where_the_config_does_not():
     """tf.keras writes what a Bidirectional was made of, without what was frozen since."""
-    entry = keras.Sequential([keras.Input((5, 4)), L.Bidirectional(L.LSTM(2, name="lstm"), name="both")]).get_config()["layers"][1]
+    entry = keras.Sequential(
+        [keras.Input((5, 4)), L.Bidirectional(L.LSTM(2, name="lstm"), name="both")]
+    ).get_config()["layers"][1]
     del entry["config"]["backward_layer"]
     ends = ("kernel", "recurrent_kernel", "bias")
-    held = [Held(f"both/{way}_lstm/lstm_cell/{end}:0", (1,), lambda: np.zeros(1)) for way in ("backward", "forward") for end in ends]
+    held = [
+        Held(f"both/{way}_lstm/lstm_cell/{end}:0", (1,), lambda: np.zeros(1))
+        for way in ("backward", "forward")
+        for end in ends
+    ]
     found = assigned(entry, "both", held, Era((2, 15, 0)))
     assert {path: [item.name for item in weights.values()] for path, weights in found.items()} == {
-        f"both/{way}_lstm/lstm_cell": [f"both/{way}_lstm/lstm_cell/{end}:0" for end in ends] for way in ("forward", "backward")
+        f"both/{way}_lstm/lstm_cell": [f"both/{way}_lstm/lstm_cell/{end}:0" for end in ends]
+        for way in ("forward", "backward")
     }
 
 
@@ -98,17 +113,30 @@ def test_calls_of_keras_2_by_the_names_of_inputs():
 
 def test_lists_that_name_a_weight_twice(tmp_path):
     """Keras 2 leaves such a file where two layers inside a model have one name."""
-    inside(keras.Sequential([keras.Input((4,)), L.Dense(4), L.Dense(4)], name="inner"), 4).save(tmp_path / "m.h5")
+    inside(keras.Sequential([keras.Input((4,)), L.Dense(4), L.Dense(4)], name="inner"), 4).save(
+        tmp_path / "m.h5"
+    )
     with h5py.File(tmp_path / "m.h5", "a") as file:
         group = file["model_weights/inner"]
         names = list(group.attrs["weight_names"])
         group.attrs["weight_names"] = [*names[:2], *names[:2]]
-    with pytest.raises(SourceError, match=r"inner lists 'inner/dense/kernel' twice, and holds one: it was not written to its end"):
+    with pytest.raises(
+        SourceError,
+        match=(
+            r"inner lists 'inner/dense/kernel' twice, and holds one: it was not written to its end"
+        ),
+    ):
         parse_model(tmp_path / "m.h5")
 
 
 def test_a_normalization_of_given_numbers_has_no_weights(tmp_path):
-    model = keras.Sequential([keras.Input((3,)), L.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 5.0, 6.0]), L.Dense(2)])
+    model = keras.Sequential(
+        [
+            keras.Input((3,)),
+            L.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 5.0, 6.0]),
+            L.Dense(2),
+        ]
+    )
     model.save(tmp_path / "m.h5")
     (tmp_path / "m.json").write_text(model.to_json())
     graph = KerasConverter().convert(*parse_model(tmp_path / "m.json", companion=tmp_path / "m.h5"))
@@ -126,19 +154,35 @@ def test_parts_of_an_attention_lie_in_archives_of_keras_2_as_attributes(compare,
         for name in ("query_dense", "key_dense", "value_dense", "output_dense"):
             heads.move(name, f"_{name}")
 
-    compare(model, source=rewritten(tmp_path / "m.keras", tmp_path / "n.keras", weights=move), weights=False)
+    compare(
+        model,
+        source=rewritten(tmp_path / "m.keras", tmp_path / "n.keras", weights=move),
+        weights=False,
+    )
 
 
 def test_layers_of_keras_2_do_not_cast_to_integers(tmp_path):
     """A Discretization there says the dtype of what it gives."""
     layers = [
-        {"class_name": "InputLayer", "config": {"name": "x", "batch_input_shape": [None, 4], "dtype": "float32"}},
+        {
+            "class_name": "InputLayer",
+            "config": {"name": "x", "batch_input_shape": [None, 4], "dtype": "float32"},
+        },
         {
             "class_name": "Discretization",
-            "config": {"name": "bins", "dtype": "int64", "bin_boundaries": [-0.5, 0, 0.5], "output_mode": "int"},
+            "config": {
+                "name": "bins",
+                "dtype": "int64",
+                "bin_boundaries": [-0.5, 0, 0.5],
+                "output_mode": "int",
+            },
         },
     ]
-    architecture = {"class_name": "Sequential", "config": {"name": "m", "layers": layers}, "keras_version": "2.15.0"}
+    architecture = {
+        "class_name": "Sequential",
+        "config": {"name": "m", "layers": layers},
+        "keras_version": "2.15.0",
+    }
     with h5py.File(tmp_path / "m.h5", "w") as file:
         file.attrs["model_config"], file.attrs["keras_version"] = json.dumps(architecture), "2.15.0"
         file.create_group("model_weights/bins").attrs["weight_names"] = []
@@ -150,7 +194,12 @@ def test_layers_of_keras_2_do_not_cast_to_integers(tmp_path):
 
 def test_weights_of_words_are_not_in_h5(tmp_path):
     x = keras.Input((1,), dtype="string", name="text")
-    layer = L.StringLookup(vocabulary=["a", "b"], output_mode="tf_idf", idf_weights=[0.5, 1.5], name="words")
+    layer = L.StringLookup(
+        vocabulary=["a", "b"], output_mode="tf_idf", idf_weights=[0.5, 1.5], name="words"
+    )
     keras.Model(x, layer(x)).save(tmp_path / "m.h5")
-    with pytest.raises(SourceError, match=r"words \(StringLookup\): the file holds no idf_weights; save the model as .keras"):
+    with pytest.raises(
+        SourceError,
+        match=r"words \(StringLookup\): the file holds no idf_weights; save the model as .keras",
+    ):
         parse_model(tmp_path / "m.h5")

@@ -1,7 +1,9 @@
-"""Makes the files of an older version of torch, which runs this with its own Python: `python tests/frontends/torch/old/make.py`.
+"""Makes the files of an older version of torch, which runs this with its own Python: `python
+tests/frontends/torch/old/make.py`.
 
-TorchScript files and state dicts lie in the folder of that version's name, each beside an .npz of the same stem with what this torch took and gave. Torch
-1.7.1 and 1.12.1 need Python 3.9 and numpy 1.21, torch 2.0.1 Python 3.11 and numpy 1.26.
+TorchScript files and state dicts lie in the folder of that version's name, each beside an .npz of
+the same stem with what this torch took and gave. Torch 1.7.1 and 1.12.1 need Python 3.9 and numpy
+1.21, torch 2.0.1 Python 3.11 and numpy 1.26.
 """
 
 import sys
@@ -20,7 +22,10 @@ TRACED = {
     "attending": (nets.Attending, torch.arange(10).reshape(2, 5)),
     "counting": (nets.Counting, torch.randn(3, 4)),
 }
-SCRIPTED = {"deciding": (nets.Deciding, torch.randn(2, 4)), "remembering": (nets.Remembering, torch.randn(2, 3))}
+SCRIPTED = {
+    "deciding": (nets.Deciding, torch.randn(2, 4)),
+    "remembering": (nets.Remembering, torch.randn(2, 3)),
+}
 STACKED = torch.rand(2, 3, 9)
 
 
@@ -46,14 +51,24 @@ def write_arrays(path, x, result, name="x"):
 
 
 def write_states(module):
-    """A state dict in the format of this version and in the one before torch 1.6, alone and within what a training keeps."""
+    """A state dict in the format of this version and in the one before torch 1.6, alone and within
+    what a training keeps.
+    """
     state = module.state_dict()
     optimizer = torch.optim.Adam(module.parameters())
-    kept = {"epoch": 3, "loss": 0.25, "name": "stacked", "state_dict": state, "optimizer": optimizer.state_dict()}
+    kept = {
+        "epoch": 3,
+        "loss": 0.25,
+        "name": "stacked",
+        "state_dict": state,
+        "optimizer": optimizer.state_dict(),
+    }
     torch.save(state, FOLDER / "state.pth")
     torch.save(state, FOLDER / "state_legacy.pth", _use_new_zipfile_serialization=False)
     torch.save(kept, FOLDER / "training_legacy.pth", _use_new_zipfile_serialization=False)
-    torch.save(dict(module.named_parameters()) | dict(module.named_buffers()), FOLDER / "parameters.pth")
+    torch.save(
+        dict(module.named_parameters()) | dict(module.named_buffers()), FOLDER / "parameters.pth"
+    )
 
 
 def main():

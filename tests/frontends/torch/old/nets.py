@@ -13,7 +13,11 @@ class Convolving(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.conv, self.norm = nn.Conv2d(3, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6)
-        self.group, self.instance, self.prelu = nn.GroupNorm(2, 6), nn.InstanceNorm2d(6, affine=True), nn.PReLU(6)
+        self.group, self.instance, self.prelu = (
+            nn.GroupNorm(2, 6),
+            nn.InstanceNorm2d(6, affine=True),
+            nn.PReLU(6),
+        )
         self.depth, self.up, self.head = (
             nn.Conv2d(6, 6, 3, groups=6, padding=1),
             nn.ConvTranspose2d(6, 4, 2, stride=2),
@@ -23,12 +27,16 @@ class Convolving(nn.Module):
     def forward(self, image: Tensor) -> Tuple[Tensor, Tensor]:  # noqa: UP006
         x = functional.relu6(self.norm(self.conv(image)))
         x = self.prelu(self.group(x)) + functional.hardswish(self.instance(x))
-        x = functional.max_pool2d(functional.pad(self.depth(x), (1, 1, 1, 1), mode="reflect"), 3, 2, 1)
+        x = functional.max_pool2d(
+            functional.pad(self.depth(x), (1, 1, 1, 1), mode="reflect"), 3, 2, 1
+        )
         x = self.up(functional.avg_pool2d(functional.elu(x), 2, ceil_mode=True))
         x = functional.interpolate(x, scale_factor=2.0, mode="bilinear", align_corners=False)
         x = functional.interpolate(x, size=(x.shape[2] // 2, x.shape[3] // 2), mode="nearest")
         pooled = functional.adaptive_avg_pool2d(x, (3, 3))
-        return functional.log_softmax(self.head(pooled.flatten(1)), dim=-1), functional.pixel_shuffle(x, 2)
+        return functional.log_softmax(
+            self.head(pooled.flatten(1)), dim=-1
+        ), functional.pixel_shuffle(x, 2)
 
 
 class Attending(nn.Module):
@@ -42,12 +50,19 @@ class Attending(nn.Module):
         self.attention = nn.MultiheadAttention(8, 2)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        x = self.words(tokens) + torch.arange(tokens.shape[1], dtype=torch.float32).unsqueeze(-1) / 10
+        x = (
+            self.words(tokens)
+            + torch.arange(tokens.shape[1], dtype=torch.float32).unsqueeze(-1) / 10
+        )
         count, length, width = x.shape
-        q, k, v = self.query(self.before(x)).view(count, length, 3, 2, width // 2).permute(2, 0, 3, 1, 4)
+        q, k, v = (
+            self.query(self.before(x)).view(count, length, 3, 2, width // 2).permute(2, 0, 3, 1, 4)
+        )
         scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / (width // 2) ** 0.5
         scores = scores.masked_fill(torch.ones(length, length).triu(1) == 1, float("-inf"))
-        x = x + self.mix((functional.softmax(scores, dim=-1) @ v).transpose(1, 2).reshape(count, length, width))
+        x = x + self.mix(
+            (functional.softmax(scores, dim=-1) @ v).transpose(1, 2).reshape(count, length, width)
+        )
         x = x + self.narrow(functional.gelu(self.widen(self.after(x))))
         y = x.transpose(0, 1)
         return x + self.attention(y, y, y, need_weights=False)[0].transpose(0, 1)
@@ -58,13 +73,32 @@ class Counting(nn.Module):
 
     def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:  # noqa: UP006
         count = x.size(1)
-        y = torch.cat([x / 3, x.std(1, keepdim=True), x.var(1, unbiased=False, keepdim=True), x.norm(dim=1, keepdim=True)], 1)
+        y = torch.cat(
+            [
+                x / 3,
+                x.std(1, keepdim=True),
+                x.var(1, unbiased=False, keepdim=True),
+                x.norm(dim=1, keepdim=True),
+            ],
+            1,
+        )
         y = y + torch.full((1,), 2.5) + torch.linspace(0, 1, 3).sum() + torch.zeros(count).sum()
-        y = y.clamp(-1, 2) + torch.where(y > 0, y, -y) + functional.leaky_relu(y) + functional.silu(y) + torch.remainder(y, 0.7)
+        y = (
+            y.clamp(-1, 2)
+            + torch.where(y > 0, y, -y)
+            + functional.leaky_relu(y)
+            + functional.silu(y)
+            + torch.remainder(y, 0.7)
+        )
         best, place = y.topk(2, dim=1)
         ordered = torch.sort(y, dim=1, descending=True)[0]
         steps = torch.arange(count // 2 + 1).to(y.dtype)
-        return best + steps[:1], place, ordered.cumsum(1) + functional.softplus(y).mean(), torch.argmax(y, 1)
+        return (
+            best + steps[:1],
+            place,
+            ordered.cumsum(1) + functional.softplus(y).mean(),
+            torch.argmax(y, 1),
+        )
 
 
 class Deciding(nn.Module):
@@ -98,7 +132,11 @@ class Remembering(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cell, self.lstm, self.gru = nn.LSTMCell(3, 4), nn.LSTM(4, 5, bidirectional=True, batch_first=True), nn.GRU(10, 3, num_layers=2)
+        self.cell, self.lstm, self.gru = (
+            nn.LSTMCell(3, 4),
+            nn.LSTM(4, 5, bidirectional=True, batch_first=True),
+            nn.GRU(10, 3, num_layers=2),
+        )
         self.register_buffer("hidden", torch.zeros(2, 4))
         self.register_buffer("memory", torch.zeros(2, 4))
         self.register_buffer("runs", torch.zeros(1))

@@ -26,26 +26,38 @@ class Kernels:
 
 
 def window(call: NodeCall, count: int) -> Kernels:
-    """The window of a convolution over `count` axes: a number for all of them, one each, or of two axes one each by name."""
+    """The window of a convolution over `count` axes: a number for all of them, one each, or of two
+    axes one each by name.
+    """
     if call.attr("axis", 1) != 1:
-        raise call.unsupported(f"has its channels at axis {call.attr('axis')}", "Only axis 1 is known")
+        raise call.unsupported(
+            f"has its channels at axis {call.attr('axis')}", "Only axis 1 is known"
+        )
     return Kernels(
-        _each(call, "kernel_size", "kernel", count, None), _each(call, "stride", "stride", count, 1),
-        _each(call, "pad", "pad", count, 0), _each(call, "dilation", "", count, 1),
-    )  # fmt: skip
+        _each(call, "kernel_size", "kernel", count, None),
+        _each(call, "stride", "stride", count, 1),
+        _each(call, "pad", "pad", count, 0),
+        _each(call, "dilation", "", count, 1),
+    )
 
 
 def _each(call: NodeCall, name: str, stem: str, count: int, default: int | None) -> tuple[int, ...]:
     pair = (call.attr(f"{stem}_h"), call.attr(f"{stem}_w")) if stem else (None, None)
     if any(item is not None for item in pair):
         if count != 2 or call.attr(name):
-            raise call.error(f"says {stem}_h and {stem}_w, which are for two axes and instead of {name}; it has {count}")
+            raise call.error(
+                f"says {stem}_h and {stem}_w, which are for two axes and instead of {name}; it has"
+                f" {count}"
+            )
         numbers = tuple(int(item or default or 0) for item in pair)
     else:
         said = call.attr(name) or (() if default is None else (default,))
         numbers = tuple(said) * count if len(said) == 1 else tuple(said)
     if len(numbers) != count or any(number < (name != "pad") for number in numbers):
-        raise call.error(f"its {name} is {list(numbers)}, expected {count} numbers from {int(name != 'pad')} on, or one")
+        raise call.error(
+            f"its {name} is {list(numbers)}, expected {count} numbers from {int(name != 'pad')} on,"
+            " or one"
+        )
     return numbers
 
 
@@ -68,9 +80,15 @@ def _convolved(call: NodeCall, x: Tensor, groups: int) -> Tensor:
     w = blob(call, 0, (features, x.shape[1] // groups, *own.kernel))
     dims = tuple(range(x.type.rank))
     attrs = {
-        "x_dims": dims, "w_dims": dims, "out_dims": dims, "strides": own.stride, "dilation": own.dilation,
-        "pad_low": own.pad, "pad_high": own.pad, "groups": groups,
-    }  # fmt: skip
+        "x_dims": dims,
+        "w_dims": dims,
+        "out_dims": dims,
+        "strides": own.stride,
+        "dilation": own.dilation,
+        "pad_low": own.pad,
+        "pad_high": own.pad,
+        "groups": groups,
+    }
     bias = _bias(call, features)
     return call.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
 
@@ -80,9 +98,15 @@ def _features(call: NodeCall, x: Tensor, groups: int) -> int:
     if x.type.rank < 3:
         raise call.error(f"reads {list(x.shape)}, expected a batch, channels and spatial axes")
     if not isinstance(x.shape[1], int):
-        raise call.error(f"reads {list(map(str, x.shape))}; the number of channels has to be known, give it with --input-shape")
+        raise call.error(
+            f"reads {list(map(str, x.shape))}; the number of channels has to be known, give it with"
+            " --input-shape"
+        )
     if groups < 1 or features < 1 or x.shape[1] % groups or features % groups:
-        raise call.error(f"makes {features} channels of {x.shape[1]} in {groups} groups, which do not divide both")
+        raise call.error(
+            f"makes {features} channels of {x.shape[1]} in {groups} groups, which do not divide"
+            " both"
+        )
     return int(features)
 
 
@@ -94,7 +118,11 @@ def deconvolution(call: NodeCall) -> list[Tensor]:
         w = blob(call, 0, (x.shape[1], features // groups, *own.kernel))
         none = (0,) * len(own.kernel)
         bias = _bias(call, features)
-        found.append(transposed_conv(call.builder, x, w, bias, own.stride, own.dilation, own.pad, own.pad, none, groups))
+        found.append(
+            transposed_conv(
+                call.builder, x, w, bias, own.stride, own.dilation, own.pad, own.pad, none, groups
+            )
+        )
     return found
 
 
@@ -103,17 +131,34 @@ def im2col(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     own = window(call, x.type.rank - 2)
     if prod(own.kernel) > MAX_TAPS:
-        raise call.unsupported(f"copies {prod(own.kernel)} places of its window", f"At most {MAX_TAPS} are known")
-    wide = call.op("Pad", [x], {"low": (0, 0, *own.pad), "high": (0, 0, *own.pad)}) if any(own.pad) else x
+        raise call.unsupported(
+            f"copies {prod(own.kernel)} places of its window", f"At most {MAX_TAPS} are known"
+        )
+    wide = (
+        call.op("Pad", [x], {"low": (0, 0, *own.pad), "high": (0, 0, *own.pad)})
+        if any(own.pad)
+        else x
+    )
     rows = list(zip(wide.shape[2:], own.kernel, own.stride, own.dilation, strict=True))
-    sizes = tuple((size - (kernel - 1) * gap - 1) // stride + 1 for size, kernel, stride, gap in rows)
+    sizes = tuple(
+        (size - (kernel - 1) * gap - 1) // stride + 1 for size, kernel, stride, gap in rows
+    )
     steps = (1, 1, *own.stride)
     taps = [
-        call.op("Slice", [wide], {"starts": (0, 0, *(t * gap for t, gap in zip(tap, own.dilation, strict=True))),
-                                  "sizes": (*x.shape[:2], *sizes), "steps": steps})
+        call.op(
+            "Slice",
+            [wide],
+            {
+                "starts": (0, 0, *(t * gap for t, gap in zip(tap, own.dilation, strict=True))),
+                "sizes": (*x.shape[:2], *sizes),
+                "steps": steps,
+            },
+        )
         for tap in product(*map(range, own.kernel))
-    ]  # fmt: skip
-    return reshaped(call.builder, stacked(call.builder, taps, 2), (x.shape[0], x.shape[1] * len(taps), *sizes))
+    ]
+    return reshaped(
+        call.builder, stacked(call.builder, taps, 2), (x.shape[0], x.shape[1] * len(taps), *sizes)
+    )
 
 
 def inner_product(call: NodeCall) -> Tensor:
@@ -145,6 +190,12 @@ def parameter(call: NodeCall) -> Tensor:
 
 
 CONV: dict[str, NodeHandler] = {
-    "Convolution": convolution, "ConvolutionDepthwise": depthwise, "DepthwiseConvolution": depthwise, "Deconvolution": deconvolution,
-    "Im2col": im2col, "InnerProduct": inner_product, "Embed": embed, "Parameter": parameter,
-}  # fmt: skip
+    "Convolution": convolution,
+    "ConvolutionDepthwise": depthwise,
+    "DepthwiseConvolution": depthwise,
+    "Deconvolution": deconvolution,
+    "Im2col": im2col,
+    "InnerProduct": inner_product,
+    "Embed": embed,
+    "Parameter": parameter,
+}

@@ -7,7 +7,17 @@ from webkiln.frontends.caffe.operators.operands import blob, bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_symbolic, least
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import cast, filled, iota, part, reshaped, sized, stacked, transposed, widened
+from webkiln.ops.pieces import (
+    cast,
+    filled,
+    iota,
+    part,
+    reshaped,
+    sized,
+    stacked,
+    transposed,
+    widened,
+)
 
 ROW = 7
 """The image, the label, the score, and four corners."""
@@ -17,8 +27,14 @@ def normalize(call: NodeCall) -> Tensor:
     """Over the length of each place's channels, or of all, times a number or one a channel."""
     x = call.tensor(0)
     axes = tuple(range(1, x.type.rank)) if call.attr("across_spatial") else (1,)
-    length = call.op("Sqrt", [call.op("ReduceSum", [x * x], {"axes": axes, "keepdims": True}) + call.attr("eps")])
-    wide = (1,) * x.type.rank if call.attr("channel_shared") else (1, x.shape[1], *(1,) * (x.type.rank - 2))
+    length = call.op(
+        "Sqrt", [call.op("ReduceSum", [x * x], {"axes": axes, "keepdims": True}) + call.attr("eps")]
+    )
+    wide = (
+        (1,) * x.type.rank
+        if call.attr("channel_shared")
+        else (1, x.shape[1], *(1,) * (x.type.rank - 2))
+    )
     return call.op("Mul", [x / length, blob(call, 0, wide)])
 
 
@@ -31,23 +47,37 @@ def prior_sizes(call: NodeCall) -> list[tuple[float, float]]:
         if all(abs(ratio - other) >= 1e-6 for other in ratios):
             ratios += [ratio, 1 / ratio] if call.attr("flip") else [ratio]
     smallest, largest = (list(map(int, call.attr(name) or ())) for name in ("min_size", "max_size"))
-    if not smallest or (largest and len(largest) != len(smallest)) or any(size < 1 for size in smallest):
-        raise call.error(f"has {len(smallest)} sizes and {len(largest)} largest sizes; expected one size or more, and as many or none")
+    if (
+        not smallest
+        or (largest and len(largest) != len(smallest))
+        or any(size < 1 for size in smallest)
+    ):
+        raise call.error(
+            f"has {len(smallest)} sizes and {len(largest)} largest sizes; expected one size or"
+            " more, and as many or none"
+        )
     found: list[tuple[float, float]] = []
     for place, size in enumerate(smallest):
         found.append((size, size))
         if largest:
             found.append((sqrt(size * largest[place]),) * 2)
-        found += [(size * sqrt(ratio), size / sqrt(ratio)) for ratio in ratios if abs(ratio - 1) >= 1e-6]
+        found += [
+            (size * sqrt(ratio), size / sqrt(ratio)) for ratio in ratios if abs(ratio - 1) >= 1e-6
+        ]
     return found
 
 
 def prior_box(call: NodeCall) -> Tensor:
-    """Boxes around the places of a grid, as parts of the image, and their variances: [1, 2, boxes * 4]."""
+    """Boxes around the places of a grid, as parts of the image, and their variances: [1, 2, boxes *
+    4].
+    """
     b, (grid, image) = call.builder, bottoms(call)[:2]
     rows, columns = grid.shape[2:]
     one = call.attr("img_size")
-    height, width = call.attr("img_h", one) or image.shape[2], call.attr("img_w", one) or image.shape[3]
+    height, width = (
+        call.attr("img_h", one) or image.shape[2],
+        call.attr("img_w", one) or image.shape[3],
+    )
     both = call.attr("step")
     steps = call.attr("step_h", both), call.attr("step_w", both)
     sizes = prior_sizes(call)
@@ -55,12 +85,21 @@ def prior_box(call: NodeCall) -> Tensor:
     places = []
     for size, cells, step in ((height, rows, steps[0]), (width, columns, steps[1])):
         whole = cast(b, sized(b, size, "int32"), "float32")
-        apart = b.constant(step, "float32") if step else whole / cast(b, sized(b, cells, "int32"), "float32")
+        apart = (
+            b.constant(step, "float32")
+            if step
+            else whole / cast(b, sized(b, cells, "int32"), "float32")
+        )
         places.append(((iota(b, cells, "float32") + call.attr("offset")) * apart, whole))
     (down, tall), (along, wide) = places
     halves = [b.constant([size[axis] / 2 for size in sizes], "float32") for axis in (0, 1)]
     x, y = reshaped(b, along, (1, columns, 1)), reshaped(b, down, (rows, 1, 1))
-    corners = [(x - halves[0]) / wide, (y - halves[1]) / tall, (x + halves[0]) / wide, (y + halves[1]) / tall]
+    corners = [
+        (x - halves[0]) / wide,
+        (y - halves[1]) / tall,
+        (x + halves[0]) / wide,
+        (y + halves[1]) / tall,
+    ]
     boxes = stacked(b, [widened(b, corner, (rows, columns, count)) for corner in corners], 3)
     if call.attr("clip"):
         boxes = call.op("Clip", [boxes], {"min": 0.0, "max": 1.0})
@@ -68,13 +107,19 @@ def prior_box(call: NodeCall) -> Tensor:
     if len(said) not in (1, 4):
         raise call.error(f"has {len(said)} variances, expected one or four")
     variances = widened(b, b.constant(list(said) * (4 // len(said)), "float32"), boxes.shape)
-    return b.op("Concat", [reshaped(b, item, (1, 1, rows * columns * count * 4)) for item in (boxes, variances)], {"axis": 1})
+    return b.op(
+        "Concat",
+        [reshaped(b, item, (1, 1, rows * columns * count * 4)) for item in (boxes, variances)],
+        {"axis": 1},
+    )
 
 
 def decoded(call: NodeCall, location: Tensor, priors: Tensor) -> Tensor:
     """Corners [N, P, L, 4] from predictions [N, P, L, 4] and boxes with their variances [2, P, 4]."""
     b, count = call.builder, priors.shape[1]
-    box, variance = (reshaped(b, part(b, priors, 0, place, 1), (1, count, 1, 4)) for place in (0, 1))
+    box, variance = (
+        reshaped(b, part(b, priors, 0, place, 1), (1, count, 1, 4)) for place in (0, 1)
+    )
     if not call.attr("variance_encoded_in_target"):
         location = location * variance
     kind = call.attr("code_type")
@@ -90,21 +135,30 @@ def decoded(call: NodeCall, location: Tensor, priors: Tensor) -> Tensor:
 
 
 def detection_output(call: NodeCall) -> Tensor:
-    """Rows [1, 1, found, 7], by image and label, the best first; where nothing is found a row of -1 for each image."""
+    """Rows [1, 1, found, 7], by image and label, the best first; where nothing is found a row of -1
+    for each image.
+    """
     b, labels = call.builder, call.attr("num_classes") or 0
     location, confidence, priors = bottoms(call)[:3]
     if call.attr("nms_param.eta", 1.0) < 1:
-        raise call.unsupported("changes its threshold as it goes (eta)", "Only an eta of 1 is known")
+        raise call.unsupported(
+            "changes its threshold as it goes (eta)", "Only an eta of 1 is known"
+        )
     images, count = location.shape[0], priors.shape[2] // 4
     shared = call.attr("share_location")
     boxes = decoded(
-        call, reshaped(b, location, (images, count, 1 if shared else labels, 4)), reshaped(b, priors, (2, count, 4))
-    )  # fmt: skip
+        call,
+        reshaped(b, location, (images, count, 1 if shared else labels, 4)),
+        reshaped(b, priors, (2, count, 4)),
+    )
     scores = transposed(b, reshaped(b, confidence, (images, count, labels)), (0, 2, 1))
     scores = _without(call, scores, call.attr("background_label_id"))
     most = call.attr("nms_param.top_k", -1)
     kept = least(count, most) if most > -1 else count
-    ordered, places = (part(b, item, 2, 0, kept) for item in b.ops("Sort", [scores], {"axis": 2, "descending": True}))
+    ordered, places = (
+        part(b, item, 2, 0, kept)
+        for item in b.ops("Sort", [scores], {"axis": 2, "descending": True})
+    )
     chosen = _boxes_at(b, boxes, cast(b, places, "int32"), labels)
     shown = _suppressed(call, chosen, ordered)
     ordered = reshaped(b, ordered, (images, labels * kept))
@@ -116,7 +170,14 @@ def _without(call: NodeCall, scores: Tensor, background: int) -> Tensor:
     """Scores [N, labels, P] with none for the background."""
     b = call.builder
     number = reshaped(b, iota(b, scores.shape[1], "int32"), (1, scores.shape[1], 1))
-    return call.op("Where", [call.op("Equal", [number, b.constant(background, "int32")]), call.like(-inf, scores), scores])
+    return call.op(
+        "Where",
+        [
+            call.op("Equal", [number, b.constant(background, "int32")]),
+            call.like(-inf, scores),
+            scores,
+        ],
+    )
 
 
 def _boxes_at(b: GraphBuilder, boxes: Tensor, places: Tensor, labels: int) -> Tensor:
@@ -129,18 +190,27 @@ def _boxes_at(b: GraphBuilder, boxes: Tensor, places: Tensor, labels: int) -> Te
 
 
 def _suppressed(call: NodeCall, boxes: Tensor, scores: Tensor) -> Tensor:
-    """Which of the boxes [N, labels, K, 4] stay, [N, labels * K]: those that overlap no better one of their label. A box that ends before it begins
-    is empty."""
+    """Which of the boxes [N, labels, K, 4] stay, [N, labels * K]: those that overlap no better one
+    of
+    their label. A box that ends before it begins is empty.
+    """
     b = call.builder
     images, labels, kept, _ = boxes.shape
     low, high = (part(b, boxes, 3, place, 2) for place in (0, 2))
     clean = b.op("Concat", [low, b.op("Max", [low, high])], {"axis": 3})
     limits = [
-        b.constant([kept], "int64") if not is_symbolic(kept) else b.op("Sizes", [], {"sizes": (kept,), "dtype": "int64"}),
+        (
+            b.constant([kept], "int64")
+            if not is_symbolic(kept)
+            else b.op("Sizes", [], {"sizes": (kept,), "dtype": "int64"})
+        ),
         b.constant([call.attr("nms_param.nms_threshold", 0.3)], "float32"),
         b.constant([call.attr("confidence_threshold", -inf)], "float32"),
     ]
-    flat = [reshaped(b, clean, (images * labels, kept, 4)), reshaped(b, scores, (images * labels, 1, kept))]
+    flat = [
+        reshaped(b, clean, (images * labels, kept, 4)),
+        reshaped(b, scores, (images * labels, 1, kept)),
+    ]
     found = b.op("NonMaxSuppression", [*flat, *limits], {"count": b.data_dependent()})
     rows = part(b, found, 1, 0, 2, 2)
     none = filled(b, 0.0, "float32", (images * labels, kept))
@@ -155,9 +225,15 @@ def _best(call: NodeCall, scores: Tensor, shown: Tensor) -> Tensor:
     if most < 0:
         return shown
     total = scores.shape[1]
-    _, places = b.ops("Sort", [b.op("Where", [shown, scores, b.constant(-inf)])], {"axis": 1, "descending": True})
+    _, places = b.ops(
+        "Sort", [b.op("Where", [shown, scores, b.constant(-inf)])], {"axis": 1, "descending": True}
+    )
     numbers = widened(b, reshaped(b, iota(b, total, "int32"), (1, total)), scores.shape)
-    ranks = b.op("ScatterElements", [filled(b, 0, "int32", scores.shape), cast(b, places, "int32"), numbers], {"axis": 1})
+    ranks = b.op(
+        "ScatterElements",
+        [filled(b, 0, "int32", scores.shape), cast(b, places, "int32"), numbers],
+        {"axis": 1},
+    )
     return b.op("And", [shown, b.op("Less", [ranks, b.constant(most, "int32")])])
 
 
@@ -171,14 +247,30 @@ def _rows(b: GraphBuilder, shown: Tensor, scores: Tensor, boxes: Tensor, labels:
         reshaped(b, widened(b, label, (images, labels, kept)), (images, total)),
         scores,
     ]
-    table = b.op("Concat", [stacked(b, list(flat), 2), reshaped(b, boxes, (images, total, 4))], {"axis": 2})
+    table = b.op(
+        "Concat", [stacked(b, list(flat), 2), reshaped(b, boxes, (images, total, 4))], {"axis": 2}
+    )
     empty = b.op("Concat", [image, filled(b, -1.0, "float32", (images, ROW - 1))], {"axis": 1})
     every = b.op("Concat", [reshaped(b, table, (images * total, ROW)), empty], {"axis": 0})
     marks = reshaped(b, shown, (images * total,))
-    nothing = b.op("Equal", [b.op("ReduceSum", [cast(b, marks, "int32")], {"axes": (0,), "keepdims": True}), b.constant(0, "int32")])
+    nothing = b.op(
+        "Equal",
+        [
+            b.op("ReduceSum", [cast(b, marks, "int32")], {"axes": (0,), "keepdims": True}),
+            b.constant(0, "int32"),
+        ],
+    )
     wanted = b.op("Concat", [marks, widened(b, nothing, (images,))], {"axis": 0})
     found = b.op("NonZero", [wanted], {"count": b.data_dependent()})
-    return reshaped(b, b.op("Gather", [every, reshaped(b, found, (found.shape[1],))], {"axis": 0}), (1, 1, found.shape[1], ROW))
+    return reshaped(
+        b,
+        b.op("Gather", [every, reshaped(b, found, (found.shape[1],))], {"axis": 0}),
+        (1, 1, found.shape[1], ROW),
+    )
 
 
-DETECTION: dict[str, NodeHandler] = {"Normalize": normalize, "PriorBox": prior_box, "DetectionOutput": detection_output}
+DETECTION: dict[str, NodeHandler] = {
+    "Normalize": normalize,
+    "PriorBox": prior_box,
+    "DetectionOutput": detection_output,
+}

@@ -23,7 +23,11 @@ def identity(call: NodeCall) -> NodeResult:
 
 def relu(call: NodeCall) -> Tensor:
     slope = call.attr("negative_slope", 0.0)
-    return call.op("LeakyRelu", [call.tensor(0)], {"alpha": slope}) if slope else call.op("Relu", [call.tensor(0)])
+    return (
+        call.op("LeakyRelu", [call.tensor(0)], {"alpha": slope})
+        if slope
+        else call.op("Relu", [call.tensor(0)])
+    )
 
 
 def prelu(call: NodeCall) -> Tensor:
@@ -36,14 +40,29 @@ def prelu(call: NodeCall) -> Tensor:
 
 def power(call: NodeCall) -> Tensor:
     """(shift + scale x) ** power."""
-    x, exponent, scale, shift = call.tensor(0), call.attr("power"), call.attr("scale"), call.attr("shift")
+    x, exponent, scale, shift = (
+        call.tensor(0),
+        call.attr("power"),
+        call.attr("scale"),
+        call.attr("shift"),
+    )
     if not exponent * scale:
         return filled(call.builder, 1.0 if not exponent else shift**exponent, x.dtype, x.shape)
     x = x * scale if scale != 1 else x
     x = x + shift if shift else x
     if exponent in (1, 2):
-        return x if exponent == 1 and (scale != 1 or shift) else call.op("Identity", [x]) if exponent == 1 else x * x
-    return call.op("Sqrt", [x]) if exponent == 0.5 else call.op("Pow", [x, call.like(float(exponent), x)])
+        return (
+            x
+            if exponent == 1 and (scale != 1 or shift)
+            else call.op("Identity", [x])
+            if exponent == 1
+            else x * x
+        )
+    return (
+        call.op("Sqrt", [x])
+        if exponent == 0.5
+        else call.op("Pow", [x, call.like(float(exponent), x)])
+    )
 
 
 def exponential(call: NodeCall) -> Tensor:
@@ -66,7 +85,9 @@ def logarithm(call: NodeCall) -> Tensor:
 
 def threshold(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    return cast(call.builder, call.op("Greater", [x, call.like(call.attr("threshold"), x)]), x.dtype)
+    return cast(
+        call.builder, call.op("Greater", [x, call.like(call.attr("threshold"), x)]), x.dtype
+    )
 
 
 def elu(call: NodeCall) -> Tensor:
@@ -95,9 +116,14 @@ def eltwise(call: NodeCall) -> Tensor:
     xs, factors = bottoms(call), call.attr("coeff") or ()
     operation = call.attr("operation")
     if factors and (operation != "SUM" or len(factors) != len(xs)):
-        raise call.error(f"has {len(factors)} coefficients for {operation} of {len(xs)} blobs; a SUM takes one for each")
+        raise call.error(
+            f"has {len(factors)} coefficients for {operation} of {len(xs)} blobs; a SUM takes one"
+            " for each"
+        )
     if different := [x for x in xs[1:] if x.type.rank != xs[0].type.rank or _differ(x, xs[0])]:
-        raise call.error(f"reads {list(xs[0].shape)} and {list(different[0].shape)}, which have to be equal")
+        raise call.error(
+            f"reads {list(xs[0].shape)} and {list(different[0].shape)}, which have to be equal"
+        )
     if factors:
         xs = [x * factor if factor != 1 else x for x, factor in zip(xs, factors, strict=True)]
     op = {"PROD": "Mul", "SUM": "Add", "MAX": "Max"}[operation]
@@ -105,7 +131,10 @@ def eltwise(call: NodeCall) -> Tensor:
 
 
 def _differ(a: Tensor, b: Tensor) -> bool:
-    return any(isinstance(m, int) and isinstance(n, int) and m != n for m, n in zip(a.shape, b.shape, strict=True))
+    return any(
+        isinstance(m, int) and isinstance(n, int) and m != n
+        for m, n in zip(a.shape, b.shape, strict=True)
+    )
 
 
 def scale(call: NodeCall) -> Tensor:
@@ -133,29 +162,56 @@ def _ranged(call: NodeCall, x: Tensor, place: int) -> Tensor:
 
 
 def _placed(call: NodeCall, x: Tensor, factor: Tensor) -> Tensor:
-    return aligned(call, factor, x.type.rank, call.axis(call.attr("axis"), x.type.rank) if factor.type.rank else 0)
+    return aligned(
+        call,
+        factor,
+        x.type.rank,
+        call.axis(call.attr("axis"), x.type.rank) if factor.type.rank else 0,
+    )
 
 
 def axpy(call: NodeCall) -> Tensor:
     """a x + y, where a has a number a channel."""
     a, x, y = bottoms(call)
-    return call.op("Add", [call.op("Mul", [call.op("Reshape", [a], {"shape": (*x.shape[:2], *(1,) * (x.type.rank - 2))}), x]), y])
+    return call.op(
+        "Add",
+        [
+            call.op(
+                "Mul",
+                [call.op("Reshape", [a], {"shape": (*x.shape[:2], *(1,) * (x.type.rank - 2))}), x],
+            ),
+            y,
+        ],
+    )
 
 
 def batch_norm(call: NodeCall) -> Tensor:
-    """By the mean and variance of what was seen, which are stored times a factor; or by those of the batch."""
+    """By the mean and variance of what was seen, which are stored times a factor; or by those of
+    the batch.
+    """
     x = call.tensor(0)
     axis = min(1, x.type.rank - 1)
     channels = (x.shape[1],) if x.type.rank > 1 else (1,)
-    one, zero = filled(call.builder, 1.0, x.dtype, channels), filled(call.builder, 0.0, x.dtype, channels)
+    one, zero = (
+        filled(call.builder, 1.0, x.dtype, channels),
+        filled(call.builder, 0.0, x.dtype, channels),
+    )
     epsilon = call.attr("eps")
     if call.attr("use_global_stats", default=True):
         if blob_count(call) != 3:
-            raise call.unsupported(f"has {blob_count(call)} weights", "BVLC Caffe has three: a mean, a variance and their factor")
+            raise call.unsupported(
+                f"has {blob_count(call)} weights",
+                "BVLC Caffe has three: a mean, a variance and their factor",
+            )
         total = blob(call, 2, (1,))
         none = call.op("Equal", [total, call.like(0, total)])
         factor = call.op(
-            "Where", [none, call.like(0, total), call.op("Reciprocal", [call.op("Where", [none, call.like(1, total), total])])]
+            "Where",
+            [
+                none,
+                call.like(0, total),
+                call.op("Reciprocal", [call.op("Where", [none, call.like(1, total), total])]),
+            ],
         )
         mean, variance = (call.op("Mul", [blob(call, place, channels), factor]) for place in (0, 1))
     else:
@@ -168,8 +224,25 @@ def batch_norm(call: NodeCall) -> Tensor:
 
 
 ELEMENTWISE: dict[str, NodeHandler] = {
-    "ReLU": relu, "PReLU": prelu, "ELU": elu, "Sigmoid": plain("Sigmoid"), "TanH": plain("Tanh"), "AbsVal": plain("Abs"),
-    "BNLL": plain("Softplus"), "Power": power, "Exp": exponential, "Log": logarithm, "Threshold": threshold, "Swish": swish, "Clip": clip,
-    "ReLU6": relu6, "Dropout": identity, "Split": identity, "Eltwise": eltwise, "Scale": scale, "Bias": bias, "Axpy": axpy,
+    "ReLU": relu,
+    "PReLU": prelu,
+    "ELU": elu,
+    "Sigmoid": plain("Sigmoid"),
+    "TanH": plain("Tanh"),
+    "AbsVal": plain("Abs"),
+    "BNLL": plain("Softplus"),
+    "Power": power,
+    "Exp": exponential,
+    "Log": logarithm,
+    "Threshold": threshold,
+    "Swish": swish,
+    "Clip": clip,
+    "ReLU6": relu6,
+    "Dropout": identity,
+    "Split": identity,
+    "Eltwise": eltwise,
+    "Scale": scale,
+    "Bias": bias,
+    "Axpy": axpy,
     "BatchNorm": batch_norm,
-}  # fmt: skip
+}

@@ -1,4 +1,6 @@
-"""Pooling as Caffe does it: the number of windows is rounded up, none begins in the padding behind, and averages count padding."""
+"""Pooling as Caffe does it: the number of windows is rounded up, none begins in the padding behind,
+and averages count padding.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,15 +30,23 @@ def pooling(call: NodeCall) -> list[Tensor]:
         raise call.error(f"reads {list(x.shape)}; pooling is over the last two of four axes")
     if call.attr("global_pooling"):
         if call.wants(1):
-            raise call.unsupported("gives places of a pooling over everything", "Take the second top out")
+            raise call.unsupported(
+                "gives places of a pooling over everything", "Take the second top out"
+            )
         op = {"MAX": "ReduceMax", "AVE": "ReduceMean"}.get(call.attr("pool"))
         if op is None:
             raise _stochastic(call)
         return [call.op(op, [x], {"axes": (2, 3), "keepdims": True})]
-    kernel, stride, pad = (_pair(call, *names) for names in (("kernel", "kernel_size"), ("stride", "stride"), ("pad", "pad")))
-    if any(size < 1 for size in (*kernel, *stride)) or any(before >= size for before, size in zip(pad, kernel, strict=True)):
+    kernel, stride, pad = (
+        _pair(call, *names)
+        for names in (("kernel", "kernel_size"), ("stride", "stride"), ("pad", "pad"))
+    )
+    if any(size < 1 for size in (*kernel, *stride)) or any(
+        before >= size for before, size in zip(pad, kernel, strict=True)
+    ):
         raise call.error(
-            f"its kernel is {list(kernel)}, its stride {list(stride)}, its padding {list(pad)}; padding is less than the kernel"
+            f"its kernel is {list(kernel)}, its stride {list(stride)}, its padding {list(pad)};"
+            " padding is less than the kernel"
         )
     up = call.attr("round_mode") == "CEIL" and call.attr("ceil_mode")
     rows = zip(x.shape[2:], kernel, stride, pad, strict=True)
@@ -47,19 +57,28 @@ def pooling(call: NodeCall) -> list[Tensor]:
 def _pair(call: NodeCall, stem: str, name: str) -> tuple[int, int]:
     """Height and width by name, or one number for both."""
     both = int(call.attr(name) or 0)
-    return tuple(both if (own := call.attr(f"{stem}_{letter}")) is None else int(own) for letter in "hw")  # type: ignore[return-value]
+    return tuple(
+        both if (own := call.attr(f"{stem}_{letter}")) is None else int(own) for letter in "hw"
+    )  # type: ignore[return-value]
 
 
-def _count(call: NodeCall, size: int, kernel: int, stride: int, pad: int, *, padded: bool, up: bool) -> int:
+def _count(
+    call: NodeCall, size: int, kernel: int, stride: int, pad: int, *, padded: bool, up: bool
+) -> int:
     room = size + 2 * pad - kernel
     if not is_symbolic(room) and room < 0:
-        raise call.error(f"its kernel of {kernel} is larger than the {size + 2 * pad} elements that it reads")
+        raise call.error(
+            f"its kernel of {kernel} is larger than the {size + 2 * pad} elements that it reads"
+        )
     count = floordiv(room + (stride - 1 if up else 0), stride) + 1
     inside = floordiv(size + pad + stride - 1, stride)
     if padded:
         return least(count, inside)
     if up and kernel < stride and (is_symbolic(size) or count > inside):
-        raise call.unsupported(f"may have a window behind the last element (kernel {kernel}, stride {stride})", "Pad the blob")
+        raise call.unsupported(
+            f"may have a window behind the last element (kernel {kernel}, stride {stride})",
+            "Pad the blob",
+        )
     return count
 
 
@@ -76,9 +95,15 @@ def _stochastic(call: NodeCall) -> Exception:
 
 def _reach(x: Tensor, windows: Pooled) -> tuple[int, ...]:
     """How far windows reach behind the padded axis: enough for all of them where its size is open."""
-    rows = zip(x.shape[2:], windows.kernel, windows.stride, windows.pad, windows.counts, strict=True)
+    rows = zip(
+        x.shape[2:], windows.kernel, windows.stride, windows.pad, windows.counts, strict=True
+    )
     return tuple(
-        stride - 1 if is_symbolic(size) else max((count - 1) * stride + kernel - (size + 2 * pad), 0)
+        (
+            stride - 1
+            if is_symbolic(size)
+            else max((count - 1) * stride + kernel - (size + 2 * pad), 0)
+        )
         for size, kernel, stride, pad, count in rows
     )
 
@@ -117,28 +142,48 @@ def _average(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
     if not any(reach):
         attrs = _attrs(windows, windows.pad, windows.pad) | {"count_include_pad": True}
         return [_first(call, call.op("AvgPool", [x], attrs), windows.counts)]
-    wide = call.op("Pad", [x], {"low": (0, 0, *windows.pad), "high": (0, 0, *windows.pad)}) if any(windows.pad) else x
-    return [_first(call, call.op("AvgPool", [wide], _attrs(windows, (0, 0), reach)), windows.counts)]
+    wide = (
+        call.op("Pad", [x], {"low": (0, 0, *windows.pad), "high": (0, 0, *windows.pad)})
+        if any(windows.pad)
+        else x
+    )
+    return [
+        _first(call, call.op("AvgPool", [wide], _attrs(windows, (0, 0), reach)), windows.counts)
+    ]
 
 
 def pyramid(call: NodeCall) -> Tensor:
     """Pooling into 1, 2 x 2, 4 x 4, ... windows, behind each other."""
     x, height = call.tensor(0), call.attr("pyramid_height") or 0
     if x.type.rank != 4 or height < 1 or height > 12:
-        raise call.error(f"has {height} levels over {list(map(str, x.shape))}; expected 1 to 12 over four axes")
+        raise call.error(
+            f"has {height} levels over {list(map(str, x.shape))}; expected 1 to 12 over four axes"
+        )
     if any(map(is_symbolic, x.shape[2:])):
-        raise call.unsupported("divides axes of open size into windows", "Give the sizes with --input-shape")
+        raise call.unsupported(
+            "divides axes of open size into windows", "Give the sizes with --input-shape"
+        )
     levels = []
     for level in range(height):
         bins = 2**level
         kernel = tuple(-(-size // bins) for size in x.shape[2:])
-        pad = tuple((width * bins - size + 1) // 2 for width, size in zip(kernel, x.shape[2:], strict=True))
+        pad = tuple(
+            (width * bins - size + 1) // 2 for width, size in zip(kernel, x.shape[2:], strict=True)
+        )
         if any(before >= width for before, width in zip(pad, kernel, strict=True)):
-            raise call.error(f"its level {level} has {bins} windows over {list(x.shape[2:])}, which are too few elements")
+            raise call.error(
+                f"its level {level} has {bins} windows over {list(x.shape[2:])}, which are too few"
+                " elements"
+            )
         rows = zip(x.shape[2:], kernel, pad, strict=True)
-        counts = tuple(_count(call, size, width, width, before, padded=any(pad), up=True) for size, width, before in rows)
+        counts = tuple(
+            _count(call, size, width, width, before, padded=any(pad), up=True)
+            for size, width, before in rows
+        )
         y = pooled(call, x, Pooled(kernel, kernel, pad, counts), call.attr("pool"))[0]
-        levels.append(y if height == 1 else reshaped(call.builder, y, (x.shape[0], prod(y.shape[1:]))))
+        levels.append(
+            y if height == 1 else reshaped(call.builder, y, (x.shape[0], prod(y.shape[1:])))
+        )
     return levels[0] if height == 1 else call.op("Concat", levels, {"axis": 1})
 
 
@@ -147,7 +192,10 @@ def response_norm(call: NodeCall) -> Tensor:
     x, size = call.tensor(0), call.attr("local_size")
     across = call.attr("norm_region") == "ACROSS_CHANNELS"
     if size % 2 != 1 or x.type.rank != 4:
-        raise call.error(f"has a local size of {size} over {list(map(str, x.shape))}; expected an odd one over four axes")
+        raise call.error(
+            f"has a local size of {size} over {list(map(str, x.shape))}; expected an odd one over"
+            " four axes"
+        )
     axes = (1,) if across else (2, 3)
     widths = (size,) * len(axes)
     pads = ((size - 1) // 2,) * len(axes)
@@ -167,7 +215,9 @@ def response_norm(call: NodeCall) -> Tensor:
 
 
 def unpooled(call: NodeCall) -> Tensor:
-    """Of one bottom, each element repeated; of two, each element at the place that the second says, zeros elsewhere."""
+    """Of one bottom, each element repeated; of two, each element at the place that the second says,
+    zeros elsewhere.
+    """
     x = call.tensor(0)
     if len(call) == 1:
         scale = call.attr("scale")
@@ -185,13 +235,22 @@ def unpooled(call: NodeCall) -> Tensor:
         return x
     n, c, h, w = x.shape
     height, width = (
-        call.attr(f"upsample_{name}") or size * (call.attr(f"scale_{name}") or call.attr("scale")) - int(call.attr(f"pad_out_{name}"))
+        call.attr(f"upsample_{name}")
+        or size * (call.attr(f"scale_{name}") or call.attr("scale"))
+        - int(call.attr(f"pad_out_{name}"))
         for name, size in (("h", h), ("w", w))
     )
     flat = call.op("Broadcast", [call.like(0, x)], {"shape": (n, c, height * width)})
     places = cast(call.builder, reshaped(call.builder, call.tensor(1), (n, c, h * w)), "int32")
-    filled = call.op("ScatterElements", [flat, places, reshaped(call.builder, x, (n, c, h * w))], {"axis": 2})
+    filled = call.op(
+        "ScatterElements", [flat, places, reshaped(call.builder, x, (n, c, h * w))], {"axis": 2}
+    )
     return reshaped(call.builder, filled, (n, c, height, width))
 
 
-POOL: dict[str, NodeHandler] = {"Pooling": pooling, "SPP": pyramid, "LRN": response_norm, "Upsample": unpooled}
+POOL: dict[str, NodeHandler] = {
+    "Pooling": pooling,
+    "SPP": pyramid,
+    "LRN": response_norm,
+    "Upsample": unpooled,
+}

@@ -10,14 +10,20 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, part, reshaped
 
 RecurrentStep = Callable[[GraphBuilder, Tensor, Tensor, list[Tensor]], tuple[list[Tensor], Tensor]]
-"""The next states and the output, from the projected inputs, whether the sequence goes on, and the states."""
+"""The next states and the output, from the projected inputs, whether the sequence goes on, and the
+states.
+"""
 
 
 def lstm(call: NodeCall) -> list[Tensor]:
-    """Gates: input, forget, output, new values. Weights: of x with a bias, of what stays the same, of the state."""
+    """Gates: input, forget, output, new values. Weights: of x with a bias, of what stays the same,
+    of the state.
+    """
     size = call.attr("num_output")
 
-    def step(b: GraphBuilder, gates: Tensor, going: Tensor, states: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+    def step(
+        b: GraphBuilder, gates: Tensor, going: Tensor, states: list[Tensor]
+    ) -> tuple[list[Tensor], Tensor]:
         h, c = states
         total = gates + b.op("MatMul", [h * going, recurrent])
         i, f, o, g = (part(b, total, 1, place * size, size) for place in range(4))
@@ -34,7 +40,9 @@ def rnn(call: NodeCall) -> list[Tensor]:
     """Weights: of x with a bias, of what stays the same, of the state, of the output with a bias."""
     size = call.attr("num_output")
 
-    def step(b: GraphBuilder, inputs: Tensor, going: Tensor, states: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+    def step(
+        b: GraphBuilder, inputs: Tensor, going: Tensor, states: list[Tensor]
+    ) -> tuple[list[Tensor], Tensor]:
         following = b.op("Tanh", [inputs + b.op("MatMul", [states[0] * going, recurrent])])
         return [following], b.op("Tanh", [b.op("Add", [b.op("MatMul", [following, out]), bias])])
 
@@ -52,32 +60,50 @@ def _turned(call: NodeCall, place: int, shape: tuple[int, int]) -> Tensor:
     return call.op("Transpose", [blob(call, place, shape)], {"perm": (1, 0)})
 
 
-def _unrolled(call: NodeCall, width: int, names: Sequence[str], step: RecurrentStep) -> list[Tensor]:
-    """The outputs of all steps. States stay from one run to the next, as in Caffe, until a sequence begins anew; where the layer exposes them, they
-    are given and shown instead."""
+def _unrolled(
+    call: NodeCall, width: int, names: Sequence[str], step: RecurrentStep
+) -> list[Tensor]:
+    """The outputs of all steps. States stay from one run to the next, as in Caffe, until a sequence
+    begins anew; where the layer exposes them, they are given and shown instead.
+    """
     b, given, size = call.builder, bottoms(call), call.attr("num_output")
     exposed = names if call.attr("expose_hidden") else ()
     if size < 1 or len(given) not in (2 + len(exposed), 3 + len(exposed)):
         raise call.error(
-            f"has {len(given)} bottoms and {size} outputs; expected x, the marks of sequences, what stays the same if anything"
+            f"has {len(given)} bottoms and {size} outputs; expected x, the marks of sequences, what"
+            " stays the same if anything"
         )
     x, going = given[:2]
     steps, batch, features = x.shape[0], x.shape[1], prod(x.shape[2:])
     kernel = _turned(call, 0, (width, features))
-    inputs = b.op("Add", [b.op("MatMul", [reshaped(b, x, (steps, batch, features)), kernel]), blob(call, 1, (width,))])
+    inputs = b.op(
+        "Add",
+        [
+            b.op("MatMul", [reshaped(b, x, (steps, batch, features)), kernel]),
+            blob(call, 1, (width,)),
+        ],
+    )
     if len(given) > 2 + len(exposed):
         same = reshaped(b, given[2], (batch, prod(given[2].shape[1:])))
-        inputs = b.op("Add", [inputs, b.op("MatMul", [same, _turned(call, 2, (width, same.shape[1]))])])
+        inputs = b.op(
+            "Add", [inputs, b.op("MatMul", [same, _turned(call, 2, (width, same.shape[1]))])]
+        )
     if exposed:
         firsts = [reshaped(b, item, (batch, size)) for item in given[-len(names) :]]
     else:
         if is_symbolic(batch):
             raise call.unsupported(
-                f"keeps its state from one run to the next, for {batch} sequences", "Give their number with --dim or --input-shape"
+                f"keeps its state from one run to the next, for {batch} sequences",
+                "Give their number with --dim or --input-shape",
             )
-        firsts = [b.state(f"{call.spec.name}/{name}", filled(b, 0.0, x.dtype, (batch, size))) for name in names]
+        firsts = [
+            b.state(f"{call.spec.name}/{name}", filled(b, 0.0, x.dtype, (batch, size)))
+            for name in names
+        ]
 
-    def body(inside: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    def body(
+        inside: GraphBuilder, states: list[Tensor], slices: list[Tensor]
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         following, shown = step(inside, slices[0], slices[1], states)
         return following, [shown]
 
@@ -85,7 +111,11 @@ def _unrolled(call: NodeCall, width: int, names: Sequence[str], step: RecurrentS
     if not exposed:
         for name, last in zip(names, lasts, strict=True):
             b.set_state(f"{call.spec.name}/{name}", last)
-    return [outputs[0], *(reshaped(b, last, (1, batch, size)) for last in lasts)] if exposed else [outputs[0]]
+    return (
+        [outputs[0], *(reshaped(b, last, (1, batch, size)) for last in lasts)]
+        if exposed
+        else [outputs[0]]
+    )
 
 
 RECURRENT: dict[str, NodeHandler] = {"LSTM": lstm, "RNN": rnn}

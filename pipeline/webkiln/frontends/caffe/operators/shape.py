@@ -24,12 +24,20 @@ def slice_(call: NodeCall) -> list[Tensor]:
     if points and len(points) != count - 1:
         raise call.error(f"has {len(points)} points for {count} tops; expected one less than tops")
     if not points and (is_symbolic(size) or size % count):
-        raise call.error(f"divides {size} elements into {count} equal parts; give slice_point, or a size that they divide")
+        raise call.error(
+            f"divides {size} elements into {count} equal parts; give slice_point, or a size that"
+            " they divide"
+        )
     ends = (0, *(points or (size // count * place for place in range(1, count))), size)
     widths = [last - first for first, last in pairwise(ends)]
     if any(not is_symbolic(width) and width < 1 for width in widths):
-        raise call.error(f"its points {list(points)} do not rise within the {size} elements of axis {axis}")
-    return [part(call.builder, x, axis, first, width) for first, width in zip(ends, widths, strict=False)]
+        raise call.error(
+            f"its points {list(points)} do not rise within the {size} elements of axis {axis}"
+        )
+    return [
+        part(call.builder, x, axis, first, width)
+        for first, width in zip(ends, widths, strict=False)
+    ]
 
 
 def reshape(call: NodeCall) -> Tensor:
@@ -58,7 +66,9 @@ def reshape(call: NodeCall) -> Tensor:
 def flatten(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     first, last = (call.axis(call.attr(name), x.type.rank) for name in ("axis", "end_axis"))
-    return reshaped(call.builder, x, (*x.shape[:first], prod(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+    return reshaped(
+        call.builder, x, (*x.shape[:first], prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
+    )
 
 
 def permute(call: NodeCall) -> Tensor:
@@ -67,7 +77,9 @@ def permute(call: NodeCall) -> Tensor:
     order = [call.axis(axis, x.type.rank) for axis in call.attr("order") or ()]
     if len(set(order)) != len(order):
         raise call.error(f"its order {order} names an axis twice")
-    return transposed(call.builder, x, (*order, *(axis for axis in range(x.type.rank) if axis not in order)))
+    return transposed(
+        call.builder, x, (*order, *(axis for axis in range(x.type.rank) if axis not in order))
+    )
 
 
 def tile(call: NodeCall) -> Tensor:
@@ -76,7 +88,9 @@ def tile(call: NodeCall) -> Tensor:
     if count < 1:
         raise call.error(f"repeats {count} times; expected 1 or more")
     before, after = x.shape[:axis], x.shape[axis:]
-    repeated = widened(call.builder, reshaped(call.builder, x, (*before, 1, *after)), (*before, count, *after))
+    repeated = widened(
+        call.builder, reshaped(call.builder, x, (*before, 1, *after)), (*before, count, *after)
+    )
     return reshaped(call.builder, repeated, (*before, count * x.shape[axis], *x.shape[axis + 1 :]))
 
 
@@ -87,18 +101,27 @@ def crop(call: NodeCall) -> Tensor:
     count = x.type.rank - axis
     starts = offsets * count if len(offsets) == 1 else offsets
     if len(starts) != count or like.type.rank != x.type.rank:
-        raise call.error(f"has {len(offsets)} offsets for {count} axes of {list(map(str, x.shape))} like {list(map(str, like.shape))}")
+        raise call.error(
+            f"has {len(offsets)} offsets for {count} axes of {list(map(str, x.shape))} like"
+            f" {list(map(str, like.shape))}"
+        )
     for place, start in enumerate(starts, axis):
         size = like.shape[place]
         if not is_symbolic(x.shape[place] - start - size) and x.shape[place] < start + size:
-            raise call.error(f"axis {place} has {x.shape[place]} elements, fewer than {size} from {start} on")
+            raise call.error(
+                f"axis {place} has {x.shape[place]} elements, fewer than {size} from {start} on"
+            )
         x = part(call.builder, x, place, start, size)
     return x
 
 
 def reindex(call: NodeCall) -> Tensor:
     x, places = bottoms(call)
-    return call.op("Gather", [x, cast(call.builder, reshaped(call.builder, places, (places.type.size,)), "int32")], {"axis": 0})
+    return call.op(
+        "Gather",
+        [x, cast(call.builder, reshaped(call.builder, places, (places.type.size,)), "int32")],
+        {"axis": 0},
+    )
 
 
 def shuffle(call: NodeCall) -> Tensor:
@@ -107,25 +130,36 @@ def shuffle(call: NodeCall) -> Tensor:
     if groups < 1 or c % groups:
         raise call.error(f"divides {c} channels into {groups} groups")
     apart = reshaped(call.builder, x, (n, groups, c // groups, *rest))
-    return reshaped(call.builder, transposed(call.builder, apart, (0, 2, 1, *range(3, 3 + len(rest)))), x.shape)
+    return reshaped(
+        call.builder, transposed(call.builder, apart, (0, 2, 1, *range(3, 3 + len(rest)))), x.shape
+    )
 
 
 def interpolate(call: NodeCall) -> Tensor:
     """Linear between corners that lie upon each other."""
     x = call.tensor(0)
-    zoom, shrink, before, behind = (call.attr(name) for name in ("zoom_factor", "shrink_factor", "pad_beg", "pad_end"))
+    zoom, shrink, before, behind = (
+        call.attr(name) for name in ("zoom_factor", "shrink_factor", "pad_beg", "pad_end")
+    )
     if before > 0 or behind > 0 or zoom < 1 or shrink < 1:
         raise call.error(
-            f"zooms by {zoom}, shrinks by {shrink} and pads by {before}, {behind}; padding is 0 or less, factors are 1 or more"
+            f"zooms by {zoom}, shrinks by {shrink} and pads by {before}, {behind}; padding is 0 or"
+            " less, factors are 1 or more"
         )
     reference = bottoms(call)[1:]
     for axis, name in ((2, "height"), (3, "width")):
         own = x.shape[axis] + before + behind
         if not is_symbolic(own) and own < 1:
-            raise call.error(f"cuts {-before} and {-behind} off the {x.shape[axis]} elements of axis {axis}")
+            raise call.error(
+                f"cuts {-before} and {-behind} off the {x.shape[axis]} elements of axis {axis}"
+            )
         x = part(call.builder, x, axis, -before, own)
         small = (own - 1) // shrink + 1
-        size = reference[0].shape[axis] if reference else call.attr(name) or small + (small - 1) * (zoom - 1)
+        size = (
+            reference[0].shape[axis]
+            if reference
+            else call.attr(name) or small + (small - 1) * (zoom - 1)
+        )
         if is_symbolic(size) or is_symbolic(own) or size > 1:
             line = {"scale": own - 1, "start": 0, "unit": size - 1}
         else:
@@ -145,12 +179,16 @@ def reduction(call: NodeCall) -> Tensor:
     x, kind = call.tensor(0), call.attr("operation")
     axes = tuple(range(call.axis(call.attr("axis"), x.type.rank), x.type.rank))
     x = call.op("Abs", [x]) if kind == "ASUM" else x * x if kind == "SUMSQ" else x
-    y = call.op("ReduceMean" if kind == "MEAN" else "ReduceSum", [x], {"axes": axes, "keepdims": False})
+    y = call.op(
+        "ReduceMean" if kind == "MEAN" else "ReduceSum", [x], {"axes": axes, "keepdims": False}
+    )
     return y * call.attr("coeff") if call.attr("coeff") != 1 else y
 
 
 def argmax(call: NodeCall) -> Tensor:
-    """The places of the largest elements, the last first of equal ones, and their values; along an axis one of the two."""
+    """The places of the largest elements, the last first of equal ones, and their values; along an
+    axis one of the two.
+    """
     x, count, said = call.tensor(0), call.attr("top_k"), call.attr("axis")
     b, shape = call.builder, x.shape
     x = reshaped(b, x, (shape[0], prod(shape[1:]))) if said is None else x
@@ -162,12 +200,26 @@ def argmax(call: NodeCall) -> Tensor:
         "starts": tuple(n - 1 if d == axis else 0 for d, n in enumerate(x.shape)), "sizes": x.shape,
         "steps": tuple(-1 if d == axis else 1 for d in range(x.type.rank)),
     })  # fmt: skip
-    ordered, found = (part(b, item, axis, 0, count) for item in b.ops("Sort", [turned], {"axis": axis, "descending": True}))
-    places = (size - 1) - cast(b, found, "float32") if not is_symbolic(size) else b.binary(
-        "Sub", cast(b, b.op("Sizes", [], {"sizes": (size - 1,), "dtype": "int32"}), "float32"), cast(b, found, "float32"))  # fmt: skip
+    ordered, found = (
+        part(b, item, axis, 0, count)
+        for item in b.ops("Sort", [turned], {"axis": axis, "descending": True})
+    )
+    places = (
+        (size - 1) - cast(b, found, "float32")
+        if not is_symbolic(size)
+        else b.binary(
+            "Sub",
+            cast(b, b.op("Sizes", [], {"sizes": (size - 1,), "dtype": "int32"}), "float32"),
+            cast(b, found, "float32"),
+        )
+    )
     if said is not None:
         return ordered if call.attr("out_max_val") else places
-    both = stacked(b, [places, ordered], 1) if call.attr("out_max_val") else reshaped(b, places, (shape[0], 1, count))
+    both = (
+        stacked(b, [places, ordered], 1)
+        if call.attr("out_max_val")
+        else reshaped(b, places, (shape[0], 1, count))
+    )
     return reshaped(b, both, (*both.shape, *(1,) * (len(shape) - 3)))
 
 
@@ -178,12 +230,25 @@ def standardise(call: NodeCall) -> Tensor:
     apart = x - call.op("ReduceMean", [x], {"axes": axes, "keepdims": True})
     if not call.attr("normalize_variance"):
         return apart
-    deviation = call.op("Sqrt", [call.op("ReduceMean", [apart * apart], {"axes": axes, "keepdims": True})])
+    deviation = call.op(
+        "Sqrt", [call.op("ReduceMean", [apart * apart], {"axes": axes, "keepdims": True})]
+    )
     return apart / (deviation + float(call.attr("eps")))
 
 
 SHAPE: dict[str, NodeHandler] = {
-    "Concat": concat, "Slice": slice_, "Reshape": reshape, "Flatten": flatten, "Permute": permute, "Tile": tile, "Crop": crop,
-    "BatchReindex": reindex, "ShuffleChannel": shuffle, "Interp": interpolate, "Softmax": softmax, "Reduction": reduction,
-    "ArgMax": argmax, "MVN": standardise,
-}  # fmt: skip
+    "Concat": concat,
+    "Slice": slice_,
+    "Reshape": reshape,
+    "Flatten": flatten,
+    "Permute": permute,
+    "Tile": tile,
+    "Crop": crop,
+    "BatchReindex": reindex,
+    "ShuffleChannel": shuffle,
+    "Interp": interpolate,
+    "Softmax": softmax,
+    "Reduction": reduction,
+    "ArgMax": argmax,
+    "MVN": standardise,
+}

@@ -10,5 +10,6 @@ from webkiln.frontends.caffe.operators.shape import SHAPE
 from webkiln.frontends.nodes.call import NodeHandler
 
 LAYERS: dict[str, NodeHandler] = {
-    name: own(handler) for name, handler in {**ELEMENTWISE, **CONV, **POOL, **SHAPE, **RECURRENT, **DETECTION}.items()
+    name: own(handler)
+    for name, handler in {**ELEMENTWISE, **CONV, **POOL, **SHAPE, **RECURRENT, **DETECTION}.items()
 }

@@ -40,18 +40,28 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Chai
     return leaky_relu(x, (l + u) / 2)
 
 
-def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805) -> ChainVariable:
+def selu(
+    x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805
+) -> ChainVariable:
     return node("Selu", as_variable(x), alpha=float(alpha), gamma=float(scale))
 
 
 def softplus(x: Any, beta: float = 1.0) -> ChainVariable:
     x = as_variable(x)
-    return node("Softplus", x) if beta == 1 else node("Mul", node("Softplus", node("Mul", x, float(beta))), 1 / float(beta))
+    return (
+        node("Softplus", x)
+        if beta == 1
+        else node("Mul", node("Softplus", node("Mul", x, float(beta))), 1 / float(beta))
+    )
 
 
 def swish(x: Any, beta: Any) -> ChainVariable:
     x = as_variable(x)
-    return node("Mul", x, sigmoid(along(x, beta, 1, "Mul") if as_variable(beta).ndim else node("Mul", x, beta)))
+    return node(
+        "Mul",
+        x,
+        sigmoid(along(x, beta, 1, "Mul") if as_variable(beta).ndim else node("Mul", x, beta)),
+    )
 
 
 def prelu(x: Any, W: Any) -> ChainVariable:
@@ -63,7 +73,9 @@ def prelu(x: Any, W: Any) -> ChainVariable:
 def maxout(x: Any, pool_size: int, axis: int = 1) -> ChainVariable:
     x = as_variable(x)
     place = places(x, axis)[0]
-    apart = reshape(x, (*x.shape[:place], x.shape[place] // pool_size, pool_size, *x.shape[place + 1 :]))
+    apart = reshape(
+        x, (*x.shape[:place], x.shape[place] // pool_size, pool_size, *x.shape[place + 1 :])
+    )
     return node("ReduceMax", apart, axes=(place + 1,), keepdims=0)
 
 
@@ -101,8 +113,12 @@ def _is_shorter(a: ChainVariable, b: ChainVariable) -> bool:
 
 def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[ChainVariable, ChainVariable]:
     (a1, i1, f1, o1), (a2, i2, f2, o2) = gates(x1), gates(x2)
-    first = node("Add", node("Mul", tanh(a1), sigmoid(i1)), node("Mul", sigmoid(f1), as_variable(c_prev1)))
-    second = node("Add", node("Mul", tanh(a2), sigmoid(i2)), node("Mul", sigmoid(f2), as_variable(c_prev2)))
+    first = node(
+        "Add", node("Mul", tanh(a1), sigmoid(i1)), node("Mul", sigmoid(f1), as_variable(c_prev1))
+    )
+    second = node(
+        "Add", node("Mul", tanh(a2), sigmoid(i2)), node("Mul", sigmoid(f2), as_variable(c_prev2))
+    )
     c = node("Add", first, second)
     return c, node("Mul", sigmoid(node("Add", o1, o2)), tanh(c))
 
@@ -120,7 +136,24 @@ def tree_lstm(*inputs: Any) -> tuple[ChainVariable, ChainVariable]:
 
 
 ACTIVATION: Mapping[str, Callable[..., Any]] = {
-    "relu": relu, "sigmoid": sigmoid, "tanh": tanh, "clipped_relu": clipped_relu, "relu6": relu6, "crelu": crelu, "elu": elu,
-    "hard_sigmoid": hard_sigmoid, "leaky_relu": leaky_relu, "rrelu": rrelu, "selu": selu, "softplus": softplus, "swish": swish, "prelu": prelu,
-    "maxout": maxout, "softmax": softmax, "log_softmax": log_softmax, "lstm": lstm, "slstm": slstm, "tree_lstm": tree_lstm,
-}  # fmt: skip
+    "relu": relu,
+    "sigmoid": sigmoid,
+    "tanh": tanh,
+    "clipped_relu": clipped_relu,
+    "relu6": relu6,
+    "crelu": crelu,
+    "elu": elu,
+    "hard_sigmoid": hard_sigmoid,
+    "leaky_relu": leaky_relu,
+    "rrelu": rrelu,
+    "selu": selu,
+    "softplus": softplus,
+    "swish": swish,
+    "prelu": prelu,
+    "maxout": maxout,
+    "softmax": softmax,
+    "log_softmax": log_softmax,
+    "lstm": lstm,
+    "slstm": slstm,
+    "tree_lstm": tree_lstm,
+}

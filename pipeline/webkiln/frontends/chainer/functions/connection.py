@@ -31,12 +31,21 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> ChainVariable:
     return node("Where", reshape(ignored, (*x.shape, 1)), np.asarray(0, W.dtype), found)
 
 
-def bilinear(e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None) -> ChainVariable:
-    e1, e2 = (reshape(item, (item.shape[0], -1)) if item.ndim != 2 else item for item in map(as_variable, (e1, e2)))
+def bilinear(
+    e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None
+) -> ChainVariable:
+    e1, e2 = (
+        reshape(item, (item.shape[0], -1)) if item.ndim != 2 else item
+        for item in map(as_variable, (e1, e2))
+    )
     y = node("Einsum", e1, e2, as_variable(W), equation="ij,ik,jkl->il")
     if V1 is None:
         return y
-    y = node("Add", node("Add", y, node("MatMul", e1, as_variable(V1))), node("MatMul", e2, as_variable(V2)))
+    y = node(
+        "Add",
+        node("Add", y, node("MatMul", e1, as_variable(V1))),
+        node("MatMul", e2, as_variable(V2)),
+    )
     return node("Add", y, as_variable(b))
 
 
@@ -44,7 +53,10 @@ def dropout(x: Any, ratio: float = 0.5, *given: Any, **kwargs: Any) -> Any:
     """Nothing at inference; in Chainer 1 the third argument is whether to train."""
     train = given[0] if given else kwargs.get("train", CONFIG.train)
     if train and CONFIG.train:
-        raise SourceError("F.dropout: the code sets chainer.config.train, where elements are dropped at random; record it without")
+        raise SourceError(
+            "F.dropout: the code sets chainer.config.train, where elements are dropped at random;"
+            " record it without"
+        )
     return (as_variable(x), None) if kwargs.get("return_mask") else as_variable(x)
 
 
@@ -54,10 +66,18 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> ChainVariable:
 
 
 def simplified_dropconnect(
-    x: Any, W: Any, b: Any = None, ratio: float = 0.5, train: bool = True, mask: Any = None, *given: Any
+    x: Any,
+    W: Any,
+    b: Any = None,
+    ratio: float = 0.5,
+    train: bool = True,
+    mask: Any = None,
+    *given: Any,
 ) -> ChainVariable:
     if train and CONFIG.train:
-        raise SourceError("F.simplified_dropconnect: drops weights at random; call it with train=False")
+        raise SourceError(
+            "F.simplified_dropconnect: drops weights at random; call it with train=False"
+        )
     return linear(x, W, b)
 
 
@@ -66,6 +86,11 @@ def forget(func: Any, *xs: Any) -> Any:
 
 
 CONNECTION: Mapping[str, Callable[..., Any]] = {
-    "linear": linear, "embed_id": embed_id, "bilinear": bilinear, "dropout": dropout, "zoneout": zoneout,
-    "simplified_dropconnect": simplified_dropconnect, "forget": forget,
-}  # fmt: skip
+    "linear": linear,
+    "embed_id": embed_id,
+    "bilinear": bilinear,
+    "dropout": dropout,
+    "zoneout": zoneout,
+    "simplified_dropconnect": simplified_dropconnect,
+    "forget": forget,
+}

@@ -28,10 +28,14 @@ def binary(op: str, domain: str = "") -> Callable[[Any, Any], ChainVariable]:
 
 
 def paired(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands; whole numbers beside floats are floats of the same dtype, where numpy would make wider ones."""
+    """Two operands; whole numbers beside floats are floats of the same dtype, where numpy would
+    make wider ones.
+    """
     if not isinstance(x, ChainVariable) and not isinstance(y, ChainVariable):
         return as_variable(x), y
-    kinds = [item.dtype.kind if isinstance(item, ChainVariable | np.ndarray) else "" for item in (x, y)]
+    kinds = [
+        item.dtype.kind if isinstance(item, ChainVariable | np.ndarray) else "" for item in (x, y)
+    ]
     if kinds[0] == "f" and kinds[1] in ("i", "u", "b"):
         return x, cast(y, x.dtype)
     if kinds[1] == "f" and kinds[0] in ("i", "u", "b"):
@@ -91,8 +95,18 @@ def arctan2(x1: Any, x2: Any) -> ChainVariable:
     at_zero = node("Mul", node("Sign", y), pi / 2)
     negative = node("Less", x, 0.0)
     turned = node("Where", node("Less", y, 0.0), node("Add", node("Mul", y, 0.0), -pi), pi)
-    plain = node("Atan", node("Div", y, node("Where", node("Equal", x, 0.0), node("Add", node("Mul", x, 0.0), 1.0), x)))
-    return node("Where", node("Equal", x, 0.0), at_zero, node("Where", negative, node("Add", plain, turned), plain))
+    plain = node(
+        "Atan",
+        node(
+            "Div", y, node("Where", node("Equal", x, 0.0), node("Add", node("Mul", x, 0.0), 1.0), x)
+        ),
+    )
+    return node(
+        "Where",
+        node("Equal", x, 0.0),
+        at_zero,
+        node("Where", negative, node("Add", plain, turned), plain),
+    )
 
 
 def fmod(x: Any, divisor: Any) -> ChainVariable:
@@ -109,7 +123,11 @@ def ndtr(x: Any) -> ChainVariable:
 
 
 def ndtri(x: Any) -> ChainVariable:
-    return node("Mul", node("ErfInv", node("Add", node("Mul", as_variable(x), 2.0), -1.0), domain=DOMAIN), 2**0.5)
+    return node(
+        "Mul",
+        node("ErfInv", node("Add", node("Mul", as_variable(x), 2.0), -1.0), domain=DOMAIN),
+        2**0.5,
+    )
 
 
 def identity(*inputs: Any) -> Any:
@@ -156,17 +174,55 @@ def where(condition: Any, x: Any, y: Any) -> ChainVariable:
     return node(
         "Where",
         cast(given, np.bool_),
-        *(item if isinstance(item, ChainVariable) else np.asarray(item, like.dtype) for item in (first, second)),
+        *(
+            item if isinstance(item, ChainVariable) else np.asarray(item, like.dtype)
+            for item in (first, second)
+        ),
     )
 
 
 ELEMENTWISE: Mapping[str, Callable[..., Any]] = {
-    "absolute": unary("Abs"), "arccos": unary("Acos"), "arcsin": unary("Asin"), "arctan": unary("Atan"), "arctanh": unary("Atanh"),
-    "ceil": unary("Ceil"), "cos": unary("Cos"), "cosh": unary("Cosh"), "erf": unary("Erf"), "erfc": own("Erfc"), "erfinv": own("ErfInv"),
-    "exp": unary("Exp"), "expm1": own("Expm1"), "floor": unary("Floor"), "log": unary("Log"), "log10": log_base(10), "log1p": own("Log1p"),
-    "log2": log_base(2), "rsqrt": own("Rsqrt"), "sign": unary("Sign"), "sin": unary("Sin"), "sinh": unary("Sinh"), "sqrt": unary("Sqrt"),
-    "tan": unary("Tan"), "square": square, "fix": fix, "identity": identity, "ndtr": ndtr, "ndtri": ndtri,
-    "add": add, "maximum": binary("Max"), "minimum": binary("Min"), "fmod": fmod, "arctan2": arctan2, "clip": clip, "cast": cast,
-    "squared_difference": squared_difference, "squared_error": squared_difference, "absolute_error": absolute_error,
-    "linear_interpolate": linear_interpolate, "bias": bias, "scale": scale, "where": where,
-}  # fmt: skip
+    "absolute": unary("Abs"),
+    "arccos": unary("Acos"),
+    "arcsin": unary("Asin"),
+    "arctan": unary("Atan"),
+    "arctanh": unary("Atanh"),
+    "ceil": unary("Ceil"),
+    "cos": unary("Cos"),
+    "cosh": unary("Cosh"),
+    "erf": unary("Erf"),
+    "erfc": own("Erfc"),
+    "erfinv": own("ErfInv"),
+    "exp": unary("Exp"),
+    "expm1": own("Expm1"),
+    "floor": unary("Floor"),
+    "log": unary("Log"),
+    "log10": log_base(10),
+    "log1p": own("Log1p"),
+    "log2": log_base(2),
+    "rsqrt": own("Rsqrt"),
+    "sign": unary("Sign"),
+    "sin": unary("Sin"),
+    "sinh": unary("Sinh"),
+    "sqrt": unary("Sqrt"),
+    "tan": unary("Tan"),
+    "square": square,
+    "fix": fix,
+    "identity": identity,
+    "ndtr": ndtr,
+    "ndtri": ndtri,
+    "add": add,
+    "maximum": binary("Max"),
+    "minimum": binary("Min"),
+    "fmod": fmod,
+    "arctan2": arctan2,
+    "clip": clip,
+    "cast": cast,
+    "squared_difference": squared_difference,
+    "squared_error": squared_difference,
+    "absolute_error": absolute_error,
+    "linear_interpolate": linear_interpolate,
+    "bias": bias,
+    "scale": scale,
+    "where": where,
+}

@@ -15,7 +15,9 @@ def _kept(x: ChainVariable, gamma: ChainVariable, axis: Any) -> tuple[int, ...]:
     return tuple(d for d in range(x.ndim) if d not in averaged)
 
 
-def fixed_batch_normalization(x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: Any = None) -> ChainVariable:
+def fixed_batch_normalization(
+    x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: Any = None
+) -> ChainVariable:
     x, *given = map(as_variable, (x, gamma, beta, mean, var))
     kept = _kept(x, given[0], axis)
     if kept == (1,):
@@ -25,11 +27,23 @@ def fixed_batch_normalization(x: Any, gamma: Any, beta: Any, mean: Any, var: Any
     return _scaled(node("Sub", x, centre), spread, scale, shift, eps)
 
 
-def _scaled(apart: ChainVariable, spread: ChainVariable, scale: ChainVariable, shift: ChainVariable, eps: float) -> ChainVariable:
-    return node("Add", node("Mul", node("Div", apart, node("Sqrt", node("Add", spread, float(eps)))), scale), shift)
+def _scaled(
+    apart: ChainVariable,
+    spread: ChainVariable,
+    scale: ChainVariable,
+    shift: ChainVariable,
+    eps: float,
+) -> ChainVariable:
+    return node(
+        "Add",
+        node("Mul", node("Div", apart, node("Sqrt", node("Add", spread, float(eps)))), scale),
+        shift,
+    )
 
 
-def batch_normalization(x: Any, gamma: Any, beta: Any, *old: Any, eps: float = 2e-5, axis: Any = None, **kwargs: Any) -> ChainVariable:
+def batch_normalization(
+    x: Any, gamma: Any, beta: Any, *old: Any, eps: float = 2e-5, axis: Any = None, **kwargs: Any
+) -> ChainVariable:
     """By the mean and deviation of the batch itself."""
     x, gamma, beta = map(as_variable, (x, gamma, beta))
     eps = old[0] if old else eps
@@ -45,7 +59,9 @@ def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Cha
     return node("LayerNormalization", as_variable(x), gamma, beta, axis=-1, epsilon=float(eps))
 
 
-def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float = 1e-5) -> ChainVariable:
+def group_normalization(
+    x: Any, groups: int, gamma: Any, beta: Any, eps: float = 1e-5
+) -> ChainVariable:
     x, gamma, beta = map(as_variable, (x, gamma, beta))
     n, channels, *rest = x.shape
     apart = reshape(x, (n, groups, -1))
@@ -56,9 +72,18 @@ def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float =
     return node("Add", node("Mul", whole, reshape(gamma, shape)), reshape(beta, shape))
 
 
-def local_response_normalization(x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75) -> ChainVariable:
+def local_response_normalization(
+    x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
+) -> ChainVariable:
     width = 2 * (n // 2) + 1
-    return node("LRN", as_variable(x), size=width, bias=float(k), alpha=float(alpha) * width, beta=float(beta))
+    return node(
+        "LRN",
+        as_variable(x),
+        size=width,
+        bias=float(k),
+        alpha=float(alpha) * width,
+        beta=float(beta),
+    )
 
 
 def normalize(x: Any, eps: float = 1e-5, axis: Any = 1) -> ChainVariable:
@@ -69,7 +94,11 @@ def normalize(x: Any, eps: float = 1e-5, axis: Any = 1) -> ChainVariable:
 
 
 NORMALIZATION: Mapping[str, Callable[..., Any]] = {
-    "fixed_batch_normalization": fixed_batch_normalization, "fixed_batch_renormalization": fixed_batch_normalization,
-    "batch_normalization": batch_normalization, "layer_normalization": layer_normalization, "group_normalization": group_normalization,
-    "local_response_normalization": local_response_normalization, "normalize": normalize,
-}  # fmt: skip
+    "fixed_batch_normalization": fixed_batch_normalization,
+    "fixed_batch_renormalization": fixed_batch_normalization,
+    "batch_normalization": batch_normalization,
+    "layer_normalization": layer_normalization,
+    "group_normalization": group_normalization,
+    "local_response_normalization": local_response_normalization,
+    "normalize": normalize,
+}

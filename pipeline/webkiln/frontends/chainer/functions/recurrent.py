@@ -1,4 +1,6 @@
-"""Stacked recurrences over sequences: padded to one array, whose steps behind a sequence's end change nothing."""
+"""Stacked recurrences over sequences: padded to one array, whose steps behind a sequence's end
+change nothing.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,9 +39,17 @@ def padded(xs: Sequence[ChainVariable]) -> tuple[ChainVariable, list[Any] | None
 
 
 def layers(
-    kind: Kind, x: ChainVariable, lengths: list[Any] | None, states: Sequence[Any], ws: Weights, bs: Weights, both: bool
-) -> tuple[list[ChainVariable], ChainVariable]:  # fmt: skip
-    """The last states [layers * directions, N, H], and the outputs of the last layer [T, N, directions * H]."""
+    kind: Kind,
+    x: ChainVariable,
+    lengths: list[Any] | None,
+    states: Sequence[Any],
+    ws: Weights,
+    bs: Weights,
+    both: bool,
+) -> tuple[list[ChainVariable], ChainVariable]:
+    """The last states [layers * directions, N, H], and the outputs of the last layer [T, N,
+    directions * H].
+    """
     directions = 2 if both else 1
     lasts: list[list[ChainVariable]] = [[] for _ in range(kind.states)]
     steps, batch = x.shape[0], x.shape[1]
@@ -47,15 +57,29 @@ def layers(
     for layer in range(len(ws) // directions):
         places = range(layer * directions, (layer + 1) * directions)
         kernels = [stack([_gates(kind, ws[place], half) for place in places], 0) for half in (0, 1)]
-        biases = stack([concat([_gates(kind, bs[place], 0), _gates(kind, bs[place], 1)], 0) for place in places], 0)
+        biases = stack(
+            [
+                concat([_gates(kind, bs[place], 0), _gates(kind, bs[place], 1)], 0)
+                for place in places
+            ],
+            0,
+        )
         hidden = as_variable(ws[places[0]][0]).shape[0]
-        first = [None if item is None else get_item(as_variable(item), slice(places[0], places[-1] + 1)) for item in states]
-        attrs: dict[str, Any] = {"hidden_size": hidden, "direction": "bidirectional" if both else "forward"}
+        first = [
+            None if item is None else get_item(as_variable(item), slice(places[0], places[-1] + 1))
+            for item in states
+        ]
+        attrs: dict[str, Any] = {
+            "hidden_size": hidden,
+            "direction": "bidirectional" if both else "forward",
+        }
         if kind.op == "GRU":
             attrs["linear_before_reset"] = 1
         if kind.activation is not None:
             attrs["activations"] = (kind.activation,) * directions
-        y, *last = nodes(kind.op, 1 + kind.states, x, kernels[0], kernels[1], biases, counts, *first, **attrs)
+        y, *last = nodes(
+            kind.op, 1 + kind.states, x, kernels[0], kernels[1], biases, counts, *first, **attrs
+        )
         x = reshape(node("Transpose", y, perm=(0, 2, 1, 3)), (steps, batch, directions * hidden))
         for place, item in enumerate(last):
             lasts[place].append(item)
@@ -75,10 +99,12 @@ def sequences(
     given = [as_variable(x) for x in xs]
     sizes = [x.shape[0] for x in given]
     if any(map(is_open, sizes)) and any(
-        size is not sizes[0] and not (is_open(size) and is_open(sizes[0]) and size == sizes[0]) for size in sizes
+        size is not sizes[0] and not (is_open(size) and is_open(sizes[0]) and size == sizes[0])
+        for size in sizes
     ):
         raise SourceError(
-            "sequences of different open lengths cannot be in one call; call the link once for each, or give numbers in input_shapes"
+            "sequences of different open lengths cannot be in one call; call the link once for"
+            " each, or give numbers in input_shapes"
         )
     x, lengths = padded(given)
     lasts, y = layers(kind, x, lengths, states, ws, bs, both)
@@ -89,14 +115,27 @@ def steps(kind: Kind, both: bool) -> Callable[..., Any]:
     """The function: its `xs` are the values of each step, of as many sequences as still go on."""
 
     def function(n_layers: int, dropout_ratio: float, hx: Any, *given: Any, **kwargs: Any) -> Any:
-        states, (ws, bs, xs) = ([hx, given[0]], given[1:4]) if kind.states == 2 else ([hx], given[:3])
+        states, (ws, bs, xs) = (
+            ([hx, given[0]], given[1:4]) if kind.states == 2 else ([hx], given[:3])
+        )
         values = [as_variable(x) for x in xs]
         counts = [len(x) for x in values]
         batch = counts[0]
-        wide = stack([pad(x, [(0, batch - len(x)), (0, 0)], "constant") if len(x) < batch else x for x in values], 0)
+        wide = stack(
+            [
+                pad(x, [(0, batch - len(x)), (0, 0)], "constant") if len(x) < batch else x
+                for x in values
+            ],
+            0,
+        )
         lengths = [sum(count > row for count in counts) for row in range(batch)]
-        lasts, y = layers(kind, wide, lengths if min(counts) < batch else None, states, ws, bs, both)
-        return (*lasts, tuple(get_item(y, (step, slice(None, count))) for step, count in enumerate(counts)))
+        lasts, y = layers(
+            kind, wide, lengths if min(counts) < batch else None, states, ws, bs, both
+        )
+        return (
+            *lasts,
+            tuple(get_item(y, (step, slice(None, count))) for step, count in enumerate(counts)),
+        )
 
     return function
 
@@ -112,6 +151,10 @@ def n_step_rnn(both: bool) -> Callable[..., Any]:
 
 
 RECURRENT: Mapping[str, Callable[..., Any]] = {
-    "n_step_lstm": steps(LSTM, False), "n_step_bilstm": steps(LSTM, True), "n_step_gru": steps(GRU, False), "n_step_bigru": steps(GRU, True),
-    "n_step_rnn": n_step_rnn(False), "n_step_birnn": n_step_rnn(True),
-}  # fmt: skip
+    "n_step_lstm": steps(LSTM, False),
+    "n_step_bilstm": steps(LSTM, True),
+    "n_step_gru": steps(GRU, False),
+    "n_step_bigru": steps(GRU, True),
+    "n_step_rnn": n_step_rnn(False),
+    "n_step_birnn": n_step_rnn(True),
+}

@@ -8,13 +8,23 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.elementwise import cast
-from webkiln.frontends.chainer.functions.shape import broadcast_to, places, reshape, swapaxes, transpose
+from webkiln.frontends.chainer.functions.shape import (
+    broadcast_to,
+    places,
+    reshape,
+    swapaxes,
+    transpose,
+)
 from webkiln.frontends.chainer.sizes import is_open
 from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 
 def _axes(x: ChainVariable, axis: Any) -> tuple[int, ...]:
-    return tuple(range(x.ndim)) if axis is None else places(x, *((axis,) if isinstance(axis, int) else axis))
+    return (
+        tuple(range(x.ndim))
+        if axis is None
+        else places(x, *((axis,) if isinstance(axis, int) else axis))
+    )
 
 
 def reduction(op: str) -> Callable[..., ChainVariable]:
@@ -25,7 +35,9 @@ def reduction(op: str) -> Callable[..., ChainVariable]:
     return function
 
 
-total, largest, smallest, product = (reduction(op) for op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"))
+total, largest, smallest, product = (
+    reduction(op) for op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")
+)
 mean = reduction("ReduceMean")
 
 
@@ -68,7 +80,10 @@ def cumulative(op: str) -> Callable[..., ChainVariable]:
 def sum_to(x: Any, shape: Any) -> ChainVariable:
     x, wanted = as_variable(x), tuple(shape)
     lead = x.ndim - len(wanted)
-    axes = [*range(lead), *(d + lead for d, size in enumerate(wanted) if not is_open(size) and size == 1)]
+    axes = [
+        *range(lead),
+        *(d + lead for d, size in enumerate(wanted) if not is_open(size) and size == 1),
+    ]
     return reshape(node("ReduceSum", x, axes=tuple(axes), keepdims=1), wanted) if axes else x
 
 
@@ -86,7 +101,9 @@ def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> ChainV
 
 def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> ChainVariable:
     """Of vectors, columns."""
-    left, right = (reshape(x, (*x.shape, 1)) if x.ndim == 2 else x for x in map(as_variable, (a, b)))
+    left, right = (
+        reshape(x, (*x.shape, 1)) if x.ndim == 2 else x for x in map(as_variable, (a, b))
+    )
     return matmul(left, right, transa, transb)
 
 
@@ -119,7 +136,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> ChainVariable:
         inner = inner * a.shape[d]
     rows = reshape(transpose(a, (*first, *left)), (-1, inner))
     columns = reshape(transpose(b, (*right, *last)), (inner, -1))
-    return reshape(node("MatMul", rows, columns), [*(a.shape[d] for d in first), *(b.shape[d] for d in last)])
+    return reshape(
+        node("MatMul", rows, columns), [*(a.shape[d] for d in first), *(b.shape[d] for d in last)]
+    )
 
 
 def determinant(a: Any) -> ChainVariable:
@@ -130,8 +149,23 @@ def determinant(a: Any) -> ChainVariable:
 
 
 REDUCE: Mapping[str, Callable[..., Any]] = {
-    "sum": total, "max": largest, "min": smallest, "prod": product, "mean": mean, "average": average, "logsumexp": logsumexp,
-    "argmax": place_of("ArgMax"), "argmin": place_of("ArgMin"), "cumsum": cumulative("CumSum"), "cumprod": cumulative("CumProd"),
-    "sum_to": sum_to, "batch_l2_norm_squared": batch_l2_norm_squared, "matmul": matmul, "batch_matmul": batch_matmul, "einsum": einsum,
-    "tensordot": tensordot, "det": determinant, "batch_det": determinant,
-}  # fmt: skip
+    "sum": total,
+    "max": largest,
+    "min": smallest,
+    "prod": product,
+    "mean": mean,
+    "average": average,
+    "logsumexp": logsumexp,
+    "argmax": place_of("ArgMax"),
+    "argmin": place_of("ArgMin"),
+    "cumsum": cumulative("CumSum"),
+    "cumprod": cumulative("CumProd"),
+    "sum_to": sum_to,
+    "batch_l2_norm_squared": batch_l2_norm_squared,
+    "matmul": matmul,
+    "batch_matmul": batch_matmul,
+    "einsum": einsum,
+    "tensordot": tensordot,
+    "det": determinant,
+    "batch_det": determinant,
+}

@@ -24,7 +24,11 @@ def places(x: ChainVariable, *axes: int) -> tuple[int, ...]:
 def reshape(x: Any, shape: Any) -> ChainVariable:
     given = as_variable(x)
     wanted = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    same = len(wanted) == given.ndim and not any(map(is_open, (*wanted, *given.shape))) and wanted == given.shape
+    same = (
+        len(wanted) == given.ndim
+        and not any(map(is_open, (*wanted, *given.shape)))
+        and wanted == given.shape
+    )
     return given if same else node("Reshape", given, sizes(wanted), allowzero=1)
 
 
@@ -33,7 +37,11 @@ def transpose(x: Any, axes: Any = None, *more: int) -> ChainVariable:
     if axes is None:
         return node("Transpose", x, perm=tuple(reversed(range(x.ndim))))
     perm = (axes, *more) if isinstance(axes, int) else tuple(axes)
-    return x if places(x, *perm) == tuple(range(x.ndim)) else node("Transpose", x, perm=places(x, *perm))
+    return (
+        x
+        if places(x, *perm) == tuple(range(x.ndim))
+        else node("Transpose", x, perm=places(x, *perm))
+    )
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> ChainVariable:
@@ -46,7 +54,9 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> ChainVariable:
 
 def moveaxis(x: Any, source: Any, destination: Any) -> ChainVariable:
     x = as_variable(x)
-    moved = np.moveaxis(np.zeros([2 + d for d in range(x.ndim)], np.int8), source, destination).shape
+    moved = np.moveaxis(
+        np.zeros([2 + d for d in range(x.ndim)], np.int8), source, destination
+    ).shape
     return transpose(x, [size - 2 for size in moved])
 
 
@@ -83,7 +93,10 @@ def broadcast(*xs: Any) -> Any:
         return given[0]
     rank = max(x.ndim for x in given)
     wide = [(1,) * (rank - x.ndim) + x.shape for x in given]
-    shape = tuple(next((size for size in column if is_open(size) or size != 1), 1) for column in zip(*wide, strict=True))
+    shape = tuple(
+        next((size for size in column if is_open(size) or size != 1), 1)
+        for column in zip(*wide, strict=True)
+    )
     return tuple(broadcast_to(x, shape) for x in given)
 
 
@@ -104,12 +117,17 @@ def vstack(xs: Any) -> ChainVariable:
 
 def hstack(xs: Any) -> ChainVariable:
     given = [as_variable(x) for x in xs]
-    return concat([reshape(x, (1,)) if x.ndim == 0 else x for x in given], 0 if given[0].ndim < 2 else 1)
+    return concat(
+        [reshape(x, (1,)) if x.ndim == 0 else x for x in given], 0 if given[0].ndim < 2 else 1
+    )
 
 
 def dstack(xs: Any) -> ChainVariable:
     given = [as_variable(x) for x in xs]
-    wide = [reshape(x, (1, -1, 1)) if x.ndim < 2 else expand_dims(x, 2) if x.ndim == 2 else x for x in given]
+    wide = [
+        reshape(x, (1, -1, 1)) if x.ndim < 2 else expand_dims(x, 2) if x.ndim == 2 else x
+        for x in given
+    ]
     return concat(wide, 2)
 
 
@@ -120,7 +138,9 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
         if not is_open(size) and size % count:
-            raise ShapeError(f"{size} elements of axis {place} cannot be split into {count} equal parts")
+            raise ShapeError(
+                f"{size} elements of axis {place} cannot be split into {count} equal parts"
+            )
         counts = [size // count] * count
     else:
         ends = [0, *(int(item) for item in indices_or_sections), size]
@@ -155,14 +175,21 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> ChainVariable:
     size = x.shape[place]
     if len(counts) == 1:
         apart = reshape(x, (*x.shape[: place + 1], 1, *x.shape[place + 1 :]))
-        wide = node("Tile", apart, sizes([counts[0] if d == place + 1 else 1 for d in range(x.ndim + 1)]))
+        wide = node(
+            "Tile", apart, sizes([counts[0] if d == place + 1 else 1 for d in range(x.ndim + 1)])
+        )
         return reshape(wide, (*x.shape[:place], size * counts[0], *x.shape[place + 1 :]))
     return node("Gather", x, np.repeat(np.arange(len(counts)), counts), axis=place)
 
 
 def flip(x: Any, axis: int) -> ChainVariable:
     x = as_variable(x)
-    return get_item(x, tuple(slice(None, None, -1) if d == places(x, axis)[0] else slice(None) for d in range(x.ndim)))
+    return get_item(
+        x,
+        tuple(
+            slice(None, None, -1) if d == places(x, axis)[0] else slice(None) for d in range(x.ndim)
+        ),
+    )
 
 
 def fliplr(a: Any) -> ChainVariable:
@@ -198,19 +225,30 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ChainVa
     count = min(rows + min(offset, 0), columns - max(offset, 0))
     moved = transpose(x, (a, b, *rest))
     numbers = np.arange(max(int(count), 0))
-    picked = node("GatherND", moved, np.stack([numbers - min(offset, 0), numbers + max(offset, 0)], 1))
+    picked = node(
+        "GatherND", moved, np.stack([numbers - min(offset, 0), numbers + max(offset, 0)], 1)
+    )
     return transpose(picked, (*range(1, picked.ndim), 0))
 
 
 def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> ChainVariable:
     x = as_variable(x)
-    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)) if np.ndim(pad_width) < 2 or len(pad_width) == 1 else np.asarray(pad_width)
+    widths = (
+        np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))
+        if np.ndim(pad_width) < 2 or len(pad_width) == 1
+        else np.asarray(pad_width)
+    )
     flat = [int(width) for width in (*widths[:, 0], *widths[:, 1])]
     if mode not in ("constant", "reflect", "edge", "wrap"):
-        raise SourceError(f"F.pad: mode {mode!r} is not converted; there are constant, reflect, edge and wrap")
+        raise SourceError(
+            f"F.pad: mode {mode!r} is not converted; there are constant, reflect, edge and wrap"
+        )
     values = keywords.pop("constant_values", 0)
     if keywords or np.size(values) != 1:
-        raise SourceError(f"F.pad: {', '.join(keywords) or 'several constant_values'} cannot be given; one constant value can")
+        raise SourceError(
+            f"F.pad: {', '.join(keywords) or 'several constant_values'} cannot be given; one"
+            " constant value can"
+        )
     fill = float(np.asarray(values).reshape(-1)[0])
     return node("Pad", x, sizes(flat), fill if mode == "constant" else None, mode=mode)
 
@@ -218,23 +256,46 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> ChainVariable:
 def pad_sequence(xs: Any, length: Any = None, padding: float = 0) -> ChainVariable:
     given = [as_variable(x) for x in xs]
     longest = max(x.shape[0] for x in given) if length is None else length
-    rows = [pad(x, [(0, bare(longest - x.shape[0])), *[(0, 0)] * (x.ndim - 1)], "constant", constant_values=padding) for x in given]
+    rows = [
+        pad(
+            x,
+            [(0, bare(longest - x.shape[0])), *[(0, 0)] * (x.ndim - 1)],
+            "constant",
+            constant_values=padding,
+        )
+        for x in given
+    ]
     return stack(rows, 0)
 
 
 def concat_examples(batch: Any, device: Any = None, padding: float | None = None) -> Any:
-    """chainer.dataset.concat_examples: items, or each part of tuples or tables, along a new first axis, padded where they are to be."""
+    """chainer.dataset.concat_examples: items, or each part of tuples or tables, along a new first
+    axis, padded where they are to be.
+    """
     first = batch[0]
     if isinstance(first, tuple):
-        return tuple(concat_examples([item[place] for item in batch], device, padding) for place in range(len(first)))
+        return tuple(
+            concat_examples([item[place] for item in batch], device, padding)
+            for place in range(len(first))
+        )
     if isinstance(first, dict):
-        return {key: concat_examples([item[key] for item in batch], device, padding) for key in first}
+        return {
+            key: concat_examples([item[key] for item in batch], device, padding) for key in first
+        }
     given = [as_variable(item) for item in batch]
     if padding is None:
         return stack(given, 0)
     longest = [max(x.shape[axis] for x in given) for axis in range(given[0].ndim)]
-    widths = [[(0, bare(size - own)) for own, size in zip(x.shape, longest, strict=True)] for x in given]
-    return stack([pad(x, width, "constant", constant_values=padding) for x, width in zip(given, widths, strict=True)], 0)
+    widths = [
+        [(0, bare(size - own)) for own, size in zip(x.shape, longest, strict=True)] for x in given
+    ]
+    return stack(
+        [
+            pad(x, width, "constant", constant_values=padding)
+            for x, width in zip(given, widths, strict=True)
+        ],
+        0,
+    )
 
 
 def transpose_sequence(xs: Any) -> tuple[ChainVariable, ...]:
@@ -253,7 +314,9 @@ def space2depth(X: Any, r: int) -> ChainVariable:
 
 
 def get_item(x: Any, slices: Any) -> ChainVariable:
-    """As numpy indexes: slices, numbers, new axes, an ellipsis, and arrays of numbers or truths that are known, or of numbers that are not."""
+    """As numpy indexes: slices, numbers, new axes, an ellipsis, and arrays of numbers or truths
+    that are known, or of numbers that are not.
+    """
     x = as_variable(x)
     given = list(slices) if isinstance(slices, tuple) else [slices]
     given = [np.asarray(item) if isinstance(item, list) else item for item in given]
@@ -264,7 +327,11 @@ def get_item(x: Any, slices: Any) -> ChainVariable:
     given[at : at + 1] = [slice(None)] * (x.ndim - used)
     given = [part for item in given for part in _unmasked(item)]
     x, wanted, arrays = _sliced(x, given)
-    x = reshape(x, wanted) if len(wanted) != x.ndim or any(item is None or _is_number(item) for item in given) else x
+    x = (
+        reshape(x, wanted)
+        if len(wanted) != x.ndim or any(item is None or _is_number(item) for item in given)
+        else x
+    )
     return _gathered(x, arrays) if arrays else x
 
 
@@ -282,8 +349,12 @@ def _is_number(item: Any) -> bool:
     return hasattr(item, "__index__") and not isinstance(item, np.ndarray | ChainVariable)
 
 
-def _sliced(x: ChainVariable, given: Sequence[Any]) -> tuple[ChainVariable, list[Any], dict[int, Any]]:
-    """What slices and numbers leave; its shape with new axes and without those of numbers; arrays by the axes that they index then."""
+def _sliced(
+    x: ChainVariable, given: Sequence[Any]
+) -> tuple[ChainVariable, list[Any], dict[int, Any]]:
+    """What slices and numbers leave; its shape with new axes and without those of numbers; arrays
+    by the axes that they index then.
+    """
     starts, ends, axes, steps = [], [], [], []
     wanted: list[Any] = []
     arrays: dict[int, Any] = {}
@@ -310,7 +381,10 @@ def _sliced(x: ChainVariable, given: Sequence[Any]) -> tuple[ChainVariable, list
             arrays[len(kept)] = item
             kept.append(axis)
         else:
-            raise SourceError(f"a variable is indexed with {type(item).__name__}; expected numbers, slices, arrays, None and an ellipsis")
+            raise SourceError(
+                f"a variable is indexed with {type(item).__name__}; expected numbers, slices,"
+                " arrays, None and an ellipsis"
+            )
         axis += 1
     if axes:
         x = node("Slice", x, sizes(starts), sizes(ends), sizes(axes), sizes(steps))
@@ -339,19 +413,61 @@ def _indices(item: Any) -> ChainVariable:
 def scatter_add(a: Any, slices: Any, b: Any) -> ChainVariable:
     """At places that are known."""
     a, b = as_variable(a), as_variable(b)
-    if any(map(is_open, a.shape)) or any(isinstance(item, ChainVariable) for item in (slices if isinstance(slices, tuple) else (slices,))):
-        raise SourceError("F.scatter_add: the shape and the places have to be known before the model runs")
+    if any(map(is_open, a.shape)) or any(
+        isinstance(item, ChainVariable)
+        for item in (slices if isinstance(slices, tuple) else (slices,))
+    ):
+        raise SourceError(
+            "F.scatter_add: the shape and the places have to be known before the model runs"
+        )
     total = int(np.prod(a.shape))
     numbers = np.arange(total).reshape(a.shape)[slices]
     added = reshape(broadcast_to(b, numbers.shape), (-1,))
-    return reshape(node("ScatterElements", reshape(a, (-1,)), numbers.reshape(-1), added, axis=0, reduction="add"), a.shape)
+    return reshape(
+        node(
+            "ScatterElements",
+            reshape(a, (-1,)),
+            numbers.reshape(-1),
+            added,
+            axis=0,
+            reduction="add",
+        ),
+        a.shape,
+    )
 
 
 SHAPE: Mapping[str, Callable[..., Any]] = {
-    "reshape": reshape, "transpose": transpose, "swapaxes": swapaxes, "moveaxis": moveaxis, "rollaxis": rollaxis, "expand_dims": expand_dims,
-    "squeeze": squeeze, "flatten": flatten, "broadcast_to": broadcast_to, "broadcast": broadcast, "concat": concat, "stack": stack,
-    "vstack": vstack, "hstack": hstack, "dstack": dstack, "split_axis": split_axis, "separate": separate, "tile": tile, "repeat": repeat,
-    "flip": flip, "fliplr": fliplr, "flipud": flipud, "copy": copy, "permutate": permutate, "select_item": select_item, "diagonal": diagonal,
-    "pad": pad, "pad_sequence": pad_sequence, "transpose_sequence": transpose_sequence, "depth2space": depth2space, "space2depth": space2depth,
-    "get_item": get_item, "scatter_add": scatter_add,
-}  # fmt: skip
+    "reshape": reshape,
+    "transpose": transpose,
+    "swapaxes": swapaxes,
+    "moveaxis": moveaxis,
+    "rollaxis": rollaxis,
+    "expand_dims": expand_dims,
+    "squeeze": squeeze,
+    "flatten": flatten,
+    "broadcast_to": broadcast_to,
+    "broadcast": broadcast,
+    "concat": concat,
+    "stack": stack,
+    "vstack": vstack,
+    "hstack": hstack,
+    "dstack": dstack,
+    "split_axis": split_axis,
+    "separate": separate,
+    "tile": tile,
+    "repeat": repeat,
+    "flip": flip,
+    "fliplr": fliplr,
+    "flipud": flipud,
+    "copy": copy,
+    "permutate": permutate,
+    "select_item": select_item,
+    "diagonal": diagonal,
+    "pad": pad,
+    "pad_sequence": pad_sequence,
+    "transpose_sequence": transpose_sequence,
+    "depth2space": depth2space,
+    "space2depth": space2depth,
+    "get_item": get_item,
+    "scatter_add": scatter_add,
+}

@@ -1,4 +1,6 @@
-"""Every function of `chainer.functions`: those that are recorded, and those that are refused, with the reason."""
+"""Every function of `chainer.functions`: those that are recorded, and those that are refused, with
+the reason.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -17,51 +19,104 @@ from webkiln.frontends.chainer.functions.window import WINDOW
 from webkiln.frontends.chainer.recorder import ACTIVE
 
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
-    "Activations and cells": ACTIVATION, "Elementwise": ELEMENTWISE, "Shapes and indices": SHAPE, "Sums, extremes, products": REDUCE,
-    "Convolutions and pooling": WINDOW, "Normalisations": NORMALIZATION, "Linear maps, embeddings, noise": CONNECTION, "Images": IMAGE,
+    "Activations and cells": ACTIVATION,
+    "Elementwise": ELEMENTWISE,
+    "Shapes and indices": SHAPE,
+    "Sums, extremes, products": REDUCE,
+    "Convolutions and pooling": WINDOW,
+    "Normalisations": NORMALIZATION,
+    "Linear maps, embeddings, noise": CONNECTION,
+    "Images": IMAGE,
     "Sequences": RECURRENT,
-}  # fmt: skip
-RECORDED: Mapping[str, Callable[..., Any]] = {name: function for group in GROUPS.values() for name, function in group.items()}
+}
+RECORDED: Mapping[str, Callable[..., Any]] = {
+    name: function for group in GROUPS.values() for name, function in group.items()
+}
 
 LIBRARIES = ("use_cudnn", "deterministic", "use_ideep")
 LOSS = "it trains a model; return what it would compare"
 RANDOM = "it draws at random; return its parameters, and draw on the page"
 SPECIAL = "no backend has this function; compute it on the page"
 REFUSED: Mapping[str, str] = {
-    **dict.fromkeys((
-        "bernoulli_nll", "black_out", "connectionist_temporal_classification", "contrastive", "crf1d", "cross_covariance", "decov",
-        "discriminative_margin_based_clustering_loss", "gaussian_kl_divergence", "gaussian_nll", "hinge", "huber_loss", "mean_absolute_error",
-        "mean_squared_error", "negative_sampling", "sigmoid_cross_entropy", "softmax_cross_entropy", "triplet",
-    ), LOSS),
-    **dict.fromkeys(("accuracy", "binary_accuracy", "classification_summary", "f1_score", "precision", "recall", "r2_score"),
-                    "it judges a model; return what it would judge"),
+    **dict.fromkeys(
+        (
+            "bernoulli_nll",
+            "black_out",
+            "connectionist_temporal_classification",
+            "contrastive",
+            "crf1d",
+            "cross_covariance",
+            "decov",
+            "discriminative_margin_based_clustering_loss",
+            "gaussian_kl_divergence",
+            "gaussian_nll",
+            "hinge",
+            "huber_loss",
+            "mean_absolute_error",
+            "mean_squared_error",
+            "negative_sampling",
+            "sigmoid_cross_entropy",
+            "softmax_cross_entropy",
+            "triplet",
+        ),
+        LOSS,
+    ),
+    **dict.fromkeys(
+        (
+            "accuracy",
+            "binary_accuracy",
+            "classification_summary",
+            "f1_score",
+            "precision",
+            "recall",
+            "r2_score",
+        ),
+        "it judges a model; return what it would judge",
+    ),
     **dict.fromkeys(("gaussian", "gumbel_softmax"), RANDOM),
-    **dict.fromkeys(("digamma", "erfcinv", "erfcx", "lgamma", "log_ndtr", "polygamma", "zeta"), SPECIAL),
-    "argmax_crf1d": "it walks back through the best labels; return the scores, and walk on the page",
+    **dict.fromkeys(
+        ("digamma", "erfcinv", "erfcx", "lgamma", "log_ndtr", "polygamma", "zeta"), SPECIAL
+    ),
+    "argmax_crf1d": (
+        "it walks back through the best labels; return the scores, and walk on the page"
+    ),
     "as_strided": "it reads memory by strides; write it with F.reshape, F.transpose and slices",
-    "batch_inv": "no backend inverts matrices of this kind; keep the inverse as a parameter", "inv": "no backend inverts matrices of this kind; keep the inverse as a parameter",
+    "batch_inv": "no backend inverts matrices of this kind; keep the inverse as a parameter",
+    "inv": "no backend inverts matrices of this kind; keep the inverse as a parameter",
     "cholesky": "no backend factorises matrices of this kind; keep the factor as a parameter",
     "batch_renormalization": "it trains a model; its link uses the fixed form at inference",
-    "decorrelated_batch_normalization": "it trains a model", "fixed_decorrelated_batch_normalization": "multiply by the projection with F.matmul",
-    "fft": "it computes with two arrays of complex numbers; write it with F.matmul", "ifft": "it computes with two arrays of complex numbers; write it with F.matmul",
-    "sparse_matmul": "it takes a sparse matrix; give a dense one to F.matmul", "theano": "it runs Theano",
-}  # fmt: skip
+    "decorrelated_batch_normalization": "it trains a model",
+    "fixed_decorrelated_batch_normalization": "multiply by the projection with F.matmul",
+    "fft": "it computes with two arrays of complex numbers; write it with F.matmul",
+    "ifft": "it computes with two arrays of complex numbers; write it with F.matmul",
+    "sparse_matmul": "it takes a sparse matrix; give a dense one to F.matmul",
+    "theano": "it runs Theano",
+}
 
 
 def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The nodes of a function are named after it. What older versions are told of their libraries changes nothing."""
+    """The nodes of a function are named after it. What older versions are told of their libraries
+    changes nothing.
+    """
 
     @wraps(function)
     def call(*given: Any, **options: Any) -> Any:
         with ACTIVE.current().inside(name, is_link=False) as gives:
-            return gives(function(*given, **{key: value for key, value in options.items() if key not in LIBRARIES}))
+            return gives(
+                function(
+                    *given, **{key: value for key, value in options.items() if key not in LIBRARIES}
+                )
+            )
 
     return call
 
 
 def refusing(name: str, reason: str) -> Callable[..., Any]:
     def refuse(*given: Any, **options: Any) -> Any:
-        raise UnsupportedError(f"F.{name}", [(f"chainer.functions.{name}", "is not converted", f"{reason[0].upper()}{reason[1:]}")])
+        raise UnsupportedError(
+            f"F.{name}",
+            [(f"chainer.functions.{name}", "is not converted", f"{reason[0].upper()}{reason[1:]}")],
+        )
 
     return refuse
 

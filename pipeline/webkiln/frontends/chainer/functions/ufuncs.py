@@ -7,7 +7,15 @@ import numpy as np
 
 from webkiln.frontends.chainer.converter import DOMAIN
 from webkiln.frontends.chainer.functions.activation import tanh
-from webkiln.frontends.chainer.functions.elementwise import ELEMENTWISE, binary, cast, clip, divide, power, where
+from webkiln.frontends.chainer.functions.elementwise import (
+    ELEMENTWISE,
+    binary,
+    cast,
+    clip,
+    divide,
+    power,
+    where,
+)
 from webkiln.frontends.chainer.functions.reduce import REDUCE, matmul
 from webkiln.frontends.chainer.functions.shape import SHAPE, concat, get_item, reshape, transpose
 from webkiln.frontends.chainer.sizes import is_open
@@ -15,7 +23,13 @@ from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 add, subtract, multiply = binary("Add"), binary("Sub"), binary("Mul")
 floor_divide = binary("FloorDiv", DOMAIN)
-COMPARED = {"less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual", "equal": "Equal"}
+COMPARED = {
+    "less": "Less",
+    "less_equal": "LessOrEqual",
+    "greater": "Greater",
+    "greater_equal": "GreaterOrEqual",
+    "equal": "Equal",
+}
 
 
 def negative(x: Any) -> ChainVariable:
@@ -31,13 +45,52 @@ def joined(op: str) -> Callable[[Any, Any], ChainVariable]:
 
 
 UFUNCS: Mapping[str, Callable[..., Any]] = {
-    "add": add, "subtract": subtract, "multiply": multiply, "divide": divide, "true_divide": divide, "power": power, "negative": negative,
-    "floor_divide": floor_divide, "matmul": matmul, "maximum": ELEMENTWISE["maximum"], "minimum": ELEMENTWISE["minimum"], "tanh": tanh,
-    "not_equal": not_equal, "logical_and": joined("And"), "logical_or": joined("Or"), "logical_not": lambda x: node("Not", cast(x, np.bool_)),
-    **{name: ELEMENTWISE[name] for name in ("arccos", "arcsin", "arctan", "arctanh", "arctan2", "ceil", "cos", "cosh", "exp", "expm1", "floor",
-       "fmod", "log", "log10", "log1p", "log2", "sign", "sin", "sinh", "sqrt", "square", "tan", "absolute")},
+    "add": add,
+    "subtract": subtract,
+    "multiply": multiply,
+    "divide": divide,
+    "true_divide": divide,
+    "power": power,
+    "negative": negative,
+    "floor_divide": floor_divide,
+    "matmul": matmul,
+    "maximum": ELEMENTWISE["maximum"],
+    "minimum": ELEMENTWISE["minimum"],
+    "tanh": tanh,
+    "not_equal": not_equal,
+    "logical_and": joined("And"),
+    "logical_or": joined("Or"),
+    "logical_not": lambda x: node("Not", cast(x, np.bool_)),
+    **{
+        name: ELEMENTWISE[name]
+        for name in (
+            "arccos",
+            "arcsin",
+            "arctan",
+            "arctanh",
+            "arctan2",
+            "ceil",
+            "cos",
+            "cosh",
+            "exp",
+            "expm1",
+            "floor",
+            "fmod",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "sign",
+            "sin",
+            "sinh",
+            "sqrt",
+            "square",
+            "tan",
+            "absolute",
+        )
+    },
     **{name: binary(op) for name, op in COMPARED.items()},
-}  # fmt: skip
+}
 
 
 def filled(value: float) -> Callable[..., ChainVariable]:
@@ -49,13 +102,55 @@ def filled(value: float) -> Callable[..., ChainVariable]:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "concatenate": lambda xs, axis=0: concat(xs, axis), "where": where, "clip": clip, "zeros_like": filled(0), "ones_like": filled(1),
-    **{name: SHAPE[name] for name in ("reshape", "transpose", "swapaxes", "moveaxis", "rollaxis", "expand_dims", "squeeze", "broadcast_to",
-       "stack", "vstack", "hstack", "dstack", "tile", "repeat", "flip", "fliplr", "flipud")},
-    **{name: REDUCE[name] for name in ("sum", "mean", "prod", "argmax", "argmin", "cumsum", "cumprod", "tensordot", "einsum")},
-    "max": REDUCE["max"], "min": REDUCE["min"], "amax": REDUCE["max"], "amin": REDUCE["min"], "dot": matmul,
-    "split": lambda x, parts, axis=0: SHAPE["split_axis"](x, parts, axis), "ravel": SHAPE["flatten"],
-}  # fmt: skip
+    "concatenate": lambda xs, axis=0: concat(xs, axis),
+    "where": where,
+    "clip": clip,
+    "zeros_like": filled(0),
+    "ones_like": filled(1),
+    **{
+        name: SHAPE[name]
+        for name in (
+            "reshape",
+            "transpose",
+            "swapaxes",
+            "moveaxis",
+            "rollaxis",
+            "expand_dims",
+            "squeeze",
+            "broadcast_to",
+            "stack",
+            "vstack",
+            "hstack",
+            "dstack",
+            "tile",
+            "repeat",
+            "flip",
+            "fliplr",
+            "flipud",
+        )
+    },
+    **{
+        name: REDUCE[name]
+        for name in (
+            "sum",
+            "mean",
+            "prod",
+            "argmax",
+            "argmin",
+            "cumsum",
+            "cumprod",
+            "tensordot",
+            "einsum",
+        )
+    },
+    "max": REDUCE["max"],
+    "min": REDUCE["min"],
+    "amax": REDUCE["max"],
+    "amin": REDUCE["min"],
+    "dot": matmul,
+    "split": lambda x, parts, axis=0: SHAPE["split_axis"](x, parts, axis),
+    "ravel": SHAPE["flatten"],
+}
 
 
 def turned(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,23 +171,59 @@ def _equal(x: ChainVariable, y: Any) -> Any:
         False
         if y is None
         or isinstance(y, str)
-        or (not isinstance(y, ChainVariable | np.ndarray | float | int | bool | np.generic) and not is_open(y))
+        or (
+            not isinstance(y, ChainVariable | np.ndarray | float | int | bool | np.generic)
+            and not is_open(y)
+        )
         else binary("Equal")(x, y)
     )
 
 
 METHODS: Mapping[str, Any] = {
-    "__add__": add, "__radd__": turned(add), "__sub__": subtract, "__rsub__": turned(subtract), "__mul__": multiply, "__rmul__": turned(multiply),
-    "__truediv__": divide, "__rtruediv__": turned(divide), "__floordiv__": floor_divide, "__rfloordiv__": turned(floor_divide), "__pow__": power,
-    "__rpow__": turned(power), "__matmul__": matmul, "__rmatmul__": turned(matmul), "__neg__": negative, "__abs__": ELEMENTWISE["absolute"],
-    "__getitem__": get_item, "__lt__": binary("Less"), "__le__": binary("LessOrEqual"), "__gt__": binary("Greater"), "__ge__": binary("GreaterOrEqual"),
-    "__eq__": _equal, "__ne__": lambda x, y: True if (same := _equal(x, y)) is False else node("Not", same),
-    "__and__": joined("And"), "__or__": joined("Or"), "__invert__": lambda x: node("Not", cast(x, np.bool_)),
-    "reshape": _reshape, "transpose": _transpose, "T": property(transpose), "astype": lambda x, dtype, copy=True: cast(x, dtype),
-    "ravel": SHAPE["flatten"], "flatten": SHAPE["flatten"], "squeeze": SHAPE["squeeze"], "swapaxes": SHAPE["swapaxes"], "repeat": SHAPE["repeat"],
-    "copy": lambda x: x, "clip": clip, "dot": matmul, "mean": REDUCE["mean"],
-    **{name: REDUCE[name] for name in ("sum", "max", "min", "prod", "argmax", "argmin", "cumsum", "cumprod")},
-}  # fmt: skip
+    "__add__": add,
+    "__radd__": turned(add),
+    "__sub__": subtract,
+    "__rsub__": turned(subtract),
+    "__mul__": multiply,
+    "__rmul__": turned(multiply),
+    "__truediv__": divide,
+    "__rtruediv__": turned(divide),
+    "__floordiv__": floor_divide,
+    "__rfloordiv__": turned(floor_divide),
+    "__pow__": power,
+    "__rpow__": turned(power),
+    "__matmul__": matmul,
+    "__rmatmul__": turned(matmul),
+    "__neg__": negative,
+    "__abs__": ELEMENTWISE["absolute"],
+    "__getitem__": get_item,
+    "__lt__": binary("Less"),
+    "__le__": binary("LessOrEqual"),
+    "__gt__": binary("Greater"),
+    "__ge__": binary("GreaterOrEqual"),
+    "__eq__": _equal,
+    "__ne__": lambda x, y: True if (same := _equal(x, y)) is False else node("Not", same),
+    "__and__": joined("And"),
+    "__or__": joined("Or"),
+    "__invert__": lambda x: node("Not", cast(x, np.bool_)),
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "T": property(transpose),
+    "astype": lambda x, dtype, copy=True: cast(x, dtype),
+    "ravel": SHAPE["flatten"],
+    "flatten": SHAPE["flatten"],
+    "squeeze": SHAPE["squeeze"],
+    "swapaxes": SHAPE["swapaxes"],
+    "repeat": SHAPE["repeat"],
+    "copy": lambda x: x,
+    "clip": clip,
+    "dot": matmul,
+    "mean": REDUCE["mean"],
+    **{
+        name: REDUCE[name]
+        for name in ("sum", "max", "min", "prod", "argmax", "argmin", "cumsum", "cumprod")
+    },
+}
 
 
 def install() -> None:

@@ -20,12 +20,23 @@ def spread(value: Any, count: int) -> tuple[int, ...]:
 
 
 def pads_of(pad: tuple[int, ...], more: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    return (*pad, *(before + after for before, after in zip(pad, more or (0,) * len(pad), strict=True)))
+    return (
+        *pad,
+        *(before + after for before, after in zip(pad, more or (0,) * len(pad), strict=True)),
+    )
 
 
 def convolution(
-    x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, cover_all: bool = False, dilate: Any = 1, groups: int = 1, **kwargs: Any
-) -> ChainVariable:  # fmt: skip
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    cover_all: bool = False,
+    dilate: Any = 1,
+    groups: int = 1,
+    **kwargs: Any,
+) -> ChainVariable:
     """With `cover_all` a window more where the last would leave something out."""
     x, W = as_variable(x), as_variable(W)
     count = x.ndim - 2
@@ -37,37 +48,69 @@ def convolution(
 def convolution_of(count: int) -> Callable[..., ChainVariable]:
     def function(x: Any, *given: Any, **options: Any) -> ChainVariable:
         if as_variable(x).ndim != count + 2:
-            raise ShapeError(f"the input has {as_variable(x).ndim} axes, {list(as_variable(x).shape)}; expected {count + 2}")
+            raise ShapeError(
+                f"the input has {as_variable(x).ndim} axes, {list(as_variable(x).shape)}; expected"
+                f" {count + 2}"
+            )
         return convolution(x, *given, **options)
 
     return function
 
 
 def deconvolution(
-    x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, outsize: Any = None, dilate: Any = 1, groups: int = 1, **kwargs: Any
-) -> ChainVariable:  # fmt: skip
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    outsize: Any = None,
+    dilate: Any = 1,
+    groups: int = 1,
+    **kwargs: Any,
+) -> ChainVariable:
     """To the size from which a convolution comes to this one, or to `outsize`."""
     x, W = as_variable(x), as_variable(W)
     count = x.ndim - 2
     strides, before, gaps = spread(stride, count), spread(pad, count), spread(dilate, count)
     after = before
     if outsize is not None:
-        full = [(n - 1) * step + (k - 1) * gap + 1 for n, step, k, gap in zip(x.shape[2:], strides, W.shape[2:], gaps, strict=True)]
-        after = tuple(n - first - want for n, first, want in zip(full, before, outsize, strict=True))
+        full = [
+            (n - 1) * step + (k - 1) * gap + 1
+            for n, step, k, gap in zip(x.shape[2:], strides, W.shape[2:], gaps, strict=True)
+        ]
+        after = tuple(
+            n - first - want for n, first, want in zip(full, before, outsize, strict=True)
+        )
     extra = tuple(max(-int(item), 0) for item in after)
     pads = (*before, *(max(int(item), 0) for item in after))
     return node(
-        "ConvTranspose", x, W, b, strides=strides, pads=pads, dilations=gaps, group=groups, output_padding=extra if any(extra) else None
+        "ConvTranspose",
+        x,
+        W,
+        b,
+        strides=strides,
+        pads=pads,
+        dilations=gaps,
+        group=groups,
+        output_padding=extra if any(extra) else None,
     )
 
 
 def dilated_convolution_2d(
-    x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, dilate: Any = 1, cover_all: bool = False
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    dilate: Any = 1,
+    cover_all: bool = False,
 ) -> ChainVariable:
     return convolution(x, W, b, stride, pad, cover_all, dilate)
 
 
-def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0) -> ChainVariable:
+def depthwise_convolution_2d(
+    x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
+) -> ChainVariable:
     """The kernel is [multiplier, channels, height, width]."""
     W = as_variable(W)
     multiplier, channels, height, width = W.shape
@@ -75,17 +118,23 @@ def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad
     return convolution(x, kernel, b, stride, pad, groups=channels)
 
 
-def columns(x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any) -> ChainVariable:
+def columns(
+    x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any
+) -> ChainVariable:
     """The windows of an image, [N, C * taps, ...]: a convolution by kernels that have one 1 each."""
     x = as_variable(x)
     count = x.ndim - 2
     window = spread(ksize, count)
     taps, channels = int(np.prod(window)), x.shape[1]
-    kernel = np.tile(np.eye(taps, dtype=x.dtype).reshape(taps, 1, *window), (channels, *[1] * (count + 1)))
+    kernel = np.tile(
+        np.eye(taps, dtype=x.dtype).reshape(taps, 1, *window), (channels, *[1] * (count + 1))
+    )
     return convolution(x, kernel, None, stride, pad, cover_all, dilate, groups=channels)
 
 
-def im2col(x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = False, dilate: Any = 1) -> ChainVariable:
+def im2col(
+    x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = False, dilate: Any = 1
+) -> ChainVariable:
     return columns(x, ksize, stride, pad, cover_all, dilate)
 
 
@@ -95,7 +144,9 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Chai
     out, rows, across, channels, height, width = W.shape
     found = columns(x, (height, width), stride, 0, False, 1)
     taps = channels * height * width
-    left = reshape(transpose(reshape(found, (-1, taps, rows * across)), (2, 0, 1)), (rows * across, -1, taps))
+    left = reshape(
+        transpose(reshape(found, (-1, taps, rows * across)), (2, 0, 1)), (rows * across, -1, taps)
+    )
     right = reshape(transpose(W, (1, 2, 3, 4, 5, 0)), (rows * across, taps, out))
     y = reshape(transpose(node("MatMul", left, right), (1, 2, 0)), (-1, out, rows, across))
     return y if b is None else node("Add", y, as_variable(b))
@@ -114,10 +165,26 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> ChainVariable:
         group = min(channel // size, groups - 1) if size else groups - 1
         place = {middle: groups - 1, groups - 1: middle}.get(group, group)
         kernel[channel, 0, height - 1 - place // width, width - 1 - place % width] = 1
-    return convolution(x, kernel, None, 1, (down * (height // 2), across * (width // 2)), False, dilate, groups=channels)
+    return convolution(
+        x,
+        kernel,
+        None,
+        1,
+        (down * (height // 2), across * (width // 2)),
+        False,
+        dilate,
+        groups=channels,
+    )
 
 
-def max_pooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, cover_all: bool = True, return_indices: bool = False) -> Any:
+def max_pooling(
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    cover_all: bool = True,
+    return_indices: bool = False,
+) -> Any:
     x = as_variable(x)
     count = x.ndim - 2
     window = spread(ksize, count)
@@ -131,8 +198,13 @@ def max_pooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, cover_all:
 
 
 def _within(
-    x: ChainVariable, y: ChainVariable, found: ChainVariable, window: tuple[int, ...], strides: tuple[int, ...], before: tuple[int, ...]
-) -> ChainVariable:  # fmt: skip
+    x: ChainVariable,
+    y: ChainVariable,
+    found: ChainVariable,
+    window: tuple[int, ...],
+    strides: tuple[int, ...],
+    before: tuple[int, ...],
+) -> ChainVariable:
     """Places in windows from those in the whole tensor."""
     result: ChainVariable | None = None
     inner: Any = 1
@@ -141,10 +213,21 @@ def _within(
         parts.append(node("Mod", node("Div", found, inner), x.shape[axis]))
         inner = inner * x.shape[axis]
     for number, place in enumerate(reversed(parts)):
-        steps = node("Range", np.asarray(0, np.int64), sizes_scalar(y.shape[number + 2]), np.asarray(1, np.int64))
+        steps = node(
+            "Range",
+            np.asarray(0, np.int64),
+            sizes_scalar(y.shape[number + 2]),
+            np.asarray(1, np.int64),
+        )
         start = node("Add", node("Mul", steps, strides[number]), -before[number])
-        offset = node("Sub", place, reshape(start, [y.shape[number + 2] if d == number + 2 else 1 for d in range(y.ndim)]))
-        result = offset if result is None else node("Add", node("Mul", result, window[number]), offset)
+        offset = node(
+            "Sub",
+            place,
+            reshape(start, [y.shape[number + 2] if d == number + 2 else 1 for d in range(y.ndim)]),
+        )
+        result = (
+            offset if result is None else node("Add", node("Mul", result, window[number]), offset)
+        )
     assert result is not None
     return node("Cast", result, to=6)
 
@@ -153,7 +236,9 @@ def sizes_scalar(size: Any) -> ChainVariable:
     return node("Squeeze", sizes([size]), axes=(0,))
 
 
-def average_pooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: Any = 0) -> ChainVariable:
+def average_pooling(
+    x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: Any = 0
+) -> ChainVariable:
     """Padding counts as zeros, or with None not at all."""
     x = as_variable(x)
     count = x.ndim - 2
@@ -162,30 +247,61 @@ def average_pooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_va
     window = spread(ksize, count)
     strides = window if stride is None else spread(stride, count)
     counted = 0 if pad_value is None else 1
-    return node("AveragePool", x, kernel_shape=window, strides=strides, pads=pads_of(spread(pad, count)), count_include_pad=counted)
+    return node(
+        "AveragePool",
+        x,
+        kernel_shape=window,
+        strides=strides,
+        pads=pads_of(spread(pad, count)),
+        count_include_pad=counted,
+    )
 
 
-def unpooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True) -> ChainVariable:
+def unpooling(
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    outsize: Any = None,
+    cover_all: bool = True,
+) -> ChainVariable:
     """Each element in every place of its window, added where windows overlap."""
     x = as_variable(x)
     count = x.ndim - 2
     window = spread(ksize, count)
     strides = window if stride is None else spread(stride, count)
-    out = _unpooled(x, window, strides, spread(pad, count), cover_all) if outsize is None else tuple(outsize)
+    out = (
+        _unpooled(x, window, strides, spread(pad, count), cover_all)
+        if outsize is None
+        else tuple(outsize)
+    )
     kernel = np.ones((x.shape[1], 1, *window), x.dtype)
     return deconvolution(x, kernel, None, strides, pad, out, groups=x.shape[1])
 
 
 def _unpooled(
-    x: ChainVariable, window: tuple[int, ...], strides: tuple[int, ...], pad: tuple[int, ...], cover_all: bool
+    x: ChainVariable,
+    window: tuple[int, ...],
+    strides: tuple[int, ...],
+    pad: tuple[int, ...],
+    cover_all: bool,
 ) -> tuple[Any, ...]:
     rows = zip(x.shape[2:], window, strides, pad, strict=True)
-    return tuple(step * (size - 1) + k - (step - 1 if cover_all else 0) - 2 * before for size, k, step, before in rows)
+    return tuple(
+        step * (size - 1) + k - (step - 1 if cover_all else 0) - 2 * before
+        for size, k, step, before in rows
+    )
 
 
 def upsampling_2d(
-    x: Any, indexes: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
-) -> ChainVariable:  # fmt: skip
+    x: Any,
+    indexes: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    outsize: Any = None,
+    cover_all: bool = True,
+) -> ChainVariable:
     """Each element in one place of its window, which pooling found."""
     x = as_variable(x)
     window = spread(ksize, 2)
@@ -197,9 +313,14 @@ def upsampling_2d(
     apart = (n, channels, 1, height, width)
     chosen = node("Equal", reshape(node("Cast", as_variable(indexes), to=7), apart), numbers)
     values = node("Mul", node("Cast", chosen, to=1), reshape(x, apart))
-    after = tuple((n_ - 1) * s + k - o - p for n_, s, k, o, p in zip((height, width), strides, window, out, before, strict=True))
+    after = tuple(
+        (n_ - 1) * s + k - o - p
+        for n_, s, k, o, p in zip((height, width), strides, window, out, before, strict=True)
+    )
     flat = reshape(values, (n, channels * taps, height * width))
-    whole = tuple((n_ - 1) * s + k for n_, s, k in zip((height, width), strides, window, strict=True))
+    whole = tuple(
+        (n_ - 1) * s + k for n_, s, k in zip((height, width), strides, window, strict=True)
+    )
     image = node("Col2Im", flat, sizes(whole), sizes(window), strides=strides)
     ends = [first + size for first, size in zip(before, out, strict=True)]
     if any(int(item) < 0 for item in after):
@@ -208,7 +329,9 @@ def upsampling_2d(
     return node("Slice", image, sizes(before), sizes(ends), sizes([2, 3]), sizes([1, 1]))
 
 
-def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling_class: Any = None, pooling: Any = None) -> ChainVariable:
+def spatial_pyramid_pooling_2d(
+    x: Any, pyramid_height: int, pooling_class: Any = None, pooling: Any = None
+) -> ChainVariable:
     """The largest of 1, 4, 16, ... bins."""
     x = as_variable(x)
     chosen = pooling or pooling_class
@@ -216,7 +339,10 @@ def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling_class: Any =
         raise SourceError(f"F.spatial_pyramid_pooling_2d: pooling is {chosen!r}; there is max")
     height, width = x.shape[2:]
     if is_open(height) or is_open(width):
-        raise SourceError("F.spatial_pyramid_pooling_2d: the height and width have to be known; give numbers in input_shapes")
+        raise SourceError(
+            "F.spatial_pyramid_pooling_2d: the height and width have to be known; give numbers in"
+            " input_shapes"
+        )
     parts = []
     for level in range(pyramid_height):
         bins = 2**level
@@ -227,10 +353,22 @@ def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling_class: Any =
 
 
 WINDOW: Mapping[str, Callable[..., Any]] = {
-    "convolution_1d": convolution_of(1), "convolution_2d": convolution_of(2), "convolution_3d": convolution_of(3), "convolution_nd": convolution,
-    "deconvolution_1d": deconvolution, "deconvolution_2d": deconvolution, "deconvolution_3d": deconvolution, "deconvolution_nd": deconvolution,
-    "dilated_convolution_2d": dilated_convolution_2d, "depthwise_convolution_2d": depthwise_convolution_2d, "im2col": im2col,
-    "local_convolution_2d": local_convolution_2d, "shift": shift, **{f"max_pooling_{n}": max_pooling for n in ("1d", "2d", "3d", "nd")},
-    **{f"average_pooling_{n}": average_pooling for n in ("1d", "2d", "3d", "nd")}, **{f"unpooling_{n}": unpooling for n in ("1d", "2d", "3d", "nd")},
-    "upsampling_2d": upsampling_2d, "spatial_pyramid_pooling_2d": spatial_pyramid_pooling_2d,
-}  # fmt: skip
+    "convolution_1d": convolution_of(1),
+    "convolution_2d": convolution_of(2),
+    "convolution_3d": convolution_of(3),
+    "convolution_nd": convolution,
+    "deconvolution_1d": deconvolution,
+    "deconvolution_2d": deconvolution,
+    "deconvolution_3d": deconvolution,
+    "deconvolution_nd": deconvolution,
+    "dilated_convolution_2d": dilated_convolution_2d,
+    "depthwise_convolution_2d": depthwise_convolution_2d,
+    "im2col": im2col,
+    "local_convolution_2d": local_convolution_2d,
+    "shift": shift,
+    **{f"max_pooling_{n}": max_pooling for n in ("1d", "2d", "3d", "nd")},
+    **{f"average_pooling_{n}": average_pooling for n in ("1d", "2d", "3d", "nd")},
+    **{f"unpooling_{n}": unpooling for n in ("1d", "2d", "3d", "nd")},
+    "upsampling_2d": upsampling_2d,
+    "spatial_pyramid_pooling_2d": spatial_pyramid_pooling_2d,
+}

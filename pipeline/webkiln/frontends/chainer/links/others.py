@@ -30,9 +30,19 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 class BatchNormalization(Link):
     def __init__(
-        self, size: Any = None, decay: float = 0.9, eps: float = 2e-5, dtype: Any = None, use_gamma: bool = True, use_beta: bool = True,
-        initial_gamma: Any = None, initial_beta: Any = None, axis: Any = None, initial_avg_mean: Any = None, initial_avg_var: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        size: Any = None,
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        dtype: Any = None,
+        use_gamma: bool = True,
+        use_beta: bool = True,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+        axis: Any = None,
+        initial_avg_mean: Any = None,
+        initial_avg_var: Any = None,
+    ) -> None:
         super().__init__()
         if size is None and axis is None:
             raise SourceError("BatchNormalization: size or axis is required")
@@ -51,7 +61,10 @@ class BatchNormalization(Link):
 
     def ready(self, shape: tuple[Any, ...]) -> None:
         if any(map(is_open, shape)):
-            raise SourceError(f"BatchNormalization: its parameters would have the open sizes {shape}; give numbers in input_shapes")
+            raise SourceError(
+                f"BatchNormalization: its parameters would have the open sizes {shape}; give"
+                " numbers in input_shapes"
+            )
         if self.avg_mean is None:
             mean, var = self._first
             self.avg_mean = initial_of(0 if mean is None else mean).array(shape)
@@ -60,7 +73,9 @@ class BatchNormalization(Link):
             if param is not None and not param.is_initialized:
                 param.initialize(shape)
 
-    def forward(self, x: Any, *old: Any, test: bool | None = None, finetune: bool = False, **kwargs: Any) -> Any:
+    def forward(
+        self, x: Any, *old: Any, test: bool | None = None, finetune: bool = False, **kwargs: Any
+    ) -> Any:
         """In Chainer 1, `test` says whether to take the kept statistics."""
         x = as_variable(x)
         if self.avg_mean is None:
@@ -70,7 +85,9 @@ class BatchNormalization(Link):
         beta = np.zeros(shape, x.dtype) if self.beta is None else self.beta
         if CONFIG.train:
             return batch_normalization(x, gamma, beta, eps=self.eps, axis=self.axis)
-        return fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis)
+        return fixed_batch_normalization(
+            x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis
+        )
 
     def start_finetuning(self) -> None:
         self.N = 0
@@ -78,13 +95,26 @@ class BatchNormalization(Link):
 
 class BatchRenormalization(BatchNormalization):
     def __init__(
-        self, size: Any, rmax: float = 1, dmax: float = 0, decay: float = 0.9, eps: float = 2e-5, *given: Any, **kwargs: Any
+        self,
+        size: Any,
+        rmax: float = 1,
+        dmax: float = 0,
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        *given: Any,
+        **kwargs: Any,
     ) -> None:
         super().__init__(size, decay, eps, *given, **kwargs)
 
 
 class LayerNormalization(Link):
-    def __init__(self, size: Any = None, eps: float = 1e-6, initial_gamma: Any = None, initial_beta: Any = None) -> None:
+    def __init__(
+        self,
+        size: Any = None,
+        eps: float = 1e-6,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+    ) -> None:
         super().__init__()
         self.eps = eps
         with self.init_scope():
@@ -99,7 +129,14 @@ class LayerNormalization(Link):
 
 
 class GroupNormalization(LayerNormalization):
-    def __init__(self, groups: int, size: Any = None, eps: float = 1e-5, initial_gamma: Any = None, initial_beta: Any = None) -> None:
+    def __init__(
+        self,
+        groups: int,
+        size: Any = None,
+        eps: float = 1e-5,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+    ) -> None:
         super().__init__(size, eps, initial_gamma, initial_beta)
         self.groups = groups
 
@@ -152,7 +189,9 @@ class Bias(Link):
 
 
 class Scale(Chain):
-    def __init__(self, axis: int = 1, W_shape: Any = None, bias_term: bool = False, bias_shape: Any = None) -> None:
+    def __init__(
+        self, axis: int = 1, W_shape: Any = None, bias_term: bool = False, bias_shape: Any = None
+    ) -> None:
         super().__init__()
         self.axis = axis
         with self.init_scope():
@@ -167,10 +206,21 @@ class Scale(Chain):
 
 
 class Maxout(Chain):
-    def __init__(self, in_size: Any, out_size: int, pool_size: int, initialW: Any = None, initial_bias: Any = 0) -> None:
+    def __init__(
+        self,
+        in_size: Any,
+        out_size: int,
+        pool_size: int,
+        initialW: Any = None,
+        initial_bias: Any = 0,
+    ) -> None:
         super().__init__()
         self.out_size, self.pool_size = out_size, pool_size
-        kernel = initialW.reshape(out_size * pool_size, in_size) if isinstance(initialW, np.ndarray) else initialW
+        kernel = (
+            initialW.reshape(out_size * pool_size, in_size)
+            if isinstance(initialW, np.ndarray)
+            else initialW
+        )
         first = initial_bias.reshape(-1) if isinstance(initial_bias, np.ndarray) else initial_bias
         with self.init_scope():
             self.linear = Linear(in_size, out_size * pool_size, initial_bias is None, kernel, first)
@@ -181,9 +231,15 @@ class Maxout(Chain):
 
 class Highway(Chain):
     def __init__(
-        self, in_out_size: int, nobias: bool = False, activate: Any = relu, init_Wh: Any = None, init_Wt: Any = None, init_bh: Any = None,
+        self,
+        in_out_size: int,
+        nobias: bool = False,
+        activate: Any = relu,
+        init_Wh: Any = None,
+        init_Wt: Any = None,
+        init_bh: Any = None,
         init_bt: Any = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.activate = activate
         with self.init_scope():
@@ -193,14 +249,28 @@ class Highway(Chain):
     def forward(self, x: Any) -> Any:
         x = as_variable(x)
         gate = sigmoid(self.transform(x))
-        return node("Add", node("Mul", self.activate(self.plain(x)), gate), node("Mul", x, node("Sub", 1.0, gate)))
+        return node(
+            "Add",
+            node("Mul", self.activate(self.plain(x)), gate),
+            node("Mul", x, node("Sub", 1.0, gate)),
+        )
 
 
 class InceptionBN(Chain):
     def __init__(
-        self, in_channels: Any, out1: int, proj3: int, out3: int, proj33: int, out33: int, pooltype: str, proj_pool: Any = None, stride: int = 1,
-        conv_init: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: Any,
+        out1: int,
+        proj3: int,
+        out3: int,
+        proj33: int,
+        out33: int,
+        pooltype: str,
+        proj_pool: Any = None,
+        stride: int = 1,
+        conv_init: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if pooltype not in ("max", "avg"):
             raise SourceError(f"InceptionBN: pooltype is {pooltype!r}; there are max and avg")
@@ -215,7 +285,9 @@ class InceptionBN(Chain):
         if proj_pool is not None:
             self.add("poolp", "poolpn", in_channels, proj_pool, 1)
 
-    def add(self, name: str, norm: str, channels: Any, out: int, size: int, stride: int = 1) -> None:
+    def add(
+        self, name: str, norm: str, channels: Any, out: int, size: int, stride: int = 1
+    ) -> None:
         self.add_link(name, Convolution2D(channels, out, size, stride, size // 2, True))
         self.add_link(norm, BatchNormalization(out))
 
@@ -249,18 +321,33 @@ class ParameterLink(Link):
 class Classifier(Chain):
     """A predictor with a loss; only the predictor is recorded."""
 
-    def __init__(self, predictor: Any, lossfun: Any = None, accfun: Any = None, label_key: Any = -1) -> None:
+    def __init__(
+        self, predictor: Any, lossfun: Any = None, accfun: Any = None, label_key: Any = -1
+    ) -> None:
         super().__init__()
         self.lossfun, self.accfun, self.label_key = lossfun, accfun, label_key
         with self.init_scope():
             self.predictor = predictor
 
     def forward(self, *given: Any, **kwargs: Any) -> Any:
-        raise SourceError("L.Classifier computes a loss; return its predictor from the function: return model.predictor")
+        raise SourceError(
+            "L.Classifier computes a loss; return its predictor from the function: return"
+            " model.predictor"
+        )
 
 
 OTHERS: Mapping[str, type[Link]] = {
-    "BatchNormalization": BatchNormalization, "BatchRenormalization": BatchRenormalization, "LayerNormalization": LayerNormalization,
-    "GroupNormalization": GroupNormalization, "PReLU": PReLU, "Swish": Swish, "Bias": Bias, "Scale": Scale, "Maxout": Maxout, "Highway": Highway,
-    "InceptionBN": InceptionBN, "Parameter": ParameterLink, "Classifier": Classifier,
-}  # fmt: skip
+    "BatchNormalization": BatchNormalization,
+    "BatchRenormalization": BatchRenormalization,
+    "LayerNormalization": LayerNormalization,
+    "GroupNormalization": GroupNormalization,
+    "PReLU": PReLU,
+    "Swish": Swish,
+    "Bias": Bias,
+    "Scale": Scale,
+    "Maxout": Maxout,
+    "Highway": Highway,
+    "InceptionBN": InceptionBN,
+    "Parameter": ParameterLink,
+    "Classifier": Classifier,
+}

@@ -1,4 +1,6 @@
-"""Recurrent links. What the stateful ones keep from call to call is a state of the bundle, unless their script resets it in the call."""
+"""Recurrent links. What the stateful ones keep from call to call is a state of the bundle, unless
+their script resets it in the call.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -42,17 +44,26 @@ class Stateful(Chain):
 
     def begin(self, x: ChainVariable, size: int) -> None:
         """Have states where a run is to begin with what the last one left."""
-        if not self._is_kept or ACTIVE.recorder is None or any(getattr(self, name) is not None for name in self.states):
+        if (
+            not self._is_kept
+            or ACTIVE.recorder is None
+            or any(getattr(self, name) is not None for name in self.states)
+        ):
             return
         if is_open(x.shape[0]):
             raise SourceError(
-                f"{type(self).__name__} keeps its state from run to run, so that its batch has to have a number; give it in input_shapes, or call "
-                "reset_state() at the beginning of the call"
+                f"{type(self).__name__} keeps its state from run to run, so that its batch has to"
+                " have a number; give it in input_shapes, or call reset_state() at the beginning"
+                " of the call"
             )
         for name in self.states:
             shape = (int(x.shape[0]), size) if name in ("h", "c") else (1,)
             self._begun[name] = np.zeros(shape, x.dtype)
-            setattr(self, name, node("STATE", self._begun[name], domain="chainer", state=f"{self._path()}/{name}"))
+            setattr(
+                self,
+                name,
+                node("STATE", self._begun[name], domain="chainer", state=f"{self._path()}/{name}"),
+            )
 
     def _path(self) -> str:
         return ACTIVE.current().links.get(id(self), "") or "state"
@@ -62,7 +73,9 @@ class Stateful(Chain):
         for name, zeros in self._begun.items():
             value = getattr(self, name)
             last = as_variable(zeros if value is None else value)
-            recorder.record("SET_STATE", [last.tensor(recorder)], {"state": f"{path}/{name}"}, 0, domain)
+            recorder.record(
+                "SET_STATE", [last.tensor(recorder)], {"state": f"{path}/{name}"}, 0, domain
+            )
         self._begun = {}
         self._is_kept = True
         for name in self.states:
@@ -80,7 +93,9 @@ def _pair(in_size: Any, out_size: Any) -> tuple[Any, Any]:
     return (None, in_size) if out_size is None else (in_size, out_size)
 
 
-def _lstm_links(link: Any, in_size: Any, out_size: int, lateral_init: Any = None, upward_init: Any = None) -> None:
+def _lstm_links(
+    link: Any, in_size: Any, out_size: int, lateral_init: Any = None, upward_init: Any = None
+) -> None:
     with link.init_scope():
         link.upward = Linear(in_size, 4 * out_size, initialW=upward_init)
         link.lateral = Linear(out_size, 4 * out_size, nobias=True, initialW=lateral_init)
@@ -89,7 +104,13 @@ def _lstm_links(link: Any, in_size: Any, out_size: int, lateral_init: Any = None
 
 class StatelessLSTM(Chain):
     def __init__(
-        self, in_size: Any, out_size: Any = None, lateral_init: Any = None, upward_init: Any = None, *given: Any, **kwargs: Any
+        self,
+        in_size: Any,
+        out_size: Any = None,
+        lateral_init: Any = None,
+        upward_init: Any = None,
+        *given: Any,
+        **kwargs: Any,
     ) -> None:
         super().__init__()
         _lstm_links(self, *_pair(in_size, out_size), lateral_init, upward_init)
@@ -108,7 +129,13 @@ class LSTM(Stateful):
     states = ("c", "h")
 
     def __init__(
-        self, in_size: Any, out_size: Any = None, lateral_init: Any = None, upward_init: Any = None, *given: Any, **kwargs: Any
+        self,
+        in_size: Any,
+        out_size: Any = None,
+        lateral_init: Any = None,
+        upward_init: Any = None,
+        *given: Any,
+        **kwargs: Any,
     ) -> None:
         super().__init__()
         _lstm_links(self, *_pair(in_size, out_size), lateral_init, upward_init)
@@ -132,7 +159,9 @@ class LSTM(Stateful):
 
 
 class StatefulZoneoutLSTM(LSTM):
-    def __init__(self, in_size: int, out_size: int, c_ratio: float = 0.5, h_ratio: float = 0.5, **kwargs: Any) -> None:
+    def __init__(
+        self, in_size: int, out_size: int, c_ratio: float = 0.5, h_ratio: float = 0.5, **kwargs: Any
+    ) -> None:
         super().__init__(in_size, out_size)
 
 
@@ -140,27 +169,43 @@ class StatefulPeepholeLSTM(LSTM):
     def __init__(self, in_size: int, out_size: int) -> None:
         super().__init__(in_size, out_size)
         with self.init_scope():
-            self.peep_i, self.peep_f, self.peep_o = (Linear(out_size, out_size, nobias=True) for _ in range(3))
+            self.peep_i, self.peep_f, self.peep_o = (
+                Linear(out_size, out_size, nobias=True) for _ in range(3)
+            )
 
     def forward(self, x: Any) -> Any:
         _, total, before = self.cell(x)
         a, i, f, o = gates(total)
-        i, f = sigmoid(node("Add", i, self.peep_i(before))), sigmoid(node("Add", f, self.peep_f(before)))
+        i, f = (
+            sigmoid(node("Add", i, self.peep_i(before))),
+            sigmoid(node("Add", f, self.peep_f(before))),
+        )
         self.c = node("Add", node("Mul", tanh(a), i), node("Mul", f, before))
         self.h = node("Mul", sigmoid(node("Add", o, self.peep_o(self.c))), tanh(self.c))
         return self.h
 
 
-def _gru_links(link: Any, in_size: Any, out_size: int, init: Any, inner_init: Any, bias_init: Any) -> None:
+def _gru_links(
+    link: Any, in_size: Any, out_size: int, init: Any, inner_init: Any, bias_init: Any
+) -> None:
     with link.init_scope():
         for name in ("W_r", "W_z", "W"):
             setattr(link, name, Linear(in_size, out_size, initialW=init, initial_bias=bias_init))
         for name in ("U_r", "U_z", "U"):
-            setattr(link, name, Linear(out_size, out_size, initialW=inner_init, initial_bias=bias_init))
+            setattr(
+                link, name, Linear(out_size, out_size, initialW=inner_init, initial_bias=bias_init)
+            )
 
 
 class StatelessGRU(Chain):
-    def __init__(self, in_size: Any, out_size: int, init: Any = None, inner_init: Any = None, bias_init: Any = None) -> None:
+    def __init__(
+        self,
+        in_size: Any,
+        out_size: int,
+        init: Any = None,
+        inner_init: Any = None,
+        bias_init: Any = None,
+    ) -> None:
         super().__init__()
         _gru_links(self, in_size, out_size, init, inner_init, bias_init)
 
@@ -172,11 +217,20 @@ class StatelessGRU(Chain):
 
 
 class StatefulGRU(Stateful):
-    """Without a state, the biases of U are not added either: `on` says whether there was a call before."""
+    """Without a state, the biases of U are not added either: `on` says whether there was a call
+    before.
+    """
 
     states = ("h", "on")
 
-    def __init__(self, in_size: Any, out_size: int, init: Any = None, inner_init: Any = None, bias_init: Any = 0) -> None:
+    def __init__(
+        self,
+        in_size: Any,
+        out_size: int,
+        init: Any = None,
+        inner_init: Any = None,
+        bias_init: Any = 0,
+    ) -> None:
         super().__init__()
         _gru_links(self, in_size, out_size, init, inner_init, bias_init)
         self.state_size = out_size
@@ -214,7 +268,10 @@ class StatelessMGU(Chain):
     def __init__(self, n_inputs: int, n_units: int) -> None:
         super().__init__()
         with self.init_scope():
-            self.W_f, self.W_h = Linear(n_inputs + n_units, n_units), Linear(n_inputs + n_units, n_units)
+            self.W_f, self.W_h = (
+                Linear(n_inputs + n_units, n_units),
+                Linear(n_inputs + n_units, n_units),
+            )
 
     def forward(self, h: Any, x: Any) -> Any:
         return _mgu(self, as_variable(h), x)
@@ -230,7 +287,10 @@ class StatefulMGU(Stateful):
         super().__init__()
         self.state_size = out_size
         with self.init_scope():
-            self.W_f, self.W_h = Linear(in_size + out_size, out_size), Linear(in_size + out_size, out_size)
+            self.W_f, self.W_h = (
+                Linear(in_size + out_size, out_size),
+                Linear(in_size + out_size, out_size),
+            )
 
     def set_state(self, h: Any) -> None:
         self.h = as_variable(h)
@@ -249,8 +309,16 @@ class NStep(ChainList):
     both: ClassVar[bool] = False
 
     def __init__(
-        self, n_layers: int, in_size: int, out_size: int, dropout: float, *given: Any, initialW: Any = None, initial_bias: Any = None, **kwargs: Any
-    ) -> None:  # fmt: skip
+        self,
+        n_layers: int,
+        in_size: int,
+        out_size: int,
+        dropout: float,
+        *given: Any,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__()
         self.n_layers, self.out_size, self.dropout = n_layers, out_size, dropout
         self.direction = 2 if self.both else 1
@@ -261,8 +329,16 @@ class NStep(ChainList):
                 link = Link()
                 with link.init_scope():
                     for number in range(2 * count):
-                        setattr(link, f"w{number}", Parameter(initialW, (out_size, width if number < count else out_size)))
-                        setattr(link, f"b{number}", Parameter(0 if initial_bias is None else initial_bias, out_size))
+                        setattr(
+                            link,
+                            f"w{number}",
+                            Parameter(initialW, (out_size, width if number < count else out_size)),
+                        )
+                        setattr(
+                            link,
+                            f"b{number}",
+                            Parameter(0 if initial_bias is None else initial_bias, out_size),
+                        )
                 self.add_link(link)
 
     @property
@@ -274,15 +350,24 @@ class NStep(ChainList):
         return self._rows("b")
 
     def _rows(self, letter: str) -> list[list[Any]]:
-        return [[getattr(link, f"{letter}{number}") for number in range(2 * len(self.kind.order))] for link in self]
+        return [
+            [getattr(link, f"{letter}{number}") for number in range(2 * len(self.kind.order))]
+            for link in self
+        ]
 
     def forward(self, *given: Any, **kwargs: Any) -> Any:
         """States (h, or h and c), which may be None, and a list of sequences [T, I]."""
         *states, xs = given
         if len(states) != self.kind.states:
-            raise SourceError(f"{type(self).__name__} takes {self.kind.states} states and a list of sequences, got {len(given)} arguments")
+            raise SourceError(
+                f"{type(self).__name__} takes {self.kind.states} states and a list of sequences,"
+                f" got {len(given)} arguments"
+            )
         if not isinstance(xs, list | tuple):
-            raise SourceError(f"{type(self).__name__} takes a list of sequences, got one {type(xs).__name__}; put it into a list")
+            raise SourceError(
+                f"{type(self).__name__} takes a list of sequences, got one {type(xs).__name__}; put"
+                " it into a list"
+            )
         lasts, ys = recurrent.sequences(self.kind, xs, states, self.ws, self.bs, self.both)
         return (*lasts, ys)
 
@@ -296,7 +381,10 @@ class ChildSumTreeLSTM(Chain):
         super().__init__()
         with self.init_scope():
             self.W_x = Linear(in_size, 4 * out_size)
-            self.W_h_aio, self.W_h_f = Linear(out_size, 3 * out_size, nobias=True), Linear(out_size, out_size, nobias=True)
+            self.W_h_aio, self.W_h_f = (
+                Linear(out_size, 3 * out_size, nobias=True),
+                Linear(out_size, out_size, nobias=True),
+            )
         self.in_size, self.state_size = in_size, out_size
 
     def forward(self, *cshsx: Any) -> Any:
@@ -313,17 +401,27 @@ class ChildSumTreeLSTM(Chain):
         return tree_lstm(*cells, concat([node("Add", self.W_h_aio(total), both), *forgets], 1))
 
 
-def _tree(given: Sequence[Any], size: int, in_size: int) -> tuple[list[ChainVariable], list[ChainVariable], ChainVariable]:
+def _tree(
+    given: Sequence[Any], size: int, in_size: int
+) -> tuple[list[ChainVariable], list[ChainVariable], ChainVariable]:
     """The cells and outputs of children, zeros where there are none, and the input."""
     present = next((as_variable(item) for item in given if item is not None), None)
     if present is None:
         raise SourceError("a tree LSTM without any input")
 
     def filled(item: Any, width: int) -> ChainVariable:
-        return node("Expand", np.asarray(0, present.dtype), _shape(present.shape[0], width)) if item is None else as_variable(item)
+        return (
+            node("Expand", np.asarray(0, present.dtype), _shape(present.shape[0], width))
+            if item is None
+            else as_variable(item)
+        )
 
     count = len(given) // 2
-    return [filled(c, size) for c in given[:count]], [filled(h, size) for h in given[count:-1]], filled(given[-1], in_size)
+    return (
+        [filled(c, size) for c in given[:count]],
+        [filled(h, size) for h in given[count:-1]],
+        filled(given[-1], in_size),
+    )
 
 
 class NaryTreeLSTM(Chain):
@@ -347,9 +445,17 @@ class NaryTreeLSTM(Chain):
 
 KINDS: Mapping[str, Kind] = {"LSTM": LSTM_KIND, "GRU": GRU_KIND, "RNNTanh": TANH, "RNNReLU": RELU}
 CELLS: Mapping[str, Callable[..., Any]] = {
-    "LSTM": LSTM, "StatelessLSTM": StatelessLSTM, "StatefulZoneoutLSTM": StatefulZoneoutLSTM, "StatefulPeepholeLSTM": StatefulPeepholeLSTM,
-    "GRU": GRU, "StatefulGRU": StatefulGRU, "StatelessGRU": StatelessGRU, "StatefulMGU": StatefulMGU, "StatelessMGU": StatelessMGU,
-    "ChildSumTreeLSTM": ChildSumTreeLSTM, "NaryTreeLSTM": NaryTreeLSTM,
+    "LSTM": LSTM,
+    "StatelessLSTM": StatelessLSTM,
+    "StatefulZoneoutLSTM": StatefulZoneoutLSTM,
+    "StatefulPeepholeLSTM": StatefulPeepholeLSTM,
+    "GRU": GRU,
+    "StatefulGRU": StatefulGRU,
+    "StatelessGRU": StatelessGRU,
+    "StatefulMGU": StatefulMGU,
+    "StatelessMGU": StatelessMGU,
+    "ChildSumTreeLSTM": ChildSumTreeLSTM,
+    "NaryTreeLSTM": NaryTreeLSTM,
     **{f"NStep{name}": n_step(f"NStep{name}", kind, both=False) for name, kind in KINDS.items()},
     **{f"NStepBi{name}": n_step(f"NStepBi{name}", kind, both=True) for name, kind in KINDS.items()},
-}  # fmt: skip
+}

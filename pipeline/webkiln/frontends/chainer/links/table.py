@@ -1,4 +1,6 @@
-"""Every link of `chainer.links`: those that are recorded, and those that are refused, with the reason."""
+"""Every link of `chainer.links`: those that are recorded, and those that are refused, with the
+reason.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,23 +10,50 @@ from webkiln.frontends.chainer.links.others import OTHERS
 from webkiln.frontends.chainer.links.recurrent import CELLS
 from webkiln.frontends.chainer.links.shapes import SHAPES
 
-GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {"With kernels": SHAPES, "Normalisations and others": OTHERS, "Recurrent": CELLS}
-RECORDED: Mapping[str, Callable[..., Any]] = {name: link for group in GROUPS.values() for name, link in group.items()}
+GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "With kernels": SHAPES,
+    "Normalisations and others": OTHERS,
+    "Recurrent": CELLS,
+}
+RECORDED: Mapping[str, Callable[..., Any]] = {
+    name: link for group in GROUPS.values() for name, link in group.items()
+}
 LOSS = "it computes a loss; leave it out of what the function returns"
-LAYERS = "it reads weights that are converted from Caffe; give its definition as a chain of your own, or the Caffe files to webkiln"
+LAYERS = (
+    "it reads weights that are converted from Caffe; give its definition as a chain of your own, or"
+    " the Caffe files to webkiln"
+)
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("BinaryHierarchicalSoftmax", "BlackOut", "CRF1d", "NegativeSampling"), LOSS),
-    **dict.fromkeys(("GoogLeNet", "ResNet50Layers", "ResNet101Layers", "ResNet152Layers", "VGG16Layers", "VGG19Layers"), LAYERS),
-    "DecorrelatedBatchNormalization": "whitening is not converted; multiply by its projection with F.matmul",
+    **dict.fromkeys(
+        (
+            "GoogLeNet",
+            "ResNet50Layers",
+            "ResNet101Layers",
+            "ResNet152Layers",
+            "VGG16Layers",
+            "VGG19Layers",
+        ),
+        LAYERS,
+    ),
+    "DecorrelatedBatchNormalization": (
+        "whitening is not converted; multiply by its projection with F.matmul"
+    ),
     "TheanoFunction": "it runs Theano",
 }
 
 
 def refusing(name: str, reason: str) -> Callable[..., Any]:
     def refuse(*given: Any, **options: Any) -> Any:
-        raise UnsupportedError(f"L.{name}", [(f"chainer.links.{name}", "is not converted", f"{reason[0].upper()}{reason[1:]}")])
+        raise UnsupportedError(
+            f"L.{name}",
+            [(f"chainer.links.{name}", "is not converted", f"{reason[0].upper()}{reason[1:]}")],
+        )
 
     return refuse
 
 
-LINKS: Mapping[str, Callable[..., Any]] = {**RECORDED, **{name: refusing(name, reason) for name, reason in REFUSED.items()}}
+LINKS: Mapping[str, Callable[..., Any]] = {
+    **RECORDED,
+    **{name: refusing(name, reason) for name, reason in REFUSED.items()},
+}

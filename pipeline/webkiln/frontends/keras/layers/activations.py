@@ -50,21 +50,35 @@ def elu(b: GraphBuilder, x: Tensor, alpha: float = 1.0) -> Tensor:
     return b.op("Elu", [x], {"alpha": float(alpha)})
 
 
-def leaky_relu(b: GraphBuilder, x: Tensor, negative_slope: float = 0.2, alpha: float | None = None) -> Tensor:
+def leaky_relu(
+    b: GraphBuilder, x: Tensor, negative_slope: float = 0.2, alpha: float | None = None
+) -> Tensor:
     """`alpha` is what Keras 2 calls the slope."""
     return b.op("LeakyRelu", [x], {"alpha": float(negative_slope if alpha is None else alpha)})
 
 
 def relu(
-    b: GraphBuilder, x: Tensor, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
-) -> Tensor:  # fmt: skip
-    """x above `threshold`, else 0, cut to 0 ... max_value; minus negative_slope * (threshold - x) below it."""
+    b: GraphBuilder,
+    x: Tensor,
+    negative_slope: float = 0.0,
+    max_value: float | None = None,
+    threshold: float = 0.0,
+) -> Tensor:
+    """x above `threshold`, else 0, cut to 0 ... max_value; minus negative_slope * (threshold - x)
+    below it.
+    """
     if threshold == 0 and negative_slope == 0 and max_value is not None:
         return b.op("Clip", [x], {"min": 0.0, "max": float(max_value)})
     if threshold == 0:
-        result = b.op("LeakyRelu", [x], {"alpha": float(negative_slope)}) if negative_slope else b.op("Relu", [x])
+        result = (
+            b.op("LeakyRelu", [x], {"alpha": float(negative_slope)})
+            if negative_slope
+            else b.op("Relu", [x])
+        )
         return result if max_value is None else b.binary("Min", result, float(max_value))
-    result = b.op("Where", [b.binary("Greater", x, threshold), x, b.constant(0.0, x.dtype)], order=x.order)
+    result = b.op(
+        "Where", [b.binary("Greater", x, threshold), x, b.constant(0.0, x.dtype)], order=x.order
+    )
     if max_value is not None:
         result = b.op("Clip", [result], {"min": 0.0, "max": float(max_value)})
     return result - b.op("Relu", [threshold - x]) * negative_slope if negative_slope else result
@@ -119,18 +133,30 @@ def glu(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
 
 
 def hard_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
-    return b.op("Where", [b.binary("Greater", b.op("Abs", [x]), threshold), x, b.constant(0.0, x.dtype)], order=x.order)
+    return b.op(
+        "Where",
+        [b.binary("Greater", b.op("Abs", [x]), threshold), x, b.constant(0.0, x.dtype)],
+        order=x.order,
+    )
 
 
 def soft_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
     """Both ways towards 0 by `threshold`; what is not beyond it, and NaN, is 0."""
-    low = b.op("Where", [b.binary("Less", x, -threshold), x + threshold, b.constant(0.0, x.dtype)], order=x.order)
+    low = b.op(
+        "Where",
+        [b.binary("Less", x, -threshold), x + threshold, b.constant(0.0, x.dtype)],
+        order=x.order,
+    )
     return b.op("Where", [b.binary("Greater", x, threshold), x - threshold, low], order=x.order)
 
 
 def threshold(b: GraphBuilder, x: Tensor, threshold: float, default_value: float) -> Tensor:
     """x above `threshold`, else `default_value`."""
-    return b.op("Where", [b.binary("Greater", x, threshold), x, b.constant(default_value, x.dtype)], order=x.order)
+    return b.op(
+        "Where",
+        [b.binary("Greater", x, threshold), x, b.constant(default_value, x.dtype)],
+        order=x.order,
+    )
 
 
 def sparse_sigmoid(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -139,22 +165,37 @@ def sparse_sigmoid(b: GraphBuilder, x: Tensor) -> Tensor:
 
 def sparse_plus(b: GraphBuilder, x: Tensor) -> Tensor:
     """0 up to -1, x from 1 on, a parabola between."""
-    return b.op("Where", [b.binary("Less", x, 1.0), b.op("Square", [b.op("Relu", [x + 1.0])]) * 0.25, x], order=x.order)
+    return b.op(
+        "Where",
+        [b.binary("Less", x, 1.0), b.op("Square", [b.op("Relu", [x + 1.0])]) * 0.25, x],
+        order=x.order,
+    )
 
 
 def sparsemax(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
-    """Keras's: the largest elements, as long as each is above (their sum - 1) / their number, minus a threshold; what is left above 0.
+    """Keras's: the largest elements, as long as each is above (their sum - 1) / their number, minus
+    a
+    threshold; what is left above 0.
 
-    The threshold is (the sum of those partial sums - 1) / their number, as Keras computes it; Martins & Astudillo 2016 have the last
-    partial sum there. Every element is compared with every other one, in place of a sort.
+    The threshold is (the sum of those partial sums - 1) / their number, as Keras computes it;
+    Martins & Astudillo 2016 have the last partial sum there. Every element is compared with every
+    other one, in place of a sort.
     """
     axis %= x.type.rank
     count = x.shape[axis]
     if count > INLINE_ELEMENTS:
-        raise ShapeError(f"{b.layer}: sparsemax over {count} elements is not supported; at most {INLINE_ELEMENTS}")
+        raise ShapeError(
+            f"{b.layer}: sparsemax over {count} elements is not supported; at most"
+            f" {INLINE_ELEMENTS}"
+        )
     own = b.op("Reshape", [x], {"shape": (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])})
     other = b.op("Reshape", [x], {"shape": (*x.shape[:axis], 1, *x.shape[axis:])})
-    places = [b.constant(np.arange(count, dtype="int32").reshape(*shape, *(1,) * (x.type.rank - axis - 1))) for shape in ((-1, 1), (1, -1))]
+    places = [
+        b.constant(
+            np.arange(count, dtype="int32").reshape(*shape, *(1,) * (x.type.rank - axis - 1))
+        )
+        for shape in ((-1, 1), (1, -1))
+    ]
     tied = b.op("And", [b.op("Equal", [other, own]), b.op("LessEqual", [places[1], places[0]])])
     before = b.op("Or", [b.op("Greater", [other, own]), tied])
     zero, attrs = b.constant(0.0, x.dtype), {"axes": (axis + 1,), "keepdims": False}

@@ -13,22 +13,42 @@ from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast
 
-ARGUMENTS = ("query", "value", "key", "query_mask", "value_mask", "key_mask", "attention_mask", "return_attention_scores", "training", "use_causal_mask")  # fmt: skip
+ARGUMENTS = (
+    "query",
+    "value",
+    "key",
+    "query_mask",
+    "value_mask",
+    "key_mask",
+    "attention_mask",
+    "return_attention_scores",
+    "training",
+    "use_causal_mask",
+)
 HIDDEN_SCORE = -0.7 * 3.38953e38
 """What a hidden score counts as in `keras.ops.dot_product_attention`."""
 
 
 def attention(converter: Converter, layer: Layer) -> None:
-    """Attention and AdditiveAttention (Luong et al. 2015, Bahdanau et al. 2015): inputs [query, value] or [query, value, key], each [N, T, size]."""
+    """Attention and AdditiveAttention (Luong et al. 2015, Bahdanau et al. 2015): inputs [query,
+    value] or [query, value, key], each [N, T, size].
+    """
     b = converter.builder
-    given = {**dict(zip(("inputs", "mask"), layer.arguments.args, strict=False)), **layer.arguments.kwargs}
+    given = {
+        **dict(zip(("inputs", "mask"), layer.arguments.args, strict=False)),
+        **layer.arguments.kwargs,
+    }
     query, value, *keys = map(converter.get_variable, given["inputs"])
     masks = [*(given.get("mask") or []), None, None]
-    query_mask, value_mask = (None if mask is None else _truth(b, converter.get_variable(mask)) for mask in masks[:2])
+    query_mask, value_mask = (
+        None if mask is None else _truth(b, converter.get_variable(mask)) for mask in masks[:2]
+    )
     scores = _scores(converter, layer, query, keys[0] if keys else value)
     shown = value_mask
     if given.get("use_causal_mask"):
-        shown = _both(b, None if shown is None else _widened(b, shown, -2), _causal(b, *scores.shape[-2:]))
+        shown = _both(
+            b, None if shown is None else _widened(b, shown, -2), _causal(b, *scores.shape[-2:])
+        )
     elif shown is not None and shown.type.rank == 2:
         shown = _widened(b, shown, -2)
     if shown is not None:
@@ -43,7 +63,11 @@ def attention(converter: Converter, layer: Layer) -> None:
 
 def _scores(converter: Converter, layer: Layer, query: Tensor, key: Tensor) -> Tensor:
     b, config = converter.builder, layer.config
-    scale = converter.convert_to_constant_variable(layer.weight("scale")) if config.get("use_scale") else None
+    scale = (
+        converter.convert_to_constant_variable(layer.weight("scale"))
+        if config.get("use_scale")
+        else None
+    )
     additive = layer.class_name == "AdditiveAttention"
     if not additive and config.get("score_mode", "dot") == "dot":
         y = b.op("MatMul", [query, key], {"transpose_b": True})
@@ -60,55 +84,107 @@ def _scores(converter: Converter, layer: Layer, query: Tensor, key: Tensor) -> T
 
 
 def heads(*, grouped: bool) -> LayerHandler:
-    """MultiHeadAttention (Vaswani et al. 2017) and, with keys and values that queries share, GroupedQueryAttention (Ainslie et al. 2023).
+    """MultiHeadAttention (Vaswani et al. 2017) and, with keys and values that queries share,
+    GroupedQueryAttention (Ainslie et al. 2023).
 
-    query is [N, *others, *T, size], value and key [N, *others, *S, size]; attention goes over the axes T and S.
+    query is [N, *others, *T, size], value and key [N, *others, *S, size]; attention goes over the
+    axes T and S.
     """
 
     def handler(converter: Converter, layer: Layer) -> None:
         b, config = converter.builder, layer.config
-        given: dict[str, Any] = {**dict(zip(ARGUMENTS, layer.arguments.args, strict=False)), **layer.arguments.kwargs}
-        tensors = {name: converter.get_variable(given[name]) for name in ARGUMENTS[:7] if given.get(name) is not None}
+        given: dict[str, Any] = {
+            **dict(zip(ARGUMENTS, layer.arguments.args, strict=False)),
+            **layer.arguments.kwargs,
+        }
+        tensors = {
+            name: converter.get_variable(given[name])
+            for name in ARGUMENTS[:7]
+            if given.get(name) is not None
+        }
         query, value = tensors["query"], tensors["value"]
         q, k, v = (
-            _projected(converter, layer, part, x) for part, x in (("query", query), ("key", tensors.get("key", value)), ("value", value))
+            _projected(converter, layer, part, x)
+            for part, x in (("query", query), ("key", tensors.get("key", value)), ("value", value))
         )
-        gate = b.op("Sigmoid", [_projected(converter, layer, "gate", query)]) if config.get("use_gate") else None
+        gate = (
+            b.op("Sigmoid", [_projected(converter, layer, "gate", query)])
+            if config.get("use_gate")
+            else None
+        )
         if grouped:
-            k, v = (_repeated(b, x, config["num_query_heads"] // config["num_key_value_heads"]) for x in (k, v))
+            k, v = (
+                _repeated(b, x, config["num_query_heads"] // config["num_key_value_heads"])
+                for x in (k, v)
+            )
         axes = _attention_axes(config.get("attention_axes"), q.type.rank)
-        mask = _merged_mask(converter, tensors, causal=bool(given.get("use_causal_mask")), window=config.get("sliding_window"))
-        plain = not (config.get("dropout") or given.get("return_attention_scores") or q.type.rank != 4)
+        mask = _merged_mask(
+            converter,
+            tensors,
+            causal=bool(given.get("use_causal_mask")),
+            window=config.get("sliding_window"),
+        )
+        plain = not (
+            config.get("dropout") or given.get("return_attention_scores") or q.type.rank != 4
+        )
         y, weights = _attend(b, q, k, v, mask, axes, plain=plain)
         y = y if gate is None else b.op("Mul", [y, gate])
-        _set_outputs(converter, layer, [_projected(converter, layer, "attention_output", y, bound=2), weights])
+        _set_outputs(
+            converter,
+            layer,
+            [_projected(converter, layer, "attention_output", y, bound=2), weights],
+        )
 
     return handler
 
 
 def _attend(
-    b: GraphBuilder, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, axes: Sequence[int], *, plain: bool
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The result and the weights; where everything is hidden from a query, weights are equal with `plain`, else 0."""
+    b: GraphBuilder,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    axes: Sequence[int],
+    *,
+    plain: bool,
+) -> tuple[Tensor, Tensor]:
+    """The result and the weights; where everything is hidden from a query, weights are equal with
+    `plain`, else 0.
+    """
     rank = q.type.rank
     target = ascii_lowercase[:rank]
-    source = "".join(ascii_lowercase[rank + axis] if axis in axes else letter for axis, letter in enumerate(target))
+    source = "".join(
+        ascii_lowercase[rank + axis] if axis in axes else letter
+        for axis, letter in enumerate(target)
+    )
     batch = [target[axis] for axis in range(rank - 1) if axis not in axes]
     product = "".join([*batch, *(target[axis] for axis in axes), *(source[axis] for axis in axes)])
     factor, dtype = 1 / sqrt(q.shape[-1]), q.dtype
     if plain:
         scores = b.op("Einsum", [q, k], {"equation": f"{target},{source}->{product}"})
-        scores = b.binary("Mul", cast(b, scores, "float32") if dtype == "float16" else scores, factor)
+        scores = b.binary(
+            "Mul", cast(b, scores, "float32") if dtype == "float16" else scores, factor
+        )
     else:
-        scores = b.op("Einsum", [b.binary("Mul", q, factor), k], {"equation": f"{target},{source}->{product}"})
+        scores = b.op(
+            "Einsum", [b.binary("Mul", q, factor), k], {"equation": f"{target},{source}->{product}"}
+        )
     kept = None
     if mask is not None:
         for _ in range(len(product) - mask.type.rank):
             mask = _widened(b, mask, -2 * len(axes) - 1)
-        kept = _truth(b, mask) if plain else mask if mask.dtype == "bool" else b.binary("Greater", mask, 0.5)
+        kept = (
+            _truth(b, mask)
+            if plain
+            else mask
+            if mask.dtype == "bool"
+            else b.binary("Greater", mask, 0.5)
+        )
         hidden = HIDDEN_SCORE if plain else -3e4 if dtype == "float16" else -1e9
         scores = b.op("Where", [kept, scores, b.constant(hidden, scores.dtype)])
-    weights = softmax(b, scores, -1 if len(axes) == 1 else [*range(len(product) - len(axes), len(product))])
+    weights = softmax(
+        b, scores, -1 if len(axes) == 1 else [*range(len(product) - len(axes), len(product))]
+    )
     if kept is not None and not plain:
         weights = b.op("Where", [kept, weights, b.constant(0.0, weights.dtype)])
     weights = cast(b, weights, dtype)
@@ -119,10 +195,15 @@ def _attention_axes(given: int | Sequence[int] | None, rank: int) -> tuple[int, 
     """The axes between which queries and keys meet, of tensors of this rank with heads."""
     if given is None:
         return tuple(range(1, rank - 2))
-    return tuple(axis if axis >= 0 else rank - 1 + axis for axis in ([given] if isinstance(given, int) else given))
+    return tuple(
+        axis if axis >= 0 else rank - 1 + axis
+        for axis in ([given] if isinstance(given, int) else given)
+    )
 
 
-def _merged_mask(converter: Converter, tensors: dict[str, Tensor], *, causal: bool, window: int | None) -> Tensor | None:
+def _merged_mask(
+    converter: Converter, tensors: dict[str, Tensor], *, causal: bool, window: int | None
+) -> Tensor | None:
     """What every mask shows, [N or 1, T, S] or what the attention mask broadcasts to."""
     b, mask = converter.builder, None
     for name, axis in (("query_mask", -1), ("value_mask", -2), ("key_mask", -2)):
@@ -139,20 +220,27 @@ def _merged_mask(converter: Converter, tensors: dict[str, Tensor], *, causal: bo
 
 
 def _projected(converter: Converter, layer: Layer, name: str, x: Tensor, bound: int = 1) -> Tensor:
-    """x through the dense part of that name, whose kernel [*bound axes of x, *axes of the result] has the last `bound` axes of x first."""
+    """x through the dense part of that name, whose kernel [*bound axes of x, *axes of the result]
+    has the last `bound` axes of x first.
+    """
     part = next(part for part in layer.spec.parts.values() if part.name == name)
     dense = Layer(f"{layer.path}/{name}", part, 0)
     kernel = dense.weight("kernel")
     if kernel.shape[:bound] != x.shape[-bound:]:
         raise dense.error(
-            f"the kernel is {list(kernel.shape)}, x is {list(x.shape)}; x needs {list(kernel.shape[:bound])} on its last axes"
+            f"the kernel is {list(kernel.shape)}, x is {list(x.shape)}; x needs"
+            f" {list(kernel.shape[:bound])} on its last axes"
         )
     taken = ascii_lowercase[: x.type.rank]
     made = ascii_lowercase[x.type.rank :][: len(kernel.shape) - bound]
     equation = f"{taken},{taken[-bound:]}{made}->{taken[:-bound]}{made}"
     b = converter.builder
     y = b.op("Einsum", [x, adapted(converter, dense, "kernel")], {"equation": equation})
-    return b.op("Add", [y, converter.convert_to_constant_variable(dense.weight("bias"))]) if layer.config.get("use_bias", True) else y
+    return (
+        b.op("Add", [y, converter.convert_to_constant_variable(dense.weight("bias"))])
+        if layer.config.get("use_bias", True)
+        else y
+    )
 
 
 def _repeated(b: GraphBuilder, x: Tensor, times: int) -> Tensor:
@@ -165,7 +253,13 @@ def _repeated(b: GraphBuilder, x: Tensor, times: int) -> Tensor:
 def _ahead(b: GraphBuilder, rows: int, columns: int) -> Tensor:
     """How far each key stands ahead of each query, [1, rows, columns]."""
     down, along = (b.op("Iota", [], {"size": size, "dtype": "int32"}) for size in (rows, columns))
-    return b.op("Sub", [b.op("Reshape", [along], {"shape": (1, 1, columns)}), b.op("Reshape", [down], {"shape": (1, rows, 1)})])
+    return b.op(
+        "Sub",
+        [
+            b.op("Reshape", [along], {"shape": (1, 1, columns)}),
+            b.op("Reshape", [down], {"shape": (1, rows, 1)}),
+        ],
+    )
 
 
 def _causal(b: GraphBuilder, rows: int, columns: int) -> Tensor:

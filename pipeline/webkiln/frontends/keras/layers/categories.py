@@ -15,7 +15,14 @@ def category_encoding(converter: Converter, layer: Layer) -> None:
     mode = {"binary": "multi_hot"}.get(layer.config["output_mode"], layer.config["output_mode"])
     dtype = x.dtype if not is_float(x.dtype) and x.dtype != "bool" else "int32"
     x = converter.cast(x, dtype)
-    y = encoded(converter.builder, layer, x, mode, layer.config["num_tokens"], weights[0] if weights else None)
+    y = encoded(
+        converter.builder,
+        layer,
+        x,
+        mode,
+        layer.config["num_tokens"],
+        weights[0] if weights else None,
+    )
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
@@ -32,33 +39,53 @@ def discretization(converter: Converter, layer: Layer) -> None:
 
 
 def integer_lookup(converter: Converter, layer: Layer) -> None:
-    """Places in a vocabulary, with places for a mask and for what is not in it before; with `invert`, what stands there."""
+    """Places in a vocabulary, with places for a mask and for what is not in it before; with
+    `invert`, what stands there.
+    """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config, b = layer.config, converter.builder
     if config.get("vocabulary") is None:
-        raise layer.error("the file holds no vocabulary; give it one or adapt it, and save the model again")
+        raise layer.error(
+            "the file holds no vocabulary; give it one or adapt it, and save the model again"
+        )
     tokens = np.asarray(config["vocabulary"], "int64").reshape(-1)
-    mode, unknown, mask = config["output_mode"], int(config.get("num_oov_indices", 1)), config.get("mask_token")
+    mode, unknown, mask = (
+        config["output_mode"],
+        int(config.get("num_oov_indices", 1)),
+        config.get("mask_token"),
+    )
     first = 1 if mask is not None and mode == "int" else 0
     x = converter.cast(x, "int64")
     if config.get("invert"):
-        table = np.array([*([mask] if first else []), *[config["oov_token"]] * (unknown + 1), *tokens], "int64")
+        table = np.array(
+            [*([mask] if first else []), *[config["oov_token"]] * (unknown + 1), *tokens], "int64"
+        )
         table = np.append(np.delete(table, first + unknown), config["oov_token"])
         known = b.op("And", [b.binary("GreaterEqual", x, 0), b.binary("Less", x, len(table) - 1)])
         place = b.op("Where", [known, x, b.constant(len(table) - 1, "int64")])
-        converter.set_variable(converter.get_output_tensor(layer)[0], b.op("Gather", [b.constant(table), place], {"axis": 0}))
+        converter.set_variable(
+            converter.get_output_tensor(layer)[0],
+            b.op("Gather", [b.constant(table), place], {"axis": 0}),
+        )
         return
     y = _looked_up(b, layer, x, tokens, first, unknown)
     if mask is not None:
-        y = b.op("Where", [b.binary("Equal", x, int(mask)), b.constant(0 if first else NOWHERE, "int64"), y])
-    converter.set_variable(converter.get_output_tensor(layer)[0], _counted(b, layer, y, first + unknown + len(tokens)))
+        y = b.op(
+            "Where",
+            [b.binary("Equal", x, int(mask)), b.constant(0 if first else NOWHERE, "int64"), y],
+        )
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], _counted(b, layer, y, first + unknown + len(tokens))
+    )
 
 
 def string_lookup(converter: Converter, layer: Layer) -> None:
     """Places in a vocabulary, which were looked up before the model runs."""
     config = layer.config
     y = converter.cast(converter.get_variable(converter.get_input_tensor(layer)[0]), "int64")
-    first = int(config.get("num_oov_indices", 1)) + int(mask_token(config) is not None and config["output_mode"] == "int")
+    first = int(config.get("num_oov_indices", 1)) + int(
+        mask_token(config) is not None and config["output_mode"] == "int"
+    )
     y = _counted(converter.builder, layer, y, first + len(config["vocabulary"]))
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
@@ -71,35 +98,63 @@ def _counted(b: GraphBuilder, layer: Layer, y: Tensor, size: int) -> Tensor:
     if mode == "tf_idf":
         weights = np.asarray(config["idf_weights"], "float32")
         if weights.shape != (depth,):
-            raise layer.error(f"idf_weights are {list(weights.shape)}, the vocabulary with its first places has {depth}")
+            raise layer.error(
+                f"idf_weights are {list(weights.shape)}, the vocabulary with its first places has"
+                f" {depth}"
+            )
         counted = b.op("Mul", [counted, b.constant(weights)])
     return counted
 
 
-def _looked_up(b: GraphBuilder, layer: Layer, x: Tensor, tokens: Array, first: int, unknown: int) -> Tensor:
+def _looked_up(
+    b: GraphBuilder, layer: Layer, x: Tensor, tokens: Array, first: int, unknown: int
+) -> Tensor:
     """The place of each element of x among tokens, which begin behind `unknown` places for others."""
     order = np.argsort(tokens, kind="stable")
     if unknown > 1 and layer.config.get("oov_method", "floormod") == "farmhash":
-        other = b.op("Cast", [buckets_of(b, layer, x, unknown, layer.config.get("salt"))], {"dtype": "int64"})
+        other = b.op(
+            "Cast", [buckets_of(b, layer, x, unknown, layer.config.get("salt"))], {"dtype": "int64"}
+        )
     else:
         other = b.binary("Mod", x, max(unknown, 1))
-    other = b.binary("Add", other, first) if unknown else b.binary("Add", b.binary("Mul", x, 0), NOWHERE)
+    other = (
+        b.binary("Add", other, first)
+        if unknown
+        else b.binary("Add", b.binary("Mul", x, 0), NOWHERE)
+    )
     if not len(tokens):
         return other
     keys = b.constant(tokens[order])
-    place = b.op("Cast", [b.binary("Max", b.binary("Sub", counted_up(b, x, tokens[order]), 1), 0)], {"dtype": "int32"})
+    place = b.op(
+        "Cast",
+        [b.binary("Max", b.binary("Sub", counted_up(b, x, tokens[order]), 1), 0)],
+        {"dtype": "int32"},
+    )
     found = b.op("Equal", [b.op("Gather", [keys, place], {"axis": 0}), x])
-    return b.op("Where", [found, b.op("Gather", [b.constant(order.astype("int64") + first + unknown), place], {"axis": 0}), other])
+    return b.op(
+        "Where",
+        [
+            found,
+            b.op(
+                "Gather", [b.constant(order.astype("int64") + first + unknown), place], {"axis": 0}
+            ),
+            other,
+        ],
+    )
 
 
 def counted_up(b: GraphBuilder, x: Tensor, bounds: Array) -> Tensor:
-    """How many of the sorted bounds are not above each element of x, int32: halving what is left, step by step."""
+    """How many of the sorted bounds are not above each element of x, int32: halving what is left,
+    step by step.
+    """
     table, count = b.constant(bounds), len(bounds)
     low = b.op("Broadcast", [b.constant(0, "int32")], {"shape": x.shape})
     for power in reversed(range(count.bit_length())):
         ahead = b.binary("Add", low, 1 << power)
         inside = b.binary("LessEqual", ahead, count)
-        bound = b.op("Gather", [table, b.binary("Sub", b.binary("Min", ahead, count), 1)], {"axis": 0})
+        bound = b.op(
+            "Gather", [table, b.binary("Sub", b.binary("Min", ahead, count), 1)], {"axis": 0}
+        )
         passed = b.op("And", [inside, b.op("Not", [b.op("Less", [x, bound])])])
         low = b.op("Where", [passed, ahead, low])
     return low

@@ -1,4 +1,6 @@
-"""Cells of recurrent layers: one step, from what it is given and the states to the output and the next states."""
+"""Cells of recurrent layers: one step, from what it is given and the states to the output and the
+next states.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,9 +18,12 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`project` is what a cell does to its input alone, done for all steps at once; `step` takes the projection of one step and the
-    states [N, *shape], and gives the output [N, *output] and the next states. `shown` is the state that the output is, if any.
-    `initial` gives the first states for a tensor of N rows; without it they are zeros."""
+    """`project` is what a cell does to its input alone, done for all steps at once; `step` takes
+    the
+    projection of one step and the states [N, *shape], and gives the output [N, *output] and the
+    next states. `shown` is the state that the output is, if any. `initial` gives the first states
+    for a tensor of N rows; without it they are zeros.
+    """
 
     states: tuple[Shape, ...]
     output: Shape
@@ -32,17 +37,24 @@ class Cell:
         zero = b.constant(0.0, dtype)
         if self.initial is None:
             return [b.op("Broadcast", [zero], {"shape": (batch, *shape)}) for shape in self.states]
-        return [cast(b, state, dtype) for state in self.initial(b.op("Broadcast", [zero], {"shape": (batch, 1)}))]
+        return [
+            cast(b, state, dtype)
+            for state in self.initial(b.op("Broadcast", [zero], {"shape": (batch, 1)}))
+        ]
 
 
 class CellBuilder:
-    """The operators of a built-in cell, whose weights are kernel [in, gates * units], recurrent_kernel [units, gates * units] and bias."""
+    """The operators of a built-in cell, whose weights are kernel [in, gates * units],
+    recurrent_kernel [units, gates * units] and bias.
+    """
 
     def __init__(self, converter: Converter, layer: Layer, gates: int) -> None:
         self.converter, self.layer = converter, layer
         self.units = layer.weight("recurrent_kernel").shape[0]
         kernel, recurrent = layer.weight("kernel"), layer.weight("recurrent_kernel")
-        if kernel.shape[1:] != (gates * self.units,) or recurrent.shape[1:] != (gates * self.units,):
+        if kernel.shape[1:] != (gates * self.units,) or recurrent.shape[1:] != (
+            gates * self.units,
+        ):
             shapes = f"kernel {list(kernel.shape)} and recurrent_kernel {list(recurrent.shape)}"
             raise layer.error(f"{shapes} do not fit {gates} gates of {self.units} units")
         layer.check_config(units=self.units)
@@ -51,7 +63,10 @@ class CellBuilder:
         return self.converter.convert_to_constant_variable(self.layer.weight(name))
 
     def gates(self, tensor: Tensor, count: int) -> list[Tensor]:
-        return [part(self.converter.builder, tensor, 1, gate * self.units, self.units) for gate in range(count)]
+        return [
+            part(self.converter.builder, tensor, 1, gate * self.units, self.units)
+            for gate in range(count)
+        ]
 
     def bias(self, row: int | None = None) -> Tensor | None:
         if not self.layer.config.get("use_bias", True):
@@ -59,7 +74,9 @@ class CellBuilder:
         bias = self.weight("bias")
         if row is None or bias.type.rank == 1:
             return bias if row in (None, 0) else None
-        return self.converter.builder.op("Reshape", [part(self.converter.builder, bias, 0, row, 1)], {"shape": bias.shape[1:]})
+        return self.converter.builder.op(
+            "Reshape", [part(self.converter.builder, bias, 0, row, 1)], {"shape": bias.shape[1:]}
+        )
 
     def matmul(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         y = self.converter.builder.op("MatMul", [x, weight])
@@ -80,11 +97,19 @@ def simple_rnn_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
         h = cell.activation(x + cell.matmul(states[0], recurrent, None))
         return h, [h]
 
-    return Cell(((cell.units,),), (cell.units,), 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias()), step)
+    return Cell(
+        ((cell.units,),),
+        (cell.units,),
+        0,
+        lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias()),
+        step,
+    )
 
 
 def lstm_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
-    """Gates in the order input, forget, candidate, output (Hochreiter & Schmidhuber 1997, Gers et al. 2000)."""
+    """Gates in the order input, forget, candidate, output (Hochreiter & Schmidhuber 1997, Gers et
+    al. 2000).
+    """
     cell = CellBuilder(converter, layer, 4)
     recurrent = cell.weight("recurrent_kernel")
 
@@ -94,11 +119,19 @@ def lstm_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
         h = cell.gate(leave) * cell.activation(carry)
         return h, [h, carry]
 
-    return Cell(((cell.units,), (cell.units,)), (cell.units,), 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias()), step)
+    return Cell(
+        ((cell.units,), (cell.units,)),
+        (cell.units,),
+        0,
+        lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias()),
+        step,
+    )
 
 
 def gru_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
-    """Gates in the order update, reset, candidate (Cho et al. 2014); with `reset_after` the reset gate acts behind the product."""
+    """Gates in the order update, reset, candidate (Cho et al. 2014); with `reset_after` the reset
+    gate acts behind the product.
+    """
     cell = CellBuilder(converter, layer, 3)
     recurrent = cell.weight("recurrent_kernel")
     after = layer.config.get("reset_after", True)
@@ -117,7 +150,13 @@ def gru_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
         h = candidate + update * (h - candidate)
         return h, [h]
 
-    return Cell(((cell.units,),), (cell.units,), 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias(0)), step)
+    return Cell(
+        ((cell.units,),),
+        (cell.units,),
+        0,
+        lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias(0)),
+        step,
+    )
 
 
 def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
@@ -135,17 +174,33 @@ def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
         return x, following
 
     def initial(rows: Tensor) -> list[Tensor]:
-        return [state for cell in cells for state in cell.start(converter.builder, rows.shape[0], rows.dtype)]
+        return [
+            state
+            for cell in cells
+            for state in cell.start(converter.builder, rows.shape[0], rows.dtype)
+        ]
 
     shapes = tuple(shape for cell in cells for shape in cell.states)
     top = cells[-1]
     shown = None if top.shown is None else len(shapes) - len(top.states) + top.shown
-    return Cell(shapes, top.output, shown, cells[0].project, step, initial if any(cell.initial for cell in cells) else None)
+    return Cell(
+        shapes,
+        top.output,
+        shown,
+        cells[0].project,
+        step,
+        initial if any(cell.initial for cell in cells) else None,
+    )
 
 
 def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
-    """An LSTM over images, whose products are convolutions (Shi et al. 2015); gates in the order input, forget, candidate, output."""
-    b, axis = converter.builder, 1 if layer.config.get("data_format") == "channels_first" else len(given)
+    """An LSTM over images, whose products are convolutions (Shi et al. 2015); gates in the order
+    input, forget, candidate, output.
+    """
+    b, axis = (
+        converter.builder,
+        1 if layer.config.get("data_format") == "channels_first" else len(given),
+    )
     filters = layer.weight("recurrent_kernel").shape[-2]
     layer.check_config(filters=filters)
     recurrent = converter.convert_to_constant_variable(layer.weight("recurrent_kernel"))
@@ -161,9 +216,13 @@ def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
 
         def gate(number: int) -> Tensor:
             starts = tuple(number * filters if d == axis else 0 for d in range(len(shape)))
-            return inner.op("Slice", [total], {"starts": starts, "sizes": shape, "steps": (1,) * len(shape)})
+            return inner.op(
+                "Slice", [total], {"starts": starts, "sizes": shape, "steps": (1,) * len(shape)}
+            )
 
-        enter, forget, leave = (activate(inner, layer, gate(number), "recurrent_activation") for number in (0, 1, 3))
+        enter, forget, leave = (
+            activate(inner, layer, gate(number), "recurrent_activation") for number in (0, 1, 3)
+        )
         carry = forget * states[1] + enter * activate(inner, layer, gate(2))
         h = leave * activate(inner, layer, carry)
         return h, [h, carry]
@@ -182,12 +241,17 @@ CELLS: Mapping[str, Callable[[Converter, Layer, Shape], Cell]] = {
 
 
 def cell_of(converter: Converter, spec: LayerSpec, scope: str, given: Shape) -> Cell:
-    """The cell of a recurrent layer whose input is [N, T, *given]: a built-in one, or the user's, which was traced or has a handler."""
+    """The cell of a recurrent layer whose input is [N, T, *given]: a built-in one, or the user's,
+    which was traced or has a handler.
+    """
     layer = Layer(f"{scope}/{spec.name}", spec, 0)
     if spec.own and spec.class_name in CELLS:
         return CELLS[spec.class_name](converter, layer, given)
     if spec.model is None:
-        raise layer.unsupported("a cell with a handler of its own", "Write its call with keras.ops, so that it can be traced")
+        raise layer.unsupported(
+            "a cell with a handler of its own",
+            "Write its call with keras.ops, so that it can be traced",
+        )
     shapes = tuple(map(tuple, spec.config["state_shapes"]))
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:

@@ -29,39 +29,73 @@ def conv(converter: Converter, layer: Layer) -> None:
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-1])
     x, kernel = _operands(converter, layer, "kernel")
-    _finish(converter, layer, _convolve(converter, layer, x, kernel, layer.config.get("groups", 1), _window(layer, x, kernel)))
+    _finish(
+        converter,
+        layer,
+        _convolve(
+            converter, layer, x, kernel, layer.config.get("groups", 1), _window(layer, x, kernel)
+        ),
+    )
 
 
 def depthwise_conv(converter: Converter, layer: Layer) -> None:
-    """DepthwiseConv1D, DepthwiseConv2D: kernel [*window, in, multiplier]; output channel c * multiplier + m."""
-    x, kernel, channels = _depthwise(converter, layer, "depthwise_kernel" if "depthwise_kernel" in layer.weights else "kernel")
-    _finish(converter, layer, _convolve(converter, layer, x, kernel, channels, _window(layer, x, kernel)))
+    """DepthwiseConv1D, DepthwiseConv2D: kernel [*window, in, multiplier]; output channel c *
+    multiplier + m.
+    """
+    x, kernel, channels = _depthwise(
+        converter, layer, "depthwise_kernel" if "depthwise_kernel" in layer.weights else "kernel"
+    )
+    _finish(
+        converter,
+        layer,
+        _convolve(converter, layer, x, kernel, channels, _window(layer, x, kernel)),
+    )
 
 
 def separable_conv(converter: Converter, layer: Layer) -> None:
-    """SeparableConv1D, SeparableConv2D: a depthwise convolution, then one of windows of 1 that mixes its channels."""
+    """SeparableConv1D, SeparableConv2D: a depthwise convolution, then one of windows of 1 that
+    mixes its channels.
+    """
     x, kernel, channels = _depthwise(converter, layer, "depthwise_kernel")
     pointwise = layer.weight("pointwise_kernel")
     layer.check_config(filters=pointwise.shape[-1])
     y = _convolve(converter, layer, x, kernel, channels, _window(layer, x, kernel), biased=False)
     once = plain(y.type.rank - 2)
-    _finish(converter, layer, _convolve(converter, layer, y, converter.convert_to_constant_variable(pointwise), 1, once))
+    _finish(
+        converter,
+        layer,
+        _convolve(converter, layer, y, converter.convert_to_constant_variable(pointwise), 1, once),
+    )
 
 
 def conv_transpose(converter: Converter, layer: Layer) -> None:
-    """Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: kernel [*window, out, in]; the gradient of the convolution of these options."""
+    """Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: kernel [*window, out, in]; the gradient of
+    the convolution of these options.
+    """
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-2])
     x, kernel = _operands(converter, layer, "kernel")
     count = kernel.type.rank - 2
-    strides, dilation = (sizes(layer.config.get(name, 1), count) for name in ("strides", "dilation_rate"))
+    strides, dilation = (
+        sizes(layer.config.get(name, 1), count) for name in ("strides", "dilation_rate")
+    )
     kind, extra = _kind(layer, PADDING), layer.config.get("output_padding")
-    kernel, attrs = transposed(converter.builder, x, kernel, layer.config.get("data_format"), kind, strides, dilation, extra)
+    kernel, attrs = transposed(
+        converter.builder,
+        x,
+        kernel,
+        layer.config.get("data_format"),
+        kind,
+        strides,
+        dilation,
+        extra,
+    )
     y = _convolve(converter, layer, x, kernel, 1, attrs)
     said = layer.config.get("output_shape")
     if said is not None and list(said)[1:] != list(y.shape[1:]):
         raise layer.unsupported(
-            f"its output_shape is {list(said)}, where {list(y.shape)} follows from its strides", "Crop or pad behind it"
+            f"its output_shape is {list(said)}, where {list(y.shape)} follows from its strides",
+            "Crop or pad behind it",
         )
     _finish(converter, layer, y)
 
@@ -75,18 +109,29 @@ def convolution(converter: Converter, layer: Layer, x: Tensor) -> Tensor:
 def convolution_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tensor) -> Tensor:
     """x convolved with a kernel, to images of the size that it has."""
     around = [((size - 1) // 2, size // 2) for size in kernel.shape[:-2]]
-    return _convolve(converter, layer, x, kernel, 1, plain(len(around)) | pads(around), biased=False)
+    return _convolve(
+        converter, layer, x, kernel, 1, plain(len(around)) | pads(around), biased=False
+    )
 
 
 def convolution_shape(layer: Layer, given: Sequence[int], features: int) -> tuple[int, ...]:
-    """The shape of what `convolution` makes of images of a shape without the batch, with so many features."""
+    """The shape of what `convolution` makes of images of a shape without the batch, with so many
+    features.
+    """
     weight = layer.weight("kernel")
-    strides, dilation = (sizes(layer.config.get(name, 1), len(given) - 1) for name in ("strides", "dilation_rate"))
+    strides, dilation = (
+        sizes(layer.config.get(name, 1), len(given) - 1) for name in ("strides", "dilation_rate")
+    )
     first = layer.config.get("data_format") == "channels_first"
     spatial = given[1:] if first else given[:-1]
     reaches = spans(weight.shape[:-2], dilation)
-    around = [0 if layer.config.get("padding", "valid") == "valid" else span - 1 for span in reaches]
-    made = [(size + more - span) // stride + 1 for size, span, stride, more in zip(spatial, reaches, strides, around, strict=True)]
+    around = [
+        0 if layer.config.get("padding", "valid") == "valid" else span - 1 for span in reaches
+    ]
+    made = [
+        (size + more - span) // stride + 1
+        for size, span, stride, more in zip(spatial, reaches, strides, around, strict=True)
+    ]
     return (features, *made) if first else (*made, features)
 
 
@@ -94,7 +139,10 @@ def _operands(converter: Converter, layer: Layer, name: str) -> tuple[Tensor, Te
     weight = layer.weight(name)
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     if x.type.rank != len(weight.shape):
-        raise layer.error(f"the kernel is {list(weight.shape)} for {len(weight.shape) - 2} spatial axes, x is {list(x.shape)}")
+        raise layer.error(
+            f"the kernel is {list(weight.shape)} for {len(weight.shape) - 2} spatial axes, x is"
+            f" {list(x.shape)}"
+        )
     if isinstance(layer.config.get("kernel_size"), list):
         layer.check_config(kernel_size=weight.shape[:-2])
     return x, adapted(converter, layer, name)
@@ -109,30 +157,51 @@ def _depthwise(converter: Converter, layer: Layer, name: str) -> tuple[Tensor, T
 
 
 def _convolve(
-    converter: Converter, layer: Layer, x: Tensor, kernel: Tensor, groups: int, attrs: dict[str, Any], *, biased: bool = True
-) -> Tensor:  # fmt: skip
+    converter: Converter,
+    layer: Layer,
+    x: Tensor,
+    kernel: Tensor,
+    groups: int,
+    attrs: dict[str, Any],
+    *,
+    biased: bool = True,
+) -> Tensor:
     """Convolve with a kernel [*window, in / groups, out]; add the layer's bias where it has one."""
     feature = dims(layer, x.type.rank)[1]
     per_group, features = kernel.shape[-2:]
     if x.shape[feature] != per_group * groups:
-        fitting = f", groups={x.shape[feature] // per_group} would fit" if x.shape[feature] % per_group == 0 else ""
+        fitting = (
+            f", groups={x.shape[feature] // per_group} would fit"
+            if x.shape[feature] % per_group == 0
+            else ""
+        )
         raise layer.error(
             f"the kernel has {per_group} input channels, x has {x.shape[feature]}; "
             f"with groups={groups} x needs {per_group * groups}{fitting}"
         )
-    bias = [bias_of(converter, layer, features)] if biased and layer.config.get("use_bias", True) else []
-    return convolved(converter.builder, x, kernel, layer.config.get("data_format"), groups, attrs, bias)
+    bias = (
+        [bias_of(converter, layer, features)]
+        if biased and layer.config.get("use_bias", True)
+        else []
+    )
+    return convolved(
+        converter.builder, x, kernel, layer.config.get("data_format"), groups, attrs, bias
+    )
 
 
 def _finish(converter: Converter, layer: Layer, y: Tensor) -> None:
-    converter.set_variable(converter.get_output_tensor(layer)[0], activate(converter.builder, layer, y))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], activate(converter.builder, layer, y)
+    )
 
 
 def _window(layer: Layer, x: Tensor, kernel: Tensor) -> dict[str, Any]:
     """The layer's strides, dilation and padding over x."""
     config = layer.config
     steps, gaps = config.get("strides", 1), config.get("dilation_rate", 1)
-    return window_of(x, kernel.shape[:-2], config.get("data_format"), _kind(layer, CAUSAL), steps, gaps)
+    return window_of(
+        x, kernel.shape[:-2], config.get("data_format"), _kind(layer, CAUSAL), steps, gaps
+    )
 
 
 def dims(layer: Layer, rank: int) -> tuple[int, ...]:
@@ -140,7 +209,13 @@ def dims(layer: Layer, rank: int) -> tuple[int, ...]:
     return dims_of(layer.config.get("data_format"), rank)
 
 
-def padding(layer: Layer, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Pads:
+def padding(
+    layer: Layer,
+    size: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+) -> Pads:
     """(low, high) of each spatial axis."""
     return padding_of(_kind(layer, CAUSAL), size, window, strides, dilation)
 
@@ -148,5 +223,7 @@ def padding(layer: Layer, size: Sequence[int], window: Sequence[int], strides: S
 def _kind(layer: Layer, there_are: Sequence[str]) -> str:
     kind: str = layer.config.get("padding", "valid")
     if kind not in there_are:
-        raise layer.unsupported(f"padding {kind!r}", f"There are {', '.join(there_are[:-1])} and {there_are[-1]}")
+        raise layer.unsupported(
+            f"padding {kind!r}", f"There are {', '.join(there_are[:-1])} and {there_are[-1]}"
+        )
     return kind

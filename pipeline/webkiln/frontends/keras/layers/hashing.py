@@ -1,7 +1,8 @@
 """Hashes of integers as TensorFlow computes them, in words of 32 bits, which every backend has.
 
-A hash has 64 bits; here it is a pair of uint32 tensors. `farmhashna::Hash64` of FarmHash (https://github.com/google/farmhash) is what
-`tf.strings.to_hash_bucket_fast` makes of a text, `FingerprintCat64` of TensorFlow what `tf.sparse.cross_hashed` makes of two numbers.
+A hash has 64 bits; here it is a pair of uint32 tensors. `farmhashna::Hash64` of FarmHash
+(https://github.com/google/farmhash) is what `tf.strings.to_hash_bucket_fast` makes of a text,
+`FingerprintCat64` of TensorFlow what `tf.sparse.cross_hashed` makes of two numbers.
 """
 
 from collections.abc import Sequence
@@ -35,18 +36,25 @@ def of_two(u: Wide, v: Wide, factor: Wide) -> Wide:
 
 
 class Text:
-    """The decimal text of each number [..., 1]: its bytes from the right and from the left [..., width], 0 beyond its length, and that."""
+    """The decimal text of each number [..., 1]: its bytes from the right and from the left [...,
+    width], 0 beyond its length, and that.
+    """
 
     def __init__(self, b: GraphBuilder, x: Tensor) -> None:
         self.b, self.short = b, x.dtype != "int64"
         right, left, length = self._words(x) if x.dtype == "bool" else self._digits(x)
-        self.right, self.left, self.length = (b.op("Cast", [item], {"dtype": "uint32"}) for item in (right, left, length))
+        self.right, self.left, self.length = (
+            b.op("Cast", [item], {"dtype": "uint32"}) for item in (right, left, length)
+        )
         self.none = b.binary("Mul", self.length, 0)
 
     def _words(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """true and false"""
         both = [("eurt\0", "eslaf"), ("true\0", "false"), ("\4", "\5")]
-        texts = [[self.b.constant(np.array([*map(ord, word)], "int32")) for word in pair] for pair in both]
+        texts = [
+            [self.b.constant(np.array([*map(ord, word)], "int32")) for word in pair]
+            for pair in both
+        ]
         right, left, length = (self.b.op("Where", [x, yes, no]) for yes, no in texts)
         return right, left, length
 
@@ -58,11 +66,20 @@ class Text:
             rest = b.binary("Div", rest, 10)
         digits.append(b.binary("Mul", x, 0))
         kept = b.op("Cast", [b.op("Concat", digits, {"axis": axis})], {"dtype": "int32"})
-        place, none = b.op("Iota", [], {"size": len(digits), "dtype": "int32"}), b.constant(0, "int32")
-        filled = b.op("Where", [b.binary("Greater", kept, 0), b.binary("Add", place, 1), b.constant(1, "int32")])
+        place, none = (
+            b.op("Iota", [], {"size": len(digits), "dtype": "int32"}),
+            b.constant(0, "int32"),
+        )
+        filled = b.op(
+            "Where",
+            [b.binary("Greater", kept, 0), b.binary("Add", place, 1), b.constant(1, "int32")],
+        )
         count = b.op("ReduceMax", [filled], {"axes": (axis,), "keepdims": True})
         below = b.binary("Less", x, 0)
-        sign = b.op("Where", [b.op("And", [b.op("Equal", [place, count]), below]), b.constant(45, "int32"), none])
+        sign = b.op(
+            "Where",
+            [b.op("And", [b.op("Equal", [place, count]), below]), b.constant(45, "int32"), none],
+        )
         right = b.op("Where", [b.op("Less", [place, count]), b.binary("Add", kept, 48), sign])
         length = b.op("Add", [count, b.op("Cast", [below], {"dtype": "int32"})])
         behind = b.op("Sub", [b.binary("Sub", length, 1), place])
@@ -74,7 +91,11 @@ class Text:
         if number >= text.shape[-1]:
             return self.none
         starts = (0,) * (text.type.rank - 1) + (number,)
-        return self.b.op("Slice", [text], {"starts": starts, "sizes": self.length.shape, "steps": (1,) * text.type.rank})
+        return self.b.op(
+            "Slice",
+            [text],
+            {"starts": starts, "sizes": self.length.shape, "steps": (1,) * text.type.rank},
+        )
 
     def word(self, text: Tensor, numbers: Sequence[int]) -> Tensor:
         y = self.letter(text, numbers[0])
@@ -84,11 +105,19 @@ class Text:
 
     def from_left(self, first: int) -> Wide:
         """8 letters."""
-        return Wide(self.b, self.word(self.left, range(first + 4, first + 8)), self.word(self.left, range(first, first + 4)))
+        return Wide(
+            self.b,
+            self.word(self.left, range(first + 4, first + 8)),
+            self.word(self.left, range(first, first + 4)),
+        )
 
     def from_right(self, last: int) -> Wide:
         """The 8 letters of which the first has that distance to the end."""
-        return Wide(self.b, self.word(self.right, range(last - 5, last - 9, -1)), self.word(self.right, range(last - 1, last - 5, -1)))
+        return Wide(
+            self.b,
+            self.word(self.right, range(last - 5, last - 9, -1)),
+            self.word(self.right, range(last - 1, last - 5, -1)),
+        )
 
     def small(self, y: Tensor) -> Wide:
         return Wide(self.b, self.none, y)
@@ -102,13 +131,20 @@ def farm_hash(text: Text) -> Wide:
     b, length, small = text.b, text.length, text.small
     k0, k1, k2 = map(text.constant, (K0, K1, K2))
     factor = k2 + small(length * 2)
-    middle = b.op("Where", [b.binary("Equal", length, 1), text.letter(text.left, 0), text.letter(text.left, 1)])
+    middle = b.op(
+        "Where",
+        [b.binary("Equal", length, 1), text.letter(text.left, 0), text.letter(text.left, 1)],
+    )
     y = small(text.letter(text.left, 0) + shifted(b, middle, 8))
     z = small(length + shifted(b, text.letter(text.right, 0), 2))
     result = mixed(y * k2 ^ z * k0) * k2
     head = text.word(text.left, range(4))
     u = Wide(b, shifted(b, head, -29), shifted(b, head, 3)) + small(length)
-    result = chosen(b.binary("Less", length, 4), result, of_two(u, small(text.word(text.right, (3, 2, 1, 0))), factor))
+    result = chosen(
+        b.binary("Less", length, 4),
+        result,
+        of_two(u, small(text.word(text.right, (3, 2, 1, 0))), factor),
+    )
     first, last = text.from_left(0) + k2, text.from_right(8)
     long = of_two(last.turned(37) * factor + first, (first.turned(25) + last) * factor, factor)
     result = chosen(b.binary("Less", length, 8), result, long)
@@ -116,7 +152,11 @@ def farm_hash(text: Text) -> Wide:
         return result
     start, then = text.from_left(0) * k1, text.from_left(8)
     end, before = last * factor, text.from_right(16) * k2
-    longer = of_two((start + then).turned(43) + end.turned(30) + before, start + (then + k2).turned(18) + end, factor)
+    longer = of_two(
+        (start + then).turned(43) + end.turned(30) + before,
+        start + (then + k2).turned(18) + end,
+        factor,
+    )
     return chosen(b.binary("Less", length, 17), result, longer)
 
 
@@ -124,11 +164,18 @@ def sip_hash(text: Text, key: Sequence[int]) -> Wide:
     """SipHash-2-4 (Aumasson & Bernstein 2012) of texts of at most 20 letters."""
     b, length = text.b, text.length
     low, high = (text.constant(word % (1 << 64)) for word in key)
-    state = [text.constant(start) ^ word for start, word in zip(SIP_STARTS, (low, high, low, high), strict=True)]
+    state = [
+        text.constant(start) ^ word
+        for start, word in zip(SIP_STARTS, (low, high, low, high), strict=True)
+    ]
     for block in range(2 if text.short else 3):
         final = b.binary("Less", length, 8 * block + 8)
         whole = text.from_left(8 * block)
-        counted = Wide(b, b.op("BitOr", [whole.high, b.op("Where", [final, shifted(b, length, 24), text.none])]), whole.low)
+        counted = Wide(
+            b,
+            b.op("BitOr", [whole.high, b.op("Where", [final, shifted(b, length, 24), text.none])]),
+            whole.low,
+        )
         after = _rounds([*state[:3], state[3] ^ counted], 2)
         after[0] = after[0] ^ counted
         due = b.binary("GreaterEqual", length, 8 * block)
@@ -151,12 +198,26 @@ def _rounds(state: Sequence[Wide], count: int) -> list[Wide]:
 
 
 def buckets_of(b: GraphBuilder, layer: Layer, x: Tensor, count: int, salt: Any) -> Tensor:
-    """Which of `count` buckets the decimal text of each number falls into, uint32: by FarmHash, with a salt by SipHash."""
+    """Which of `count` buckets the decimal text of each number falls into, uint32: by FarmHash,
+    with a salt by SipHash.
+    """
     check_count(layer, count)
     if x.dtype not in DIGITS and x.dtype != "bool":
-        x = b.op("Cast", [x], {"dtype": "int64" if x.dtype in {"uint32", "uint64"} or x.dtype.startswith("float") else "int32"})
+        x = b.op(
+            "Cast",
+            [x],
+            {
+                "dtype": "int64"
+                if x.dtype in {"uint32", "uint64"} or x.dtype.startswith("float")
+                else "int32"
+            },
+        )
     text = Text(b, b.op("Reshape", [x], {"shape": (*x.shape, 1)}))
-    hashed = farm_hash(text) if salt is None else sip_hash(text, [salt, salt] if isinstance(salt, int) else salt)
+    hashed = (
+        farm_hash(text)
+        if salt is None
+        else sip_hash(text, [salt, salt] if isinstance(salt, int) else salt)
+    )
     return b.op("Reshape", [hashed.modulo(count)], {"shape": x.shape})
 
 
@@ -177,28 +238,45 @@ def crossed(b: GraphBuilder, numbers: list[Tensor]) -> Wide:
 
 
 def hashing(converter: Converter, layer: Layer) -> None:
-    """Buckets of the decimal text of each number; with a mask value, that has bucket 0 for itself. Those of texts are known before."""
+    """Buckets of the decimal text of each number; with a mask value, that has bucket 0 for itself.
+    Those of texts are known before.
+    """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config, b = layer.config, converter.builder
     count, mask = int(config["num_bins"]), config.get("mask_value")
     if config.get("indices"):
         return _set_encoded(converter, layer, converter.cast(x, "int64"), count)
     apart = mask is not None and count > 1
-    y = converter.cast(buckets_of(b, layer, x, count - 1 if apart else count, config.get("salt")), "int64")
+    y = converter.cast(
+        buckets_of(b, layer, x, count - 1 if apart else count, config.get("salt")), "int64"
+    )
     if mask is not None and apart:
-        y = b.op("Where", [b.binary("Equal", x, mask), b.constant(0, "int64"), b.binary("Add", y, 1)])
+        y = b.op(
+            "Where", [b.binary("Equal", x, mask), b.constant(0, "int64"), b.binary("Add", y, 1)]
+        )
     return _set_encoded(converter, layer, y, count)
 
 
 def hashed_crossing(converter: Converter, layer: Layer) -> None:
     """Buckets of the combinations of integers."""
-    numbers = [converter.cast(converter.get_variable(ref), "int64") for ref in converter.get_input_tensor(layer)]
+    numbers = [
+        converter.cast(converter.get_variable(ref), "int64")
+        for ref in converter.get_input_tensor(layer)
+    ]
     count = int(layer.config["num_bins"])
     check_count(layer, count)
-    _set_encoded(converter, layer, converter.cast(crossed(converter.builder, numbers).modulo(count), "int64"), count)
+    _set_encoded(
+        converter,
+        layer,
+        converter.cast(crossed(converter.builder, numbers).modulo(count), "int64"),
+        count,
+    )
 
 
 def _set_encoded(converter: Converter, layer: Layer, y: Tensor, count: int) -> None:
     mode = layer.config["output_mode"]
     y = encoded(converter.builder, layer, y, mode, count)
-    converter.set_variable(converter.get_output_tensor(layer)[0], converter.cast(y, policy_of(layer.spec).work) if mode == "int" else y)
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0],
+        converter.cast(y, policy_of(layer.spec).work) if mode == "int" else y,
+    )

@@ -27,17 +27,26 @@ def pipeline(converter: Converter, layer: Layer) -> None:
 
 
 def center_crop(converter: Converter, layer: Layer) -> None:
-    """The middle of images; of those that are smaller, the largest part in the middle that has the wanted ratio, resized."""
+    """The middle of images; of those that are smaller, the largest part in the middle that has the
+    wanted ratio, resized.
+    """
     x, b = images_of(converter, layer), converter.builder
     axes, wanted = spatial_axes(layer, x), (layer.config["height"], layer.config["width"])
     have = [x.shape[axis] for axis in axes]
     if any(map(is_symbolic, have)):
-        raise layer.error(f"x is {list(x.shape)}; give its height and width by --input-shape as numbers")
+        raise layer.error(
+            f"x is {list(x.shape)}; give its height and width by --input-shape as numbers"
+        )
     if all(size >= target for size, target in zip(have, wanted, strict=True)):
         y = _middle(b, x, axes, wanted)
     else:
-        fitting = (int(float(have[1] * wanted[0]) / wanted[1]), int(float(have[0] * wanted[1]) / wanted[0]))
-        y = _middle(b, x, axes, [max(min(size, most), 1) for size, most in zip(have, fitting, strict=True)])
+        fitting = (
+            int(float(have[1] * wanted[0]) / wanted[1]),
+            int(float(have[0] * wanted[1]) / wanted[0]),
+        )
+        y = _middle(
+            b, x, axes, [max(min(size, most), 1) for size, most in zip(have, fitting, strict=True)]
+        )
         y = resized(b, converter.cast(y, "float32"), axes, wanted, "bilinear")
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
@@ -46,20 +55,32 @@ def _middle(b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[in
     starts, kept = [0] * x.type.rank, list(x.shape)
     for axis, size in zip(axes, wanted, strict=True):
         starts[axis], kept[axis] = (x.shape[axis] - size) // 2, size
-    return b.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank})
+    return b.op(
+        "Slice", [x], {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank}
+    )
 
 
 def auto_contrast(converter: Converter, layer: Layer) -> None:
-    """Each channel from its darkest to its brightest value spread over the whole range; a channel of one value stays as it is."""
+    """Each channel from its darkest to its brightest value spread over the whole range; a channel
+    of one value stays as it is.
+    """
     x, b = images_of(converter, layer), converter.builder
     given, full = layer.config["value_range"], (0, LEVELS - 1)
     y = _ranged(b, x, given, full)
     over = {"axes": (x.type.rank - 3, x.type.rank - 2), "keepdims": True}
     low, high = b.op("ReduceMin", [y], over), b.op("ReduceMax", [y], over)
     flat = b.op("Equal", [low, high])
-    scale = b.binary("Div", float(LEVELS - 1), b.op("Where", [flat, b.constant(1.0, y.dtype), b.op("Sub", [high, low])]))
+    scale = b.binary(
+        "Div",
+        float(LEVELS - 1),
+        b.op("Where", [flat, b.constant(1.0, y.dtype), b.op("Sub", [high, low])]),
+    )
     offset = b.op("Mul", [b.op("Neg", [low]), scale])
-    y = b.op("Clip", [b.op("Add", [b.op("Mul", [y, scale]), offset])], {"min": 0.0, "max": float(LEVELS - 1)})
+    y = b.op(
+        "Clip",
+        [b.op("Add", [b.op("Mul", [y, scale]), offset])],
+        {"min": 0.0, "max": float(LEVELS - 1)},
+    )
     y = b.op("Where", [flat, x, _ranged(b, y, full, given)])
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
@@ -69,19 +90,30 @@ def _ranged(b: GraphBuilder, x: Tensor, given: Sequence[float], wanted: Sequence
     if tuple(given) == tuple(wanted):
         return x
     unit = b.binary("Div", b.binary("Sub", x, float(given[0])), float(given[1]) - float(given[0]))
-    return b.binary("Add", b.binary("Mul", unit, float(wanted[1]) - float(wanted[0])), float(wanted[0]))
+    return b.binary(
+        "Add", b.binary("Mul", unit, float(wanted[1]) - float(wanted[0])), float(wanted[0])
+    )
 
 
 def clahe(converter: Converter, layer: Layer) -> None:
-    """Histogram equalisation of tiles, limited in contrast, interpolated between their centres (Zuiderveld 1994)."""
+    """Histogram equalisation of tiles, limited in contrast, interpolated between their centres
+    (Zuiderveld 1994).
+    """
     x, b, config = images_of(converter, layer), converter.builder, layer.config
     if any(map(is_symbolic, x.shape[-3:])):
-        raise layer.error(f"x is {list(x.shape)}; give its height and width by --input-shape as numbers")
+        raise layer.error(
+            f"x is {list(x.shape)}; give its height and width by --input-shape as numbers"
+        )
     first, whole = config.get("data_format") == "channels_first", x.shape
     y = x if x.type.rank == 4 else b.op("Reshape", [x], {"shape": (1, *x.shape)})
     y = b.op("Transpose", [y], {"perm": (0, 2, 3, 1)}) if first else y
     full = (0, LEVELS - 1)
-    y = _equalised(b, _ranged(b, converter.cast(y, "float32"), config["value_range"], full), config["tile_grid_size"], config["clip_limit"])
+    y = _equalised(
+        b,
+        _ranged(b, converter.cast(y, "float32"), config["value_range"], full),
+        config["tile_grid_size"],
+        config["clip_limit"],
+    )
     y = _ranged(b, y, full, config["value_range"])
     y = b.op("Transpose", [y], {"perm": (0, 3, 1, 2)}) if first else y
     y = b.op("Reshape", [converter.cast(y, x.dtype)], {"shape": whole}, x.order)
@@ -95,18 +127,26 @@ def _equalised(b: GraphBuilder, x: Tensor, grid: Sequence[int], limit: float) ->
     padded = x
     for axis, size, count, span in zip((1, 2), have, grid, tile, strict=True):
         if span * count != size:
-            mirrored = np.pad(np.arange(size, dtype="int32"), (0, span * count - size), mode="symmetric")
+            mirrored = np.pad(
+                np.arange(size, dtype="int32"), (0, span * count - size), mode="symmetric"
+            )
             padded = b.op("Gather", [padded, b.constant(mirrored)], {"axis": axis})
-    levels = b.op("Cast", [b.op("Clip", [padded], {"min": 0.0, "max": float(LEVELS - 1)})], {"dtype": "int32"})
+    levels = b.op(
+        "Cast", [b.op("Clip", [padded], {"min": 0.0, "max": float(LEVELS - 1)})], {"dtype": "int32"}
+    )
     tiled = b.op("Reshape", [levels], {"shape": (n, grid[0], tile[0], grid[1], tile[1], channels)})
     tiled = b.op("Transpose", [tiled], {"perm": (0, 1, 3, 5, 2, 4)})
     pixels = tile[0] * tile[1]
     flat = b.op("Reshape", [tiled], {"shape": (n, *grid, channels, pixels, 1)})
     hot = b.op("Equal", [flat, b.op("Iota", [], {"size": LEVELS, "dtype": "int32"})])
-    counts = b.op("ReduceSum", [b.op("Cast", [hot], {"dtype": "float32"})], {"axes": (4,), "keepdims": False})
+    counts = b.op(
+        "ReduceSum", [b.op("Cast", [hot], {"dtype": "float32"})], {"axes": (4,), "keepdims": False}
+    )
     last = {"axes": (4,), "keepdims": True}
     if limit > 0:
-        cut = b.op("Clip", [counts], {"min": 0.0, "max": float(np.float32(limit * pixels / LEVELS))})
+        cut = b.op(
+            "Clip", [counts], {"min": 0.0, "max": float(np.float32(limit * pixels / LEVELS))}
+        )
         excess = b.op("ReduceSum", [b.op("Sub", [counts, cut])], last)
         counts = b.op("Add", [cut, b.binary("Div", excess, float(LEVELS))])
     running = b.op("MatMul", [counts, b.constant(np.triu(np.ones((LEVELS, LEVELS), "float32")))])
@@ -116,28 +156,52 @@ def _equalised(b: GraphBuilder, x: Tensor, grid: Sequence[int], limit: float) ->
     curves = b.op("Div", [b.binary("Mul", b.op("Sub", [running, least]), float(LEVELS - 1)), rest])
     curves = b.op("Clip", [curves], {"min": 0.0, "max": float(LEVELS - 1)})
     table = b.op("Reshape", [curves], {"shape": (n * grid[0] * grid[1] * channels * LEVELS,)})
-    places, shares = zip(*(_neighbours(size, count, span) for size, count, span in zip(have, grid, tile, strict=True)), strict=True)
+    places, shares = zip(
+        *(
+            _neighbours(size, count, span)
+            for size, count, span in zip(have, grid, tile, strict=True)
+        ),
+        strict=True,
+    )
     seen = b.op("Slice", [levels], {"starts": (0,) * 4, "sizes": x.shape, "steps": (1,) * 4})
-    image = b.op("Reshape", [b.op("Iota", [], {"size": n, "dtype": "int32"})], {"shape": (n, 1, 1, 1)})
+    image = b.op(
+        "Reshape", [b.op("Iota", [], {"size": n, "dtype": "int32"})], {"shape": (n, 1, 1, 1)}
+    )
     image = b.binary("Mul", image, grid[0] * grid[1] * channels * LEVELS)
 
     def curve(row: int, column: int) -> Tensor:
         tiles = places[0][row][:, None] * grid[1] + places[1][column][None, :]
         start = ((tiles[:, :, None] * channels + np.arange(channels)) * LEVELS).astype("int32")
-        return b.op("Gather", [table, b.op("Add", [b.op("Add", [seen, b.constant(start)]), image])], {"axis": 0})
+        return b.op(
+            "Gather",
+            [table, b.op("Add", [b.op("Add", [seen, b.constant(start)]), image])],
+            {"axis": 0},
+        )
 
-    down, along = b.constant(shares[0].reshape(1, -1, 1, 1)), b.constant(shares[1].reshape(1, 1, -1, 1))
+    down, along = (
+        b.constant(shares[0].reshape(1, -1, 1, 1)),
+        b.constant(shares[1].reshape(1, 1, -1, 1)),
+    )
     top, bottom = (_between(b, curve(row, 0), curve(row, 1), along) for row in (0, 1))
     return _between(b, top, bottom, down)
 
 
 def _between(b: GraphBuilder, first: Tensor, second: Tensor, share: Tensor) -> Tensor:
-    return b.op("Add", [b.op("Mul", [first, b.binary("Sub", 1.0, share)]), b.op("Mul", [second, share])])
+    return b.op(
+        "Add", [b.op("Mul", [first, b.binary("Sub", 1.0, share)]), b.op("Mul", [second, share])]
+    )
 
 
-def _neighbours(size: int, count: int, span: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """For each pixel along an axis the tiles whose centres it lies between, and how near it is to the second."""
+def _neighbours(
+    size: int, count: int, span: int
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """For each pixel along an axis the tiles whose centres it lies between, and how near it is to
+    the second.
+    """
     place = (np.arange(size, dtype="float32") - np.float32(span / 2)) / np.float32(span)
     before = np.floor(place + 1)
-    tiles = [np.clip(np.clip(before + step, 0, count + 1) - 1, 0, count - 1).astype("int64") for step in (0, 1)]
+    tiles = [
+        np.clip(np.clip(before + step, 0, count + 1) - 1, 0, count - 1).astype("int64")
+        for step in (0, 1)
+    ]
     return (tiles[0], tiles[1]), (place + 1 - before).astype("float32")

@@ -14,7 +14,10 @@ def dense(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("kernel")
     if len(weight.shape) != 2 or x.type.rank < 2 or x.shape[-1] != weight.shape[0]:
-        raise layer.error(f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; x needs {weight.shape[0]} features on its last axis")
+        raise layer.error(
+            f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; x needs {weight.shape[0]}"
+            " features on its last axis"
+        )
     layer.check_config(units=weight.shape[1])
     b = converter.builder
     y = b.op("MatMul", [x, adapted(converter, layer, "kernel")], order=x.order)
@@ -37,9 +40,17 @@ def einsum_dense(converter: Converter, layer: Layer) -> None:
 def spelled_out(equation: str, ranks: Sequence[int]) -> str:
     """An equation with letters for what `...` stands for in operands of these ranks."""
     terms = equation.partition("->")[0].split(",")
-    counts = [rank - len(term) + 3 if "..." in term else 0 for term, rank in zip(terms, ranks, strict=True)]
-    free = "".join(letter for letter in ascii_letters if letter not in equation)[: max(counts, default=0)]
-    spelled = [term.replace("...", free[len(free) - count :]) for term, count in zip(terms, counts, strict=True)]
+    counts = [
+        rank - len(term) + 3 if "..." in term else 0
+        for term, rank in zip(terms, ranks, strict=True)
+    ]
+    free = "".join(letter for letter in ascii_letters if letter not in equation)[
+        : max(counts, default=0)
+    ]
+    spelled = [
+        term.replace("...", free[len(free) - count :])
+        for term, count in zip(terms, counts, strict=True)
+    ]
     return f"{','.join(spelled)}->{equation.partition('->')[2].replace('...', free)}"
 
 
@@ -50,7 +61,12 @@ def embedding(converter: Converter, layer: Layer) -> None:
     layer.check_config(input_dim=weight.shape[0], output_dim=weight.shape[1])
     b = converter.builder
     numbers = x if x.dtype == "int32" else b.op("Cast", [x], {"dtype": "int32"})
-    y = b.op("Gather", [adapted(converter, layer, "embeddings"), numbers], {"axis": 0}, converter.order(x.type.rank + 1))
+    y = b.op(
+        "Gather",
+        [adapted(converter, layer, "embeddings"), numbers],
+        {"axis": 0},
+        converter.order(x.type.rank + 1),
+    )
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
@@ -63,23 +79,35 @@ def reversible_embedding(converter: Converter, layer: Layer) -> None:
     b, tied = converter.builder, layer.config.get("tie_weights", True)
     weight = adapted(converter, layer, "embeddings" if tied else "reverse_embeddings")
     if layer.config.get("reverse_dtype"):
-        x, weight = (converter.cast(operand, storable(str(layer.config["reverse_dtype"]))) for operand in (x, weight))
+        x, weight = (
+            converter.cast(operand, storable(str(layer.config["reverse_dtype"])))
+            for operand in (x, weight)
+        )
     y = b.op("MatMul", [x, weight], {"transpose_b": tied}, x.order)
     cap = layer.config.get("logit_soft_cap")
-    converter.set_variable(converter.get_output_tensor(layer)[0], y if cap is None else b.op("Tanh", [y / cap]) * cap)
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], y if cap is None else b.op("Tanh", [y / cap]) * cap
+    )
 
 
 def adapted(converter: Converter, layer: Layer, name: str) -> Tensor:
-    """A weight with what training has put into its low-rank adapters, if it has any (LoRA, Hu et al. 2021): W + alpha / rank * A B."""
+    """A weight with what training has put into its low-rank adapters, if it has any (LoRA, Hu et
+    al. 2021): W + alpha / rank * A B.
+    """
     weight = converter.convert_to_constant_variable(layer.weight(name))
     names = [f"lora_{name}_{factor}" for factor in "ab"]
     if not any(factor in layer.weights for factor in names):
         return weight
     a, b = (layer.weight(factor) for factor in names)
     if (*a.shape[:-1], b.shape[-1]) != weight.shape or a.shape[-1] != b.shape[0]:
-        raise layer.error(f"the adapters of {name} are {list(a.shape)} and {list(b.shape)}, {name} is {list(weight.shape)}")
+        raise layer.error(
+            f"the adapters of {name} are {list(a.shape)} and {list(b.shape)}, {name} is"
+            f" {list(weight.shape)}"
+        )
     rank = layer.config.get("lora_rank") or b.shape[0]
-    product = converter.builder.op("MatMul", [converter.convert_to_constant_variable(factor) for factor in (a, b)])
+    product = converter.builder.op(
+        "MatMul", [converter.convert_to_constant_variable(factor) for factor in (a, b)]
+    )
     return weight + product * ((layer.config.get("lora_alpha") or rank) / rank)
 
 

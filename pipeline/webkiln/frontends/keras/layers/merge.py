@@ -12,7 +12,9 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 
 def merge(op: str, *, mean: bool = False) -> LayerHandler:
-    """Combine all inputs from the left with a binary operator; inputs of lower rank get axes of size 1 after the batch axis."""
+    """Combine all inputs from the left with a binary operator; inputs of lower rank get axes of
+    size 1 after the batch axis.
+    """
 
     def handler(converter: Converter, layer: Layer) -> None:
         inputs = promoted(converter, layer)
@@ -23,7 +25,11 @@ def merge(op: str, *, mean: bool = False) -> LayerHandler:
             missing = rank - tensor.type.rank
             if not missing:
                 return tensor
-            return b.op("Reshape", [tensor], {"shape": (tensor.shape[0], *(1,) * missing, *tensor.shape[1:])})
+            return b.op(
+                "Reshape",
+                [tensor],
+                {"shape": (tensor.shape[0], *(1,) * missing, *tensor.shape[1:])},
+            )
 
         y = reduce(lambda x1, x2: b.op(op, [x1, x2]), [widen(tensor) for tensor in inputs])
         if mean:
@@ -35,7 +41,9 @@ def merge(op: str, *, mean: bool = False) -> LayerHandler:
 
 def promoted(converter: Converter, layer: Layer) -> list[Tensor]:
     """The inputs in the one dtype that Keras promotes them to."""
-    return operands(converter.builder, *map(converter.get_variable, converter.get_input_tensor(layer)))
+    return operands(
+        converter.builder, *map(converter.get_variable, converter.get_input_tensor(layer))
+    )
 
 
 def concatenate(converter: Converter, layer: Layer) -> None:
@@ -52,21 +60,36 @@ def dot(converter: Converter, layer: Layer) -> None:
     if layer.config.get("normalize"):
         first, second = _axes(layer, x, y, axes)
         x, y = to_length_1(b, x, (first,), 1e-7), to_length_1(b, y, (second,), 1e-7)
-    converter.set_variable(converter.get_output_tensor(layer)[0], batch_product(layer, b, x, y, axes))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], batch_product(layer, b, x, y, axes)
+    )
 
 
-def batch_product(layer: Layer, b: GraphBuilder, x: Tensor, y: Tensor, axes: int | Sequence[int]) -> Tensor:
+def batch_product(
+    layer: Layer, b: GraphBuilder, x: Tensor, y: Tensor, axes: int | Sequence[int]
+) -> Tensor:
     """The sums of products over an axis of each, [N, 1] where no other axis is left."""
     first, second = _axes(layer, x, y, axes)
     left, right = ascii_lowercase[: x.type.rank], ascii_uppercase[: y.type.rank]
-    right = "".join("a" if axis == 0 else left[first] if axis == second else letter for axis, letter in enumerate(right))
+    right = "".join(
+        "a" if axis == 0 else left[first] if axis == second else letter
+        for axis, letter in enumerate(right)
+    )
     result = left.replace(left[first], "") + right[1:].replace(left[first], "")
     z = b.op("Einsum", [x, y], {"equation": f"{left},{right}->{result}"})
     return b.op("Reshape", [z], {"shape": (*z.shape, 1)}) if z.type.rank == 1 else z
 
 
 def _axes(layer: Layer, x: Tensor, y: Tensor, given: int | Sequence[int]) -> tuple[int, int]:
-    first, second = (axis % tensor.type.rank for axis, tensor in zip([given] * 2 if isinstance(given, int) else given, (x, y), strict=True))
+    first, second = (
+        axis % tensor.type.rank
+        for axis, tensor in zip(
+            [given] * 2 if isinstance(given, int) else given, (x, y), strict=True
+        )
+    )
     if 0 in (first, second) or x.shape[first] != y.shape[second]:
-        raise layer.error(f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have one size, and not be the batch")
+        raise layer.error(
+            f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have one"
+            " size, and not be the batch"
+        )
     return first, second

@@ -20,10 +20,17 @@ def batch_normalization(converter: Converter, layer: Layer) -> None:
 
     def statistic(name: str, otherwise: float, option: str = "") -> Tensor:
         if option and not config.get(option, True):
-            return converter.builder.op("Broadcast", [converter.builder.constant(otherwise, x.dtype)], {"shape": (channels,)}, OrderC)
+            return converter.builder.op(
+                "Broadcast",
+                [converter.builder.constant(otherwise, x.dtype)],
+                {"shape": (channels,)},
+                OrderC,
+            )
         weight = layer.weight(name)
         if weight.shape != (channels,):
-            raise layer.error(f"{name} is {list(weight.shape)}, axis {axis} of x has {channels} channels")
+            raise layer.error(
+                f"{name} is {list(weight.shape)}, axis {axis} of x has {channels} channels"
+            )
         return converter.convert_to_constant_variable(weight, OrderC)
 
     scale = statistic("gamma", 1.0, "scale")
@@ -40,28 +47,50 @@ def layer_normalization(converter: Converter, layer: Layer) -> None:
     epsilon = float(layer.config.get("epsilon", 1e-3))
     rms_scaling = bool(layer.config.get("rms_scaling", False))
     y = standardise(converter.builder, x, axes, epsilon, centre=not rms_scaling)
-    names = [name for name in ("gamma", "beta") if name in layer.weights and not (rms_scaling and name == "beta")]
+    names = [
+        name
+        for name in ("gamma", "beta")
+        if name in layer.weights and not (rms_scaling and name == "beta")
+    ]
     shape = tuple(size if axis in axes else 1 for axis, size in enumerate(x.shape))
     converter.set_variable(
-        converter.get_output_tensor(layer)[0], _affine(converter, layer, y, names, tuple(x.shape[axis] for axis in axes), shape)
+        converter.get_output_tensor(layer)[0],
+        _affine(converter, layer, y, names, tuple(x.shape[axis] for axis in axes), shape),
     )
 
 
 def group_normalization(converter: Converter, layer: Layer) -> None:
-    """Each group of channels by the mean and variance over it and all axes but the batch; `groups=-1` is a group for each channel."""
+    """Each group of channels by the mean and variance over it and all axes but the batch;
+    `groups=-1` is a group for each channel.
+    """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, axis = converter.builder, layer.config.get("axis", -1) % x.type.rank
     channels = x.shape[axis]
     groups = layer.config.get("groups", 32)
     groups = channels if groups == -1 else groups
     if channels % groups:
-        raise layer.error(f"{channels} channels on axis {axis} of {list(x.shape)} are not divisible into {groups} groups")
-    split = b.op("Reshape", [x], {"shape": (*x.shape[:axis], groups, channels // groups, *x.shape[axis + 1 :])})
+        raise layer.error(
+            f"{channels} channels on axis {axis} of {list(x.shape)} are not divisible into {groups}"
+            " groups"
+        )
+    split = b.op(
+        "Reshape",
+        [x],
+        {"shape": (*x.shape[:axis], groups, channels // groups, *x.shape[axis + 1 :])},
+    )
     axes = tuple(a for a in range(1, x.type.rank + 1) if a != axis)
-    y = b.op("Reshape", [standardise(b, split, axes, float(layer.config.get("epsilon", 1e-3)))], {"shape": x.shape}, x.order)
+    y = b.op(
+        "Reshape",
+        [standardise(b, split, axes, float(layer.config.get("epsilon", 1e-3)))],
+        {"shape": x.shape},
+        x.order,
+    )
     names = [name for name in ("gamma", "beta") if name in layer.weights]
     shape = tuple(channels if a == axis else 1 for a in range(x.type.rank))
-    converter.set_variable(converter.get_output_tensor(layer)[0], _affine(converter, layer, y, names, (channels,), shape))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0],
+        _affine(converter, layer, y, names, (channels,), shape),
+    )
 
 
 def rms_normalization(converter: Converter, layer: Layer) -> None:
@@ -69,19 +98,25 @@ def rms_normalization(converter: Converter, layer: Layer) -> None:
     axes = normal_axes(layer.config.get("axis", -1), x.type.rank)
     y = by_root_mean_square(converter.builder, x, axes, float(layer.config.get("epsilon", 1e-6)))
     shape = tuple(x.shape[axis] for axis in axes)
-    converter.set_variable(converter.get_output_tensor(layer)[0], _affine(converter, layer, y, ["scale"], shape, shape))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], _affine(converter, layer, y, ["scale"], shape, shape)
+    )
 
 
 def unit_normalization(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     converter.set_variable(
         converter.get_output_tensor(layer)[0],
-        to_length_1(converter.builder, x, normal_axes(layer.config.get("axis", -1), x.type.rank), 1e-12),
+        to_length_1(
+            converter.builder, x, normal_axes(layer.config.get("axis", -1), x.type.rank), 1e-12
+        ),
     )
 
 
 def normalization(converter: Converter, layer: Layer) -> None:
-    """x minus a mean, divided by the root of a variance (which counts as at least 1e-7), both known before training; or its inverse."""
+    """x minus a mean, divided by the root of a variance (which counts as at least 1e-7), both known
+    before training; or its inverse.
+    """
     x = _floating(converter, layer)
     config, b = layer.config, converter.builder
     axis = config.get("axis", -1)
@@ -89,21 +124,36 @@ def normalization(converter: Converter, layer: Layer) -> None:
 
     def statistic(name: str) -> Tensor:
         given = config.get(name)
-        value = converter.convert_to_constant_variable(layer.weight(name) if given is None else np.asarray(given, x.dtype))
+        value = converter.convert_to_constant_variable(
+            layer.weight(name) if given is None else np.asarray(given, x.dtype)
+        )
         sizes = dict(zip(reversed(kept), reversed(value.shape), strict=False))
-        if value.type.rank > len(kept) or any(size not in (1, x.shape[a]) for a, size in sizes.items()):
-            raise layer.error(f"{name} is {list(value.shape)}, x needs {[x.shape[a] for a in kept]}")
-        return b.op("Reshape", [value], {"shape": tuple(sizes.get(a, 1) for a in range(x.type.rank))})
+        if value.type.rank > len(kept) or any(
+            size not in (1, x.shape[a]) for a, size in sizes.items()
+        ):
+            raise layer.error(
+                f"{name} is {list(value.shape)}, x needs {[x.shape[a] for a in kept]}"
+            )
+        return b.op(
+            "Reshape", [value], {"shape": tuple(sizes.get(a, 1) for a in range(x.type.rank))}
+        )
 
     mean = statistic("mean")
     deviation = b.binary("Max", b.op("Sqrt", [statistic("variance")]), 1e-7)
-    y = b.op("Add", [b.op("Mul", [x, deviation]), mean]) if config.get("invert") else b.op("Div", [b.op("Sub", [x, mean]), deviation])
+    y = (
+        b.op("Add", [b.op("Mul", [x, deviation]), mean])
+        if config.get("invert")
+        else b.op("Div", [b.op("Sub", [x, mean]), deviation])
+    )
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
 def rescaling(converter: Converter, layer: Layer) -> None:
     x = _floating(converter, layer)
-    scale, offset = (converter.builder.constant(np.asarray(layer.config[name], x.dtype)) for name in ("scale", "offset"))
+    scale, offset = (
+        converter.builder.constant(np.asarray(layer.config[name], x.dtype))
+        for name in ("scale", "offset")
+    )
     y = converter.builder.op("Add", [converter.builder.op("Mul", [x, scale]), offset])
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
@@ -111,17 +161,23 @@ def rescaling(converter: Converter, layer: Layer) -> None:
 def _floating(converter: Converter, layer: Layer) -> Tensor:
     """The input, integers as float32."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
-    return x if is_float(x.dtype) else converter.builder.op("Cast", [x], {"dtype": "float32"}, x.order)
+    return (
+        x if is_float(x.dtype) else converter.builder.op("Cast", [x], {"dtype": "float32"}, x.order)
+    )
 
 
 def spectral_normalization(converter: Converter, layer: Layer) -> None:
     """The layer that it wraps, whose kernel training has normalised."""
     (part,) = layer.spec.parts.values()
-    (y,) = converter.apply(part, layer.path, [converter.get_variable(converter.get_input_tensor(layer)[0])])
+    (y,) = converter.apply(
+        part, layer.path, [converter.get_variable(converter.get_input_tensor(layer)[0])]
+    )
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def standardise(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float, *, centre: bool = True) -> Tensor:
+def standardise(
+    b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float, *, centre: bool = True
+) -> Tensor:
     """x minus its mean over `axes` (unless `centre` is false), divided by its deviation there."""
     attrs = {"axes": axes, "keepdims": True}
     centred = b.op("Sub", [x, b.op("ReduceMean", [x], attrs)])
@@ -129,7 +185,9 @@ def standardise(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: floa
     return b.op("Mul", [centred if centre else x, b.op("Rsqrt", [variance + epsilon])])
 
 
-def by_root_mean_square(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
+def by_root_mean_square(
+    b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float
+) -> Tensor:
     mean = b.op("ReduceMean", [b.op("Square", [x])], {"axes": axes, "keepdims": True})
     return b.op("Mul", [x, b.op("Rsqrt", [mean + epsilon])])
 
@@ -145,21 +203,30 @@ def normal_axes(axis: int | Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def _affine(
-    converter: Converter, layer: Layer, y: Tensor, names: Sequence[str], expected: tuple[int, ...], shape: tuple[int, ...]
-) -> Tensor:  # fmt: skip
+    converter: Converter,
+    layer: Layer,
+    y: Tensor,
+    names: Sequence[str],
+    expected: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> Tensor:
     """y times the first of the named weights, plus a second one named beta, each seen with `shape`."""
     for name in names:
         weight = layer.weight(name)
         if weight.shape != expected:
             raise layer.error(f"{name} is {list(weight.shape)}, x needs {list(expected)}")
-        seen = converter.builder.op("Reshape", [converter.convert_to_constant_variable(weight)], {"shape": shape})
+        seen = converter.builder.op(
+            "Reshape", [converter.convert_to_constant_variable(weight)], {"shape": shape}
+        )
         y = converter.builder.op("Add" if name == "beta" else "Mul", [y, seen])
     return y
 
 
 def activation(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
-    converter.set_variable(converter.get_output_tensor(layer)[0], activate(converter.builder, layer, x))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], activate(converter.builder, layer, x)
+    )
 
 
 def activation_layer(function: Activation) -> LayerHandler:
@@ -167,7 +234,10 @@ def activation_layer(function: Activation) -> LayerHandler:
 
     def handler(converter: Converter, layer: Layer) -> None:
         x = converter.get_variable(converter.get_input_tensor(layer)[0])
-        converter.set_variable(converter.get_output_tensor(layer)[0], function(converter.builder, x, **options(layer.config)))
+        converter.set_variable(
+            converter.get_output_tensor(layer)[0],
+            function(converter.builder, x, **options(layer.config)),
+        )
 
     return handler
 
@@ -176,7 +246,9 @@ def softmax_layer(converter: Converter, layer: Layer) -> None:
     """Softmax; where a mask is False (or at most 0.5) scores count as -1e9 and results are 0."""
     x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
     b = converter.builder
-    kept = next((mask if mask.dtype == "bool" else b.binary("Greater", mask, 0.5) for mask in masks), None)
+    kept = next(
+        (mask if mask.dtype == "bool" else b.binary("Greater", mask, 0.5) for mask in masks), None
+    )
     if kept is not None:
         x = b.op("Where", [kept, x, b.constant(-1e9, x.dtype)])
     y = softmax(b, x, **options(layer.config))
@@ -189,7 +261,9 @@ def by_element(converter: Converter, layer: Layer, name: str, x: Tensor) -> Tens
     """A weight with an element for each of x without its batch, or 1 along axes that share them."""
     weight = layer.weight(name)
     fits = len(weight.shape) == x.type.rank - 1
-    if not fits or any(size not in (1, given) for size, given in zip(weight.shape, x.shape[1:], strict=True)):
+    if not fits or any(
+        size not in (1, given) for size, given in zip(weight.shape, x.shape[1:], strict=True)
+    ):
         what = f"{name} is {list(weight.shape)}, x is {list(x.shape)}"
         raise layer.error(f"{what}; each size of {name} is that of x without its batch, or 1")
     return converter.convert_to_constant_variable(weight)

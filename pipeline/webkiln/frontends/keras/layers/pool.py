@@ -26,25 +26,38 @@ def pool(op: str) -> LayerHandler:
             "pad_low": tuple(low for low, _ in pads),
             "pad_high": tuple(high for _, high in pads),
         }
-        converter.set_variable(converter.get_output_tensor(layer)[0], converter.builder.op(op, [x], attrs))
+        converter.set_variable(
+            converter.get_output_tensor(layer)[0], converter.builder.op(op, [x], attrs)
+        )
 
     return handler
 
 
 def global_pool(op: str) -> LayerHandler:
-    """GlobalMaxPooling and GlobalAveragePooling of any rank; the average over steps counts those that its mask [N, T] shows."""
+    """GlobalMaxPooling and GlobalAveragePooling of any rank; the average over steps counts those
+    that its mask [N, T] shows.
+    """
 
     def handler(converter: Converter, layer: Layer) -> None:
         x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
         b = converter.builder
         _, _, *spatial = dims(layer, x.type.rank)
         keepdims = bool(layer.config.get("keepdims", False))
-        order, attrs = x.order if keepdims else OrderNC, {"axes": tuple(spatial), "keepdims": keepdims}
+        order, attrs = (
+            x.order if keepdims else OrderNC,
+            {"axes": tuple(spatial), "keepdims": keepdims},
+        )
         if masks:
             sizes = tuple(size if axis in (0, *spatial) else 1 for axis, size in enumerate(x.shape))
             shown = b.op("Reshape", [cast(b, masks[0], "bool")], {"shape": sizes})
-            total = b.op("ReduceSum", [b.op("Where", [shown, x, b.constant(0.0, x.dtype)])], attrs, order)
-            y = b.op("Div", [total, b.op("ReduceSum", [b.op("Cast", [shown], {"dtype": x.dtype})], attrs)], order=order)
+            total = b.op(
+                "ReduceSum", [b.op("Where", [shown, x, b.constant(0.0, x.dtype)])], attrs, order
+            )
+            y = b.op(
+                "Div",
+                [total, b.op("ReduceSum", [b.op("Cast", [shown], {"dtype": x.dtype})], attrs)],
+                order=order,
+            )
         else:
             y = cast(b, b.op(op, [countable(b, x)], attrs, order), x.dtype)
         converter.set_variable(converter.get_output_tensor(layer)[0], y)
@@ -59,6 +72,8 @@ def adaptive_pool(op: str) -> LayerHandler:
         x = converter.get_variable(converter.get_input_tensor(layer)[0])
         _, _, *spatial = dims(layer, x.type.rank)
         attrs = {"axes": tuple(spatial), "sizes": sizes(layer.config["output_size"], len(spatial))}
-        converter.set_variable(converter.get_output_tensor(layer)[0], converter.builder.op(op, [x], attrs, x.order))
+        converter.set_variable(
+            converter.get_output_tensor(layer)[0], converter.builder.op(op, [x], attrs, x.order)
+        )
 
     return handler

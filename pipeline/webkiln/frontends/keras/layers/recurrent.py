@@ -1,4 +1,6 @@
-"""Recurrent layers: a cell applied step by step along axis 1, under masks, either way, with states that may last between runs."""
+"""Recurrent layers: a cell applied step by step along axis 1, under masks, either way, with states
+that may last between runs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +13,9 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a recurrent layer gave: its output, the last or all of them in the order in which they were made, and the last states."""
+    """What a recurrent layer gave: its output, the last or all of them in the order in which they
+    were made, and the last states.
+    """
 
     output: Tensor
     states: list[Tensor]
@@ -28,17 +32,23 @@ def cell(converter: Converter, layer: Layer) -> None:
 def recurrent(converter: Converter, layer: Layer) -> None:
     """SimpleRNN, LSTM, GRU, ConvLSTM and RNN: x [N, T, ...]."""
     run = run_cell(converter, layer, *_arguments(converter, layer))
-    _set_outputs(converter, layer, [run.output, *(run.states if layer.config.get("return_state") else [])])
+    _set_outputs(
+        converter, layer, [run.output, *(run.states if layer.config.get("return_state") else [])]
+    )
 
 
 def bidirectional(converter: Converter, layer: Layer) -> None:
     """A recurrent layer and one that goes the other way, their outputs merged step by step."""
     x, initial, mask = _arguments(converter, layer)
-    forward, backward = (Layer(f"{layer.path}/{part.name}", part, 0) for part in layer.spec.parts.values())
+    forward, backward = (
+        Layer(f"{layer.path}/{part.name}", part, 0) for part in layer.spec.parts.values()
+    )
     half = len(initial) // 2
     ahead = run_cell(converter, forward, x, initial[:half], mask)
     back = run_cell(converter, backward, x, initial[half:], mask)
-    turned = _flip(converter, back.output) if forward.config.get("return_sequences") else back.output
+    turned = (
+        _flip(converter, back.output) if forward.config.get("return_sequences") else back.output
+    )
     states = [*ahead.states, *back.states] if forward.config.get("return_state") else []
     _set_outputs(converter, layer, [*_merged(converter, layer, [ahead.output, turned]), *states])
 
@@ -57,7 +67,9 @@ def _merged(converter: Converter, layer: Layer, pair: list[Tensor]) -> list[Tens
         case "mul":
             return [first * second]
         case other:
-            raise layer.unsupported(f"merge_mode {other!r}", "There are concat, sum, ave, mul and None")
+            raise layer.unsupported(
+                f"merge_mode {other!r}", "There are concat, sum, ave, mul and None"
+            )
 
 
 def time_distributed(converter: Converter, layer: Layer) -> None:
@@ -65,11 +77,19 @@ def time_distributed(converter: Converter, layer: Layer) -> None:
     x = _arguments(converter, layer)[0]
     (part,) = layer.spec.parts.values()
     batch, steps, *rest = x.shape
-    (y,) = converter.apply(part, layer.path, [converter.builder.op("Reshape", [x], {"shape": (batch * steps, *rest)})])
-    _set_outputs(converter, layer, [converter.builder.op("Reshape", [y], {"shape": (batch, steps, *y.shape[1:])})])
+    (y,) = converter.apply(
+        part, layer.path, [converter.builder.op("Reshape", [x], {"shape": (batch * steps, *rest)})]
+    )
+    _set_outputs(
+        converter,
+        layer,
+        [converter.builder.op("Reshape", [y], {"shape": (batch, steps, *y.shape[1:])})],
+    )
 
 
-def run_cell(converter: Converter, layer: Layer, x: Tensor, initial: Sequence[Tensor], mask: Tensor | None) -> Run:
+def run_cell(
+    converter: Converter, layer: Layer, x: Tensor, initial: Sequence[Tensor], mask: Tensor | None
+) -> Run:
     """Run the cell of a recurrent layer over x.
 
     At a masked step the states stay as they are; the output is zero, or what the step before gave.
@@ -80,33 +100,62 @@ def run_cell(converter: Converter, layer: Layer, x: Tensor, initial: Sequence[Te
     ones = (1,) * len(made.output)
 
     states = list(initial) or made.start(b, batch, x.dtype)
-    lasting = [f"{layer.path}/state{n}" for n, _ in enumerate(states)] if config.get("stateful") and not initial else []
+    lasting = (
+        [f"{layer.path}/state{n}" for n, _ in enumerate(states)]
+        if config.get("stateful") and not initial
+        else []
+    )
     if lasting and is_symbolic(batch):
-        raise layer.error(f"keeps its states between runs, which needs a batch of a fixed size; the batch is {batch}")
+        raise layer.error(
+            "keeps its states between runs, which needs a batch of a fixed size; the batch is"
+            f" {batch}"
+        )
     if lasting and made.initial is not None:
         raise layer.error(
-            "keeps states between runs that its cell starts by a get_initial_state of its own, while Keras resets them to zeros"
+            "keeps states between runs that its cell starts by a get_initial_state of its own,"
+            " while Keras resets them to zeros"
         )
-    states = [converter.state(name, first) for name, first in zip(lasting, states, strict=True)] if lasting else states
+    states = (
+        [converter.state(name, first) for name, first in zip(lasting, states, strict=True)]
+        if lasting
+        else states
+    )
     if len(states) != len(made.states):
         raise layer.error(f"takes {len(made.states)} initial states, got {len(states)}")
     blank = mask if config.get("zero_output_for_mask") else None
     ending = made.shown if mask is None else len(states)
     stacked = bool(config.get("return_sequences")) or blank is not None or ending is None
 
-    def step(inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    def step(
+        inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         output, following = made.step(slices[0], current[: len(states)])
         if mask is None:
             return following, [output] if stacked else []
         output, *following = (
-            inner.op("Where", [inner.op("Reshape", [slices[1]], {"shape": (batch, *(1,) * (new.type.rank - 1))}), new, old])
+            inner.op(
+                "Where",
+                [
+                    inner.op(
+                        "Reshape", [slices[1]], {"shape": (batch, *(1,) * (new.type.rank - 1))}
+                    ),
+                    new,
+                    old,
+                ],
+            )
             for new, old in zip([output, *following], [current[-1], *current], strict=False)
         )
         return [*following, output], [output] if stacked else []
 
     sequences = [made.project(x)] if mask is None else [made.project(x), mask]
-    held = [] if mask is None else [b.op("Broadcast", [b.constant(0.0, x.dtype)], {"shape": (batch, *made.output)})]
-    last, results = converter.scan([*states, *held], sequences, step, reverse=bool(config.get("go_backwards")))
+    held = (
+        []
+        if mask is None
+        else [b.op("Broadcast", [b.constant(0.0, x.dtype)], {"shape": (batch, *made.output)})]
+    )
+    last, results = converter.scan(
+        [*states, *held], sequences, step, reverse=bool(config.get("go_backwards"))
+    )
     final = last[: len(states)]
     for name, value in zip(lasting, final, strict=False):
         converter.set_state(name, value)
@@ -114,20 +163,37 @@ def run_cell(converter: Converter, layer: Layer, x: Tensor, initial: Sequence[Te
         return Run(last[ending], final)
     (outputs,) = results
     if blank is not None:
-        outputs = b.op("Where", [b.op("Reshape", [blank], {"shape": (batch, steps, *ones)}), outputs, b.constant(0.0, x.dtype)])
+        outputs = b.op(
+            "Where",
+            [
+                b.op("Reshape", [blank], {"shape": (batch, steps, *ones)}),
+                outputs,
+                b.constant(0.0, x.dtype),
+            ],
+        )
     if config.get("go_backwards"):
         outputs = _flip(converter, outputs)
     if config.get("return_sequences"):
         return Run(outputs, final)
-    place = {"starts": (0, steps - 1, *(0 for _ in ones)), "sizes": (batch, 1, *made.output), "steps": (1, 1, *ones)}
-    return Run(b.op("Reshape", [b.op("Slice", [outputs], place)], {"shape": (batch, *made.output)}), final)
+    place = {
+        "starts": (0, steps - 1, *(0 for _ in ones)),
+        "sizes": (batch, 1, *made.output),
+        "steps": (1, 1, *ones),
+    }
+    return Run(
+        b.op("Reshape", [b.op("Slice", [outputs], place)], {"shape": (batch, *made.output)}), final
+    )
 
 
 def _flip(converter: Converter, x: Tensor) -> Tensor:
     """x [N, T, ...] with its steps in reverse."""
     rank = x.type.rank
     starts = tuple(x.shape[1] - 1 if axis == 1 else 0 for axis in range(rank))
-    attrs = {"starts": starts, "sizes": x.shape, "steps": tuple(-1 if axis == 1 else 1 for axis in range(rank))}
+    attrs = {
+        "starts": starts,
+        "sizes": x.shape,
+        "steps": tuple(-1 if axis == 1 else 1 for axis in range(rank)),
+    }
     return converter.builder.op("Slice", [x], attrs)
 
 
@@ -145,7 +211,11 @@ def _arguments(converter: Converter, layer: Layer) -> tuple[Tensor, list[Tensor]
     if x.type.rank < 3:
         raise layer.error(f"x is {list(x.shape)}; it needs a batch, an axis of steps and features")
     mask = given.get("mask")
-    return x, list(map(converter.get_variable, states)), None if mask is None else converter.get_variable(mask)
+    return (
+        x,
+        list(map(converter.get_variable, states)),
+        None if mask is None else converter.get_variable(mask),
+    )
 
 
 def _set_outputs(converter: Converter, layer: Layer, tensors: Sequence[Tensor]) -> None:

@@ -22,7 +22,9 @@ METHODS: Mapping[str, str] = {
 """Keras's interpolation -> the operator's method."""
 
 BICUBIC_STEPS = 1024
-"""TensorFlow looks the weights of its bicubic up in a table of that many positions between two elements."""
+"""TensorFlow looks the weights of its bicubic up in a table of that many positions between two
+elements.
+"""
 
 
 def up_sampling(converter: Converter, layer: Layer) -> None:
@@ -42,16 +44,30 @@ def up_sampling(converter: Converter, layer: Layer) -> None:
 def resizing(converter: Converter, layer: Layer) -> None:
     x = images_of(converter, layer)
     config = layer.config
-    options = {name: config[name] for name in ("antialias", "crop_to_aspect_ratio", "pad_to_aspect_ratio", "fill_value") if name in config}
+    options = {
+        name: config[name]
+        for name in ("antialias", "crop_to_aspect_ratio", "pad_to_aspect_ratio", "fill_value")
+        if name in config
+    }
     wanted = (config["height"], config["width"])
-    y = resized_to(converter.builder, x, spatial_axes(layer, x), wanted, config["interpolation"], **options)
+    y = resized_to(
+        converter.builder, x, spatial_axes(layer, x), wanted, config["interpolation"], **options
+    )
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
 def resized_to(
-    b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int], interpolation: str, *, antialias: bool = False,
-    crop_to_aspect_ratio: bool = False, pad_to_aspect_ratio: bool = False, fill_value: float = 0.0,
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder,
+    x: Tensor,
+    axes: Sequence[int],
+    wanted: Sequence[int],
+    interpolation: str,
+    *,
+    antialias: bool = False,
+    crop_to_aspect_ratio: bool = False,
+    pad_to_aspect_ratio: bool = False,
+    fill_value: float = 0.0,
+) -> Tensor:
     """Height and width at another size, cut or filled before that where the ratio is to stay."""
 
     def resize(y: Tensor) -> Tensor:
@@ -68,18 +84,26 @@ def images_of(converter: Converter, layer: Layer) -> Tensor:
     """What a layer is called with, where that is images alone."""
     args, kwargs = layer.arguments.args, layer.arguments.kwargs
     if isinstance(args[0] if args else next(iter(kwargs.values())), dict):
-        raise layer.unsupported("a call on a dict of images, boxes and labels", "Call it on the images alone")
+        raise layer.unsupported(
+            "a call on a dict of images, boxes and labels", "Call it on the images alone"
+        )
     return converter.get_variable(converter.get_input_tensor(layer)[0])
 
 
 def spatial_axes(layer: Layer, x: Tensor) -> tuple[int, int]:
-    """The axes of height and width of [N, H, W, C] or [H, W, C], or of these with the channels first."""
+    """The axes of height and width of [N, H, W, C] or [H, W, C], or of these with the channels
+    first.
+    """
     last = x.type.rank - (1 if layer.config.get("data_format") == "channels_first" else 2)
     return last - 1, last
 
 
-def _rounded(b: GraphBuilder, x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]) -> Tensor:
-    """What `resize` makes of x; other interpolations than `nearest` compute in float32, and integers are rounded at the end."""
+def _rounded(
+    b: GraphBuilder, x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """What `resize` makes of x; other interpolations than `nearest` compute in float32, and
+    integers are rounded at the end.
+    """
     if interpolation == "nearest" or x.dtype == "float32":
         return resize(x)
     y = resize(b.op("Cast", [x], {"dtype": "float32"}))
@@ -87,7 +111,13 @@ def _rounded(b: GraphBuilder, x: Tensor, interpolation: str, resize: Callable[[T
 
 
 def resized(
-    b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int], interpolation: str, *, antialias: bool = False
+    b: GraphBuilder,
+    x: Tensor,
+    axes: Sequence[int],
+    wanted: Sequence[int],
+    interpolation: str,
+    *,
+    antialias: bool = False,
 ) -> Tensor:
     """Resize as TensorFlow's kernels do."""
     method = METHODS[interpolation]
@@ -97,22 +127,44 @@ def resized(
     elif method == "linear":
         attrs |= {"method": "triangle", "antialias": True} if antialias else {"method": method}
     else:
-        attrs |= {"method": method, "antialias": antialias, "resolution": BICUBIC_STEPS if method == "cubic" and not antialias else 0}
+        attrs |= {
+            "method": method,
+            "antialias": antialias,
+            "resolution": BICUBIC_STEPS if method == "cubic" and not antialias else 0,
+        }
     return b.op("Resize", [x], attrs, x.order)
 
 
 def _repeated(b: GraphBuilder, x: Tensor, axes: Sequence[int], factors: Sequence[int]) -> Tensor:
     times = dict(zip(axes, factors, strict=True))
-    split = [part for axis, size in enumerate(x.shape) for part in ((size, 1) if axis in times else (size,))]
-    wide = [part for axis, size in enumerate(x.shape) for part in ((size, times[axis]) if axis in times else (size,))]
+    split = [
+        part
+        for axis, size in enumerate(x.shape)
+        for part in ((size, 1) if axis in times else (size,))
+    ]
+    wide = [
+        part
+        for axis, size in enumerate(x.shape)
+        for part in ((size, times[axis]) if axis in times else (size,))
+    ]
     y = b.op("Broadcast", [b.op("Reshape", [x], {"shape": tuple(split)})], {"shape": tuple(wide)})
-    return b.op("Reshape", [y], {"shape": tuple(size * times.get(axis, 1) for axis, size in enumerate(x.shape))}, x.order)
+    return b.op(
+        "Reshape",
+        [y],
+        {"shape": tuple(size * times.get(axis, 1) for axis, size in enumerate(x.shape))},
+        x.order,
+    )
 
 
 def _fitting(x: Tensor, axes: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """The size that each axis would have beside the other one at the wanted ratio, in TensorFlow's float32."""
+    """The size that each axis would have beside the other one at the wanted ratio, in TensorFlow's
+    float32.
+    """
     height, width = (x.shape[axis] for axis in axes)
-    scaled = (np.float32(width * wanted[0]) / np.float32(wanted[1]), np.float32(height * wanted[1]) / np.float32(wanted[0]))
+    scaled = (
+        np.float32(width * wanted[0]) / np.float32(wanted[1]),
+        np.float32(height * wanted[1]) / np.float32(wanted[0]),
+    )
     return [int(size) for size in scaled]
 
 
@@ -121,10 +173,14 @@ def _cropped(b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[i
     for axis, fitting in zip(axes, _fitting(x, axes, wanted), strict=True):
         kept[axis] = max(min(x.shape[axis], fitting), 1)
         starts[axis] = (x.shape[axis] - kept[axis]) // 2
-    return b.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank})
+    return b.op(
+        "Slice", [x], {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank}
+    )
 
 
-def _padded(b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int], value: float) -> Tensor:
+def _padded(
+    b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int], value: float
+) -> Tensor:
     around = [0] * x.type.rank
     for axis, fitting in zip(axes, _fitting(x, axes, wanted), strict=True):
         around[axis] = max(fitting - x.shape[axis], 0) // 2

@@ -27,11 +27,19 @@ def highway(converter: Converter, layer: Layer) -> None:
     """A dense layer and its input, mixed by a gate (Srivastava et al. 2015)."""
     x, b = _input(converter, layer), converter.builder
     features = layer.weight("kernel").shape[-1]
-    if layer.weight("kernel").shape != layer.weight("carry_kernel").shape or x.shape[-1] != features:
+    if (
+        layer.weight("kernel").shape != layer.weight("carry_kernel").shape
+        or x.shape[-1] != features
+    ):
         raise layer.error(f"its kernels are of {features} features, x is {list(x.shape)}")
-    gate, y = (b.op("MatMul", [x, _weight(converter, layer, name)]) for name in ("carry_kernel", "kernel"))
+    gate, y = (
+        b.op("MatMul", [x, _weight(converter, layer, name)]) for name in ("carry_kernel", "kernel")
+    )
     if layer.config.get("use_bias", True):
-        gate, y = gate + _weight(converter, layer, "carry_bias"), y + bias_of(converter, layer, features)
+        gate, y = (
+            gate + _weight(converter, layer, "carry_bias"),
+            y + bias_of(converter, layer, features),
+        )
     gate = b.op("Sigmoid", [gate])
     _set(converter, layer, activate(b, layer, y) * gate + (1.0 - gate) * x)
 
@@ -41,8 +49,13 @@ def maxout_dense(converter: Converter, layer: Layer) -> None:
     x, weight, b = _input(converter, layer), layer.weight("kernel"), converter.builder
     layer.check_config(nb_feature=weight.shape[0], units=weight.shape[2])
     if x.shape[1:] != weight.shape[1:2]:
-        raise layer.error(f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; x needs {weight.shape[1]} features")
-    y = b.op("Einsum", [x, converter.convert_to_constant_variable(weight)], {"equation": "ni,fio->nfo"})
+        raise layer.error(
+            f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; x needs {weight.shape[1]}"
+            " features"
+        )
+    y = b.op(
+        "Einsum", [x, converter.convert_to_constant_variable(weight)], {"equation": "ni,fio->nfo"}
+    )
     if layer.config.get("use_bias", True):
         y = b.op("Add", [y, _weight(converter, layer, "bias")])
     _set(converter, layer, b.op("ReduceMax", [y], {"axes": (1,), "keepdims": False}))
@@ -55,7 +68,9 @@ def parametric_softplus(converter: Converter, layer: Layer) -> None:
 
 
 def s_relu(converter: Converter, layer: Layer) -> None:
-    """Three lines: x between two thresholds, with other slopes below the first and above the second (Jin et al. 2015)."""
+    """Three lines: x between two thresholds, with other slopes below the first and above the second
+    (Jin et al. 2015).
+    """
     x, b = _input(converter, layer), converter.builder
     names = ("t_left", "a_left", "t_right", "a_right")
     left, slope_left, right, slope_right = (by_element(converter, layer, name, x) for name in names)
@@ -66,22 +81,44 @@ def s_relu(converter: Converter, layer: Layer) -> None:
 
 
 def cosine_merge(converter: Converter, layer: Layer) -> None:
-    """Products over an axis of each of two inputs, divided by the root of the products of each with itself."""
+    """Products over an axis of each of two inputs, divided by the root of the products of each with
+    itself.
+    """
     x, y = promoted(converter, layer)
     b = converter.builder
-    xy, xx, yy = (batch_product(layer, b, *pair, layer.config["axes"]) for pair in ((x, y), (x, x), (y, y)))
+    xy, xx, yy = (
+        batch_product(layer, b, *pair, layer.config["axes"]) for pair in ((x, y), (x, x), (y, y))
+    )
     z = b.op("Div", [xy, b.binary("Max", b.op("Sqrt", [xx * yy]), 1e-7)])
     _set(converter, layer, b.op("Reshape", [z], {"shape": (z.shape[0], 1, *z.shape[1:])}))
 
 
 def samplewise_normalization(converter: Converter, layer: Layer) -> None:
-    """Keras 1's BatchNormalization of mode 1: by mean and deviation of the last axis, with epsilon under the root and beside it."""
-    x, b, epsilon = _input(converter, layer), converter.builder, float(layer.config.get("epsilon", 1e-3))
+    """Keras 1's BatchNormalization of mode 1: by mean and deviation of the last axis, with epsilon
+    under the root and beside it.
+    """
+    x, b, epsilon = (
+        _input(converter, layer),
+        converter.builder,
+        float(layer.config.get("epsilon", 1e-3)),
+    )
     attrs = {"axes": (x.type.rank - 1,), "keepdims": True}
     centred = b.op("Sub", [x, b.op("ReduceMean", [x], attrs)])
-    deviation = b.op("Sqrt", [b.op("ReduceMean", [b.op("Square", [centred])], attrs) + epsilon]) + epsilon
+    deviation = (
+        b.op("Sqrt", [b.op("ReduceMean", [b.op("Square", [centred])], attrs) + epsilon]) + epsilon
+    )
     y = b.op("Div", [centred, deviation])
-    _set(converter, layer, b.op("Add", [b.op("Mul", [y, _weight(converter, layer, "gamma")]), _weight(converter, layer, "beta")]))
+    _set(
+        converter,
+        layer,
+        b.op(
+            "Add",
+            [
+                b.op("Mul", [y, _weight(converter, layer, "gamma")]),
+                _weight(converter, layer, "beta"),
+            ],
+        ),
+    )
 
 
 def batchwise_normalization(converter: Converter, layer: Layer) -> None:
@@ -93,7 +130,10 @@ def batchwise_normalization(converter: Converter, layer: Layer) -> None:
     variance = b.op("ReduceMean", [b.op("Square", [centred])], attrs)
     y = b.op("Mul", [centred, b.op("Rsqrt", [variance + float(layer.config.get("epsilon", 1e-3))])])
     shape = tuple(size if a == axis else 1 for a, size in enumerate(x.shape))
-    gamma, beta = (b.op("Reshape", [_weight(converter, layer, name)], {"shape": shape}) for name in ("gamma", "beta"))
+    gamma, beta = (
+        b.op("Reshape", [_weight(converter, layer, name)], {"shape": shape})
+        for name in ("gamma", "beta")
+    )
     _set(converter, layer, b.op("Add", [b.op("Mul", [y, gamma]), beta]))
 
 

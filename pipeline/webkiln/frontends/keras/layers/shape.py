@@ -21,17 +21,25 @@ def reshape(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     target = list(layer.config["target_shape"])
     size, known = prod(x.shape[1:]), prod(n for n in target if n != -1)
-    if target.count(-1) > 1 or known == 0 or never_zero(size % known) or (-1 not in target and never_zero(size - known)):
+    if (
+        target.count(-1) > 1
+        or known == 0
+        or never_zero(size % known)
+        or (-1 not in target and never_zero(size - known))
+    ):
         raise layer.error(f"{size} elements do not fit shape {target}")
     shape = (x.shape[0], *(size // known if n == -1 else n for n in target))
     converter.set_variable(
-        converter.get_output_tensor(layer)[0], converter.builder.op("Reshape", [x], {"shape": shape}, converter.order(len(shape)))
+        converter.get_output_tensor(layer)[0],
+        converter.builder.op("Reshape", [x], {"shape": shape}, converter.order(len(shape))),
     )
 
 
 def permute(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
-    y = converter.builder.op("Transpose", [x], {"perm": (0, *layer.config["dims"])}, converter.order(x.type.rank))
+    y = converter.builder.op(
+        "Transpose", [x], {"perm": (0, *layer.config["dims"])}, converter.order(x.type.rank)
+    )
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
@@ -52,19 +60,31 @@ def cropping(converter: Converter, layer: Layer) -> None:
     _, _, *spatial = dims(layer, x.type.rank)
     amounts = layer.config["cropping"]
     starts, kept = [0] * x.type.rank, list(x.shape)
-    for axis, (before, after) in zip(spatial, [amounts] if len(spatial) == 1 else amounts, strict=True):
+    for axis, (before, after) in zip(
+        spatial, [amounts] if len(spatial) == 1 else amounts, strict=True
+    ):
         starts[axis], kept[axis] = before, kept[axis] - before - after
         if reaches(0, kept[axis]):
-            raise layer.error(f"cropping {before} and {after} of axis {axis} leaves nothing of its {x.shape[axis]} elements")
+            raise layer.error(
+                f"cropping {before} and {after} of axis {axis} leaves nothing of its"
+                f" {x.shape[axis]} elements"
+            )
     attrs = {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank}
-    converter.set_variable(converter.get_output_tensor(layer)[0], converter.builder.op("Slice", [x], attrs))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], converter.builder.op("Slice", [x], attrs)
+    )
 
 
 def repeat_vector(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     rows, b = x.shape[0], converter.builder
     y = b.op("Reshape", [x], {"shape": (rows, 1, *x.shape[1:])})
-    y = b.op("Broadcast", [y], {"shape": (rows, layer.config["n"], *x.shape[1:])}, converter.order(x.type.rank + 1))
+    y = b.op(
+        "Broadcast",
+        [y],
+        {"shape": (rows, layer.config["n"], *x.shape[1:])},
+        converter.order(x.type.rank + 1),
+    )
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
@@ -72,7 +92,13 @@ def masking(converter: Converter, layer: Layer) -> None:
     """0 in place of every step whose features all have the mask's value."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b = converter.builder
-    differs = b.op("Cast", [b.binary("NotEqual", x, float(layer.config["mask_value"]))], {"dtype": "int32"})
-    kept = b.op("Cast", [b.op("ReduceMax", [differs], {"axes": (x.type.rank - 1,), "keepdims": True})], {"dtype": "bool"})
+    differs = b.op(
+        "Cast", [b.binary("NotEqual", x, float(layer.config["mask_value"]))], {"dtype": "int32"}
+    )
+    kept = b.op(
+        "Cast",
+        [b.op("ReduceMax", [differs], {"axes": (x.type.rank - 1,), "keepdims": True})],
+        {"dtype": "bool"},
+    )
     y = b.op("Where", [kept, x, b.constant(0.0, x.dtype)], order=x.order)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)

@@ -19,7 +19,9 @@ WINDOWS = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46)}
 
 
 def stft_spectrogram(converter: Converter, layer: Layer) -> None:
-    """Frames of each channel of [N, T, C] against waves, which are weights, in one of several forms."""
+    """Frames of each channel of [N, T, C] against waves, which are weights, in one of several
+    forms.
+    """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, config, mode = converter.builder, layer.config, layer.config.get("mode", "log")
     first = config.get("data_format") == "channels_first"
@@ -34,9 +36,15 @@ def stft_spectrogram(converter: Converter, layer: Layer) -> None:
         order = {"x_dims": (0, 2, 1), "w_dims": (2, 1, 0), "out_dims": (0, 2, 1), "groups": 1}
         around = pads(padding(layer, [steps], weight.shape[:1], (stride,), (1,)))
         y = b.op(
-            "Conv", [signal, converter.convert_to_constant_variable(weight)], order | {"strides": (stride,), "dilation": (1,)} | around
+            "Conv",
+            [signal, converter.convert_to_constant_variable(weight)],
+            order | {"strides": (stride,), "dilation": (1,)} | around,
         )
-        return b.op("Transpose", [b.op("Reshape", [y], {"shape": (n, channels, *y.shape[1:])})], {"perm": (0, 1, 3, 2)})
+        return b.op(
+            "Transpose",
+            [b.op("Reshape", [y], {"shape": (n, channels, *y.shape[1:])})],
+            {"perm": (0, 1, 3, 2)},
+        )
 
     real = against("real_kernel") if mode != "imag" else None
     imaginary = against("imag_kernel") if mode != "real" else None
@@ -50,7 +58,9 @@ def stft_spectrogram(converter: Converter, layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def _form(b: GraphBuilder, layer: Layer, mode: str, real: Tensor | None, imaginary: Tensor | None) -> Tensor:
+def _form(
+    b: GraphBuilder, layer: Layer, mode: str, real: Tensor | None, imaginary: Tensor | None
+) -> Tensor:
     if real is None or imaginary is None:
         only = imaginary if real is None else real
         assert only is not None
@@ -63,12 +73,16 @@ def _form(b: GraphBuilder, layer: Layer, mode: str, real: Tensor | None, imagina
     if mode == "psd":
         inner = np.ones(power.shape[2], "float32")
         inner[1:-1] = 2
-        return b.op("Mul", [power, b.op("Cast", [b.constant(inner.reshape(-1, 1))], {"dtype": power.dtype})])
+        return b.op(
+            "Mul", [power, b.op("Cast", [b.constant(inner.reshape(-1, 1))], {"dtype": power.dtype})]
+        )
     size = b.op("Sqrt", [b.binary("Max", power, EPSILON)])
     if mode == "magnitude":
         return size
     if mode != "log":
-        raise layer.unsupported(f"mode {mode!r}", "There are log, magnitude, psd, real, imag, angle and stft")
+        raise layer.unsupported(
+            f"mode {mode!r}", "There are log, magnitude, psd, real, imag, angle and stft"
+        )
     return b.op("Log", [b.binary("Max", size, EPSILON)])
 
 
@@ -87,7 +101,9 @@ def _angle(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
 
 
 def mel_spectrogram(converter: Converter, layer: Layer) -> None:
-    """The sizes of Fourier coefficients of frames of [..., T], summed over triangles on the mel scale: [..., bins, frames]."""
+    """The sizes of Fourier coefficients of frames of [..., T], summed over triangles on the mel
+    scale: [..., bins, frames].
+    """
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, config = converter.builder, layer.config
     x = x if x.dtype == "float64" else converter.cast(x, "float32")
@@ -100,16 +116,27 @@ def mel_spectrogram(converter: Converter, layer: Layer) -> None:
     places = b.op("Add", [starts, b.op("Iota", [], {"size": length, "dtype": "int32"})])
     frames = b.op("Gather", [padded, places], {"axis": x.type.rank - 1})
     if config.get("window") is not None:
-        frames = b.op("Mul", [frames, b.constant(_window(layer, config["window"], taken, length).astype(x.dtype))])
+        frames = b.op(
+            "Mul",
+            [frames, b.constant(_window(layer, config["window"], taken, length).astype(x.dtype))],
+        )
     real, imaginary = (b.op("MatMul", [frames, wave]) for wave in _waves(b, length, x.dtype))
     size = b.op("Sqrt", [b.op("Add", [b.op("Square", [real]), b.op("Square", [imaginary])])])
     power = config.get("mag_exp", 2.0)
-    size = size if power == 1 else b.op("Square", [size]) if power == 2 else b.binary("Pow", size, float(power))
+    size = (
+        size
+        if power == 1
+        else b.op("Square", [size])
+        if power == 2
+        else b.binary("Pow", size, float(power))
+    )
     y = b.op("MatMul", [size, b.constant(mel_triangles(config, length // 2 + 1).astype(x.dtype))])
     if config.get("power_to_db", True):
         y = _decibels(b, y, config["min_power"], config["ref_power"], config["top_db"])
     perm = (*range(y.type.rank - 2), y.type.rank - 1, y.type.rank - 2)
-    converter.set_variable(converter.get_output_tensor(layer)[0], b.op("Transpose", [y], {"perm": perm}))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], b.op("Transpose", [y], {"perm": perm})
+    )
 
 
 def _reflected(rank: int, count: int) -> dict[str, object]:
@@ -121,7 +148,9 @@ def _window(layer: Layer, window: object, taken: int, length: int) -> Array:
     """The weights of a frame; those of a shorter window lie in its middle."""
     if isinstance(window, str):
         if window not in WINDOWS:
-            raise layer.unsupported(f"window {window!r}", f"There are {', '.join(WINDOWS)}, and numbers")
+            raise layer.unsupported(
+                f"window {window!r}", f"There are {', '.join(WINDOWS)}, and numbers"
+            )
         level, swing = WINDOWS[window]
         values = level - swing * np.cos(2 * pi * np.arange(taken) / taken)
     else:
@@ -132,9 +161,13 @@ def _window(layer: Layer, window: object, taken: int, length: int) -> Array:
 
 def _waves(b: GraphBuilder, length: int, dtype: str) -> list[Tensor]:
     """cos and sin of 2 pi r c / length, [length, length // 2 + 1]; angles are reduced as integers."""
-    rows = b.op("Reshape", [b.op("Iota", [], {"size": length, "dtype": "int32"})], {"shape": (length, 1)})
+    rows = b.op(
+        "Reshape", [b.op("Iota", [], {"size": length, "dtype": "int32"})], {"shape": (length, 1)}
+    )
     product = b.op("Mul", [rows, b.op("Iota", [], {"size": length // 2 + 1, "dtype": "int32"})])
-    turn = b.binary("Mul", b.op("Cast", [b.binary("Mod", product, length)], {"dtype": dtype}), 2 * pi / length)
+    turn = b.binary(
+        "Mul", b.op("Cast", [b.binary("Mod", product, length)], {"dtype": dtype}), 2 * pi / length
+    )
     return [b.op("Cos", [turn]), b.op("Sin", [turn])]
 
 
@@ -150,7 +183,9 @@ def mel_triangles(config: Mapping[str, Any], count: int) -> Array:
     ends = mel(np.array([config["min_freq"], highest], "float32"))
     edges = np.linspace(ends[0], ends[1], int(config["num_mel_bins"]) + 2, dtype="float32")
     low, middle, high = edges[:-2], edges[1:-1], edges[2:]
-    weights = np.maximum(0, np.minimum((bins - low) / (middle - low), (high - bins) / (high - middle)))
+    weights = np.maximum(
+        0, np.minimum((bins - low) / (middle - low), (high - bins) / (high - middle))
+    )
     return np.pad(weights, ((1, 0), (0, 0)))
 
 

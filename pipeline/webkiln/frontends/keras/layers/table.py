@@ -5,11 +5,27 @@ from collections.abc import Mapping
 from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
 from webkiln.frontends.keras.layers.attention import attention, heads
-from webkiln.frontends.keras.layers.categories import category_encoding, discretization, integer_lookup, string_lookup
+from webkiln.frontends.keras.layers.categories import (
+    category_encoding,
+    discretization,
+    integer_lookup,
+    string_lookup,
+)
 from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
 from webkiln.frontends.keras.layers.hashing import hashed_crossing, hashing
-from webkiln.frontends.keras.layers.images import augmentation, auto_contrast, center_crop, clahe, pipeline
-from webkiln.frontends.keras.layers.linear import dense, einsum_dense, embedding, reversible_embedding
+from webkiln.frontends.keras.layers.images import (
+    augmentation,
+    auto_contrast,
+    center_crop,
+    clahe,
+    pipeline,
+)
+from webkiln.frontends.keras.layers.linear import (
+    dense,
+    einsum_dense,
+    embedding,
+    reversible_embedding,
+)
 from webkiln.frontends.keras.layers.merge import concatenate, dot, merge
 from webkiln.frontends.keras.layers.norm import (
     activation,
@@ -27,10 +43,23 @@ from webkiln.frontends.keras.layers.norm import (
     unit_normalization,
 )
 from webkiln.frontends.keras.layers.pool import adaptive_pool, global_pool, pool
-from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurrent, time_distributed
+from webkiln.frontends.keras.layers.recurrent import (
+    bidirectional,
+    cell,
+    recurrent,
+    time_distributed,
+)
 from webkiln.frontends.keras.layers.resize import resizing, up_sampling
 from webkiln.frontends.keras.layers.retired import RETIRED
-from webkiln.frontends.keras.layers.shape import cropping, flatten, masking, permute, repeat_vector, reshape, zero_padding
+from webkiln.frontends.keras.layers.shape import (
+    cropping,
+    flatten,
+    masking,
+    permute,
+    repeat_vector,
+    reshape,
+    zero_padding,
+)
 from webkiln.frontends.keras.layers.spectrogram import mel_spectrogram, stft_spectrogram
 from webkiln.frontends.keras.policies import AUGMENTATIONS
 

@@ -4,8 +4,12 @@ from webkiln.frontends.keras.layer import Layer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 
-def encoded(b: GraphBuilder, layer: Layer, x: Tensor, mode: str, depth: int, weights: Tensor | None = None) -> Tensor:
-    """Categories below `depth` as they are ("int"), or as vectors: of one each, of those of a sample, or of how often each stands in it."""
+def encoded(
+    b: GraphBuilder, layer: Layer, x: Tensor, mode: str, depth: int, weights: Tensor | None = None
+) -> Tensor:
+    """Categories below `depth` as they are ("int"), or as vectors: of one each, of those of a
+    sample, or of how often each stands in it.
+    """
     if mode == "int":
         return x
     rank = max(x.type.rank, 1)
@@ -13,7 +17,13 @@ def encoded(b: GraphBuilder, layer: Layer, x: Tensor, mode: str, depth: int, wei
     if mode == "one_hot" and rank > 1 and x.shape[-1] == 1:
         x = b.op("Reshape", [x], {"shape": x.shape[:-1]})
     shape = (*x.shape, 1)
-    hot = b.op("Equal", [b.op("Reshape", [x], {"shape": shape}), b.op("Iota", [], {"size": depth, "dtype": x.dtype})])
+    hot = b.op(
+        "Equal",
+        [
+            b.op("Reshape", [x], {"shape": shape}),
+            b.op("Iota", [], {"size": depth, "dtype": x.dtype}),
+        ],
+    )
     y = b.op("Cast", [hot], {"dtype": "float32"})
     if mode == "one_hot":
         return y
@@ -21,7 +31,13 @@ def encoded(b: GraphBuilder, layer: Layer, x: Tensor, mode: str, depth: int, wei
     if mode == "multi_hot":
         return b.op("ReduceMax", [y], axes)
     if mode != "count":
-        raise layer.unsupported(f"output_mode {mode!r}", "There are int, one_hot, multi_hot, count and, of a lookup, tf_idf")
+        raise layer.unsupported(
+            f"output_mode {mode!r}",
+            "There are int, one_hot, multi_hot, count and, of a lookup, tf_idf",
+        )
     if weights is not None:
-        y = b.op("Mul", [y, b.op("Reshape", [b.op("Cast", [weights], {"dtype": "float32"})], {"shape": shape})])
+        y = b.op(
+            "Mul",
+            [y, b.op("Reshape", [b.op("Cast", [weights], {"dtype": "float32"})], {"shape": shape})],
+        )
     return b.op("ReduceSum", [y], axes)

@@ -29,21 +29,32 @@ class Wide:
         return Wide(b, high + self.high * other.low + self.low * other.high, low)
 
     def __xor__(self, other: "Wide") -> "Wide":
-        return Wide(self.b, *(self.b.op("BitXor", [x, y]) for x, y in ((self.high, other.high), (self.low, other.low))))
+        return Wide(
+            self.b,
+            *(
+                self.b.op("BitXor", [x, y])
+                for x, y in ((self.high, other.high), (self.low, other.low))
+            ),
+        )
 
     def turned(self, count: int) -> "Wide":
         """Rotated to the right."""
         high, low = (self.high, self.low) if count < 32 else (self.low, self.high)
         count %= 32
         pair = ((low, high), (high, low)) if count else ()
-        words = [self.b.op("BitOr", [shifted(self.b, x, 32 - count), shifted(self.b, y, -count)]) for x, y in pair]
+        words = [
+            self.b.op("BitOr", [shifted(self.b, x, 32 - count), shifted(self.b, y, -count)])
+            for x, y in pair
+        ]
         return Wide(self.b, *words) if words else Wide(self.b, high, low)
 
     def upper(self, count: int) -> "Wide":
         """Shifted to the right."""
         b = self.b
         if count >= 32:
-            return Wide(b, self.high * 0, shifted(b, self.high, 32 - count) if count > 32 else self.high)
+            return Wide(
+                b, self.high * 0, shifted(b, self.high, 32 - count) if count > 32 else self.high
+            )
         low = b.op("BitOr", [shifted(b, self.low, -count), shifted(b, self.high, 32 - count)])
         return Wide(b, shifted(b, self.high, -count), low)
 
@@ -53,7 +64,9 @@ class Wide:
         for word in (self.high, self.low):
             for place in (24, 16, 8, 0):
                 digit = bits(self.b, shifted(self.b, word, -place) if place else word, 0xFF)
-                rest = self.b.binary("Mod", self.b.op("BitOr", [shifted(self.b, rest, 8), digit]), divisor)
+                rest = self.b.binary(
+                    "Mod", self.b.op("BitOr", [shifted(self.b, rest, 8), digit]), divisor
+                )
         return rest
 
 
@@ -83,4 +96,8 @@ def wide(b: GraphBuilder, like: Tensor, value: int) -> Wide:
 
 def chosen(condition: Tensor, yes: Wide, no: Wide) -> Wide:
     b = yes.b
-    return Wide(b, b.op("Where", [condition, yes.high, no.high]), b.op("Where", [condition, yes.low, no.low]))
+    return Wide(
+        b,
+        b.op("Where", [condition, yes.high, no.high]),
+        b.op("Where", [condition, yes.low, no.low]),
+    )

@@ -1,4 +1,6 @@
-"""Operands of keras.ops operations: scalars and literals become constants, dtypes are promoted as Keras does."""
+"""Operands of keras.ops operations: scalars and literals become constants, dtypes are promoted as
+Keras does.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +24,23 @@ QUOTIENTS = {
 WEAK_INT, WEAK_FLOAT = "int", "float"
 ABOVE = {
     "bool": {WEAK_INT},
-    "uint8": {"int16", "uint16"}, "uint16": {"int32", "uint32"}, "uint32": {"int64", "uint64"}, "uint64": {WEAK_FLOAT},
+    "uint8": {"int16", "uint16"},
+    "uint16": {"int32", "uint32"},
+    "uint32": {"int64", "uint64"},
+    "uint64": {WEAK_FLOAT},
     WEAK_INT: {"uint8", "int8"},
-    "int8": {"int16"}, "int16": {"int32"}, "int32": {"int64"}, "int64": {WEAK_FLOAT},
+    "int8": {"int16"},
+    "int16": {"int32"},
+    "int32": {"int64"},
+    "int64": {WEAK_FLOAT},
     WEAK_FLOAT: {"float16"},
-    "float16": {"float32"}, "float32": {"float64"}, "float64": set(),
-}  # fmt: skip
-"""The dtypes next above each in Keras's lattice of promotion; Python's numbers are weak. https://keras.io/api/utils/backend_utils/"""
+    "float16": {"float32"},
+    "float32": {"float64"},
+    "float64": set(),
+}
+"""The dtypes next above each in Keras's lattice of promotion; Python's numbers are weak.
+https://keras.io/api/utils/backend_utils/
+"""
 
 
 def _bounds(dtype: str) -> frozenset[str]:
@@ -41,7 +53,9 @@ RESOLVED = {WEAK_INT: "int32", WEAK_FLOAT: FLOAT, "uint64": "uint32"}
 
 
 def promote(dtypes: Sequence[str]) -> str:
-    """`keras.ops.result_type`: the least dtype above all of these, of which those of Python's numbers are `int` and `float`."""
+    """`keras.ops.result_type`: the least dtype above all of these, of which those of Python's
+    numbers are `int` and `float`.
+    """
     common = frozenset.intersection(*(BOUNDS[dtype] for dtype in dtypes))
     least = max(common, key=lambda dtype: len(BOUNDS[dtype]))
     return RESOLVED.get(least, least)
@@ -57,7 +71,9 @@ def kind_of(value: Argument) -> str:
 
 
 def literal(value: Argument) -> Any:
-    """Numbers as an array of the dtype that Keras makes a tensor of: int32 and float32 for those of Python."""
+    """Numbers as an array of the dtype that Keras makes a tensor of: int32 and float32 for those of
+    Python.
+    """
     if isinstance(value, np.ndarray):
         return value
     array = np.asarray(value)
@@ -65,19 +81,31 @@ def literal(value: Argument) -> Any:
 
 
 def tensor(b: GraphBuilder, value: Argument, dtype: str | None = None) -> Tensor:
-    """An operand as a tensor: a Tensor as it is, anything else as a literal of the structure; one with tensors in it is stacked."""
+    """An operand as a tensor: a Tensor as it is, anything else as a literal of the structure; one
+    with tensors in it is stacked.
+    """
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, list | tuple) and any(isinstance(item, Tensor | list | tuple) for item in value):
+    if isinstance(value, list | tuple) and any(
+        isinstance(item, Tensor | list | tuple) for item in value
+    ):
         rows = [tensor(b, item, dtype) for item in value]
         whole = promote([row.dtype for row in rows])
-        return b.op("Concat", [b.op("Reshape", [cast(b, row, whole)], {"shape": (1, *row.shape)}) for row in rows], {"axis": 0})
+        return b.op(
+            "Concat",
+            [b.op("Reshape", [cast(b, row, whole)], {"shape": (1, *row.shape)}) for row in rows],
+            {"axis": 0},
+        )
     return b.constant(literal(value) if dtype is None else value, dtype)
 
 
 def as_dtype(b: GraphBuilder, value: Argument, dtype: str) -> Tensor:
     """An operand as a tensor of this dtype."""
-    return cast(b, tensor(b, value), dtype) if isinstance(value, Tensor | list | tuple) else b.constant(value, dtype)
+    return (
+        cast(b, tensor(b, value), dtype)
+        if isinstance(value, Tensor | list | tuple)
+        else b.constant(value, dtype)
+    )
 
 
 def result_of(*values: Argument, floating: bool = False) -> str:
@@ -140,7 +168,14 @@ def counted(b: GraphBuilder, index: Tensor, size: int) -> Tensor:
         index = cast(b, index, "int32")
     if index.dtype.startswith("uint"):
         return index
-    return b.op("Where", [b.op("Less", [index, like(b, 0, index)]), b.op("Add", [index, sized(b, size, index.dtype)]), index])
+    return b.op(
+        "Where",
+        [
+            b.op("Less", [index, like(b, 0, index)]),
+            b.op("Add", [index, sized(b, size, index.dtype)]),
+            index,
+        ],
+    )
 
 
 def axes_of(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:

@@ -1,4 +1,6 @@
-"""keras.ops operations that call functions: branches, loops and scans. A function is what writes its operations into a builder."""
+"""keras.ops operations that call functions: branches, loops and scans. A function is what writes
+its operations into a builder.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,12 +19,15 @@ def _scalar(b: GraphBuilder, x: Argument, dtype: str) -> Tensor:
     return cast(b, reshaped(b, tensor(b, x), ()), dtype)
 
 
-def _as_before(b: GraphBuilder, results: Sequence[Tensor], states: Sequence[Tensor]) -> list[Tensor]:
+def _as_before(
+    b: GraphBuilder, results: Sequence[Tensor], states: Sequence[Tensor]
+) -> list[Tensor]:
     """The next states, which keep their types."""
     for result, state in zip(results, states, strict=True):
         if result.shape != state.shape:
             raise ShapeError(
-                f"{b.layer}: a step makes {list(state.shape)} to {list(result.shape)}; a loop keeps the shapes of its variables"
+                f"{b.layer}: a step makes {list(state.shape)} to {list(result.shape)}; a loop keeps"
+                " the shapes of its variables"
             )
     return [cast(b, result, state.dtype) for result, state in zip(results, states, strict=True)]
 
@@ -33,7 +38,9 @@ def cond(b: GraphBuilder, pred: Argument, functions: Functions) -> list[Tensor]:
     return list(b.branch(_scalar(b, pred, "bool"), functions["then"], functions["otherwise"]))
 
 
-def switch(b: GraphBuilder, index: Argument, *operands: Argument, functions: Functions) -> list[Tensor]:
+def switch(
+    b: GraphBuilder, index: Argument, *operands: Argument, functions: Functions
+) -> list[Tensor]:
     """The branch of that number; below is the first, above the last."""
     given = [tensor(b, operand) for operand in operands]
     branches = [functions[f"branch_{number}"] for number in range(len(functions))]
@@ -45,12 +52,18 @@ def switch(b: GraphBuilder, index: Argument, *operands: Argument, functions: Fun
         if first == len(branches) - 1:
             return branches[first](inner, given)
         here = inner.op("LessEqual", [inner.inside(chosen), inner.constant(first, "int32")])
-        return inner.branch(here, lambda then, _: branches[first](then, given), lambda otherwise, _: among(otherwise, first + 1))
+        return inner.branch(
+            here,
+            lambda then, _: branches[first](then, given),
+            lambda otherwise, _: among(otherwise, first + 1),
+        )
 
     return list(among(b, 0))
 
 
-def while_loop(b: GraphBuilder, *loop_vars: Argument, functions: Functions, most: int | None = None, **_: Any) -> list[Tensor]:
+def while_loop(
+    b: GraphBuilder, *loop_vars: Argument, functions: Functions, most: int | None = None, **_: Any
+) -> list[Tensor]:
     states = [tensor(b, value) for value in loop_vars]
 
     def holds(inner: GraphBuilder, current: list[Tensor]) -> Tensor:
@@ -63,11 +76,20 @@ def while_loop(b: GraphBuilder, *loop_vars: Argument, functions: Functions, most
     return b.loop(holds(b, states), states, step, bound=most)[0]
 
 
-def fori_loop(b: GraphBuilder, lower: Argument, upper: Argument, *init: Argument, functions: Functions, **_: Any) -> list[Tensor]:
+def fori_loop(
+    b: GraphBuilder,
+    lower: Argument,
+    upper: Argument,
+    *init: Argument,
+    functions: Functions,
+    **_: Any,
+) -> list[Tensor]:
     """So many steps, where their number is known; else as long as there are some."""
     states = [tensor(b, value) for value in init]
 
-    def step(inner: GraphBuilder, current: list[Tensor], number: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    def step(
+        inner: GraphBuilder, current: list[Tensor], number: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
         return _as_before(inner, functions["body"](inner, [*number, *current]), current), []
 
     if not isinstance(lower, Tensor) and not isinstance(upper, Tensor):
@@ -78,18 +100,30 @@ def fori_loop(b: GraphBuilder, lower: Argument, upper: Argument, *init: Argument
     def again(inner: GraphBuilder, given: list[Tensor]) -> list[Tensor]:
         number, current = given[2], given[3:]
         following = inner.binary("Add", number, 1)
-        return [inner.op("Less", [following, inner.inside(last)]), following, *step(inner, current, [number])[0]]
+        return [
+            inner.op("Less", [following, inner.inside(last)]),
+            following,
+            *step(inner, current, [number])[0],
+        ]
 
     return b.loop(b.op("Less", [first, last]), [first, *states], again)[0][1:]
 
 
 def scan(
-    b: GraphBuilder, *operands: Argument, functions: Functions, states: int, count: int | None = None, reverse: bool = False, **_: Any
-) -> list[Tensor]:  # fmt: skip
+    b: GraphBuilder,
+    *operands: Argument,
+    functions: Functions,
+    states: int,
+    count: int | None = None,
+    reverse: bool = False,
+    **_: Any,
+) -> list[Tensor]:
     given = [tensor(b, operand) for operand in operands]
     rows = given[states:] or [numbers(b, count or 0, "int32")]
 
-    def step(inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    def step(
+        inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
         results = functions["body"](inner, [*current, *(slices if given[states:] else [])])
         return _as_before(inner, results[:states], current), list(results[states:])
 
@@ -97,7 +131,9 @@ def scan(
     return [*lasts, *piles]
 
 
-def associative_scan(b: GraphBuilder, *elems: Argument, functions: Functions, axis: int = 0, reverse: bool = False) -> list[Tensor]:
+def associative_scan(
+    b: GraphBuilder, *elems: Argument, functions: Functions, axis: int = 0, reverse: bool = False
+) -> list[Tensor]:
     """One after another, which for a function that is associative is the same."""
     rows = [tensor(b, item) for item in elems]
     axis %= rows[0].type.rank
@@ -105,10 +141,17 @@ def associative_scan(b: GraphBuilder, *elems: Argument, functions: Functions, ax
     starts = [part(b, row, axis, 0, 1) for row in rows]
     rests = [part(b, row, axis, 1, row.shape[axis] - 1) for row in rows]
 
-    def step(inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        single = [reshaped(inner, item, (*item.shape[:axis], 1, *item.shape[axis:])) for item in slices]
+    def step(
+        inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        single = [
+            reshaped(inner, item, (*item.shape[:axis], 1, *item.shape[axis:])) for item in slices
+        ]
         following = _as_before(inner, functions["body"](inner, [*current, *single]), current)
-        return following, [reshaped(inner, item, (*item.shape[:axis], *item.shape[axis + 1 :])) for item in following]
+        return following, [
+            reshaped(inner, item, (*item.shape[:axis], *item.shape[axis + 1 :]))
+            for item in following
+        ]
 
     _, piles = b.scan(starts, rests, step, axis=axis)
     whole = [concatenate(b, [start, pile], axis) for start, pile in zip(starts, piles, strict=True)]
@@ -117,10 +160,21 @@ def associative_scan(b: GraphBuilder, *elems: Argument, functions: Functions, ax
 
 def map_(b: GraphBuilder, *xs: Argument, functions: Functions, **_: Any) -> list[Tensor]:
     """Of each slice by itself."""
-    return b.scan([], [tensor(b, x) for x in xs], lambda inner, _, slices: ([], functions["body"](inner, slices)), axis=0)[1]
+    return b.scan(
+        [],
+        [tensor(b, x) for x in xs],
+        lambda inner, _, slices: ([], functions["body"](inner, slices)),
+        axis=0,
+    )[1]
 
 
 CONTROL: dict[str, Operation] = {
-    "Cond": cond, "Switch": switch, "WhileLoop": while_loop, "ForiLoop": fori_loop, "Scan": scan, "AssociativeScan": associative_scan,
-    "Map": map_, "VectorizedMap": map_,
-}  # fmt: skip
+    "Cond": cond,
+    "Switch": switch,
+    "WhileLoop": while_loop,
+    "ForiLoop": fori_loop,
+    "Scan": scan,
+    "AssociativeScan": associative_scan,
+    "Map": map_,
+    "VectorizedMap": map_,
+}

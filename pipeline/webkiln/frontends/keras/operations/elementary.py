@@ -4,7 +4,17 @@ from collections.abc import Callable
 from math import log, pi
 
 from webkiln.frontends.core.inverse_trigonometry import FUNCTIONS
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, doubled, floating, like, operands, result_of, tensor, wide
+from webkiln.frontends.keras.operations.arguments import (
+    FLOAT,
+    Argument,
+    doubled,
+    floating,
+    like,
+    operands,
+    result_of,
+    tensor,
+    wide,
+)
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -14,7 +24,9 @@ RealFunction = Callable[..., Tensor]
 
 
 def real(formula: RealFunction, *, arity: int = 1, double: bool = False) -> Operation:
-    """A formula of floats: of what Keras promotes operands to with a float, or with `double` of float64 for int64. Halves are rounded at the end."""
+    """A formula of floats: of what Keras promotes operands to with a float, or with `double` of
+    float64 for int64. Halves are rounded at the end.
+    """
 
     def apply(b: GraphBuilder, *xs: Argument, **named: Argument) -> Tensor:
         given = [*xs, *named.values()]
@@ -41,7 +53,10 @@ def truth_of_floats(formula: RealFunction, *, otherwise: bool) -> Operation:
 
 
 def infinite(*, positive: bool = True, negative: bool = True) -> Operation:
-    return truth_of_floats(lambda b, x: b.op("IsInf", [x], {"positive": positive, "negative": negative}), otherwise=False)
+    return truth_of_floats(
+        lambda b, x: b.op("IsInf", [x], {"positive": positive, "negative": negative}),
+        otherwise=False,
+    )
 
 
 def _is_finite(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -53,7 +68,9 @@ def _choose(b: GraphBuilder, condition: Tensor, yes: Tensor | float, no: Tensor)
 
 
 def _angle(b: GraphBuilder, x: Tensor) -> Tensor:
-    return _choose(b, b.binary("Less", x, 0.0), pi, b.op("Broadcast", [like(b, 0.0, x)], {"shape": x.shape}))
+    return _choose(
+        b, b.binary("Less", x, 0.0), pi, b.op("Broadcast", [like(b, 0.0, x)], {"shape": x.shape})
+    )
 
 
 def _cube_root(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -66,8 +83,20 @@ def _sinc(b: GraphBuilder, x: Tensor) -> Tensor:
 
 
 NEAR = (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813)
-FAR = (0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706, 0.02635537, -0.01647633, 0.00392377)
-"""Abramowitz & Stegun 9.8.1 and 9.8.2: the modified Bessel function of order 0 to 2e-7 of its value."""
+FAR = (
+    0.39894228,
+    0.01328592,
+    0.00225319,
+    -0.00157565,
+    0.00916281,
+    -0.02057706,
+    0.02635537,
+    -0.01647633,
+    0.00392377,
+)
+"""Abramowitz & Stegun 9.8.1 and 9.8.2: the modified Bessel function of order 0 to 2e-7 of its
+value.
+"""
 
 
 def _bessel(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -75,7 +104,9 @@ def _bessel(b: GraphBuilder, x: Tensor) -> Tensor:
     small, large = b.binary("Min", size, 3.75) / 3.75, b.binary("Max", size, 3.75)
     near, far = _polynomial(b, small * small, NEAR), _polynomial(b, 3.75 / large, FAR)
     half = b.op("Exp", [large * 0.5])
-    return _choose(b, b.binary("LessEqual", size, 3.75), near, half * (far / b.op("Sqrt", [large])) * half)
+    return _choose(
+        b, b.binary("LessEqual", size, 3.75), near, half * (far / b.op("Sqrt", [large])) * half
+    )
 
 
 def _polynomial(b: GraphBuilder, x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
@@ -86,17 +117,26 @@ def _polynomial(b: GraphBuilder, x: Tensor, coefficients: tuple[float, ...]) -> 
 
 
 def _arctangent_2(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
-    """The angle of (x, y) by that of the smaller over the larger magnitude, so that no quotient is infinite; 0 has a sign."""
+    """The angle of (x, y) by that of the smaller over the larger magnitude, so that no quotient is
+    infinite; 0 has a sign.
+    """
     up, across = b.op("Abs", [y]), b.op("Abs", [x])
     low, high = b.op("Min", [up, across]), b.op("Max", [up, across])
     quotient = b.op(
-        "Where", [b.op("Equal", [low, high]), _choose(b, b.binary("Equal", high, 0.0), 0.0, _one(b, high)), b.op("Div", [low, high])]
+        "Where",
+        [
+            b.op("Equal", [low, high]),
+            _choose(b, b.binary("Equal", high, 0.0), 0.0, _one(b, high)),
+            b.op("Div", [low, high]),
+        ],
     )
     first = b.op("Atan", [quotient])
     steep = _choose(b, b.op("Greater", [up, across]), pi / 2 - first, first)
     whole = _choose(b, _negative(b, x), pi - steep, steep)
     angle = _choose(b, _negative(b, y), -whole, whole)
-    return _choose(b, b.op("Or", [b.op("IsNaN", [x]), b.op("IsNaN", [y])]), b.op("Add", [x, y]), angle)
+    return _choose(
+        b, b.op("Or", [b.op("IsNaN", [x]), b.op("IsNaN", [y])]), b.op("Add", [x, y]), angle
+    )
 
 
 def _one(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -112,7 +152,11 @@ def sign_bit(b: GraphBuilder, x: Argument) -> Tensor:
     x = tensor(b, x)
     if is_float(x.dtype):
         return _negative(b, x)
-    return filled(b, 0, "bool", x.shape) if x.dtype == "bool" or x.dtype.startswith("uint") else b.binary("Less", x, 0)
+    return (
+        filled(b, 0, "bool", x.shape)
+        if x.dtype == "bool" or x.dtype.startswith("uint")
+        else b.binary("Less", x, 0)
+    )
 
 
 def _heaviside(b: GraphBuilder, x: Tensor, middle: Tensor) -> Tensor:
@@ -134,7 +178,9 @@ def log_add_exp(base: float) -> RealFunction:
     def formula(b: GraphBuilder, x: Tensor, y: Tensor) -> Tensor:
         apart = b.op("Sub", [x, y])
         less = b.op("Log1p", [b.op("Exp", [b.op("Abs", [apart]) * -log(base)])]) / log(base)
-        return _choose(b, b.op("IsNaN", [apart]), b.op("Add", [x, y]), b.op("Add", [b.op("Max", [x, y]), less]))
+        return _choose(
+            b, b.op("IsNaN", [apart]), b.op("Add", [x, y]), b.op("Add", [b.op("Max", [x, y]), less])
+        )
 
     return formula
 
@@ -154,7 +200,10 @@ def _neighbour(b: GraphBuilder, x: Tensor, towards: Tensor) -> Tensor:
     least = b.op("BitCast", [like(b, 1, bits)], {"dtype": x.dtype})
     from_zero = b.op("Mul", [b.op("Sign", [towards]), least])
     moved = _choose(b, b.binary("Equal", x, 0.0), from_zero, moved)
-    still = b.op("Or", [b.op("Equal", [x, towards]), b.op("Or", [b.op("IsNaN", [x]), b.op("IsNaN", [towards])])])
+    still = b.op(
+        "Or",
+        [b.op("Equal", [x, towards]), b.op("Or", [b.op("IsNaN", [x]), b.op("IsNaN", [towards])])],
+    )
     both = b.op("Where", [b.op("Equal", [x, towards]), towards, b.op("Add", [x, towards])])
     return b.op("Where", [still, both, moved])
 
@@ -180,40 +229,91 @@ def without_nan(op: str) -> Operation:
 
 def truncate(b: GraphBuilder, x: Argument) -> Tensor:
     x = tensor(b, x)
-    return _choose(b, b.binary("Less", x, 0.0), b.op("Ceil", [x]), b.op("Floor", [x])) if is_float(x.dtype) else x
+    return (
+        _choose(b, b.binary("Less", x, 0.0), b.op("Ceil", [x]), b.op("Floor", [x]))
+        if is_float(x.dtype)
+        else x
+    )
 
 
-def nan_to_num(b: GraphBuilder, x: Argument, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+def nan_to_num(
+    b: GraphBuilder,
+    x: Argument,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
     y = tensor(b, x)
     if not is_float(y.dtype):
         return y
-    largest = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(y.dtype, 1.7976931348623157e308)
+    largest = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(
+        y.dtype, 1.7976931348623157e308
+    )
     y = _choose(b, b.op("IsNaN", [y]), nan, y)
-    y = _choose(b, b.op("IsInf", [y], {"positive": True, "negative": False}), largest if posinf is None else posinf, y)
-    return _choose(b, b.op("IsInf", [y], {"positive": False, "negative": True}), -largest if neginf is None else neginf, y)
+    y = _choose(
+        b,
+        b.op("IsInf", [y], {"positive": True, "negative": False}),
+        largest if posinf is None else posinf,
+        y,
+    )
+    return _choose(
+        b,
+        b.op("IsInf", [y], {"positive": False, "negative": True}),
+        -largest if neginf is None else neginf,
+        y,
+    )
 
 
-def is_close(b: GraphBuilder, x1: Argument, x2: Argument, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def is_close(
+    b: GraphBuilder,
+    x1: Argument,
+    x2: Argument,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Tensor:
     x1, x2 = operands(b, x1, x2)
-    return _near(b, x1, x2, rtol, atol, equal_nan) if is_float(x1.dtype) else b.op("Equal", [x1, x2])
+    return (
+        _near(b, x1, x2, rtol, atol, equal_nan) if is_float(x1.dtype) else b.op("Equal", [x1, x2])
+    )
 
 
-def _near(b: GraphBuilder, x1: Tensor, x2: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
+def _near(
+    b: GraphBuilder, x1: Tensor, x2: Tensor, rtol: float, atol: float, equal_nan: bool
+) -> Tensor:
     x1, x2 = wide(b, x1), wide(b, x2)
-    near = b.op("LessEqual", [b.op("Abs", [b.op("Sub", [x1, x2])]), b.op("Abs", [x2]) * float(rtol) + float(atol)])
-    return b.op("Or", [near, b.op("And", [b.op("IsNaN", [x1]), b.op("IsNaN", [x2])])]) if equal_nan else near
+    near = b.op(
+        "LessEqual",
+        [b.op("Abs", [b.op("Sub", [x1, x2])]), b.op("Abs", [x2]) * float(rtol) + float(atol)],
+    )
+    return (
+        b.op("Or", [near, b.op("And", [b.op("IsNaN", [x1]), b.op("IsNaN", [x2])])])
+        if equal_nan
+        else near
+    )
 
 
-def all_close(b: GraphBuilder, x1: Argument, x2: Argument, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def all_close(
+    b: GraphBuilder,
+    x1: Argument,
+    x2: Argument,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Tensor:
     x1, x2 = operands(b, x1, x2)
     equal = b.op("Equal", [x1, x2])
     if is_float(x1.dtype):
         finite = b.op("And", [_is_finite(b, x1), _is_finite(b, x2)])
-        equal = b.op("Or", [equal, b.op("And", [finite, _near(b, x1, x2, rtol, atol, equal_nan=False)])])
+        equal = b.op(
+            "Or", [equal, b.op("And", [finite, _near(b, x1, x2, rtol, atol, equal_nan=False)])]
+        )
         if equal_nan:
             equal = b.op("Or", [equal, b.op("And", [b.op("IsNaN", [x1]), b.op("IsNaN", [x2])])])
     axes = tuple(range(equal.type.rank))
-    return cast(b, b.op("ReduceMin", [cast(b, equal, "int32")], {"axes": axes, "keepdims": False}), "bool")
+    return cast(
+        b, b.op("ReduceMin", [cast(b, equal, "int32")], {"axes": axes, "keepdims": False}), "bool"
+    )
 
 
 def absolute_float(b: GraphBuilder, x: Argument) -> Tensor:
@@ -221,15 +321,39 @@ def absolute_float(b: GraphBuilder, x: Argument) -> Tensor:
 
 
 ELEMENTARY: dict[str, Operation] = {
-    "Arccos": composed("Acos"), "Arccosh": composed("Acosh"), "Arcsin": composed("Asin"), "Arcsinh": composed("Asinh"),
-    "Arctanh": composed("Atanh"), "Cosh": composed("Cosh"), "Sinh": composed("Sinh"), "Tan": composed("Tan"),
-    "Arctan": real(lambda b, x: b.op("Atan", [x])), "Arctan2": real(_arctangent_2, arity=2), "Angle": real(_angle),
-    "Cbrt": real(_cube_root, double=True), "Deg2rad": real(lambda b, x: x * (pi / 180), double=True),
-    "Rad2deg": real(lambda b, x: x * (180 / pi), double=True), "I0": real(_bessel, double=True), "Sinc": real(_sinc),
-    "Heaviside": real(_heaviside, arity=2, double=True), "Hypot": real(_hypotenuse, arity=2, double=True),
-    "Logaddexp": real(log_add_exp(2.718281828459045), arity=2), "Logaddexp2": real(log_add_exp(2.0), arity=2),
-    "Ldexp": real(_scaled_by_power, arity=2), "Nextafter": next_after, "Signbit": sign_bit, "Trunc": truncate, "Fabs": absolute_float,
-    "Fmax": without_nan("Max"), "Fmin": without_nan("Min"), "NanToNum": nan_to_num, "Isclose": is_close, "AllClose": all_close,
-    "Isnan": truth_of_floats(lambda b, x: b.op("IsNaN", [x]), otherwise=False), "Isinf": infinite(), "Isposinf": infinite(negative=False),
-    "Isneginf": infinite(positive=False), "Isfinite": truth_of_floats(_is_finite, otherwise=True),
-}  # fmt: skip
+    "Arccos": composed("Acos"),
+    "Arccosh": composed("Acosh"),
+    "Arcsin": composed("Asin"),
+    "Arcsinh": composed("Asinh"),
+    "Arctanh": composed("Atanh"),
+    "Cosh": composed("Cosh"),
+    "Sinh": composed("Sinh"),
+    "Tan": composed("Tan"),
+    "Arctan": real(lambda b, x: b.op("Atan", [x])),
+    "Arctan2": real(_arctangent_2, arity=2),
+    "Angle": real(_angle),
+    "Cbrt": real(_cube_root, double=True),
+    "Deg2rad": real(lambda b, x: x * (pi / 180), double=True),
+    "Rad2deg": real(lambda b, x: x * (180 / pi), double=True),
+    "I0": real(_bessel, double=True),
+    "Sinc": real(_sinc),
+    "Heaviside": real(_heaviside, arity=2, double=True),
+    "Hypot": real(_hypotenuse, arity=2, double=True),
+    "Logaddexp": real(log_add_exp(2.718281828459045), arity=2),
+    "Logaddexp2": real(log_add_exp(2.0), arity=2),
+    "Ldexp": real(_scaled_by_power, arity=2),
+    "Nextafter": next_after,
+    "Signbit": sign_bit,
+    "Trunc": truncate,
+    "Fabs": absolute_float,
+    "Fmax": without_nan("Max"),
+    "Fmin": without_nan("Min"),
+    "NanToNum": nan_to_num,
+    "Isclose": is_close,
+    "AllClose": all_close,
+    "Isnan": truth_of_floats(lambda b, x: b.op("IsNaN", [x]), otherwise=False),
+    "Isinf": infinite(),
+    "Isposinf": infinite(negative=False),
+    "Isneginf": infinite(positive=False),
+    "Isfinite": truth_of_floats(_is_finite, otherwise=True),
+}

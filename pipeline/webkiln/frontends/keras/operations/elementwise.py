@@ -7,7 +7,17 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, combined, countable, floating, full, literal, operands, tensor
+from webkiln.frontends.keras.operations.arguments import (
+    Argument,
+    as_dtype,
+    combined,
+    countable,
+    floating,
+    full,
+    literal,
+    operands,
+    tensor,
+)
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled
@@ -109,11 +119,19 @@ def clip(b: GraphBuilder, x: Argument, x_min: Argument, x_max: Argument) -> Tens
 
 def where(b: GraphBuilder, condition: Argument, x1: Argument = None, x2: Argument = None) -> Tensor:
     if x1 is None or x2 is None:
-        raise ShapeError(f"{b.layer}: where needs what it chooses among; for the indices of what is true use keras.ops.nonzero")
+        raise ShapeError(
+            f"{b.layer}: where needs what it chooses among; for the indices of what is true use"
+            " keras.ops.nonzero"
+        )
     return b.op("Where", [cast(b, tensor(b, condition), "bool"), *operands(b, x1, x2)])
 
 
-def select(b: GraphBuilder, condlist: Sequence[Argument], choicelist: Sequence[Argument], default: Argument = 0) -> Tensor:
+def select(
+    b: GraphBuilder,
+    condlist: Sequence[Argument],
+    choicelist: Sequence[Argument],
+    default: Argument = 0,
+) -> Tensor:
     """The choice of the first condition that holds."""
     y, *choices = operands(b, default, *choicelist)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
@@ -122,10 +140,19 @@ def select(b: GraphBuilder, condlist: Sequence[Argument], choicelist: Sequence[A
 
 
 def of_tensors(operation: Operation) -> Operation:
-    """An operation whose operands are not weak: of Python's numbers it gets what Keras makes tensors of."""
+    """An operation whose operands are not weak: of Python's numbers it gets what Keras makes
+    tensors of.
+    """
 
     def apply(b: GraphBuilder, *values: Argument, **options: Any) -> Any:
-        return operation(b, *(literal(value) if isinstance(value, bool | int | float) else value for value in values), **options)
+        return operation(
+            b,
+            *(
+                literal(value) if isinstance(value, bool | int | float) else value
+                for value in values
+            ),
+            **options,
+        )
 
     return apply
 
@@ -166,7 +193,9 @@ def full_like(value: float) -> Operation:
     return apply
 
 
-def fill_like(b: GraphBuilder, x: Argument, fill_value: Argument, dtype: str | None = None) -> Tensor:
+def fill_like(
+    b: GraphBuilder, x: Argument, fill_value: Argument, dtype: str | None = None
+) -> Tensor:
     x = tensor(b, x)
     return full(b, fill_value, dtype or x.dtype, x.shape)
 
@@ -200,4 +229,6 @@ def _within(limit: Any, dtype: str) -> Any:
     if not is_float(dtype):
         return int(limit)
     value = np.array(limit).astype(dtype)
-    return float(np.nextafter(value, np.array(0, dtype)) if abs(float(value)) > abs(float(limit)) else value)
+    return float(
+        np.nextafter(value, np.array(0, dtype)) if abs(float(value)) > abs(float(limit)) else value
+    )

@@ -19,12 +19,19 @@ from webkiln.ops.pieces import cast, filled, part, reshaped, sized
 def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
     """x[key] for integers, slices, None and Ellipsis."""
     x = tensor(b, x)
-    keys = [int(k) if isinstance(k, np.ndarray) and k.ndim == 0 else k for k in (key if isinstance(key, list | tuple) else [key])]
+    keys = [
+        int(k) if isinstance(k, np.ndarray) and k.ndim == 0 else k
+        for k in (key if isinstance(key, list | tuple) else [key])
+    ]
     if any(isinstance(k, Tensor | np.ndarray | list) for k in keys):
         raise ShapeError(f"{b.layer}: indexing with a tensor is not supported; use keras.ops.take")
     taken = sum(1 for k in keys if k is not None and k is not Ellipsis)
     fill = [slice(None)] * (x.type.rank - taken)
-    keys = [k for key in keys for k in (fill if key is Ellipsis else [key])] if Ellipsis in keys else keys + fill
+    keys = (
+        [k for key in keys for k in (fill if key is Ellipsis else [key])]
+        if Ellipsis in keys
+        else keys + fill
+    )
     starts, sizes, steps, shape = [], [], [], []
     axis = 0
     for k in keys:
@@ -32,7 +39,9 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
             shape.append(1)
             continue
         size = x.shape[axis]
-        start, count, step = _positions(size, k) if isinstance(k, slice) else (k if k >= 0 else size + k, 1, 1)
+        start, count, step = (
+            _positions(size, k) if isinstance(k, slice) else (k if k >= 0 else size + k, 1, 1)
+        )
         if not isinstance(k, slice):
             message = f"{b.layer}: index {k} is outside axis {axis} of {list(x.shape)}"
             demand(start, message)
@@ -44,12 +53,20 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
         if isinstance(k, slice):
             shape.append(count)
     whole = tuple(sizes) == x.shape and all(step == 1 for step in steps)
-    y = x if whole else b.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)})
+    y = (
+        x
+        if whole
+        else b.op(
+            "Slice", [x], {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)}
+        )
+    )
     return y if tuple(shape) == y.shape else b.op("Reshape", [y], {"shape": tuple(shape)})
 
 
 def _positions(size: int, key: slice) -> tuple[int, int, int]:
-    """Start, count and step of a slice. Where sizes are set at run time, what it skips must be there: a guard sees to it."""
+    """Start, count and step of a slice. Where sizes are set at run time, what it skips must be
+    there: a guard sees to it.
+    """
     if not any(map(is_symbolic, (size, key.start, key.stop))):
         index = range(size)[key]
         return (index.start if len(index) else 0), len(index), index.step
@@ -79,10 +96,14 @@ def _flat(b: GraphBuilder, x: Argument) -> Tensor:
     return reshaped(b, x, (x.type.size,))
 
 
-def take_along_axis(b: GraphBuilder, x: Argument, indices: Argument, axis: int | None = None) -> Tensor:
+def take_along_axis(
+    b: GraphBuilder, x: Argument, indices: Argument, axis: int | None = None
+) -> Tensor:
     x, index = (tensor(b, x) if axis is not None else _flat(b, x)), _index(b, indices)
     axis = (axis or 0) % x.type.rank
-    shape = [max(n, m, key=lambda size: size != 1) for n, m in zip(x.shape, index.shape, strict=True)]
+    shape = [
+        max(n, m, key=lambda size: size != 1) for n, m in zip(x.shape, index.shape, strict=True)
+    ]
     wide, chosen = (
         [x.shape[axis] if d == axis else n for d, n in enumerate(shape)],
         [index.shape[axis] if d == axis else n for d, n in enumerate(shape)],
@@ -98,23 +119,46 @@ def _spread(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
 def _starts(b: GraphBuilder, given: Argument, rank: int) -> list[int | Tensor]:
     """Where a slice starts on each axis: numbers, and scalars of int32."""
     if isinstance(given, Tensor):
-        return [cast(b, reshaped(b, part(b, given, 0, axis, 1), ()), "int32") for axis in range(rank)]
+        return [
+            cast(b, reshaped(b, part(b, given, 0, axis, 1), ()), "int32") for axis in range(rank)
+        ]
     listed = given.tolist() if isinstance(given, np.ndarray) else given
-    return [cast(b, reshaped(b, start, ()), "int32") if isinstance(start, Tensor) else int(start) for start in listed]
+    return [
+        cast(b, reshaped(b, start, ()), "int32") if isinstance(start, Tensor) else int(start)
+        for start in listed
+    ]
 
 
-def slice_(b: GraphBuilder, inputs: Argument, start_indices: Argument, shape: Sequence[int]) -> Tensor:
+def slice_(
+    b: GraphBuilder, inputs: Argument, start_indices: Argument, shape: Sequence[int]
+) -> Tensor:
     """A part of this shape. One that starts where a tensor says is moved to lie inside."""
     x = tensor(b, inputs)
     starts = _starts(b, start_indices, x.type.rank)
     fixed = [start if isinstance(start, int) else 0 for start in starts]
     for start, size in zip(starts, shape, strict=True):
         if isinstance(start, Tensor) and size == -1:
-            raise ShapeError(f"{b.layer}: its size depends on where a tensor says that it starts; give the size of each axis")
-    sizes = [x.shape[a] - start if n == -1 else n for a, (start, n) in enumerate(zip(fixed, shape, strict=True))]
+            raise ShapeError(
+                f"{b.layer}: its size depends on where a tensor says that it starts; give the size"
+                " of each axis"
+            )
+    sizes = [
+        x.shape[a] - start if n == -1 else n
+        for a, (start, n) in enumerate(zip(fixed, shape, strict=True))
+    ]
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         if isinstance(start, Tensor):
-            x = b.op("Gather", [x, b.op("Add", [numbers(b, size, "int32"), _kept_inside(b, start, x.shape[axis], size)])], {"axis": axis})
+            x = b.op(
+                "Gather",
+                [
+                    x,
+                    b.op(
+                        "Add",
+                        [numbers(b, size, "int32"), _kept_inside(b, start, x.shape[axis], size)],
+                    ),
+                ],
+                {"axis": axis},
+            )
         else:
             x = part(b, x, axis, start, size)
     return x
@@ -125,7 +169,9 @@ def _kept_inside(b: GraphBuilder, start: Tensor, whole: int, size: int) -> Tenso
     return b.op("Max", [b.op("Min", [start, sized(b, whole - size, "int32")]), like(b, 0, start)])
 
 
-def slice_update(b: GraphBuilder, inputs: Argument, start_indices: Argument, updates: Argument) -> Tensor:
+def slice_update(
+    b: GraphBuilder, inputs: Argument, start_indices: Argument, updates: Argument
+) -> Tensor:
     """The updates in their place, which is moved to lie inside; elsewhere what was there."""
     x = tensor(b, inputs)
     new = cast(b, tensor(b, updates), x.dtype)
@@ -134,12 +180,24 @@ def slice_update(b: GraphBuilder, inputs: Argument, start_indices: Argument, upd
         size = new.shape[axis]
         if size == x.shape[axis]:
             continue
-        first = _kept_inside(b, start if isinstance(start, Tensor) else b.constant(start, "int32"), x.shape[axis], size)
+        first = _kept_inside(
+            b,
+            start if isinstance(start, Tensor) else b.constant(start, "int32"),
+            x.shape[axis],
+            size,
+        )
         place = b.op("Sub", [numbers(b, x.shape[axis], "int32"), first])
-        known = b.op("And", [b.binary("GreaterEqual", place, 0), b.op("Less", [place, sized(b, size, "int32")])])
+        known = b.op(
+            "And",
+            [b.binary("GreaterEqual", place, 0), b.op("Less", [place, sized(b, size, "int32")])],
+        )
         inside.append(reshaped(b, known, [x.shape[axis] if d == axis else 1 for d in range(rank)]))
         new = b.op("Gather", [new, place], {"axis": axis})
-    return b.op("Where", [reduce(lambda one, other: b.op("And", [one, other]), inside), new, x]) if inside else new
+    return (
+        b.op("Where", [reduce(lambda one, other: b.op("And", [one, other]), inside), new, x])
+        if inside
+        else new
+    )
 
 
 def scatter(b: GraphBuilder, indices: Argument, values: Argument, shape: Sequence[int]) -> Tensor:
@@ -148,7 +206,13 @@ def scatter(b: GraphBuilder, indices: Argument, values: Argument, shape: Sequenc
     return scatter_update(b, filled(b, 0, new.dtype, shape), indices, new, "add")
 
 
-def scatter_update(b: GraphBuilder, inputs: Argument, indices: Argument, updates: Argument, reduction: str | None = None) -> Tensor:
+def scatter_update(
+    b: GraphBuilder,
+    inputs: Argument,
+    indices: Argument,
+    updates: Argument,
+    reduction: str | None = None,
+) -> Tensor:
     x, index = tensor(b, inputs), _index(b, indices)
     shape = (*index.shape[:-1], *x.shape[index.shape[-1] :])
     new = _spread(b, cast(b, tensor(b, updates), x.dtype), shape)
@@ -159,17 +223,29 @@ def unravel_index(b: GraphBuilder, indices: Argument, shape: Sequence[int]) -> l
     """The coordinates of numbers that count a shape row by row."""
     index = tensor(b, indices)
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    return [b.binary("Mod", b.binary("FloorDiv", index, stride), size) for stride, size in zip(strides, shape, strict=True)]
+    return [
+        b.binary("Mod", b.binary("FloorDiv", index, stride), size)
+        for stride, size in zip(strides, shape, strict=True)
+    ]
 
 
 def nonzero(b: GraphBuilder, x: Argument) -> list[Tensor]:
-    """The indices of what is not 0, one tensor for each axis; how many there are is known when it runs."""
+    """The indices of what is not 0, one tensor for each axis; how many there are is known when it
+    runs.
+    """
     x = tensor(b, x)
     found = cast(b, b.op("NonZero", [x], {"count": b.data_dependent()}), "int32")
     return [reshaped(b, part(b, found, 0, axis, 1), found.shape[1:]) for axis in range(x.type.rank)]
 
 
 INDEXING: dict[str, Operation] = {
-    "GetItem": get_item, "Take": take, "TakeAlongAxis": take_along_axis, "Slice": slice_, "SliceUpdate": slice_update, "Scatter": scatter,
-    "ScatterUpdate": scatter_update, "UnravelIndex": unravel_index, "Nonzero": nonzero,
-}  # fmt: skip
+    "GetItem": get_item,
+    "Take": take,
+    "TakeAlongAxis": take_along_axis,
+    "Slice": slice_,
+    "SliceUpdate": slice_update,
+    "Scatter": scatter,
+    "ScatterUpdate": scatter_update,
+    "UnravelIndex": unravel_index,
+    "Nonzero": nonzero,
+}

@@ -13,7 +13,9 @@ from webkiln.ops.pieces import cast, reshaped
 Repetition = Callable[[GraphBuilder, list[Tensor]], list[Tensor]]
 
 EUCLID = {8: 13, 16: 24, 32: 47, 64: 92}
-"""Steps after which Euclid's algorithm is done, by the bits of the numbers: those of neighbours in Fibonacci's sequence."""
+"""Steps after which Euclid's algorithm is done, by the bits of the numbers: those of neighbours in
+Fibonacci's sequence.
+"""
 
 
 def bitwise(op: str) -> Operation:
@@ -27,9 +29,16 @@ def invert(b: GraphBuilder, x: Argument) -> Tensor:
     return b.op("BitNot", [tensor(b, x)])
 
 
-def repeated(b: GraphBuilder, states: Sequence[Tensor], steps: int, step: Repetition) -> list[Tensor]:
+def repeated(
+    b: GraphBuilder, states: Sequence[Tensor], steps: int, step: Repetition
+) -> list[Tensor]:
     """The states after some steps, `step(builder, states)` each."""
-    lasts, _ = b.scan(states, [numbers(b, steps, "int32")], lambda inner, current, _: (step(inner, current), []), axis=0)
+    lasts, _ = b.scan(
+        states,
+        [numbers(b, steps, "int32")],
+        lambda inner, current, _: (step(inner, current), []),
+        axis=0,
+    )
     return lasts
 
 
@@ -58,7 +67,9 @@ def least_multiple(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     x1, x2 = _magnitudes(b, x1, x2)
     divisor = greatest_divisor(b, x1, x2)
     none = b.binary("Equal", divisor, 0)
-    whole = b.op("Mul", [x1, b.op("FloorDiv", [x2, b.op("Where", [none, like(b, 1, divisor), divisor])])])
+    whole = b.op(
+        "Mul", [x1, b.op("FloorDiv", [x2, b.op("Where", [none, like(b, 1, divisor), divisor])])]
+    )
     return b.op("Where", [none, like(b, 0, whole), whole])
 
 
@@ -69,7 +80,10 @@ def power(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
         return b.op("Pow", [base, exponent])
     if isinstance(x2, int):
         if x2 < 0:
-            raise ShapeError(f"{b.layer}: integers to the power of {x2} are no integers; cast them to floats before")
+            raise ShapeError(
+                f"{b.layer}: integers to the power of {x2} are no integers; cast them to floats"
+                " before"
+            )
         one = b.op("Broadcast", [like(b, 1, base)], {"shape": base.shape})
         return reduce(lambda y, bit: _next_power(b, y, base, bit), f"{x2:b}", one)
     bits = 8 * itemsize(base.dtype) - (not base.dtype.startswith("uint"))
@@ -84,7 +98,12 @@ def power(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
             inner.binary("ShiftRight", rest, 1),
         ]
 
-    return repeated(b, [b.op("Broadcast", [like(b, 1, base)], {"shape": base.shape}), base, exponent], bits, step)[0]
+    return repeated(
+        b,
+        [b.op("Broadcast", [like(b, 1, base)], {"shape": base.shape}), base, exponent],
+        bits,
+        step,
+    )[0]
 
 
 def _next_power(b: GraphBuilder, y: Tensor, base: Tensor, bit: str) -> Tensor:
@@ -93,21 +112,34 @@ def _next_power(b: GraphBuilder, y: Tensor, base: Tensor, bit: str) -> Tensor:
 
 
 def view(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: str) -> Tensor:
-    """The same bytes as elements of another dtype, the lowest first; wider and narrower ones by shifts."""
+    """The same bytes as elements of another dtype, the lowest first; wider and narrower ones by
+    shifts.
+    """
     given = tensor(b, x)
     if dtype is None or dtype == given.dtype:
         return given
     old, new = 8 * itemsize(given.dtype), 8 * itemsize(dtype)
     if old == new:
         return b.op("BitCast", [given], {"dtype": dtype})
-    wide, narrow, count = f"uint{max(old, new)}", f"uint{min(old, new)}", max(old, new) // min(old, new)
+    wide, narrow, count = (
+        f"uint{max(old, new)}",
+        f"uint{min(old, new)}",
+        max(old, new) // min(old, new),
+    )
     shifts = numbers(b, count, wide) * min(old, new)
     if old > new:
         bits = reshaped(b, b.op("BitCast", [given], {"dtype": wide}), (*given.shape, 1))
         parts = b.op("ShiftRight", [bits, shifts])
         low = b.binary("BitAnd", parts, 2 ** min(old, new) - 1)
-        return b.op("BitCast", [reshaped(b, cast(b, low, narrow), (*given.shape[:-1], given.shape[-1] * count))], {"dtype": dtype})
+        return b.op(
+            "BitCast",
+            [reshaped(b, cast(b, low, narrow), (*given.shape[:-1], given.shape[-1] * count))],
+            {"dtype": dtype},
+        )
     bits = cast(b, b.op("BitCast", [given], {"dtype": narrow}), wide)
-    parts = b.op("ShiftLeft", [reshaped(b, bits, (*given.shape[:-1], given.shape[-1] // count, count)), shifts])
+    parts = b.op(
+        "ShiftLeft",
+        [reshaped(b, bits, (*given.shape[:-1], given.shape[-1] // count, count)), shifts],
+    )
     whole = b.op("ReduceSum", [parts], {"axes": (parts.type.rank - 1,), "keepdims": False})
     return b.op("BitCast", [whole], {"dtype": dtype})

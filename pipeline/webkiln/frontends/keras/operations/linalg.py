@@ -13,7 +13,9 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, iota, largest, part, reshaped, total, transposed, widened
 
 LARGEST = 1024
-"""Rows or columns at most: a factorisation takes as many steps as their number cubed, on one thread."""
+"""Rows or columns at most: a factorisation takes as many steps as their number cubed, on one
+thread.
+"""
 
 
 def _matrix(b: GraphBuilder, x: Argument, *, square: bool = False) -> Tensor:
@@ -22,10 +24,14 @@ def _matrix(b: GraphBuilder, x: Argument, *, square: bool = False) -> Tensor:
     wide = cast(b, given, FLOAT) if given.dtype == "float16" else given
     m, n = wide.shape[-2:] if wide.type.rank > 1 else (0, 0)
     if wide.type.rank < 2 or (square and m != n):
-        raise ShapeError(f"{b.layer}: x is {list(wide.shape)}, expected {'square ' if square else ''}matrices [..., m, n]")
+        raise ShapeError(
+            f"{b.layer}: x is {list(wide.shape)}, expected {'square ' if square else ''}matrices"
+            " [..., m, n]"
+        )
     if any(not is_symbolic(size) and size > LARGEST for size in (m, n)):
         raise ShapeError(
-            f"{b.layer}: matrices of {m} x {n} are not supported; at most {LARGEST} rows and columns are factorised on the CPU"
+            f"{b.layer}: matrices of {m} x {n} are not supported; at most {LARGEST} rows and"
+            " columns are factorised on the CPU"
         )
     return wide
 
@@ -57,21 +63,37 @@ def cholesky(b: GraphBuilder, x: Argument, upper: bool = False) -> Tensor:
 def cholesky_inverse(b: GraphBuilder, x: Argument, upper: bool = False) -> Tensor:
     """The inverse of what has this factor."""
     x = _matrix(b, x, square=True)
-    inverse = solve_triangular(b, x, widened(b, _identity(b, x.shape[-1], x.dtype), x.shape), lower=not upper)
-    return b.op("MatMul", [inverse, inverse], {"transpose_b": True} if upper else {"transpose_a": True})
+    inverse = solve_triangular(
+        b, x, widened(b, _identity(b, x.shape[-1], x.dtype), x.shape), lower=not upper
+    )
+    return b.op(
+        "MatMul", [inverse, inverse], {"transpose_b": True} if upper else {"transpose_a": True}
+    )
 
 
 def det(b: GraphBuilder, x: Argument) -> Tensor:
     factors, _, sign = b.ops("LU", [_matrix(b, x, square=True)])
     diagonal = _diagonal(b, factors)
-    return b.op("Mul", [b.op("ReduceProd", [diagonal], {"axes": (diagonal.type.rank - 1,), "keepdims": False}), sign])
+    return b.op(
+        "Mul",
+        [
+            b.op("ReduceProd", [diagonal], {"axes": (diagonal.type.rank - 1,), "keepdims": False}),
+            sign,
+        ],
+    )
 
 
 def slogdet(b: GraphBuilder, x: Argument) -> list[Tensor]:
-    """The sign of the determinant, and the logarithm of its size: 0 and minus infinity of a singular matrix."""
+    """The sign of the determinant, and the logarithm of its size: 0 and minus infinity of a
+    singular matrix.
+    """
     factors, _, sign = b.ops("LU", [_matrix(b, x, square=True)])
     diagonal = _diagonal(b, factors)
-    signs = b.op("ReduceProd", [b.op("Sign", [diagonal])], {"axes": (diagonal.type.rank - 1,), "keepdims": False})
+    signs = b.op(
+        "ReduceProd",
+        [b.op("Sign", [diagonal])],
+        {"axes": (diagonal.type.rank - 1,), "keepdims": False},
+    )
     return [b.op("Mul", [signs, sign]), total(b, b.op("Log", [b.op("Abs", [diagonal])]), -1)]
 
 
@@ -84,11 +106,16 @@ def lu_factor(b: GraphBuilder, x: Argument) -> list[Tensor]:
     """The factors, and where each row of x stands among theirs."""
     factors, order, _ = b.ops("LU", [_matrix(b, x)])
     same = b.op("Equal", [reshaped(b, order, (*order.shape, 1)), iota(b, order.shape[-1], "int32")])
-    return [factors, b.op("ArgMax", [cast(b, same, "int32")], {"axis": order.type.rank - 1, "keepdims": False})]
+    return [
+        factors,
+        b.op("ArgMax", [cast(b, same, "int32")], {"axis": order.type.rank - 1, "keepdims": False}),
+    ]
 
 
 def solve(b: GraphBuilder, a: Argument, right: Argument) -> Tensor:
-    """By elimination with pivots; infinite or NaN where a is singular, for which Keras raises an error."""
+    """By elimination with pivots; infinite or NaN where a is singular, for which Keras raises an
+    error.
+    """
     a, right = operands(b, a, right, floating=True)
     a = _matrix(b, a, square=True)
     if right.type.rank == a.type.rank - 1:
@@ -109,7 +136,9 @@ def solve_triangular(b: GraphBuilder, a: Argument, right: Argument, lower: bool 
     a, right = operands(b, a, right, floating=True)
     a = _matrix(b, a, square=True)
     if right.type.rank == a.type.rank - 1:
-        return reshaped(b, solve_triangular(b, a, reshaped(b, right, (*right.shape, 1)), lower), right.shape)
+        return reshaped(
+            b, solve_triangular(b, a, reshaped(b, right, (*right.shape, 1)), lower), right.shape
+        )
     return b.op("SolveTriangular", [a, cast(b, right, a.dtype)], {"lower": lower})
 
 
@@ -122,7 +151,9 @@ def eigh(b: GraphBuilder, x: Argument) -> list[Tensor]:
 
 
 def _svd(b: GraphBuilder, x: Tensor, *, full: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """U, the singular values and V. Of matrices that are not square, those of the triangular factor."""
+    """U, the singular values and V. Of matrices that are not square, those of the triangular
+    factor.
+    """
     m, n = x.shape[-2:]
     if m < n:
         v, values, u = _svd(b, _adjoint(b, x), full=full)
@@ -137,7 +168,9 @@ def _svd(b: GraphBuilder, x: Tensor, *, full: bool) -> tuple[Tensor, Tensor, Ten
     return b.op("Concat", [first, *rest], {"axis": q.type.rank - 1}) if rest else first, values, v
 
 
-def svd(b: GraphBuilder, x: Argument, full_matrices: bool = True, compute_uv: bool = True) -> Tensor | list[Tensor]:
+def svd(
+    b: GraphBuilder, x: Argument, full_matrices: bool = True, compute_uv: bool = True
+) -> Tensor | list[Tensor]:
     u, values, v = _svd(b, _matrix(b, x), full=full_matrices and compute_uv)
     return [u, values, _adjoint(b, v)] if compute_uv else values
 
@@ -169,35 +202,61 @@ def lstsq(b: GraphBuilder, a: Argument, right: Argument, rcond: float | None = N
     a = _matrix(b, a)
     epsilon = float(np.finfo(a.dtype).eps)
     share = epsilon * max(a.shape) if rcond is None else epsilon if rcond < 0 else float(rcond)
-    wide = cast(b, right if right.type.rank == 2 else reshaped(b, right, (*right.shape, 1)), a.dtype)
+    wide = cast(
+        b, right if right.type.rank == 2 else reshaped(b, right, (*right.shape, 1)), a.dtype
+    )
     u, values, v = _svd(b, a, full=False)
     inverse = _inverted(b, values, part(b, values, 0, 0, 1) * share, "GreaterEqual")
-    inner = b.op("Mul", [b.op("MatMul", [u, wide], {"transpose_a": True}), reshaped(b, inverse, (*inverse.shape, 1))])
+    inner = b.op(
+        "Mul",
+        [
+            b.op("MatMul", [u, wide], {"transpose_a": True}),
+            reshaped(b, inverse, (*inverse.shape, 1)),
+        ],
+    )
     y = b.op("MatMul", [v, inner])
     return y if right.type.rank == 2 else reshaped(b, y, y.shape[:1])
 
 
 def matrix_rank(b: GraphBuilder, x: Argument, tol: float | None = None) -> Tensor:
-    """How many singular values are above `tol`, or where there is none above the rounding of the largest one."""
+    """How many singular values are above `tol`, or where there is none above the rounding of the
+    largest one.
+    """
     x = _matrix(b, x)
     values = singular_values(b, x)
     if tol is None:
-        bound = largest(b, values, -1, keepdims=True) * (float(np.finfo(x.dtype).eps) * max(x.shape[-2:]))
+        bound = largest(b, values, -1, keepdims=True) * (
+            float(np.finfo(x.dtype).eps) * max(x.shape[-2:])
+        )
     else:
         bound = b.constant(tol, x.dtype)
     return total(b, cast(b, b.op("Greater", [values, bound]), "int32"), -1)
 
 
-def norm(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None, keepdims: bool = False, **options: Any) -> Tensor:
-    """Of vectors (one axis) and matrices (two axes: rows, columns), in all orders (`ord`) that Keras has."""
+def norm(
+    b: GraphBuilder,
+    x: Argument,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    **options: Any,
+) -> Tensor:
+    """Of vectors (one axis) and matrices (two axes: rows, columns), in all orders (`ord`) that
+    Keras has.
+    """
     given = tensor(b, x)
     x = cast(b, given, FLOAT) if given.dtype == "int64" else floating(b, given)
     rank = x.type.rank
-    axes = tuple(a % rank for a in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
+    axes = tuple(
+        a % rank
+        for a in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis)
+    )
     degree = {"inf": inf, "-inf": -inf}.get(str(options.get("ord")), options.get("ord"))
     attrs = {"axes": tuple(sorted(axes)), "keepdims": keepdims}
     if len(axes) > 2 and degree is not None:
-        raise ShapeError(f"{b.layer}: norm over {len(axes)} axes is not supported; of vectors it is over one, of matrices over two")
+        raise ShapeError(
+            f"{b.layer}: norm over {len(axes)} axes is not supported; of vectors it is over one, of"
+            " matrices over two"
+        )
     if degree is None or (degree == 2 and len(axes) == 1) or (degree == "fro" and len(axes) == 2):
         return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
     if len(axes) == 1:
@@ -207,19 +266,28 @@ def norm(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None, 
         sums = total(b, b.op("Abs", [x]), within, keepdims=True)
         op = "ReduceMax" if degree > 0 else "ReduceMin"
         y = b.op(op, [sums], {"axes": (across,), "keepdims": True})
-        return y if keepdims else reshaped(b, y, [n for a, n in enumerate(x.shape) if a not in axes])
+        return (
+            y if keepdims else reshaped(b, y, [n for a, n in enumerate(x.shape) if a not in axes])
+        )
     if degree not in ("nuc", 2, -2):
         raise ShapeError(
-            f"{b.layer}: norm of order {degree!r} is not supported; of matrices there are 'fro', 'nuc', 1, -1, 2, -2, inf and -inf"
+            f"{b.layer}: norm of order {degree!r} is not supported; of matrices there are 'fro',"
+            " 'nuc', 1, -1, 2, -2, inf and -inf"
         )
     lead = [a for a in range(rank) if a not in axes]
     values = singular_values(b, transposed(b, x, (*lead, *axes)))
     op = {"nuc": "ReduceSum", 2: "ReduceMax", -2: "ReduceMin"}[degree]
     y = b.op(op, [values], {"axes": (len(lead),), "keepdims": False})
-    return cast(b, reshaped(b, y, [1 if a in axes else n for a, n in enumerate(x.shape)]) if keepdims else y, x.dtype)
+    return cast(
+        b,
+        reshaped(b, y, [1 if a in axes else n for a, n in enumerate(x.shape)]) if keepdims else y,
+        x.dtype,
+    )
 
 
-def _vector_norm(b: GraphBuilder, x: Tensor, degree: float | str, attrs: dict[str, object]) -> Tensor:
+def _vector_norm(
+    b: GraphBuilder, x: Tensor, degree: float | str, attrs: dict[str, object]
+) -> Tensor:
     if isinstance(degree, str):
         raise ShapeError(f"{b.layer}: norm of order {degree!r} is not one of a vector")
     size = b.op("Abs", [x])

@@ -7,7 +7,14 @@ import numpy as np
 
 from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import (
+    FLOAT,
+    Argument,
+    axes_of,
+    floating,
+    operands,
+    tensor,
+)
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.linalg import norm
 from webkiln.ir.types import is_integer
@@ -24,7 +31,9 @@ EPSILON = 1e-7
 
 
 def matmul(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
-    """numpy's rule: a vector is a row on the left and a column on the right, and its axis disappears. Matrices of int8 give int32."""
+    """numpy's rule: a vector is a row on the left and a column on the right, and its axis
+    disappears. Matrices of int8 give int32.
+    """
     given = [(tensor(b, x).dtype, tensor(b, x).type.rank > 1) for x in (x1, x2)]
     return _matmul(b, x1, x2, "int32" if given == [("int8", True)] * 2 else None)
 
@@ -38,12 +47,18 @@ def _matmul(b: GraphBuilder, x1: Argument, x2: Argument, result: str | None = No
     c = b.op("Reshape", [c], {"shape": (*c.shape, 1)}) if column else c
     y = _product(b, b.op("MatMul", [a, c]), given)
     shape = y.shape[:-1] if column else y.shape
-    shape = (*shape[: -1 if column else -2], *shape[len(shape) - (0 if column else 1) :]) if row else shape
+    shape = (
+        (*shape[: -1 if column else -2], *shape[len(shape) - (0 if column else 1) :])
+        if row
+        else shape
+    )
     return y if shape == y.shape else b.op("Reshape", [y], {"shape": shape})
 
 
 def _factor(b: GraphBuilder, x: Tensor) -> Tensor:
-    """A factor of a contraction as Keras on TensorFlow computes with it: int8 as int32, narrower integers and bools as floats."""
+    """A factor of a contraction as Keras on TensorFlow computes with it: int8 as int32, narrower
+    integers and bools as floats.
+    """
     return cast(b, x, "int32" if x.dtype == "int8" else FLOAT) if x.dtype in NARROW else x
 
 
@@ -52,10 +67,14 @@ def _product(b: GraphBuilder, y: Tensor, given: str) -> Tensor:
     return cast(b, y, given) if given in NARROW else y
 
 
-def contraction(b: GraphBuilder, inputs: Sequence[Tensor], equation: str, result: str | None = None) -> Tensor:
+def contraction(
+    b: GraphBuilder, inputs: Sequence[Tensor], equation: str, result: str | None = None
+) -> Tensor:
     """An Einsum of operands of one dtype."""
     given = result or inputs[0].dtype
-    return _product(b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), given)
+    return _product(
+        b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), given
+    )
 
 
 def einsum(b: GraphBuilder, *xs: Argument, subscripts: str, **_: Any) -> Tensor:
@@ -63,13 +82,23 @@ def einsum(b: GraphBuilder, *xs: Argument, subscripts: str, **_: Any) -> Tensor:
     inputs = operands(b, *xs)
     narrow = {tensor(b, x).dtype for x in xs} == {"int8"}
     if "->" not in subscripts:
-        letters = [letter for letter in sorted(subscripts) if letter.isalpha() and subscripts.count(letter) == 1]
+        letters = [
+            letter
+            for letter in sorted(subscripts)
+            if letter.isalpha() and subscripts.count(letter) == 1
+        ]
         subscripts += "->" + "..." * ("..." in subscripts) + "".join(letters)
     equation = spelled_out(subscripts.replace(" ", ""), [x.type.rank for x in inputs])
     return contraction(b, inputs, equation, "int32" if narrow else None)
 
 
-def normalize(b: GraphBuilder, x: Argument, axis: AxisArgument = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
+def normalize(
+    b: GraphBuilder,
+    x: Argument,
+    axis: AxisArgument = -1,
+    order: int = 2,
+    epsilon: float | None = None,
+) -> Tensor:
     x = floating(b, x)
     least = 1e-7 if epsilon is None else epsilon
     if order == 2:
@@ -77,24 +106,37 @@ def normalize(b: GraphBuilder, x: Argument, axis: AxisArgument = -1, order: int 
     return b.op("Div", [x, b.binary("Max", norm(b, x, axis, keepdims=True, ord=order), least)])
 
 
-def variance(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def variance(
+    b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
     x = floating(b, x)
     axes = axes_of(axis, x.type.rank)
     centred = b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
     return b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": keepdims})
 
 
-def moments(b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = False, **_: Any) -> list[Tensor]:
-    """Mean and variance in the dtype of x, of integers about the mean that is cut to one; those of halves are computed in float32 and cut to
-    the largest half."""
+def moments(
+    b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = False, **_: Any
+) -> list[Tensor]:
+    """Mean and variance in the dtype of x, of integers about the mean that is cut to one; those of
+    halves are computed in float32 and cut to the largest half.
+    """
     x = tensor(b, x)
     wide = cast(b, x, FLOAT) if x.dtype == "float16" else floating(b, x)
 
     def mean(y: Tensor, *, keepdims: bool) -> Tensor:
         return b.op("ReduceMean", [y], {"axes": axes_of(axes, x.type.rank), "keepdims": keepdims})
 
-    centre = cast(b, cast(b, mean(wide, keepdims=True), x.dtype), wide.dtype) if is_integer(x.dtype) else None
-    spread = variance(b, wide, axes, keepdims) if centre is None else mean(b.op("Square", [wide - centre]), keepdims=keepdims)
+    centre = (
+        cast(b, cast(b, mean(wide, keepdims=True), x.dtype), wide.dtype)
+        if is_integer(x.dtype)
+        else None
+    )
+    spread = (
+        variance(b, wide, axes, keepdims)
+        if centre is None
+        else mean(b.op("Square", [wide - centre]), keepdims=keepdims)
+    )
     found = [mean(wide, keepdims=keepdims), spread]
     if x.dtype == "float16":
         largest = float(np.finfo(np.float16).max)
@@ -102,17 +144,36 @@ def moments(b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = F
     return [cast(b, y, x.dtype) for y in found]
 
 
-def logsumexp(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def logsumexp(
+    b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
     x = floating(b, x)
     axes = axes_of(axis, x.type.rank)
     peak = b.op("ReduceMax", [x], {"axes": axes, "keepdims": True})
-    total = b.op("ReduceSum", [b.op("Exp", [b.op("Sub", [x, peak])])], {"axes": axes, "keepdims": True})
+    total = b.op(
+        "ReduceSum", [b.op("Exp", [b.op("Sub", [x, peak])])], {"axes": axes, "keepdims": True}
+    )
     y = b.op("Add", [b.op("Log", [total]), peak])
-    return y if keepdims else b.op("Reshape", [y], {"shape": tuple(n for axis, n in enumerate(x.shape) if axis not in axes)})
+    return (
+        y
+        if keepdims
+        else b.op(
+            "Reshape",
+            [y],
+            {"shape": tuple(n for axis, n in enumerate(x.shape) if axis not in axes)},
+        )
+    )
 
 
 def batch_norm(
-    b: GraphBuilder, x: Argument, mean: Argument, variance: Argument, *affine: Argument, axis: int, epsilon: float = 1e-3, **named: Argument
+    b: GraphBuilder,
+    x: Argument,
+    mean: Argument,
+    variance: Argument,
+    *affine: Argument,
+    axis: int,
+    epsilon: float = 1e-3,
+    **named: Argument,
 ) -> Tensor:
     given = dict(zip(("offset", "scale"), affine, strict=False)) | named
     x = floating(b, x)
@@ -125,7 +186,18 @@ def batch_norm(
             else cast(b, tensor(b, value), x.dtype)
         )
 
-    inputs = [x, *(filled(*item) for item in ((given.get("scale"), 1.0), (given.get("offset"), 0.0), (mean, 0.0), (variance, 1.0)))]
+    inputs = [
+        x,
+        *(
+            filled(*item)
+            for item in (
+                (given.get("scale"), 1.0),
+                (given.get("offset"), 0.0),
+                (mean, 0.0),
+                (variance, 1.0),
+            )
+        ),
+    ]
     return b.op("BatchNorm", inputs, {"axis": axis % x.type.rank, "epsilon": epsilon})
 
 
@@ -153,10 +225,20 @@ def layer_norm(
     return cast(b, y if beta is None or rms_scaling else b.op("Add", [y, seen(beta)]), given)
 
 
-def rms_norm(b: GraphBuilder, x: Argument, scale: Argument = None, axis: AxisArgument = -1, epsilon: float | None = None) -> Tensor:
+def rms_norm(
+    b: GraphBuilder,
+    x: Argument,
+    scale: Argument = None,
+    axis: AxisArgument = -1,
+    epsilon: float | None = None,
+) -> Tensor:
     x, given = _wide(b, x)
-    y = by_root_mean_square(b, x, axes_of(axis, x.type.rank), EPSILON if epsilon is None else epsilon)
-    return cast(b, y if scale is None else b.op("Mul", [y, cast(b, tensor(b, scale), x.dtype)]), given)
+    y = by_root_mean_square(
+        b, x, axes_of(axis, x.type.rank), EPSILON if epsilon is None else epsilon
+    )
+    return cast(
+        b, y if scale is None else b.op("Mul", [y, cast(b, tensor(b, scale), x.dtype)]), given
+    )
 
 
 def _wide(b: GraphBuilder, x: Argument) -> tuple[Tensor, str]:

@@ -1,4 +1,6 @@
-"""keras.ops operations that compare predictions with targets: cross entropies, connectionist temporal classification, PSNR."""
+"""keras.ops operations that compare predictions with targets: cross entropies, connectionist
+temporal classification, PSNR.
+"""
 
 from math import inf, log
 
@@ -17,7 +19,9 @@ def _probable(b: GraphBuilder, x: Tensor) -> Tensor:
     return b.op("Clip", [x], {"min": EPSILON, "max": 1 - EPSILON})
 
 
-def binary_crossentropy(b: GraphBuilder, target: Argument, output: Argument, *, from_logits: bool = False) -> Tensor:
+def binary_crossentropy(
+    b: GraphBuilder, target: Argument, output: Argument, *, from_logits: bool = False
+) -> Tensor:
     z, x = operands(b, target, output, floating=True)
     if from_logits:
         linear = b.op("Sub", [b.op("Relu", [x]), b.op("Mul", [x, z])])
@@ -27,7 +31,14 @@ def binary_crossentropy(b: GraphBuilder, target: Argument, output: Argument, *, 
     return -b.op("Add", [hit, missed])
 
 
-def categorical_crossentropy(b: GraphBuilder, target: Argument, output: Argument, *, from_logits: bool = False, axis: int = -1) -> Tensor:
+def categorical_crossentropy(
+    b: GraphBuilder,
+    target: Argument,
+    output: Argument,
+    *,
+    from_logits: bool = False,
+    axis: int = -1,
+) -> Tensor:
     z, x = operands(b, target, output, floating=True)
     if from_logits:
         score = b.op("LogSoftmax", [x], {"axis": axis % x.type.rank})
@@ -37,19 +48,29 @@ def categorical_crossentropy(b: GraphBuilder, target: Argument, output: Argument
 
 
 def sparse_categorical_crossentropy(
-    b: GraphBuilder, target: Argument, output: Argument, *, from_logits: bool = False, axis: int = -1
+    b: GraphBuilder,
+    target: Argument,
+    output: Argument,
+    *,
+    from_logits: bool = False,
+    axis: int = -1,
 ) -> Tensor:
     """The target is the number of a class; NaN where there is no such class, as on a GPU."""
     x, z = floating(b, output), cast(b, tensor(b, target), "int64")
     last = x.type.rank - 1
     if axis % x.type.rank != last:
-        raise ShapeError(f"{b.layer}: axis {axis} is not supported; sparse_categorical_crossentropy takes the last one")
+        raise ShapeError(
+            f"{b.layer}: axis {axis} is not supported; sparse_categorical_crossentropy takes the"
+            " last one"
+        )
     x = x if from_logits else b.op("Log", [_probable(b, x)])
     score = b.op("LogSoftmax", [x], {"axis": last})
     z = reshaped(b, z, (*x.shape[:-1], 1))
     chosen = b.op("GatherElements", [score, z], {"axis": last})
     known = b.op("And", [b.binary("GreaterEqual", z, 0), b.binary("Less", z, x.shape[-1])])
-    return reshaped(b, -b.op("Where", [known, chosen, b.op("Log", [b.constant(-1, x.dtype)])]), x.shape[:-1])
+    return reshaped(
+        b, -b.op("Where", [known, chosen, b.op("Log", [b.constant(-1, x.dtype)])]), x.shape[:-1]
+    )
 
 
 def psnr(b: GraphBuilder, x1: Argument, x2: Argument, max_val: Argument) -> Tensor:
@@ -57,39 +78,73 @@ def psnr(b: GraphBuilder, x1: Argument, x2: Argument, max_val: Argument) -> Tens
     x, y = operands(b, x1, x2, floating=True)
     square = b.op("Square", [b.op("Sub", [x, y])])
     mean = b.op("ReduceMean", [square], {"axes": tuple(range(x.type.rank)), "keepdims": False})
-    peak = cast(b, tensor(b, max_val), x.dtype) if isinstance(max_val, Tensor) else b.constant(max_val, x.dtype)
+    peak = (
+        cast(b, tensor(b, max_val), x.dtype)
+        if isinstance(max_val, Tensor)
+        else b.constant(max_val, x.dtype)
+    )
     return b.op("Sub", [b.op("Log", [peak]) * (20 / log(10)), b.op("Log", [mean]) * (10 / log(10))])
 
 
 def ctc_loss(
-    b: GraphBuilder, target: Argument, output: Argument, target_length: Argument, output_length: Argument, *, mask_index: int = 0
+    b: GraphBuilder,
+    target: Argument,
+    output: Argument,
+    target_length: Argument,
+    output_length: Argument,
+    *,
+    mask_index: int = 0,
 ) -> Tensor:
-    """Graves et al. 2006: minus the logarithm of the sum over all paths, step by step. Logarithms of probabilities are added, in float32.
+    """Graves et al. 2006: minus the logarithm of the sum over all paths, step by step. Logarithms
+    of
+    probabilities are added, in float32.
 
-    target [B, L], output [B, T, C] (before a softmax). A path goes through a blank before, between and behind the labels.
+    target [B, L], output [B, T, C] (before a softmax). A path goes through a blank before, between
+    and behind the labels.
     """
     x = floating(b, output)
     result = "float64" if x.dtype == "float64" else FLOAT
     score = b.op("LogSoftmax", [cast(b, x, FLOAT)], {"axis": 2})
-    labels, lengths, steps = (cast(b, tensor(b, value), "int32") for value in (target, target_length, output_length))
+    labels, lengths, steps = (
+        cast(b, tensor(b, value), "int32") for value in (target, target_length, output_length)
+    )
     batch, count, classes = score.shape
     states = 2 * labels.shape[1] + 1
     blank = mask_index % classes
     pairs = b.op(
-        "Concat", [reshaped(b, item, (*labels.shape, 1)) for item in (filled(b, blank, "int32", labels.shape), labels)], {"axis": 2}
+        "Concat",
+        [
+            reshaped(b, item, (*labels.shape, 1))
+            for item in (filled(b, blank, "int32", labels.shape), labels)
+        ],
+        {"axis": 2},
     )
-    path = b.op("Concat", [reshaped(b, pairs, (batch, states - 1)), filled(b, blank, "int32", (batch, 1))], {"axis": 1})
+    path = b.op(
+        "Concat",
+        [reshaped(b, pairs, (batch, states - 1)), filled(b, blank, "int32", (batch, 1))],
+        {"axis": 1},
+    )
     places = widened(b, reshaped(b, path, (batch, 1, states)), (batch, count, states))
     emitted = b.op("GatherElements", [score, places], {"axis": 2})
     before = _behind(b, path, 2, blank)
-    skips = b.op("And", [b.op("NotEqual", [path, b.constant(blank, "int32")]), b.op("NotEqual", [path, before])])
+    skips = b.op(
+        "And",
+        [b.op("NotEqual", [path, b.constant(blank, "int32")]), b.op("NotEqual", [path, before])],
+    )
     inside = b.op("Less", [iota(b, count, "int32"), reshaped(b, steps, (batch, 1))])
-    start = b.op("Where", [b.binary("Equal", iota(b, states, "int32"), 0), b.constant(0.0), b.constant(NEVER)])
+    start = b.op(
+        "Where",
+        [b.binary("Equal", iota(b, states, "int32"), 0), b.constant(0.0), b.constant(NEVER)],
+    )
 
-    def step(inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    def step(
+        inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
         (alpha,), (emission, goes_on) = current, slices
         skipped = inner.op("Where", [skips, _behind(inner, alpha, 2, NEVER), inner.constant(NEVER)])
-        following = inner.op("Add", [_summed(inner, alpha, _behind(inner, alpha, 1, NEVER), skipped), emission])
+        following = inner.op(
+            "Add", [_summed(inner, alpha, _behind(inner, alpha, 1, NEVER), skipped), emission]
+        )
         return [inner.op("Where", [reshaped(inner, goes_on, (batch, 1)), following, alpha])], []
 
     (last,), _ = b.scan([widened(b, start, (batch, states))], [emitted, inside], step, axis=1)
@@ -123,24 +178,40 @@ def _summed(b: GraphBuilder, *xs: Tensor) -> Tensor:
 
 
 def ctc_decode(
-    b: GraphBuilder, inputs: Argument, sequence_lengths: Argument, *, strategy: str = "greedy", merge_repeated: bool = True,
-    mask_index: int | None = 0, **_: int,
-) -> list[Tensor]:  # fmt: skip
-    """The best class of each step, repetitions and blanks left out, -1 behind them; and minus the sum of their scores."""
+    b: GraphBuilder,
+    inputs: Argument,
+    sequence_lengths: Argument,
+    *,
+    strategy: str = "greedy",
+    merge_repeated: bool = True,
+    mask_index: int | None = 0,
+    **_: int,
+) -> list[Tensor]:
+    """The best class of each step, repetitions and blanks left out, -1 behind them; and minus the
+    sum of their scores.
+    """
     if strategy != "greedy":
-        raise ShapeError(f"{b.layer}: ctc_decode by {strategy!r} is not supported; there is strategy='greedy'")
+        raise ShapeError(
+            f"{b.layer}: ctc_decode by {strategy!r} is not supported; there is strategy='greedy'"
+        )
     x = floating(b, inputs)
     x = x if x.dtype == "float64" else cast(b, x, FLOAT)
     batch, count, classes = x.shape
     blank = (classes - 1 if mask_index is None else mask_index) % classes
     best = b.op("ArgMax", [x], {"axis": 2, "keepdims": False})
-    lengths = cast(b, tensor(b, sequence_lengths, None if isinstance(sequence_lengths, Tensor) else "int32"), "int32")
+    lengths = cast(
+        b,
+        tensor(b, sequence_lengths, None if isinstance(sequence_lengths, Tensor) else "int32"),
+        "int32",
+    )
     inside = b.op("Less", [iota(b, count, "int32"), reshaped(b, lengths, (batch, 1))])
     kept = b.op("And", [inside, b.op("NotEqual", [best, b.constant(blank, "int32")])])
     if merge_repeated:
         kept = b.op("And", [kept, b.op("NotEqual", [best, _behind(b, best, 1, -1)])])
     places = b.op("CumSum", [cast(b, kept, "int32")], {"axis": 1, "exclusive": True})
     places = b.op("Where", [kept, places, sized(b, count, "int32")])
-    packed = b.op("ScatterElements", [filled(b, -1, "int32", (batch, count)), places, best], {"axis": 1})
+    packed = b.op(
+        "ScatterElements", [filled(b, -1, "int32", (batch, count)), places, best], {"axis": 1}
+    )
     score = b.op("Where", [inside, largest(b, x, 2), b.constant(0, x.dtype)])
     return [reshaped(b, packed, (1, batch, count)), -total(b, score, 1, keepdims=True)]

@@ -28,7 +28,9 @@ def triangle(*, upper: bool) -> Operation:
 
     def apply(b: GraphBuilder, x: Argument, k: int = 0) -> Tensor:
         x = tensor(b, x)
-        apart = b.op("Sub", [numbers(b, x.shape[-1], "int32"), numbers(b, x.shape[-2], "int32", 0, 2)])
+        apart = b.op(
+            "Sub", [numbers(b, x.shape[-1], "int32"), numbers(b, x.shape[-2], "int32", 0, 2)]
+        )
         kept = b.binary("GreaterEqual" if upper else "LessEqual", apart, k)
         return b.op("Where", [kept, x, like(b, 0, x)])
 
@@ -52,7 +54,9 @@ def diagflat(b: GraphBuilder, x: Argument, k: int = 0) -> Tensor:
     return diag(b, reshaped(b, x, (x.type.size,)), k)
 
 
-def diagonal(b: GraphBuilder, x: Argument, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def diagonal(
+    b: GraphBuilder, x: Argument, offset: int = 0, axis1: int = 0, axis2: int = 1
+) -> Tensor:
     """Every element of the two axes that is one row and one column behind the one before it."""
     x = moveaxis(b, x, [axis1, axis2], [-2, -1])
     *lead, rows, columns = x.shape
@@ -70,14 +74,18 @@ def trace(b: GraphBuilder, x: Argument, offset: int = 0, axis1: int = 0, axis2: 
 
 def outer(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     x1, x2 = operands(b, x1, x2)
-    return combined(b, "Mul", reshaped(b, x1, (x1.type.size, 1)), reshaped(b, x2, (1, x2.type.size)))
+    return combined(
+        b, "Mul", reshaped(b, x1, (x1.type.size, 1)), reshaped(b, x2, (1, x2.type.size))
+    )
 
 
 def kron(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     x1, x2 = operands(b, x1, x2)
     rank = max(x1.type.rank, x2.type.rank)
     first, second = ((*(1,) * (rank - x.type.rank), *x.shape) for x in (x1, x2))
-    blocks = combined(b, "Mul", _between(b, x1, first, behind=True), _between(b, x2, second, behind=False))
+    blocks = combined(
+        b, "Mul", _between(b, x1, first, behind=True), _between(b, x2, second, behind=False)
+    )
     return reshaped(b, blocks, [n * m for n, m in zip(first, second, strict=True)])
 
 
@@ -90,7 +98,11 @@ def tensordot(b: GraphBuilder, x1: Argument, x2: Argument, axes: Any = 2) -> Ten
     letters = iter(ascii_letters)
     left, right = [next(letters) for _ in x1.shape], [next(letters) for _ in x2.shape]
     if isinstance(axes, int):
-        axes = [list(range(x1.type.rank - axes, x1.type.rank)), list(range(axes))] if axes > 0 else [[], []]
+        axes = (
+            [list(range(x1.type.rank - axes, x1.type.rank)), list(range(axes))]
+            if axes > 0
+            else [[], []]
+        )
     first, second = ([one] if isinstance(one, int) else list(one) for one in axes)
     for one, other in zip(first, second, strict=True):
         right[other] = left[one]
@@ -119,8 +131,14 @@ def dot(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
 
 
 def cross(
-    b: GraphBuilder, x1: Argument, x2: Argument, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder,
+    x1: Argument,
+    x2: Argument,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Tensor:
     """Of vectors in space, or in its plane; of two in the plane what stands upright."""
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -131,11 +149,17 @@ def cross(
     def component(x: Tensor, number: int) -> Tensor:
         number %= 3
         last = x.type.rank - 1
-        return part(b, x, last, number, 1) if number < x.shape[-1] else filled(b, 0, x.dtype, (*x.shape[:-1], 1))
+        return (
+            part(b, x, last, number, 1)
+            if number < x.shape[-1]
+            else filled(b, 0, x.dtype, (*x.shape[:-1], 1))
+        )
 
     def minor(number: int) -> Tensor:
         first = b.op("Mul", [component(x1, number + 1), component(x2, number + 2)])
-        return b.op("Sub", [first, b.op("Mul", [component(x1, number + 2), component(x2, number + 1)])])
+        return b.op(
+            "Sub", [first, b.op("Mul", [component(x1, number + 2), component(x2, number + 1)])]
+        )
 
     if flat:
         y = minor(2)
@@ -165,9 +189,15 @@ def corrcoef(b: GraphBuilder, x: Argument) -> Tensor:
     products = b.op("MatMul", [centred, turned])
     deviation = b.op("Sqrt", [diagonal(b, products, 0, -2, -1)])
     across = b.op(
-        "Mul", [reshaped(b, deviation, (*deviation.shape, 1)), reshaped(b, deviation, (*deviation.shape[:-1], 1, deviation.shape[-1]))]
+        "Mul",
+        [
+            reshaped(b, deviation, (*deviation.shape, 1)),
+            reshaped(b, deviation, (*deviation.shape[:-1], 1, deviation.shape[-1])),
+        ],
     )
-    return cast(b, b.op("Clip", [b.op("Div", [products, across])], {"min": -1.0, "max": 1.0}), dtype)
+    return cast(
+        b, b.op("Clip", [b.op("Div", [products, across])], {"min": -1.0, "max": 1.0}), dtype
+    )
 
 
 def correlate(b: GraphBuilder, x1: Argument, x2: Argument, mode: str = "valid") -> Tensor:
@@ -186,7 +216,20 @@ def correlate(b: GraphBuilder, x1: Argument, x2: Argument, mode: str = "valid") 
 
 
 MATRICES: dict[str, Operation] = {
-    "Tril": triangle(upper=False), "Triu": triangle(upper=True), "Diag": diag, "Diagflat": diagflat, "Diagonal": diagonal, "Trace": trace,
-    "Outer": outer, "Kron": kron, "Tensordot": tensordot, "Inner": inner, "Vdot": vdot, "Dot": dot, "Cross": cross, "Vander": vander,
-    "Corrcoef": corrcoef, "Correlate": correlate,
-}  # fmt: skip
+    "Tril": triangle(upper=False),
+    "Triu": triangle(upper=True),
+    "Diag": diag,
+    "Diagflat": diagflat,
+    "Diagonal": diagonal,
+    "Trace": trace,
+    "Outer": outer,
+    "Kron": kron,
+    "Tensordot": tensordot,
+    "Inner": inner,
+    "Vdot": vdot,
+    "Dot": dot,
+    "Cross": cross,
+    "Vander": vander,
+    "Corrcoef": corrcoef,
+    "Correlate": correlate,
+}

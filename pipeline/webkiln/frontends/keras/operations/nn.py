@@ -1,23 +1,49 @@
-"""keras.ops.nn operations over images and sequences: convolutions, pools, blocks, and numbers as rows of 0 and 1."""
+"""keras.ops.nn operations over images and sequences: convolutions, pools, blocks, and numbers as
+rows of 0 and 1.
+"""
 
 from collections.abc import Sequence
 from math import prod
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, countable, operands, tensor
+from webkiln.frontends.keras.operations.arguments import (
+    FLOAT,
+    Argument,
+    countable,
+    operands,
+    tensor,
+)
 from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.frontends.keras.windows import PADDING, by_channel, convolved, dims_of, plain, sizes, window_of
+from webkiln.frontends.keras.windows import (
+    PADDING,
+    by_channel,
+    convolved,
+    dims_of,
+    plain,
+    sizes,
+    window_of,
+)
 from webkiln.frontends.keras.windows import transposed as transposed_window
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.overlap import overlapped, unfolded
-from webkiln.ops.pieces import blocks_to_space, cast, iota, largest, reshaped, space_to_blocks, transposed
+from webkiln.ops.pieces import (
+    blocks_to_space,
+    cast,
+    iota,
+    largest,
+    reshaped,
+    space_to_blocks,
+    transposed,
+)
 
 PerAxis = int | Sequence[int]
 
 
 def _kind(b: GraphBuilder, padding: str) -> str:
     if padding not in PADDING:
-        raise ShapeError(f"{b.layer}: padding {padding!r} is not supported; there are {' and '.join(PADDING)}")
+        raise ShapeError(
+            f"{b.layer}: padding {padding!r} is not supported; there are {' and '.join(PADDING)}"
+        )
     return padding
 
 
@@ -29,22 +55,35 @@ def _factors(b: GraphBuilder, *values: Argument) -> tuple[list[Tensor], str]:
 
 
 def conv(
-    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: PerAxis = 1, padding: str = "valid", data_format: str | None = None,
+    b: GraphBuilder,
+    inputs: Argument,
+    kernel: Argument,
+    strides: PerAxis = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
     dilation_rate: PerAxis = 1,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Kernel [*window, in / groups, out]; there are as many groups as it takes."""
     (x, w), given = _factors(b, inputs, kernel)
     channels, own = x.shape[dims_of(data_format, x.type.rank)[1]], w.shape[-2]
     if channels % own or w.shape[-1] % (channels // own):
-        raise ShapeError(f"{b.layer}: x has {channels} channels, the kernel is {list(w.shape)}; its input channels must divide them")
+        raise ShapeError(
+            f"{b.layer}: x has {channels} channels, the kernel is {list(w.shape)}; its input"
+            " channels must divide them"
+        )
     attrs = window_of(x, w.shape[:-2], data_format, _kind(b, padding), strides, dilation_rate)
     return cast(b, convolved(b, x, w, data_format, channels // own, attrs), given)
 
 
 def depthwise_conv(
-    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: PerAxis = 1, padding: str = "valid", data_format: str | None = None,
+    b: GraphBuilder,
+    inputs: Argument,
+    kernel: Argument,
+    strides: PerAxis = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
     dilation_rate: PerAxis | None = 1,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Kernel [*window, in, multiplier]; output channel c * multiplier + m."""
     (x, w), given = _factors(b, inputs, kernel)
     attrs = window_of(x, w.shape[:-2], data_format, _kind(b, padding), strides, dilation_rate or 1)
@@ -52,23 +91,37 @@ def depthwise_conv(
 
 
 def separable_conv(
-    b: GraphBuilder, inputs: Argument, depthwise_kernel: Argument, pointwise_kernel: Argument, strides: PerAxis = 1, padding: str = "valid",
-    data_format: str | None = None, dilation_rate: PerAxis = 1,
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder,
+    inputs: Argument,
+    depthwise_kernel: Argument,
+    pointwise_kernel: Argument,
+    strides: PerAxis = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: PerAxis = 1,
+) -> Tensor:
     y = depthwise_conv(b, inputs, depthwise_kernel, strides, padding, data_format, dilation_rate)
     y, mixed = operands(b, y, pointwise_kernel)
     return convolved(b, y, mixed, data_format, 1, plain(y.type.rank - 2))
 
 
 def conv_transpose(
-    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: PerAxis = 1, padding: str = "valid", output_padding: PerAxis | None = None,
-    data_format: str | None = None, dilation_rate: PerAxis = 1,
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder,
+    inputs: Argument,
+    kernel: Argument,
+    strides: PerAxis = 1,
+    padding: str = "valid",
+    output_padding: PerAxis | None = None,
+    data_format: str | None = None,
+    dilation_rate: PerAxis = 1,
+) -> Tensor:
     """Kernel [*window, out, in]: the gradient of the convolution of these options."""
     (x, w), given = _factors(b, inputs, kernel)
     count = w.type.rank - 2
     steps, gaps = sizes(strides, count), sizes(dilation_rate, count)
-    w, attrs = transposed_window(b, x, w, data_format, _kind(b, padding), steps, gaps, output_padding)
+    w, attrs = transposed_window(
+        b, x, w, data_format, _kind(b, padding), steps, gaps, output_padding
+    )
     return cast(b, convolved(b, x, w, data_format, 1, attrs), given)
 
 
@@ -76,20 +129,28 @@ def pool(op: str) -> Operation:
     """The average counts real elements only."""
 
     def apply(
-        b: GraphBuilder, inputs: Argument, pool_size: PerAxis, strides: PerAxis | None = None, padding: str = "valid",
+        b: GraphBuilder,
+        inputs: Argument,
+        pool_size: PerAxis,
+        strides: PerAxis | None = None,
+        padding: str = "valid",
         data_format: str | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         x = tensor(b, inputs)
         axes = dims_of(data_format, x.type.rank)[2:]
         window = sizes(pool_size, len(axes))
-        attrs = window_of(x, window, data_format, _kind(b, padding), window if strides is None else strides, 1)
+        attrs = window_of(
+            x, window, data_format, _kind(b, padding), window if strides is None else strides, 1
+        )
         return b.op(op, [x], attrs | {"axes": axes, "window": window})
 
     return apply
 
 
 def adaptive_pool(op: str) -> Operation:
-    def apply(b: GraphBuilder, inputs: Argument, output_size: PerAxis, data_format: str | None = None) -> Tensor:
+    def apply(
+        b: GraphBuilder, inputs: Argument, output_size: PerAxis, data_format: str | None = None
+    ) -> Tensor:
         x = tensor(b, inputs)
         axes = dims_of(data_format, x.type.rank)[2:]
         return b.op(op, [x], {"axes": axes, "sizes": sizes(output_size, len(axes))})
@@ -97,17 +158,35 @@ def adaptive_pool(op: str) -> Operation:
     return apply
 
 
-def one_hot(b: GraphBuilder, x: Argument, num_classes: int, axis: int = -1, dtype: str | None = None, sparse: bool = False) -> Tensor:
-    """1 where the index is, 0 elsewhere, and everywhere for an index that is no class. A sparse result is a dense one here."""
+def one_hot(
+    b: GraphBuilder,
+    x: Argument,
+    num_classes: int,
+    axis: int = -1,
+    dtype: str | None = None,
+    sparse: bool = False,
+) -> Tensor:
+    """1 where the index is, 0 elsewhere, and everywhere for an index that is no class. A sparse
+    result is a dense one here.
+    """
     index = cast(b, tensor(b, x), "int64")
     axis %= index.type.rank + 1
     wide = reshaped(b, index, (*index.shape[:axis], 1, *index.shape[axis:]))
-    numbers = reshaped(b, iota(b, num_classes, "int64"), [num_classes if d == axis else 1 for d in range(index.type.rank + 1)])
+    numbers = reshaped(
+        b,
+        iota(b, num_classes, "int64"),
+        [num_classes if d == axis else 1 for d in range(index.type.rank + 1)],
+    )
     return cast(b, b.op("Equal", [wide, numbers]), dtype or FLOAT)
 
 
 def multi_hot(
-    b: GraphBuilder, inputs: Argument, num_classes: int, axis: int = -1, dtype: str | None = None, sparse: bool = False
+    b: GraphBuilder,
+    inputs: Argument,
+    num_classes: int,
+    axis: int = -1,
+    dtype: str | None = None,
+    sparse: bool = False,
 ) -> Tensor:
     """Where any of the indices along the axis behind the batch is."""
     x = tensor(b, inputs)
@@ -115,10 +194,19 @@ def multi_hot(
     return cast(b, largest(b, rows, 1 if x.type.rank > 1 else 0), dtype or FLOAT)
 
 
-def unfold(b: GraphBuilder, x: Argument, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1) -> Tensor:
+def unfold(
+    b: GraphBuilder,
+    x: Argument,
+    kernel_size: PerAxis,
+    dilation: PerAxis = 1,
+    padding: PerAxis = 0,
+    stride: PerAxis = 1,
+) -> Tensor:
     """[N, C, H, W] as [N, C * taps, windows]."""
     x = tensor(b, x)
-    window, gaps, around, steps = (sizes(value, 2) for value in (kernel_size, dilation, padding, stride))
+    window, gaps, around, steps = (
+        sizes(value, 2) for value in (kernel_size, dilation, padding, stride)
+    )
     if any(around):
         x = b.op("Pad", [x], {"low": (0, 0, *around), "high": (0, 0, *around), "value": 0.0})
     n, c, rows, high, columns, wide = (y := unfolded(b, x, (2, 3), window, steps, gaps)).shape
@@ -136,15 +224,24 @@ def fold(
 ) -> Tensor:
     """[N, C * taps, windows] added to [N, C, H, W]."""
     x = tensor(b, x)
-    image, window, gaps, around, steps = (sizes(value, 2) for value in (output_size, kernel_size, dilation, padding, stride))
+    image, window, gaps, around, steps = (
+        sizes(value, 2) for value in (output_size, kernel_size, dilation, padding, stride)
+    )
     return overlapped(b, x, image, window, steps, gaps, around, around)
 
 
 def extract_patches(
-    b: GraphBuilder, images: Argument, size: PerAxis, strides: PerAxis | None = None, dilation_rate: PerAxis = 1, padding: str = "valid",
+    b: GraphBuilder,
+    images: Argument,
+    size: PerAxis,
+    strides: PerAxis | None = None,
+    dilation_rate: PerAxis = 1,
+    padding: str = "valid",
     data_format: str | None = None,
-) -> Tensor:  # fmt: skip
-    """The windows of images or volumes as features, the last axis of a window first, behind it the channels."""
+) -> Tensor:
+    """The windows of images or volumes as features, the last axis of a window first, behind it the
+    channels.
+    """
     x = tensor(b, images)
     count = 2 if isinstance(size, int) else len(size)
     window = sizes(size, count)
@@ -164,7 +261,9 @@ def extract_patches(
     return reshaped(b, y, y.shape[1:]) if single else y
 
 
-def depth_to_space(b: GraphBuilder, x: Argument, block_size: int, data_format: str = "channels_last") -> Tensor:
+def depth_to_space(
+    b: GraphBuilder, x: Argument, block_size: int, data_format: str = "channels_last"
+) -> Tensor:
     """Channels as blocks of space, the rows of a block first."""
     x = tensor(b, x)
     first = data_format == "channels_first"
@@ -172,7 +271,9 @@ def depth_to_space(b: GraphBuilder, x: Argument, block_size: int, data_format: s
     return transposed(b, y, (0, 3, 1, 2)) if first else y
 
 
-def space_to_depth(b: GraphBuilder, x: Argument, block_size: int, data_format: str = "channels_last") -> Tensor:
+def space_to_depth(
+    b: GraphBuilder, x: Argument, block_size: int, data_format: str = "channels_last"
+) -> Tensor:
     x = tensor(b, x)
     first = data_format == "channels_first"
     y = space_to_blocks(b, transposed(b, x, (0, 2, 3, 1)) if first else x, block_size)

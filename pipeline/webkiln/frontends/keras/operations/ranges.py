@@ -1,20 +1,35 @@
 """keras.ops operations that make numbers between two others."""
 
-from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, floating, numbers, promote, result_of
+from webkiln.frontends.keras.operations.arguments import (
+    Argument,
+    as_dtype,
+    floating,
+    numbers,
+    promote,
+    result_of,
+)
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, reshaped
 
 
-def evenly_spaced(b: GraphBuilder, start: Tensor, stop: Tensor, count: int, *, endpoint: bool = True) -> Tensor:
-    """So many numbers from one to another along a new first axis; the last is the other itself where it is one of them."""
+def evenly_spaced(
+    b: GraphBuilder, start: Tensor, stop: Tensor, count: int, *, endpoint: bool = True
+) -> Tensor:
+    """So many numbers from one to another along a new first axis; the last is the other itself
+    where it is one of them.
+    """
     start, stop = _same_rank(b, start, stop)
     steps = count - 1 if endpoint else count
     n = numbers(b, count, start.dtype, 0, 1 + max(start.type.rank, stop.type.rank))
     apart = b.op("Sub", [stop, start])
     y = b.op("Add", [start, b.op("Mul", [apart / float(max(steps, 1)), n])])
-    return b.op("Where", [b.binary("Equal", n, float(count - 1)), stop, y]) if endpoint and count > 1 else y
+    return (
+        b.op("Where", [b.binary("Equal", n, float(count - 1)), stop, y])
+        if endpoint and count > 1
+        else y
+    )
 
 
 def _same_rank(b: GraphBuilder, start: Tensor, stop: Tensor) -> list[Tensor]:
@@ -22,11 +37,16 @@ def _same_rank(b: GraphBuilder, start: Tensor, stop: Tensor) -> list[Tensor]:
     return [reshaped(b, x, (*(1,) * (rank - x.type.rank), *x.shape)) for x in (start, stop)]
 
 
-def _ends(b: GraphBuilder, start: Argument, stop: Argument, dtype: str | None) -> tuple[list[Tensor], str]:
+def _ends(
+    b: GraphBuilder, start: Argument, stop: Argument, dtype: str | None
+) -> tuple[list[Tensor], str]:
     """In floats, and the dtype that is asked for."""
     asked = dtype or result_of(start, stop, floating=True)
     work = asked if is_float(asked) else promote([asked, "float"])
-    return [as_dtype(b, x, work) if not isinstance(x, Tensor) else cast(b, x, work) for x in (start, stop)], asked
+    return [
+        as_dtype(b, x, work) if not isinstance(x, Tensor) else cast(b, x, work)
+        for x in (start, stop)
+    ], asked
 
 
 def _along(b: GraphBuilder, y: Tensor, axis: int) -> Tensor:
@@ -36,9 +56,15 @@ def _along(b: GraphBuilder, y: Tensor, axis: int) -> Tensor:
 
 
 def linspace(
-    b: GraphBuilder, start: Argument, stop: Argument, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: str | None = None,
+    b: GraphBuilder,
+    start: Argument,
+    stop: Argument,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: str | None = None,
     axis: int = 0,
-) -> Tensor | list[Tensor]:  # fmt: skip
+) -> Tensor | list[Tensor]:
     ends, asked = _ends(b, start, stop, dtype)
     y = evenly_spaced(b, ends[0], ends[1], num, endpoint=endpoint)
     y = y if is_float(asked) else b.op("Floor", [y])
@@ -47,16 +73,31 @@ def linspace(
 
 
 def logspace(
-    b: GraphBuilder, start: Argument, stop: Argument, num: int = 50, endpoint: bool = True, base: float = 10, dtype: str | None = None, axis: int = 0
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder,
+    start: Argument,
+    stop: Argument,
+    num: int = 50,
+    endpoint: bool = True,
+    base: float = 10,
+    dtype: str | None = None,
+    axis: int = 0,
+) -> Tensor:
     y = linspace(b, start, stop, num, endpoint, dtype=dtype, axis=axis)
     assert isinstance(y, Tensor)
-    return cast(b, b.binary("Pow", float(base), y if is_float(y.dtype) else floating(b, y)), y.dtype)
+    return cast(
+        b, b.binary("Pow", float(base), y if is_float(y.dtype) else floating(b, y)), y.dtype
+    )
 
 
 def geomspace(
-    b: GraphBuilder, start: Argument, stop: Argument, num: int = 50, endpoint: bool = True, dtype: str | None = None, axis: int = 0
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder,
+    start: Argument,
+    stop: Argument,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: str | None = None,
+    axis: int = 0,
+) -> Tensor:
     """The logarithms of the magnitudes are evenly spaced; all have the sign of the first."""
     ends, asked = _ends(b, start, stop, dtype)
     logs = [b.op("Log", [b.op("Abs", [end])]) for end in ends]
@@ -64,7 +105,9 @@ def geomspace(
     sign = b.op("Sign", [ends[0]])
     place = axis % y.type.rank
     sign = reshaped(b, sign, (*(1,) * (y.type.rank - 1 - sign.type.rank), *sign.shape))
-    return cast(b, b.op("Mul", [y, reshaped(b, sign, (*sign.shape[:place], 1, *sign.shape[place:]))]), asked)
+    return cast(
+        b, b.op("Mul", [y, reshaped(b, sign, (*sign.shape[:place], 1, *sign.shape[place:]))]), asked
+    )
 
 
 RANGES: dict[str, Operation] = {"Linspace": linspace, "Logspace": logspace, "Geomspace": geomspace}

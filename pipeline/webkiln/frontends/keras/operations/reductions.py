@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, axes_of, countable, floating, like, operands, tensor, wide
+from webkiln.frontends.keras.operations.arguments import (
+    Argument,
+    as_dtype,
+    axes_of,
+    countable,
+    floating,
+    like,
+    operands,
+    tensor,
+    wide,
+)
 from webkiln.frontends.keras.operations.elementary import nan_to_num
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.linear import WIDE, AxisArgument, variance
@@ -13,8 +23,12 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, part, reshaped
 
 
-def reduction(op: str, *, real: bool = False, widened: bool = False, skipped: float | None = None) -> Operation:
-    """`real` makes integers float first, `widened` narrow ones 32 bits wide; the extremes of bools are bools. NaN counts as what is `skipped`."""
+def reduction(
+    op: str, *, real: bool = False, widened: bool = False, skipped: float | None = None
+) -> Operation:
+    """`real` makes integers float first, `widened` narrow ones 32 bits wide; the extremes of bools
+    are bools. NaN counts as what is `skipped`.
+    """
 
     def apply(
         b: GraphBuilder,
@@ -29,7 +43,11 @@ def reduction(op: str, *, real: bool = False, widened: bool = False, skipped: fl
         if skipped is not None and is_float(x.dtype):
             x = b.op("Where", [b.op("IsNaN", [x]), like(b, skipped, x), x])
         given = dtype or (WIDE.get(x.dtype, x.dtype) if widened else x.dtype)
-        y = b.op(op, [countable(b, cast(b, x, given))], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims})
+        y = b.op(
+            op,
+            [countable(b, cast(b, x, given))],
+            {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims},
+        )
         if initial is not None:
             y = b.op(op.removeprefix("Reduce"), [y, as_dtype(b, initial, y.dtype)])
         return cast(b, y, given)
@@ -38,14 +56,20 @@ def reduction(op: str, *, real: bool = False, widened: bool = False, skipped: fl
 
 
 def _all(b: GraphBuilder, x: Tensor, axes: Sequence[int], *, keepdims: bool) -> Tensor:
-    return cast(b, b.op("ReduceMin", [cast(b, x, "int32")], {"axes": tuple(axes), "keepdims": keepdims}), "bool")
+    return cast(
+        b,
+        b.op("ReduceMin", [cast(b, x, "int32")], {"axes": tuple(axes), "keepdims": keepdims}),
+        "bool",
+    )
 
 
 def nan_extreme(op: str) -> Operation:
     """nanmax, nanmin: NaN where there is nothing else."""
     least = -np.inf if op == "ReduceMax" else np.inf
 
-    def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+    def apply(
+        b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+    ) -> Tensor:
         x = tensor(b, x)
         y: Tensor = reduction(op, skipped=least)(b, x, axis, keepdims)
         if not is_float(x.dtype):
@@ -59,34 +83,57 @@ def nan_extreme(op: str) -> Operation:
 def truth(op: str) -> Operation:
     """any, all."""
 
-    def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+    def apply(
+        b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+    ) -> Tensor:
         x = cast(b, cast(b, tensor(b, x), "bool"), "int32")
-        return cast(b, b.op(op, [x], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims}), "bool")
+        return cast(
+            b, b.op(op, [x], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims}), "bool"
+        )
 
     return apply
 
 
 def index_of(op: str, *, lost: int | None = None) -> Operation:
-    """argmax, argmin; without an axis of the flattened operand. NaN is never the one; where there is nothing else it is `lost`."""
+    """argmax, argmin; without an axis of the flattened operand. NaN is never the one; where there
+    is nothing else it is `lost`.
+    """
     last = -np.inf if op == "ArgMax" else np.inf
 
-    def apply(b: GraphBuilder, x: Argument, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    def apply(
+        b: GraphBuilder, x: Argument, axis: int | None = None, keepdims: bool = False
+    ) -> Tensor:
         x = countable(b, tensor(b, x))
         rank = x.type.rank
         flat = x if axis is not None else reshaped(b, x, (x.type.size,))
         attrs = {"axis": (axis or 0) % max(rank, 1), "keepdims": keepdims and axis is not None}
         missing = b.op("IsNaN", [flat]) if is_float(x.dtype) else None
-        y = b.op(op, [flat if missing is None else b.op("Where", [missing, like(b, last, x), flat])], attrs)
+        y = b.op(
+            op,
+            [flat if missing is None else b.op("Where", [missing, like(b, last, x), flat])],
+            attrs,
+        )
         if lost is not None and missing is not None:
-            y = b.op("Where", [_all(b, missing, [attrs["axis"]], keepdims=attrs["keepdims"]), like(b, lost, y), y])
+            y = b.op(
+                "Where",
+                [
+                    _all(b, missing, [attrs["axis"]], keepdims=attrs["keepdims"]),
+                    like(b, lost, y),
+                    y,
+                ],
+            )
         return reshaped(b, y, (1,) * rank) if keepdims and axis is None else y
 
     return apply
 
 
-def nan_mean(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def nan_mean(
+    b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
     x = floating(b, x)
-    return cast(b, _mean_of_known(b, wide(b, x), axes_of(axis, x.type.rank), keepdims=keepdims), x.dtype)
+    return cast(
+        b, _mean_of_known(b, wide(b, x), axes_of(axis, x.type.rank), keepdims=keepdims), x.dtype
+    )
 
 
 def _known(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -100,23 +147,35 @@ def _mean_of_known(b: GraphBuilder, x: Tensor, axes: Sequence[int], *, keepdims:
     return b.op("Div", [total, b.op("ReduceSum", [cast(b, known, x.dtype)], attrs)])
 
 
-def nan_variance(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def nan_variance(
+    b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
     given = floating(b, x)
     x, axes = wide(b, given), axes_of(axis, given.type.rank)
     apart = b.op("Square", [b.op("Sub", [x, _mean_of_known(b, x, axes, keepdims=True)])])
-    return cast(b, _mean_of_known(b, b.op("Where", [_known(b, x), apart, x]), axes, keepdims=keepdims), given.dtype)
+    return cast(
+        b,
+        _mean_of_known(b, b.op("Where", [_known(b, x), apart, x]), axes, keepdims=keepdims),
+        given.dtype,
+    )
 
 
-def nan_deviation(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def nan_deviation(
+    b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
     return b.op("Sqrt", [nan_variance(b, x, axis, keepdims)])
 
 
-def peak_to_peak(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def peak_to_peak(
+    b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
     high, low = (reduction(op)(b, x, axis, keepdims) for op in ("ReduceMax", "ReduceMin"))
     return b.op("Sub", [high, low])
 
 
-def average(b: GraphBuilder, x: Argument, weights: Argument = None, axis: AxisArgument = None) -> Tensor:
+def average(
+    b: GraphBuilder, x: Argument, weights: Argument = None, axis: AxisArgument = None
+) -> Tensor:
     """Weighted by a tensor of the same shape, or by one for the axis."""
     if weights is None:
         mean: Tensor = reduction("ReduceMean", real=True)(b, x, axis)
@@ -136,9 +195,13 @@ def count_nonzero(b: GraphBuilder, x: Argument, axis: AxisArgument = None) -> Te
 
 
 def cumulative(op: str, *, nan: float | None = None) -> Operation:
-    """cumsum, cumprod; without an axis of the flattened operand, and with `nan` in the place of NaN."""
+    """cumsum, cumprod; without an axis of the flattened operand, and with `nan` in the place of
+    NaN.
+    """
 
-    def apply(b: GraphBuilder, x: Argument, axis: int | None = None, dtype: str | None = None) -> Tensor:
+    def apply(
+        b: GraphBuilder, x: Argument, axis: int | None = None, dtype: str | None = None
+    ) -> Tensor:
         x = tensor(b, x) if nan is None else nan_to_num(b, x, nan)
         x = countable(b, cast(b, x, dtype or x.dtype))
         x = reshaped(b, x, (x.type.size,)) if axis is None else x
@@ -152,11 +215,16 @@ def diff(b: GraphBuilder, a: Argument, n: int = 1, axis: int = -1) -> Tensor:
     axis %= x.type.rank
     for _ in range(n):
         size = x.shape[axis] - 1
-        x = b.op("NotEqual" if x.dtype == "bool" else "Sub", [part(b, x, axis, 1, size), part(b, x, axis, 0, size)])
+        x = b.op(
+            "NotEqual" if x.dtype == "bool" else "Sub",
+            [part(b, x, axis, 1, size), part(b, x, axis, 0, size)],
+        )
     return x
 
 
-def trapezoid(b: GraphBuilder, y: Argument, x: Argument = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(
+    b: GraphBuilder, y: Argument, x: Argument = None, dx: float = 1.0, axis: int = -1
+) -> Tensor:
     y = floating(b, y)
     axis %= y.type.rank
     size = y.shape[axis] - 1
@@ -172,18 +240,42 @@ def trapezoid(b: GraphBuilder, y: Argument, x: Argument = None, dx: float = 1.0,
     return b.op("ReduceSum", [areas], {"axes": (axis,), "keepdims": False})
 
 
-def deviation(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def deviation(
+    b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
     return b.op("Sqrt", [variance(b, x, axis, keepdims)])
 
 
 REDUCTIONS: dict[str, Operation] = {
-    "Sum": reduction("ReduceSum", widened=True), "Mean": reduction("ReduceMean", real=True), "Prod": reduction("ReduceProd", widened=True),
-    "Max": reduction("ReduceMax"), "Amax": reduction("ReduceMax"), "Min": reduction("ReduceMin"), "Amin": reduction("ReduceMin"),
-    "Any": truth("ReduceMax"), "All": truth("ReduceMin"), "Argmax": index_of("ArgMax"), "Argmin": index_of("ArgMin"),
-    "Var": variance, "Std": deviation, "Average": average, "CountNonzero": count_nonzero, "Ptp": peak_to_peak,
-    "Nansum": reduction("ReduceSum", widened=True, skipped=0.0), "Nanprod": reduction("ReduceProd", widened=True, skipped=1.0),
-    "Nanmax": nan_extreme("ReduceMax"), "Nanmin": nan_extreme("ReduceMin"), "Nanmean": nan_mean, "Nanvar": nan_variance, "Nanstd": nan_deviation,
-    "Nanargmax": index_of("ArgMax", lost=-1), "Nanargmin": index_of("ArgMin", lost=-1), "Cumsum": cumulative("CumSum"),
-    "Cumprod": cumulative("CumProd"), "Nancumsum": cumulative("CumSum", nan=0.0), "Nancumprod": cumulative("CumProd", nan=1.0), "Diff": diff,
+    "Sum": reduction("ReduceSum", widened=True),
+    "Mean": reduction("ReduceMean", real=True),
+    "Prod": reduction("ReduceProd", widened=True),
+    "Max": reduction("ReduceMax"),
+    "Amax": reduction("ReduceMax"),
+    "Min": reduction("ReduceMin"),
+    "Amin": reduction("ReduceMin"),
+    "Any": truth("ReduceMax"),
+    "All": truth("ReduceMin"),
+    "Argmax": index_of("ArgMax"),
+    "Argmin": index_of("ArgMin"),
+    "Var": variance,
+    "Std": deviation,
+    "Average": average,
+    "CountNonzero": count_nonzero,
+    "Ptp": peak_to_peak,
+    "Nansum": reduction("ReduceSum", widened=True, skipped=0.0),
+    "Nanprod": reduction("ReduceProd", widened=True, skipped=1.0),
+    "Nanmax": nan_extreme("ReduceMax"),
+    "Nanmin": nan_extreme("ReduceMin"),
+    "Nanmean": nan_mean,
+    "Nanvar": nan_variance,
+    "Nanstd": nan_deviation,
+    "Nanargmax": index_of("ArgMax", lost=-1),
+    "Nanargmin": index_of("ArgMin", lost=-1),
+    "Cumsum": cumulative("CumSum"),
+    "Cumprod": cumulative("CumProd"),
+    "Nancumsum": cumulative("CumSum", nan=0.0),
+    "Nancumprod": cumulative("CumProd", nan=1.0),
+    "Diff": diff,
     "Trapezoid": trapezoid,
-}  # fmt: skip
+}

@@ -13,7 +13,9 @@ EMPTY = {"add": 0.0, "mul": 1.0}
 
 
 def _nothing(reduction: str, dtype: str) -> float:
-    """What a segment without elements is: the least or the largest finite number of the dtype for an extreme."""
+    """What a segment without elements is: the least or the largest finite number of the dtype for
+    an extreme.
+    """
     if reduction in EMPTY:
         return EMPTY[reduction]
     limits = np.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
@@ -25,19 +27,34 @@ def _nothing(reduction: str, dtype: str) -> float:
 
 
 def segment(reduction: str) -> Operation:
-    """Rows of data combined by the number of their segment; rows of a number below 0 or from `num_segments` on are left out."""
+    """Rows of data combined by the number of their segment; rows of a number below 0 or from
+    `num_segments` on are left out.
+    """
 
-    def apply(b: GraphBuilder, data: Argument, segment_ids: Argument, num_segments: int | None = None, **options: bool) -> Tensor:
+    def apply(
+        b: GraphBuilder,
+        data: Argument,
+        segment_ids: Argument,
+        num_segments: int | None = None,
+        **options: bool,
+    ) -> Tensor:
         x, ids = tensor(b, data), cast(b, tensor(b, segment_ids), "int32")
         count = num_segments
         if count is None and (reduction != "add" or options.get("sorted")):
-            raise ShapeError(f"{b.layer}: how many segments there are depends on the data; give num_segments, with sorted=False")
+            raise ShapeError(
+                f"{b.layer}: how many segments there are depends on the data; give num_segments,"
+                " with sorted=False"
+            )
         if count is None:
             *_, found = b.ops("Unique", [ids], {"axis": None, "count": b.data_dependent()})
             (count,) = found.shape
         start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
-        known = b.op("Where", [b.binary("Less", ids, 0), b.constant(np.iinfo(np.int32).max, "int32"), ids])
-        return b.op("ScatterND", [start, reshaped(b, known, (*known.shape, 1)), x], {"reduction": reduction})
+        known = b.op(
+            "Where", [b.binary("Less", ids, 0), b.constant(np.iinfo(np.int32).max, "int32"), ids]
+        )
+        return b.op(
+            "ScatterND", [start, reshaped(b, known, (*known.shape, 1)), x], {"reduction": reduction}
+        )
 
     return apply
 
@@ -46,12 +63,16 @@ def top_k(b: GraphBuilder, x: Argument, k: int, **_: bool) -> list[Tensor]:
     """The largest along the last axis, and where they stood; of equal ones the first."""
     x = tensor(b, x)
     axis = x.type.rank - 1
-    values, places = (part(b, item, axis, 0, k) for item in b.ops("Sort", [x], {"axis": axis, "descending": True}))
+    values, places = (
+        part(b, item, axis, 0, k) for item in b.ops("Sort", [x], {"axis": axis, "descending": True})
+    )
     return [values, cast(b, places, "int32")]
 
 
 def in_top_k(b: GraphBuilder, targets: Argument, predictions: Argument, k: int) -> Tensor:
-    """Whether fewer than k predictions are above that of the target; never where one is not finite or there is no such class."""
+    """Whether fewer than k predictions are above that of the target; never where one is not finite
+    or there is no such class.
+    """
     x, ids = tensor(b, predictions), tensor(b, targets)
     place = reshaped(b, ids, (ids.shape[0], 1))
     own = b.op("GatherElements", [x, place], {"axis": 1})
@@ -65,5 +86,8 @@ def in_top_k(b: GraphBuilder, targets: Argument, predictions: Argument, k: int) 
 def cdist(b: GraphBuilder, x: Argument, y: Argument) -> Tensor:
     """The distances between rows."""
     one, two = operands(b, x, y, floating=True)
-    one, two = reshaped(b, one, (*one.shape[:-1], 1, one.shape[-1])), reshaped(b, two, (*two.shape[:-2], 1, *two.shape[-2:]))
+    one, two = (
+        reshaped(b, one, (*one.shape[:-1], 1, one.shape[-1])),
+        reshaped(b, two, (*two.shape[:-2], 1, *two.shape[-2:])),
+    )
     return b.op("Sqrt", [total(b, b.op("Square", [b.op("Sub", [one, two])]), -1)])

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, full, operands, tensor
+from webkiln.frontends.keras.operations.arguments import (
+    FLOAT,
+    Argument,
+    axes_of,
+    full,
+    operands,
+    tensor,
+)
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import part, reshaped, sized
@@ -33,18 +40,28 @@ def expand_dims(b: GraphBuilder, x: Argument, axis: int | Sequence[int]) -> Tens
     axes = [axis] if isinstance(axis, int) else list(axis)
     added = axes_of(axes, x.type.rank + len(axes))
     sizes = iter(x.shape)
-    return b.op("Reshape", [x], {"shape": tuple(1 if a in added else next(sizes) for a in range(x.type.rank + len(axes)))})
+    return b.op(
+        "Reshape",
+        [x],
+        {"shape": tuple(1 if a in added else next(sizes) for a in range(x.type.rank + len(axes)))},
+    )
 
 
 def squeeze(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None) -> Tensor:
     x = tensor(b, x)
-    gone = [a for a, n in enumerate(x.shape) if n == 1] if axis is None else axes_of(axis, x.type.rank)
+    gone = (
+        [a for a, n in enumerate(x.shape) if n == 1] if axis is None else axes_of(axis, x.type.rank)
+    )
     return b.op("Reshape", [x], {"shape": tuple(n for a, n in enumerate(x.shape) if a not in gone)})
 
 
 def transpose(b: GraphBuilder, x: Argument, axes: Sequence[int] | None = None) -> Tensor:
     x = tensor(b, x)
-    perm = tuple(reversed(range(x.type.rank))) if axes is None else tuple(a % x.type.rank for a in axes)
+    perm = (
+        tuple(reversed(range(x.type.rank)))
+        if axes is None
+        else tuple(a % x.type.rank for a in axes)
+    )
     return b.op("Transpose", [x], {"perm": perm})
 
 
@@ -54,7 +71,9 @@ def swapaxes(b: GraphBuilder, x: Argument, axis1: int, axis2: int) -> Tensor:
     return transpose(b, x, perm)
 
 
-def moveaxis(b: GraphBuilder, x: Argument, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+def moveaxis(
+    b: GraphBuilder, x: Argument, source: int | Sequence[int], destination: int | Sequence[int]
+) -> Tensor:
     rank = tensor(b, x).type.rank
     order = np.moveaxis(np.empty(tuple(range(1, rank + 1))), source, destination).shape
     return transpose(b, x, [size - 1 for size in order])
@@ -71,7 +90,9 @@ def stack(b: GraphBuilder, x: Sequence[Argument], axis: int = 0) -> Tensor:
     return b.op("Concat", [expand_dims(b, one, axis) for one in inputs], {"axis": axis})
 
 
-def split(b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+def split(
+    b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int], axis: int = 0
+) -> list[Tensor]:
     x = tensor(b, x)
     axis %= x.type.rank
     size = x.shape[axis]
@@ -79,22 +100,36 @@ def split(b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int]
         cuts = [size * place // indices_or_sections for place in range(1, indices_or_sections)]
     else:
         cuts = [slice(0, int(cut)).indices(size)[1] for cut in indices_or_sections]
-    return [part(b, x, axis, low, max(high - low, 0)) for low, high in zip([0, *cuts], [*cuts, size], strict=True)]
+    return [
+        part(b, x, axis, low, max(high - low, 0))
+        for low, high in zip([0, *cuts], [*cuts, size], strict=True)
+    ]
 
 
 def split_along(axis: int) -> Operation:
     """vsplit, dsplit, and hsplit, which is of the only axis where there is one."""
 
-    def apply(b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
-        return split(b, x, indices_or_sections, 0 if axis == 1 and tensor(b, x).type.rank == 1 else axis)
+    def apply(
+        b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int]
+    ) -> list[Tensor]:
+        return split(
+            b, x, indices_or_sections, 0 if axis == 1 and tensor(b, x).type.rank == 1 else axis
+        )
 
     return apply
 
 
-def array_split(b: GraphBuilder, x: Argument, indices_or_sections: int, axis: int = 0) -> list[Tensor]:
+def array_split(
+    b: GraphBuilder, x: Argument, indices_or_sections: int, axis: int = 0
+) -> list[Tensor]:
     """Sections that differ in size by one at most, the larger ones first."""
     each, larger = divmod(tensor(b, x).shape[axis], indices_or_sections)
-    return split(b, x, [number * each + min(number, larger) for number in range(1, indices_or_sections)], axis)
+    return split(
+        b,
+        x,
+        [number * each + min(number, larger) for number in range(1, indices_or_sections)],
+        axis,
+    )
 
 
 def unstack(b: GraphBuilder, x: Argument, axis: int = 0, **_: Any) -> list[Tensor]:
@@ -103,18 +138,30 @@ def unstack(b: GraphBuilder, x: Argument, axis: int = 0, **_: Any) -> list[Tenso
     return [squeeze(b, part(b, x, axis, index, 1), axis) for index in range(x.shape[axis])]
 
 
-def pad(b: GraphBuilder, x: Argument, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
+def pad(
+    b: GraphBuilder,
+    x: Argument,
+    pad_width: Any,
+    mode: str = "constant",
+    constant_values: Any = None,
+) -> Tensor:
     y = tensor(b, x)
     pairs = np.broadcast_to(np.asarray(pad_width), (y.type.rank, 2)).tolist()
     low, high = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
     if mode == "constant":
         if isinstance(constant_values, Tensor):
-            raise ShapeError(f"{b.layer}: padding by a tensor is not supported; pad by 0 and choose with keras.ops.where")
+            raise ShapeError(
+                f"{b.layer}: padding by a tensor is not supported; pad by 0 and choose with"
+                " keras.ops.where"
+            )
         return b.op("Pad", [y], {"low": low, "high": high, "value": float(constant_values or 0)})
     if mode in PADDING:
         return b.op("PadFrom", [y], {"low": low, "high": high, "mode": mode})
     if mode != "symmetric":
-        raise ShapeError(f"{b.layer}: padding by {mode!r} is not supported; there are constant, symmetric, {', '.join(PADDING)}")
+        raise ShapeError(
+            f"{b.layer}: padding by {mode!r} is not supported; there are constant, symmetric,"
+            f" {', '.join(PADDING)}"
+        )
     for axis, (before, after) in enumerate(pairs):
         size = y.shape[axis]
         first = [part(b, y, axis, before - 1, before, -1)] if before else []
@@ -136,17 +183,30 @@ def tile(b: GraphBuilder, x: Argument, repeats: int | Sequence[int]) -> Tensor:
     pairs = tuple(n for size in shape for n in (1, size))
     wide = tuple(n for count, size in zip(times, shape, strict=True) for n in (count, size))
     y = b.op("Broadcast", [b.op("Reshape", [x], {"shape": pairs})], {"shape": wide})
-    return b.op("Reshape", [y], {"shape": tuple(count * size for count, size in zip(times, shape, strict=True))})
+    return b.op(
+        "Reshape",
+        [y],
+        {"shape": tuple(count * size for count, size in zip(times, shape, strict=True))},
+    )
 
 
-def repeat(b: GraphBuilder, x: Argument, repeats: int | Sequence[int], axis: int | None = None) -> Tensor:
+def repeat(
+    b: GraphBuilder, x: Argument, repeats: int | Sequence[int], axis: int | None = None
+) -> Tensor:
     x = tensor(b, x) if axis is not None else ravel(b, x)
     axis = (axis or 0) % x.type.rank
     if isinstance(repeats, Tensor):
-        raise ShapeError(f"{b.layer}: how often it repeats is a tensor, which makes its size open; write the counts as numbers")
+        raise ShapeError(
+            f"{b.layer}: how often it repeats is a tensor, which makes its size open; write the"
+            " counts as numbers"
+        )
     times = np.asarray(repeats).reshape(-1).tolist()
     if len(times) > 1:
-        return b.op("Gather", [x, b.constant(np.repeat(np.arange(len(times)), times), "int32")], {"axis": axis})
+        return b.op(
+            "Gather",
+            [x, b.constant(np.repeat(np.arange(len(times)), times), "int32")],
+            {"axis": axis},
+        )
     before, size, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     y = b.op("Reshape", [x], {"shape": (*before, size, 1, *after)})
     y = b.op("Broadcast", [y], {"shape": (*before, size, times[0], *after)})
@@ -157,7 +217,15 @@ def flip(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None) 
     x = tensor(b, x)
     axes = axes_of(axis, x.type.rank)
     starts = tuple(n - 1 if a in axes else 0 for a, n in enumerate(x.shape))
-    return b.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": tuple(-1 if a in axes else 1 for a in range(x.type.rank))})
+    return b.op(
+        "Slice",
+        [x],
+        {
+            "starts": starts,
+            "sizes": x.shape,
+            "steps": tuple(-1 if a in axes else 1 for a in range(x.type.rank)),
+        },
+    )
 
 
 def flip_along(axis: int) -> Operation:
@@ -173,24 +241,39 @@ def rot90(b: GraphBuilder, array: Argument, k: int = 1, axes: Sequence[int] = (0
     return flip(b, swapaxes(b, x, first, second), first) if k % 2 else x
 
 
-def roll(b: GraphBuilder, x: Argument, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:
+def roll(
+    b: GraphBuilder,
+    x: Argument,
+    shift: int | Sequence[int],
+    axis: int | Sequence[int] | None = None,
+) -> Tensor:
     """Elements that leave an axis at its end come back at its start."""
     y = tensor(b, x)
     if isinstance(shift, Tensor):
-        raise ShapeError(f"{b.layer}: it rolls by a tensor; write the shift as a number, or use keras.ops.take")
+        raise ShapeError(
+            f"{b.layer}: it rolls by a tensor; write the shift as a number, or use keras.ops.take"
+        )
     if axis is None:
         return reshaped(b, roll(b, ravel(b, y), shift, 0), y.shape)
     axes = [axis] if isinstance(axis, int) else list(axis)
-    for one, places in zip(axes, np.broadcast_to(np.asarray(shift), (len(axes),)).tolist(), strict=True):
+    for one, places in zip(
+        axes, np.broadcast_to(np.asarray(shift), (len(axes),)).tolist(), strict=True
+    ):
         d, size = one % y.type.rank, y.shape[one]
         by = places % size if places else 0
         if by != 0:
-            y = b.op("Concat", [part(b, y, d, size - by, by), part(b, y, d, 0, size - by)], {"axis": d})
+            y = b.op(
+                "Concat", [part(b, y, d, size - by, by), part(b, y, d, 0, size - by)], {"axis": d}
+            )
     return y
 
 
 def append(b: GraphBuilder, x1: Argument, x2: Argument, axis: int | None = None) -> Tensor:
-    return concatenate(b, [x1, x2], axis) if axis is not None else concatenate(b, [ravel(b, x1), ravel(b, x2)])
+    return (
+        concatenate(b, [x1, x2], axis)
+        if axis is not None
+        else concatenate(b, [ravel(b, x1), ravel(b, x2)])
+    )
 
 
 def vstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
@@ -204,21 +287,34 @@ def hstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
 def dstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
     """Along the third axis; what has fewer gets one before, if it has one, and behind."""
     given = [tensor(b, x) for x in xs]
-    wide = [reshaped(b, x, (*(1,) * (2 - x.type.rank), *x.shape, 1)) if x.type.rank < 3 else x for x in given]
+    wide = [
+        reshaped(b, x, (*(1,) * (2 - x.type.rank), *x.shape, 1)) if x.type.rank < 3 else x
+        for x in given
+    ]
     return concatenate(b, wide, 2)
 
 
 def meshgrid(b: GraphBuilder, *x: Argument, indexing: str = "xy") -> list[Tensor]:
     rows = [ravel(b, row) for row in x]
-    order = [1, 0, *range(2, len(rows))] if indexing == "xy" and len(rows) > 1 else list(range(len(rows)))
+    order = (
+        [1, 0, *range(2, len(rows))]
+        if indexing == "xy" and len(rows) > 1
+        else list(range(len(rows)))
+    )
     shape = [rows[number].shape[0] for number in order]
-    spread = [reshaped(b, row, [row.shape[0] if number == own else 1 for number in order]) for own, row in enumerate(rows)]
+    spread = [
+        reshaped(b, row, [row.shape[0] if number == own else 1 for number in order])
+        for own, row in enumerate(rows)
+    ]
     return [b.op("Broadcast", [row], {"shape": tuple(shape)}) for row in spread]
 
 
 def rearrange(b: GraphBuilder, /, tensor: Argument, pattern: str, **sizes: int) -> Tensor:
     """einops: axes by name, those in parentheses as one."""
-    before, after = ([group.strip("()").split() for group in re.findall(r"\w+|\(.*?\)", side)] for side in pattern.split("->"))
+    before, after = (
+        [group.strip("()").split() for group in re.findall(r"\w+|\(.*?\)", side)]
+        for side in pattern.split("->")
+    )
     x = operands(b, tensor)[0]
     known = dict(sizes)
     for group, size in zip(before, x.shape, strict=True):
@@ -231,7 +327,9 @@ def rearrange(b: GraphBuilder, /, tensor: Argument, pattern: str, **sizes: int) 
     return reshaped(b, x, [prod(known[name] for name in group) for group in after])
 
 
-def filled_with(b: GraphBuilder, fill_value: Argument, shape: Sequence[int], dtype: str | None = None) -> Tensor:
+def filled_with(
+    b: GraphBuilder, fill_value: Argument, shape: Sequence[int], dtype: str | None = None
+) -> Tensor:
     return full(b, fill_value, dtype or FLOAT, shape)
 
 
@@ -244,10 +342,37 @@ def rank_of(b: GraphBuilder, x: Argument) -> Tensor:
 
 
 SHAPES: dict[str, Operation] = {
-    "Reshape": reshape, "Ravel": ravel, "ExpandDims": expand_dims, "Squeeze": squeeze, "Transpose": transpose, "Swapaxes": swapaxes,
-    "Moveaxis": moveaxis, "Concatenate": concatenate, "Stack": stack, "Split": split, "Hsplit": split_along(1), "Vsplit": split_along(0),
-    "Dsplit": split_along(2), "ArraySplit": array_split, "Unstack": unstack, "Pad": pad, "BroadcastTo": broadcast_to, "Tile": tile,
-    "Repeat": repeat, "Flip": flip, "Fliplr": flip_along(1), "Flipud": flip_along(0), "Rot90": rot90, "Roll": roll, "Append": append,
-    "Vstack": vstack, "Hstack": hstack, "Dstack": dstack, "Meshgrid": meshgrid, "Full": filled_with, "Size": size_of, "Ndim": rank_of,
+    "Reshape": reshape,
+    "Ravel": ravel,
+    "ExpandDims": expand_dims,
+    "Squeeze": squeeze,
+    "Transpose": transpose,
+    "Swapaxes": swapaxes,
+    "Moveaxis": moveaxis,
+    "Concatenate": concatenate,
+    "Stack": stack,
+    "Split": split,
+    "Hsplit": split_along(1),
+    "Vsplit": split_along(0),
+    "Dsplit": split_along(2),
+    "ArraySplit": array_split,
+    "Unstack": unstack,
+    "Pad": pad,
+    "BroadcastTo": broadcast_to,
+    "Tile": tile,
+    "Repeat": repeat,
+    "Flip": flip,
+    "Fliplr": flip_along(1),
+    "Flipud": flip_along(0),
+    "Rot90": rot90,
+    "Roll": roll,
+    "Append": append,
+    "Vstack": vstack,
+    "Hstack": hstack,
+    "Dstack": dstack,
+    "Meshgrid": meshgrid,
+    "Full": filled_with,
+    "Size": size_of,
+    "Ndim": rank_of,
     "Rearrange": rearrange,
-}  # fmt: skip
+}

@@ -52,7 +52,13 @@ def ifft2(b: GraphBuilder, x: Sequence[Argument]) -> list[Tensor]:
 
 def rfft(b: GraphBuilder, x: Argument, fft_length: int | None = None) -> list[Tensor]:
     x = floating(b, x)
-    pair = transformed(b, (x, None), x.shape[-1] if fft_length is None else fft_length, inverse=False, onesided=True)
+    pair = transformed(
+        b,
+        (x, None),
+        x.shape[-1] if fft_length is None else fft_length,
+        inverse=False,
+        onesided=True,
+    )
     return [item for item in pair if item is not None]
 
 
@@ -70,15 +76,25 @@ def _window(b: GraphBuilder, window: Any, length: int, fft_length: int) -> Array
         constant, wave = WINDOWS[window]
         weights = constant - wave * np.cos(2 * np.pi * np.arange(length) / length)
     else:
-        weights = np.asarray(window["config"]["value"] if isinstance(window, dict) else window, np.float64)
+        weights = np.asarray(
+            window["config"]["value"] if isinstance(window, dict) else window, np.float64
+        )
     if weights.shape != (length,):
-        raise ShapeError(f"{b.layer}: the window is {list(weights.shape)}, a frame has {length} elements")
+        raise ShapeError(
+            f"{b.layer}: the window is {list(weights.shape)}, a frame has {length} elements"
+        )
     before = (fft_length - length) // 2
     return np.pad(weights, (before, fft_length - length - before))
 
 
 def stft(
-    b: GraphBuilder, x: Argument, sequence_length: int, sequence_stride: int, fft_length: int, window: Any = "hann", center: bool = True
+    b: GraphBuilder,
+    x: Argument,
+    sequence_length: int,
+    sequence_stride: int,
+    fft_length: int,
+    window: Any = "hann",
+    center: bool = True,
 ) -> list[Tensor]:
     x = floating(b, x)
     around = (0,) * (x.type.rank - 1) + (fft_length // 2,)
@@ -88,31 +104,62 @@ def stft(
     weights = _window(b, window, sequence_length, fft_length)
     if weights is not None:
         frames = b.op("Mul", [frames, b.constant(weights, x.dtype)])
-    return [item for item in transformed(b, (frames, None), fft_length, inverse=False, onesided=True) if item is not None]
+    return [
+        item
+        for item in transformed(b, (frames, None), fft_length, inverse=False, onesided=True)
+        if item is not None
+    ]
 
 
 def istft(
-    b: GraphBuilder, x: Sequence[Argument], sequence_length: int, sequence_stride: int, fft_length: int, length: int | None = None,
-    window: Any = "hann", center: bool = True,
-) -> Tensor:  # fmt: skip
-    """Frames [..., frames, frequencies] added where they overlap, under the window that undoes the one of `stft`."""
+    b: GraphBuilder,
+    x: Sequence[Argument],
+    sequence_length: int,
+    sequence_stride: int,
+    fft_length: int,
+    length: int | None = None,
+    window: Any = "hann",
+    center: bool = True,
+) -> Tensor:
+    """Frames [..., frames, frequencies] added where they overlap, under the window that undoes the
+    one of `stft`.
+    """
     pair = _pair(b, x)
     *lead, count, _ = pair[0].shape
     frames = transformed(b, pair, fft_length, inverse=True, onesided=True)[0]
     weights = _window(b, window, sequence_length, fft_length)
     if weights is not None:
         rounds = -(-fft_length // sequence_stride)
-        squares = np.pad(weights**2, (0, rounds * sequence_stride - fft_length)).reshape(rounds, sequence_stride).sum(axis=0)
+        squares = (
+            np.pad(weights**2, (0, rounds * sequence_stride - fft_length))
+            .reshape(rounds, sequence_stride)
+            .sum(axis=0)
+        )
         whole = np.tile(squares, rounds)[:fft_length]
-        frames = b.op("Mul", [frames, b.constant(np.divide(weights, whole, where=whole != 0, out=np.zeros(fft_length)), frames.dtype)])
+        frames = b.op(
+            "Mul",
+            [
+                frames,
+                b.constant(
+                    np.divide(weights, whole, where=whole != 0, out=np.zeros(fft_length)),
+                    frames.dtype,
+                ),
+            ],
+        )
     size = fft_length + sequence_stride * (count - 1)
     blocks = transposed(b, reshaped(b, frames, (prod(lead), count, fft_length)), (0, 2, 1))
-    y = reshaped(b, overlapped(b, blocks, (size,), (fft_length,), (sequence_stride,), (1,), (0,), (0,)), (*lead, size))
+    y = reshaped(
+        b,
+        overlapped(b, blocks, (size,), (fft_length,), (sequence_stride,), (1,), (0,), (0,)),
+        (*lead, size),
+    )
     start = fft_length // 2 if center else 0
     end = start + length if length is not None else size - fft_length // 2 if center else size
     return part(b, y, y.type.rank - 1, start, min(end, size) - start)
 
 
-def extract_sequences(b: GraphBuilder, x: Argument, sequence_length: int, sequence_stride: int) -> Tensor:
+def extract_sequences(
+    b: GraphBuilder, x: Argument, sequence_length: int, sequence_stride: int
+) -> Tensor:
     x = tensor(b, x)
     return unfolded(b, x, (x.type.rank - 1,), (sequence_length,), (sequence_stride,), (1,))

@@ -6,7 +6,18 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, as_dtype, axes_of, floating, full, like, numbers, operands, tensor
+from webkiln.frontends.keras.operations.arguments import (
+    FLOAT,
+    Argument,
+    as_dtype,
+    axes_of,
+    floating,
+    full,
+    like,
+    numbers,
+    operands,
+    tensor,
+)
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.ranges import evenly_spaced
 from webkiln.ir.types import is_float, is_integer
@@ -14,11 +25,15 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled, part, reshaped
 
 
-def sorted_along(b: GraphBuilder, x: Argument, axis: int | None, *, descending: bool = False) -> tuple[Tensor, Tensor]:
+def sorted_along(
+    b: GraphBuilder, x: Argument, axis: int | None, *, descending: bool = False
+) -> tuple[Tensor, Tensor]:
     """The elements in order, and where each stood; without an axis of the flattened operand."""
     x = tensor(b, x)
     x = reshaped(b, x, (x.type.size,)) if axis is None else x
-    values, places = b.ops("Sort", [x], {"axis": (axis or 0) % x.type.rank, "descending": descending})
+    values, places = b.ops(
+        "Sort", [x], {"axis": (axis or 0) % x.type.rank, "descending": descending}
+    )
     return values, cast(b, places, "int32")
 
 
@@ -40,17 +55,25 @@ def argpartition(b: GraphBuilder, x: Argument, kth: int, axis: int | None = -1) 
     given = reshaped(b, tensor(b, x), values.shape)
     least = b.op("Broadcast", [part(b, values, along, 0, 1)], {"shape": values.shape})
     rest = b.op("Where", [b.binary("Less", ranks, first), least, given])
-    late = b.op("Where", [b.binary("Less", ranks, first), b.constant(1, "int32"), b.constant(0, "int32")])
+    late = b.op(
+        "Where", [b.binary("Less", ranks, first), b.constant(1, "int32"), b.constant(0, "int32")]
+    )
     falling = sorted_along(b, rest, along, descending=True)[1]
     last = sorted_along(b, b.op("GatherElements", [late, falling], {"axis": along}), along)[1]
-    others = b.op("GatherElements", [falling, part(b, last, along, 0, size - first)], {"axis": along})
+    others = b.op(
+        "GatherElements", [falling, part(b, last, along, 0, size - first)], {"axis": along}
+    )
     return b.op("Concat", [part(b, order, along, 0, first), others], {"axis": along})
 
 
-def search(b: GraphBuilder, sorted_sequence: Argument, values: Argument, side: str = "left") -> Tensor:
+def search(
+    b: GraphBuilder, sorted_sequence: Argument, values: Argument, side: str = "left"
+) -> Tensor:
     """How many of the sequence are less than each value, or on the right side no greater."""
     row, given = operands(b, sorted_sequence, values)
-    before = b.op("Less" if side == "left" else "LessEqual", [row, reshaped(b, given, (*given.shape, 1))])
+    before = b.op(
+        "Less" if side == "left" else "LessEqual", [row, reshaped(b, given, (*given.shape, 1))]
+    )
     return _sum(b, cast(b, before, "int32"), given.type.rank)
 
 
@@ -64,7 +87,9 @@ def digitize(b: GraphBuilder, x: Argument, bins: Argument) -> Tensor:
     return search(b, cast(b, as_dtype(b, bins, FLOAT), wide), cast(b, x, wide), "right")
 
 
-def is_in(b: GraphBuilder, x1: Argument, x2: Argument, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def is_in(
+    b: GraphBuilder, x1: Argument, x2: Argument, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
     x1, x2 = operands(b, x1, x2)
     same = b.op("Equal", [reshaped(b, x1, (*x1.shape, 1)), reshaped(b, x2, (x2.type.size,))])
     found = b.binary("Greater", _sum(b, cast(b, same, "int32"), x1.type.rank), 0)
@@ -74,10 +99,18 @@ def is_in(b: GraphBuilder, x1: Argument, x2: Argument, assume_unique: bool = Fal
 def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -> list[Tensor]:  # noqa: A002 - the name that Keras gives it
     """How many elements lie in each of the bins, and their edges, in the dtype of the elements."""
     x = tensor(b, x)
-    least, most = (b.op(op, [x], {"axes": (0,), "keepdims": False}) for op in ("ReduceMin", "ReduceMax"))
+    least, most = (
+        b.op(op, [x], {"axes": (0,), "keepdims": False}) for op in ("ReduceMin", "ReduceMax")
+    )
     if range:
         least, most = (as_dtype(b, end, x.dtype) for end in range)
-    wide = x.dtype if is_float(x.dtype) and x.dtype != "float16" else "float64" if is_integer(x.dtype) else FLOAT
+    wide = (
+        x.dtype
+        if is_float(x.dtype) and x.dtype != "float16"
+        else "float64"
+        if is_integer(x.dtype)
+        else FLOAT
+    )
     edges = cast(b, evenly_spaced(b, cast(b, least, wide), cast(b, most, wide), bins + 1), x.dtype)
     inner = part(b, edges, 0, 1, bins - 1)
     inside = b.op("And", [b.op("GreaterEqual", [x, least]), b.op("LessEqual", [x, most])])
@@ -88,16 +121,35 @@ def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -
 
 
 def unique(
-    b: GraphBuilder, x: Argument, sorted: bool = True, axis: int | None = None, size: int | None = None, fill_value: Any = None, **wanted: bool  # noqa: A002 - the name that Keras gives it
-) -> list[Tensor]:  # fmt: skip
-    """The different elements, or slices of an axis, with what is `wanted` of them. Without a size how many there are is known when it runs."""
+    b: GraphBuilder,
+    x: Argument,
+    sorted: bool = True,  # noqa: A002 - the name that Keras gives it
+    axis: int | None = None,
+    size: int | None = None,
+    fill_value: Any = None,
+    **wanted: bool,
+) -> list[Tensor]:
+    """The different elements, or slices of an axis, with what is `wanted` of them. Without a size
+    how many there are is known when it runs.
+    """
     x = tensor(b, x)
     axis = None if axis is None else axis % x.type.rank
     values, first, inverse, counts = b.ops(
-        "Unique", [x], {"axis": axis, "sorted": sorted, "equal_nan": axis is not None, "count": b.data_dependent()}
+        "Unique",
+        [x],
+        {
+            "axis": axis,
+            "sorted": sorted,
+            "equal_nan": axis is not None,
+            "count": b.data_dependent(),
+        },
     )
     inverse = reshaped(b, inverse, x.shape) if axis is None else inverse
-    found = {"return_index": (first, 1), "return_inverse": (inverse, None), "return_counts": (counts, 0)}
+    found = {
+        "return_index": (first, 1),
+        "return_inverse": (inverse, None),
+        "return_counts": (counts, 0),
+    }
     results = [_sized(b, values, axis or 0, size, 0 if fill_value is None else fill_value)]
     for name, (item, fill) in found.items():
         if wanted.get(name):
@@ -117,13 +169,24 @@ def _sized(b: GraphBuilder, x: Tensor, axis: int, size: int | None, fill: float)
 def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
     """quantile, percentile, and what leaves NaN out of account."""
 
-    def apply(b: GraphBuilder, x: Argument, q: Argument = 0.5, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    def apply(
+        b: GraphBuilder,
+        x: Argument,
+        q: Argument = 0.5,
+        axis: Any = None,
+        method: str = "linear",
+        keepdims: bool = False,
+    ) -> Tensor:
         given = floating(b, x)
         if skip_nan and axis is not None and not isinstance(axis, int) and not axis:
             return given
         axes, rank, dtype = axes_of(axis, given.type.rank), given.type.rank, given.dtype
         kept = [d for d in range(rank) if d not in axes]
-        q = cast(b, as_dtype(b, q, FLOAT) if not isinstance(q, Tensor) or percent else q, FLOAT if percent else tensor(b, q).dtype)
+        q = cast(
+            b,
+            as_dtype(b, q, FLOAT) if not isinstance(q, Tensor) or percent else q,
+            FLOAT if percent else tensor(b, q).dtype,
+        )
         shape = q.shape
         q = cast(b, reshaped(b, q / 100.0 if percent else q, (q.type.size,)), "float64")
         lanes = b.op("Transpose", [given], {"perm": (*kept, *axes)})
@@ -132,7 +195,20 @@ def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
         y = _quantiles(b, lanes, q, method, skip_nan=skip_nan)
         y = b.op("Transpose", [y], {"perm": (len(kept), *range(len(kept)))})
         return cast(
-            b, reshaped(b, y, (*shape, *([1 if d in axes else n for d, n in enumerate(given.shape)] if keepdims else outer))), dtype
+            b,
+            reshaped(
+                b,
+                y,
+                (
+                    *shape,
+                    *(
+                        [1 if d in axes else n for d, n in enumerate(given.shape)]
+                        if keepdims
+                        else outer
+                    ),
+                ),
+            ),
+            dtype,
         )
 
     return apply
@@ -168,16 +244,33 @@ def _quantiles(b: GraphBuilder, x: Tensor, q: Tensor, method: str, *, skip_nan: 
         share = cast(b, b.op("Sub", [cast(b, above, "float64"), places]), x.dtype)
         y = b.op("Add", [at(above) * (1.0 - share), at(below) * share])
     else:
-        raise ShapeError(f"{b.layer}: method {method!r} does not exist; there are linear, midpoint, {', '.join(ROUNDED)}")
-    lost = b.op("Equal", [missing, b.constant(size, "int32")]) if skip_nan else b.binary("Greater", missing, 0)
+        raise ShapeError(
+            f"{b.layer}: method {method!r} does not exist; there are linear, midpoint,"
+            f" {', '.join(ROUNDED)}"
+        )
+    lost = (
+        b.op("Equal", [missing, b.constant(size, "int32")])
+        if skip_nan
+        else b.binary("Greater", missing, 0)
+    )
     return b.op("Where", [lost, like(b, np.nan, y), y])
 
 
 ROUNDED = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
 
 SORTING: dict[str, Operation] = {
-    "Sort": sort, "Argsort": argsort, "Argpartition": argpartition, "SearchSorted": search, "Digitize": digitize, "IsIn": is_in,
-    "Histogram": histogram, "Unique": unique, "Median": quantile_of(), "Nanmedian": quantile_of(skip_nan=True),
-    "Quantile": quantile_of(), "Percentile": quantile_of(percent=True), "Nanquantile": quantile_of(skip_nan=True),
+    "Sort": sort,
+    "Argsort": argsort,
+    "Argpartition": argpartition,
+    "SearchSorted": search,
+    "Digitize": digitize,
+    "IsIn": is_in,
+    "Histogram": histogram,
+    "Unique": unique,
+    "Median": quantile_of(),
+    "Nanmedian": quantile_of(skip_nan=True),
+    "Quantile": quantile_of(),
+    "Percentile": quantile_of(percent=True),
+    "Nanquantile": quantile_of(skip_nan=True),
     "Nanpercentile": quantile_of(percent=True, skip_nan=True),
-}  # fmt: skip
+}

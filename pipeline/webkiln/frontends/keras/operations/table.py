@@ -1,10 +1,22 @@
-"""The keras.ops operations: class name -> how it is written with operators. What is not here is unsupported."""
+"""The keras.ops operations: class name -> how it is written with operators. What is not here is
+unsupported.
+"""
 
 from collections.abc import Mapping
 from math import log
 
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations import image, integers, linalg, linear, losses, nn, segments, signal, warp
+from webkiln.frontends.keras.operations import (
+    image,
+    integers,
+    linalg,
+    linear,
+    losses,
+    nn,
+    segments,
+    signal,
+    warp,
+)
 from webkiln.frontends.keras.operations.attention import dot_product_attention
 from webkiln.frontends.keras.operations.control import CONTROL
 from webkiln.frontends.keras.operations.elementary import ELEMENTARY
@@ -231,12 +243,38 @@ WRITTEN: Mapping[str, Operation] = {
     **SORTING,
 }
 
-OF_TENSORS = frozenset({
-    "AllClose", "Arctan2", "Cross", "Dot", "Equal", "Fmod", "Gcd", "Greater", "GreaterEqual", "Heaviside", "Inner", "Isclose", "Kron", "Lcm", "Less",
-    "LessEqual", "Logaddexp", "Logaddexp2", "Mod", "Nextafter", "NotEqual", "Outer", "Vdot",
-})  # fmt: skip
-"""Operations that make tensors of Python's numbers, int32 and float32, before their operands are promoted; elsewhere such numbers are weak."""
+OF_TENSORS = frozenset(
+    {
+        "AllClose",
+        "Arctan2",
+        "Cross",
+        "Dot",
+        "Equal",
+        "Fmod",
+        "Gcd",
+        "Greater",
+        "GreaterEqual",
+        "Heaviside",
+        "Inner",
+        "Isclose",
+        "Kron",
+        "Lcm",
+        "Less",
+        "LessEqual",
+        "Logaddexp",
+        "Logaddexp2",
+        "Mod",
+        "Nextafter",
+        "NotEqual",
+        "Outer",
+        "Vdot",
+    }
+)
+"""Operations that make tensors of Python's numbers, int32 and float32, before their operands are
+promoted; elsewhere such numbers are weak.
+"""
 
 OPERATIONS: Mapping[str, Operation] = {
-    name: of_tensors(operation) if name in OF_TENSORS else operation for name, operation in WRITTEN.items()
+    name: of_tensors(operation) if name in OF_TENSORS else operation
+    for name, operation in WRITTEN.items()
 }

@@ -1,7 +1,9 @@
-"""Functions of TensorFlow that tf.keras 2.4 to 2.15 wrote into functional models as layers (`TFOpLambda`), by what TensorFlow calls their
-arguments. https://www.tensorflow.org/api_docs/python/tf
+"""Functions of TensorFlow that tf.keras 2.4 to 2.15 wrote into functional models as layers
+(`TFOpLambda`), by what TensorFlow calls their arguments.
+https://www.tensorflow.org/api_docs/python/tf
 
-TensorFlow promotes nothing: numbers and lists take the dtype of the tensor beside them, two tensors have the same one.
+TensorFlow promotes nothing: numbers and lists take the dtype of the tensor beside them, two tensors
+have the same one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +15,17 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import image, integers, linear, nn, segments, shapes
-from webkiln.frontends.keras.operations.arguments import FLOAT, QUOTIENTS, Argument, as_dtype, axes_of, combined, floating, like, tensor
+from webkiln.frontends.keras.operations.arguments import (
+    FLOAT,
+    QUOTIENTS,
+    Argument,
+    as_dtype,
+    axes_of,
+    combined,
+    floating,
+    like,
+    tensor,
+)
 from webkiln.frontends.keras.operations.elementary import ELEMENTARY
 from webkiln.frontends.keras.operations.elementwise import (
     Operation,
@@ -43,21 +55,38 @@ IGNORED = frozenset({"name", "validate_indices", "bad_indices_policy"})
 
 
 def called(operation: Operation, names: str, *, least: int = 1, **fixed: Any) -> Operation:
-    """An operation whose arguments have these names in TensorFlow: `tf`, or `tf=ours`. The first `least` have to be given."""
+    """An operation whose arguments have these names in TensorFlow: `tf`, or `tf=ours`. The first
+    `least` have to be given.
+    """
     pairs = [name.partition("=") for name in names.split()]
     ours = {name: own or name for name, _, own in pairs}
 
     def apply(b: GraphBuilder, /, *args: Argument, **options: Argument) -> Any:
-        given = dict(zip(ours, args, strict=False)) | {name: value for name, value in options.items() if name not in IGNORED}
-        unknown = [name for name, value in given.items() if name not in ours and value not in (None, False, 0, "")]
+        given = dict(zip(ours, args, strict=False)) | {
+            name: value for name, value in options.items() if name not in IGNORED
+        }
+        unknown = [
+            name
+            for name, value in given.items()
+            if name not in ours and value not in (None, False, 0, "")
+        ]
         if unknown:
             raise ShapeError(f"{b.layer}: its {unknown[0]}={given[unknown[0]]!r} is not supported")
         missing = [name for name in [*ours][:least] if given.get(name) is None]
         if missing:
             raise ShapeError(
-                f"{b.layer}: the file does not say its {missing[0]}, as tf.keras lost it; build the model with a layer in its place"
+                f"{b.layer}: the file does not say its {missing[0]}, as tf.keras lost it; build the"
+                " model with a layer in its place"
             )
-        return operation(b, **{ours[name]: value for name, value in given.items() if name in ours and value is not None}, **fixed)
+        return operation(
+            b,
+            **{
+                ours[name]: value
+                for name, value in given.items()
+                if name in ours and value is not None
+            },
+            **fixed,
+        )
 
     return apply
 
@@ -66,10 +95,17 @@ def alike(b: GraphBuilder, x: Argument, y: Argument) -> tuple[Tensor, Tensor]:
     """Two operands in the dtype of the one that is a tensor."""
     dtypes = {value.dtype for value in (x, y) if isinstance(value, Tensor)}
     if len(dtypes) != 1:
-        raise ShapeError(f"{b.layer}: its operands are of {' and '.join(sorted(dtypes)) or 'no dtype'}; TensorFlow takes two of one dtype")
+        raise ShapeError(
+            f"{b.layer}: its operands are of {' and '.join(sorted(dtypes)) or 'no dtype'};"
+            " TensorFlow takes two of one dtype"
+        )
     (dtype,) = dtypes
     for value in (x, y):
-        if not isinstance(value, Tensor) and not is_float(dtype) and (np.asarray(value) % 1 != 0).any():
+        if (
+            not isinstance(value, Tensor)
+            and not is_float(dtype)
+            and (np.asarray(value) % 1 != 0).any()
+        ):
             raise ShapeError(f"{b.layer}: {value} is no number of {dtype}")
     return as_dtype(b, x, dtype), as_dtype(b, y, dtype)
 
@@ -99,19 +135,28 @@ def silu(b: GraphBuilder, x: Argument, beta: float = 1.0) -> Tensor:
 
 def mean(b: GraphBuilder, x: Argument, **options: Any) -> Tensor:
     if not is_float(tensor(b, x).dtype):
-        raise ShapeError(f"{b.layer}: the mean of {tensor(b, x).dtype}, which TensorFlow cuts to a whole number, is not supported")
+        raise ShapeError(
+            f"{b.layer}: the mean of {tensor(b, x).dtype}, which TensorFlow cuts to a whole number,"
+            " is not supported"
+        )
     found: Tensor = reduction("ReduceMean")(b, x, **options)
     return found
 
 
-def euclidean(b: GraphBuilder, x: Argument, degree: Argument = "euclidean", **options: Any) -> Tensor:
+def euclidean(
+    b: GraphBuilder, x: Argument, degree: Argument = "euclidean", **options: Any
+) -> Tensor:
     if degree not in ("euclidean", 2) or (degree == 2 and not isinstance(options.get("axis"), int)):
-        raise ShapeError(f"{b.layer}: a norm of ord={degree!r} is not supported; there is the euclidean one")
+        raise ShapeError(
+            f"{b.layer}: a norm of ord={degree!r} is not supported; there is the euclidean one"
+        )
     found: Tensor = reduction("ReduceSum")(b, square(b, x), **options)
     return b.op("Sqrt", [found])
 
 
-def l2_normalize(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None, epsilon: float = 1e-12) -> Tensor:
+def l2_normalize(
+    b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None, epsilon: float = 1e-12
+) -> Tensor:
     x = tensor(b, x)
     squares = total(b, square(b, x), *axes_of(axis, x.type.rank), keepdims=True)
     return b.op("Mul", [x, b.op("Rsqrt", [b.op("Max", [squares, like(b, epsilon, x)])])])
@@ -136,7 +181,9 @@ def cumulative(op: str) -> Operation:
 
 def listed(operation: Operation) -> Operation:
     """Of a list of tensors, or of the only one, which files hold without its list."""
-    return lambda b, values, **options: operation(b, values if isinstance(values, list) else [values], **options)
+    return lambda b, values, **options: operation(
+        b, values if isinstance(values, list) else [values], **options
+    )
 
 
 def add_n(b: GraphBuilder, values: Sequence[Argument]) -> Tensor:
@@ -148,11 +195,16 @@ def add_n(b: GraphBuilder, values: Sequence[Argument]) -> Tensor:
 
 def reshaped(b: GraphBuilder, x: Argument, shape: Argument) -> Tensor:
     if isinstance(shape, Tensor) or any(isinstance(size, Tensor) for size in shape):
-        raise ShapeError(f"{b.layer}: its shape is computed when the model runs; build the model with a Reshape layer in its place")
+        raise ShapeError(
+            f"{b.layer}: its shape is computed when the model runs; build the model with a Reshape"
+            " layer in its place"
+        )
     return shapes.reshape(b, x, shape)
 
 
-def split(b: GraphBuilder, x: Argument, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+def split(
+    b: GraphBuilder, x: Argument, sections: int | Sequence[int], axis: int = 0
+) -> list[Tensor]:
     if isinstance(sections, int):
         return shapes.split(b, x, sections, axis)
     known = sum(size for size in sections if size != -1)
@@ -160,7 +212,9 @@ def split(b: GraphBuilder, x: Argument, sections: int | Sequence[int], axis: int
     return shapes.split(b, x, [*accumulate(sizes)][:-1], axis)
 
 
-def padded(b: GraphBuilder, x: Argument, paddings: Argument, mode: str = "constant", value: float = 0) -> Tensor:
+def padded(
+    b: GraphBuilder, x: Argument, paddings: Argument, mode: str = "constant", value: float = 0
+) -> Tensor:
     return shapes.pad(b, x, paddings, mode.lower(), value if mode.lower() == "constant" else None)
 
 
@@ -179,22 +233,35 @@ def gather(b: GraphBuilder, x: Argument, indices: Argument, axis: int = 0) -> Te
 
 def channels_last(b: GraphBuilder, data_format: str) -> str:
     if data_format.startswith("NC"):
-        raise ShapeError(f"{b.layer}: its data_format {data_format!r} is not supported; there is NHWC")
+        raise ShapeError(
+            f"{b.layer}: its data_format {data_format!r} is not supported; there is NHWC"
+        )
     return "channels_last"
 
 
 def blocks(operation: Operation) -> Operation:
-    return lambda b, x, block_size, data_format="NHWC": operation(b, x, block_size, channels_last(b, data_format))
+    return lambda b, x, block_size, data_format="NHWC": operation(
+        b, x, block_size, channels_last(b, data_format)
+    )
 
 
 def pool(op: str) -> Operation:
-    def apply(b: GraphBuilder, x: Argument, ksize: Any, strides: Any, padding: str = "VALID", data_format: str = "NHWC") -> Any:
+    def apply(
+        b: GraphBuilder,
+        x: Argument,
+        ksize: Any,
+        strides: Any,
+        padding: str = "VALID",
+        data_format: str = "NHWC",
+    ) -> Any:
         rank = tensor(b, x).type.rank
 
         def spatial(value: Any) -> Any:
             return value[1:-1] if isinstance(value, list) and len(value) == rank else value
 
-        return nn.pool(op)(b, x, spatial(ksize), spatial(strides), padding.lower(), channels_last(b, data_format))
+        return nn.pool(op)(
+            b, x, spatial(ksize), spatial(strides), padding.lower(), channels_last(b, data_format)
+        )
 
     return apply
 
@@ -204,13 +271,28 @@ def bias_add(b: GraphBuilder, x: Argument, bias: Argument, data_format: str = "N
     return combined(b, "Add", *alike(b, x, bias))
 
 
-def resize(b: GraphBuilder, images: Argument, size: Sequence[int], method: str = "bilinear", antialias: bool = False) -> Tensor:
+def resize(
+    b: GraphBuilder,
+    images: Argument,
+    size: Sequence[int],
+    method: str = "bilinear",
+    antialias: bool = False,
+) -> Tensor:
     """In float32, but for the nearest."""
     x = tensor(b, images)
-    return image.resize(b, x if method == "nearest" else cast(b, x, FLOAT), size, method, "channels_last", antialias=antialias)
+    return image.resize(
+        b,
+        x if method == "nearest" else cast(b, x, FLOAT),
+        size,
+        method,
+        "channels_last",
+        antialias=antialias,
+    )
 
 
-def one_hot(b: GraphBuilder, indices: Argument, depth: int, axis: int = -1, dtype: str = FLOAT) -> Tensor:
+def one_hot(
+    b: GraphBuilder, indices: Argument, depth: int, axis: int = -1, dtype: str = FLOAT
+) -> Tensor:
     return nn.one_hot(b, indices, depth, axis, dtype)
 
 
@@ -255,15 +337,38 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{
         f"math.{name}": real(unary(op))
         for name, op in {
-            "floor": "Floor", "ceil": "Ceil", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "exp": "Exp", "expm1": "Expm1", "log": "Log", "log1p": "Log1p",
-            "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "erf": "Erf", "erfc": "Erfc", "reciprocal": "Reciprocal", "sigmoid": "Sigmoid",
+            "floor": "Floor",
+            "ceil": "Ceil",
+            "sqrt": "Sqrt",
+            "rsqrt": "Rsqrt",
+            "exp": "Exp",
+            "expm1": "Expm1",
+            "log": "Log",
+            "log1p": "Log1p",
+            "sin": "Sin",
+            "cos": "Cos",
+            "tanh": "Tanh",
+            "erf": "Erf",
+            "erfc": "Erfc",
+            "reciprocal": "Reciprocal",
+            "sigmoid": "Sigmoid",
         }.items()
     },
     **{
         f"math.{name}": real(ELEMENTARY[op])
         for name, op in {
-            "tan": "Tan", "asin": "Arcsin", "acos": "Arccos", "atan": "Arctan", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Arcsinh",
-            "acosh": "Arccosh", "atanh": "Arctanh", "is_nan": "Isnan", "is_inf": "Isinf", "is_finite": "Isfinite",
+            "tan": "Tan",
+            "asin": "Arcsin",
+            "acos": "Arccos",
+            "atan": "Arctan",
+            "sinh": "Sinh",
+            "cosh": "Cosh",
+            "asinh": "Arcsinh",
+            "acosh": "Arccosh",
+            "atanh": "Arctanh",
+            "is_nan": "Isnan",
+            "is_inf": "Isinf",
+            "is_finite": "Isfinite",
         }.items()
     },
     "math.log_sigmoid": called(activation(activations.log_sigmoid), "x"),
@@ -273,7 +378,9 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "nn.relu6": called(rectifier(activations.relu6), "features=x"),
     "nn.elu": called(activation(activations.elu), "features=x"),
     "nn.selu": called(unary("Selu"), "features=x"),
-    "nn.gelu": called(lambda b, x, approximate=False: gelu(b, x, approximate), "features=x approximate"),
+    "nn.gelu": called(
+        lambda b, x, approximate=False: gelu(b, x, approximate), "features=x approximate"
+    ),
     "nn.silu nn.swish": called(silu, "features=x beta"),
     "nn.leaky_relu": called(activation(activations.leaky_relu), "features=x alpha"),
     "nn.softmax": called(linear.softmax(activations.softmax), "logits=x axis"),
@@ -299,7 +406,9 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "math.top_k": called(lambda b, x, k=1: segments.top_k(b, x, k), "input=x k"),
     "clip_by_value": called(clip, "t=x clip_value_min=x_min clip_value_max=x_max", least=3),
     "linalg.matmul": called(matmul, "a=x b=y transpose_a=first transpose_b=second", least=2),
-    "tensordot": called(lambda b, x, y, axes: tensordot(b, *alike(b, x, y), axes=axes), "a=x b=y axes", least=3),
+    "tensordot": called(
+        lambda b, x, y, axes: tensordot(b, *alike(b, x, y), axes=axes), "a=x b=y axes", least=3
+    ),
     "cast": called(change_dtype, "x dtype", least=2),
     "reshape": called(reshaped, "tensor=x shape", least=2),
     "transpose compat.v1.transpose": called(shapes.transpose, "a=x perm=axes"),
@@ -321,14 +430,26 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ones_like": called(full_like(1.0), "input=x dtype"),
     "identity stop_gradient": called(identity, "input=x"),
     "__operators__.getitem": called(get_item, "tensor=x slice_spec=key"),
-    "nn.depth_to_space": called(blocks(nn.depth_to_space), "input=x block_size data_format", least=2),
-    "nn.space_to_depth": called(blocks(nn.space_to_depth), "input=x block_size data_format", least=2),
-    "nn.max_pool nn.max_pool2d compat.v1.nn.max_pool": called(pool("MaxPool"), "input=x ksize strides padding data_format", least=3),
-    "nn.avg_pool nn.avg_pool2d compat.v1.nn.avg_pool": called(pool("AvgPool"), "input=x ksize strides padding data_format", least=3),
+    "nn.depth_to_space": called(
+        blocks(nn.depth_to_space), "input=x block_size data_format", least=2
+    ),
+    "nn.space_to_depth": called(
+        blocks(nn.space_to_depth), "input=x block_size data_format", least=2
+    ),
+    "nn.max_pool nn.max_pool2d compat.v1.nn.max_pool": called(
+        pool("MaxPool"), "input=x ksize strides padding data_format", least=3
+    ),
+    "nn.avg_pool nn.avg_pool2d compat.v1.nn.avg_pool": called(
+        pool("AvgPool"), "input=x ksize strides padding data_format", least=3
+    ),
     "image.resize": called(resize, "images size method antialias", least=2),
     "image.flip_left_right": called(lambda b, x: shapes.flip(b, x, -2), "image=x"),
     "image.flip_up_down": called(lambda b, x: shapes.flip(b, x, -3), "image=x"),
     "image.rgb_to_grayscale": called(image.rgb_to_grayscale, "images"),
-}  # fmt: skip
+}
 
-TENSORFLOW: dict[str, Operation] = {f"{FUNCTION}{name}": function for names, function in _FUNCTIONS.items() for name in names.split()}
+TENSORFLOW: dict[str, Operation] = {
+    f"{FUNCTION}{name}": function
+    for names, function in _FUNCTIONS.items()
+    for name in names.split()
+}

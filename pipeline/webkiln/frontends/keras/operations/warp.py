@@ -11,7 +11,18 @@ from webkiln.frontends.keras.operations.image import channels_last
 from webkiln.frontends.keras.operations.linalg import solve
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import cast, element, filled, iota, reshaped, sized, stacked, total, transposed, widened
+from webkiln.ops.pieces import (
+    cast,
+    element,
+    filled,
+    iota,
+    reshaped,
+    sized,
+    stacked,
+    total,
+    transposed,
+    widened,
+)
 
 METHODS = dict.fromkeys(("linear", "bilinear", "trilinear", "triangle"), "linear") | dict.fromkeys(
     ("cubic", "bicubic", "tricubic"), "cubic"
@@ -21,12 +32,21 @@ MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 
 def affine_transform(
-    b: GraphBuilder, images: Argument, transform: Argument, interpolation: str = "bilinear", fill_mode: str = "constant",
-    fill_value: float = 0, data_format: str | None = None,
-) -> Tensor:  # fmt: skip
-    """Place (x, y) of an output shows ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) of the image, k = c0 x + c1 y + 1."""
+    b: GraphBuilder,
+    images: Argument,
+    transform: Argument,
+    interpolation: str = "bilinear",
+    fill_mode: str = "constant",
+    fill_value: float = 0,
+    data_format: str | None = None,
+) -> Tensor:
+    """Place (x, y) of an output shows ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) of the
+    image, k = c0 x + c1 y + 1.
+    """
     given = tensor(b, images)
-    x, back = channels_last(b, given if given.dtype == "float64" else cast(b, given, FLOAT), data_format)
+    x, back = channels_last(
+        b, given if given.dtype == "float64" else cast(b, given, FLOAT), data_format
+    )
     numbers = cast(b, tensor(b, transform), FLOAT)
     rows = reshaped(b, numbers, (1, 8)) if numbers.type.rank == 1 else numbers
     height, width = x.shape[1:3]
@@ -34,13 +54,16 @@ def affine_transform(
     down = reshaped(b, down, (height, 1))
 
     def line(*which: int) -> Tensor:
-        first, second, *rest = (reshaped(b, element(b, rows, 1, place), (rows.shape[0], 1, 1)) for place in which)
+        first, second, *rest = (
+            reshaped(b, element(b, rows, 1, place), (rows.shape[0], 1, 1)) for place in which
+        )
         y = b.op("Add", [b.op("Mul", [first, across]), b.op("Mul", [second, down])])
         return b.op("Add", [y, rest[0]]) if rest else y + 1.0
 
     scale = line(6, 7)
     column, row = (
-        _folded(b, b.op("Div", [line(*which), scale]), size, fill_mode) for which, size in (((0, 1, 2), width), ((3, 4, 5), height))
+        _folded(b, b.op("Div", [line(*which), scale]), size, fill_mode)
+        for which, size in (((0, 1, 2), width), ((3, 4, 5), height))
     )
     seen = b.binary("NotEqual", scale, 0.0)
     y = _read_at(b, x, row, column, seen, interpolation, float(fill_value))
@@ -52,7 +75,10 @@ def _folded(b: GraphBuilder, place: Tensor, size: int, mode: str) -> Tensor:
     if mode == "constant":
         return place
     if mode not in ("reflect", "wrap", "nearest"):
-        raise ShapeError(f"{b.layer}: fill_mode {mode!r} is not supported; there are constant, nearest, reflect and wrap")
+        raise ShapeError(
+            f"{b.layer}: fill_mode {mode!r} is not supported; there are constant, nearest, reflect"
+            " and wrap"
+        )
     if mode == "nearest" or size == 1:
         return _bounded(b, place, size)
     whole = sized(b, size, place.dtype)
@@ -64,7 +90,10 @@ def _folded(b: GraphBuilder, place: Tensor, size: int, mode: str) -> Tensor:
         inner = b.op("Where", [b.op("Greater", [turned, whole]), opposite, turned - 1.0])
         outer = b.op("Where", [b.op("Less", [turned, whole]), turned, opposite - 1.0])
     else:
-        rounds = [b.op("Floor", [b.op("Div", [item, b.binary("Max", last, 1.0)])]) for item in (-place, place)]
+        rounds = [
+            b.op("Floor", [b.op("Div", [item, b.binary("Max", last, 1.0)])])
+            for item in (-place, place)
+        ]
         inner = b.op("Add", [place, b.op("Mul", [rounds[0] + 1.0, whole])])
         outer = b.op("Sub", [place, b.op("Mul", [rounds[1], whole])])
     return _bounded(b, b.op("Where", [before, inner, b.op("Where", [behind, outer, place])]), size)
@@ -75,26 +104,61 @@ def _bounded(b: GraphBuilder, place: Tensor, size: int) -> Tensor:
     return b.op("Min", [b.binary("Max", place, 0), sized(b, size - 1, place.dtype)])
 
 
-def _read_at(b: GraphBuilder, x: Tensor, row: Tensor, column: Tensor, seen: Tensor, interpolation: str, fill: float) -> Tensor:
-    """x [N, H, W, C] at places [N or 1, H, W]; `fill` where none is `seen`, and for what is outside."""
+def _read_at(
+    b: GraphBuilder,
+    x: Tensor,
+    row: Tensor,
+    column: Tensor,
+    seen: Tensor,
+    interpolation: str,
+    fill: float,
+) -> Tensor:
+    """x [N, H, W, C] at places [N or 1, H, W]; `fill` where none is `seen`, and for what is
+    outside.
+    """
     n, height, width, channels = x.shape
     nothing = b.constant(fill, x.dtype)
 
     def at(down: Tensor, across: Tensor) -> Tensor:
-        inside = reduce(lambda p, q: b.op("And", [p, q]), [_within(b, down, height), _within(b, across, width)])
-        flat = [cast(b, _bounded(b, item, size), "int32") for item, size in ((down, height), (across, width))]
-        place = widened(b, b.op("Add", [b.op("Mul", [flat[0], sized(b, width, "int32")]), flat[1]]), (n, *down.shape[1:]))
-        found = b.op("GatherND", [reshaped(b, x, (n, height * width, channels)), reshaped(b, place, (*place.shape, 1))], {"batch": 1})
+        inside = reduce(
+            lambda p, q: b.op("And", [p, q]), [_within(b, down, height), _within(b, across, width)]
+        )
+        flat = [
+            cast(b, _bounded(b, item, size), "int32")
+            for item, size in ((down, height), (across, width))
+        ]
+        place = widened(
+            b,
+            b.op("Add", [b.op("Mul", [flat[0], sized(b, width, "int32")]), flat[1]]),
+            (n, *down.shape[1:]),
+        )
+        found = b.op(
+            "GatherND",
+            [reshaped(b, x, (n, height * width, channels)), reshaped(b, place, (*place.shape, 1))],
+            {"batch": 1},
+        )
         return b.op("Where", [reshaped(b, inside, (*inside.shape, 1)), found, nothing])
 
     if interpolation == "nearest":
-        whole = [b.op("Mul", [b.op("Sign", [item]), b.op("Floor", [b.op("Abs", [item]) + 0.5])]) for item in (row, column)]
+        whole = [
+            b.op("Mul", [b.op("Sign", [item]), b.op("Floor", [b.op("Abs", [item]) + 0.5])])
+            for item in (row, column)
+        ]
         y = at(*whole)
     else:
         low = [b.op("Floor", [item]) for item in (row, column)]
-        shares = [cast(b, reshaped(b, b.op("Sub", [a, f]), (*a.shape, 1)), x.dtype) for a, f in zip((row, column), low, strict=True)]
+        shares = [
+            cast(b, reshaped(b, b.op("Sub", [a, f]), (*a.shape, 1)), x.dtype)
+            for a, f in zip((row, column), low, strict=True)
+        ]
         top, bottom = (
-            b.op("Add", [b.op("Mul", [1.0 - shares[1], at(line, low[1])]), b.op("Mul", [shares[1], at(line, low[1] + 1.0)])])
+            b.op(
+                "Add",
+                [
+                    b.op("Mul", [1.0 - shares[1], at(line, low[1])]),
+                    b.op("Mul", [shares[1], at(line, low[1] + 1.0)]),
+                ],
+            )
             for line in (low[0], low[0] + 1.0)
         )
         y = b.op("Add", [b.op("Mul", [1.0 - shares[0], top]), b.op("Mul", [shares[0], bottom])])
@@ -102,53 +166,85 @@ def _read_at(b: GraphBuilder, x: Tensor, row: Tensor, column: Tensor, seen: Tens
 
 
 def _within(b: GraphBuilder, place: Tensor, size: int) -> Tensor:
-    return b.op("And", [b.binary("GreaterEqual", place, 0), b.op("Less", [place, sized(b, size, place.dtype)])])
+    return b.op(
+        "And",
+        [b.binary("GreaterEqual", place, 0), b.op("Less", [place, sized(b, size, place.dtype)])],
+    )
 
 
 def perspective_transform(
-    b: GraphBuilder, images: Argument, start_points: Argument, end_points: Argument, interpolation: str = "bilinear", fill_value: float = 0,
+    b: GraphBuilder,
+    images: Argument,
+    start_points: Argument,
+    end_points: Argument,
+    interpolation: str = "bilinear",
+    fill_value: float = 0,
     data_format: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The projection that takes four points [4, 2] or [N, 4, 2] to four others."""
     start, end = (cast(b, tensor(b, points), FLOAT) for points in (start_points, end_points))
     start, end = (reshaped(b, points, (points.type.size // 8, 4, 2)) for points in (start, end))
     across, down = (element(b, end, 2, place) for place in (0, 1))
     one, zero = (filled(b, value, FLOAT, across.shape) for value in (1.0, 0.0))
     lines = []
-    for place, parts in ((0, (across, down, one, zero, zero, zero)), (1, (zero, zero, zero, across, down, one))):
+    for place, parts in (
+        (0, (across, down, one, zero, zero, zero)),
+        (1, (zero, zero, zero, across, down, one)),
+    ):
         own = -element(b, start, 2, place)
         lines.append(stacked(b, [*parts, b.op("Mul", [own, across]), b.op("Mul", [own, down])], 2))
     equations = reshaped(b, stacked(b, lines, 2), (start.shape[0], 8, 8))
-    transform = reshaped(b, solve(b, equations, reshaped(b, start, (start.shape[0], 8, 1))), (start.shape[0], 8))
-    return affine_transform(b, images, transform, interpolation, "constant", fill_value, data_format)
+    transform = reshaped(
+        b, solve(b, equations, reshaped(b, start, (start.shape[0], 8, 1))), (start.shape[0], 8)
+    )
+    return affine_transform(
+        b, images, transform, interpolation, "constant", fill_value, data_format
+    )
 
 
 def map_coordinates(
-    b: GraphBuilder, inputs: Argument, coordinates: Argument, order: int, fill_mode: str = "constant", fill_value: float = 0
+    b: GraphBuilder,
+    inputs: Argument,
+    coordinates: Argument,
+    order: int,
+    fill_mode: str = "constant",
+    fill_value: float = 0,
 ) -> Tensor:
-    """The element of each place [rank, ...], the nearest (order 0) or linearly between its neighbours (order 1)."""
+    """The element of each place [rank, ...], the nearest (order 0) or linearly between its
+    neighbours (order 1).
+    """
     if order not in (0, 1) or fill_mode not in MODES:
-        raise ShapeError(f"{b.layer}: order {order} with {fill_mode!r} is not supported; there are 0 and 1 with {', '.join(MODES)}")
+        raise ShapeError(
+            f"{b.layer}: order {order} with {fill_mode!r} is not supported; there are 0 and 1 with"
+            f" {', '.join(MODES)}"
+        )
     x = tensor(b, inputs)
     places = [tensor(b, item) for item in coordinates] if isinstance(coordinates, list) else None
     if places is None:
         whole = tensor(b, coordinates)
         places = [element(b, whole, 0, axis) for axis in range(whole.shape[0])]
     working = places[0].dtype if order == 0 or is_float(places[0].dtype) else FLOAT
-    lines = [_nodes(b, cast(b, place, working), size, order, fill_mode) for place, size in zip(places, x.shape, strict=True)]
+    lines = [
+        _nodes(b, cast(b, place, working), size, order, fill_mode)
+        for place, size in zip(places, x.shape, strict=True)
+    ]
     parts = []
     for taps in product(*lines):
         found = cast(b, b.op("GatherND", [x, stacked(b, [tap[0] for tap in taps], -1)]), working)
         if fill_mode == "constant":
             inside = reduce(lambda p, q: b.op("And", [p, q]), [tap[1] for tap in taps])
-            found = b.op("Where", [inside, found, cast(b, b.constant(fill_value, x.dtype), working)])
+            found = b.op(
+                "Where", [inside, found, cast(b, b.constant(fill_value, x.dtype), working)]
+            )
         weights = [tap[2] for tap in taps if tap[2] is not None]
         parts.append(reduce(lambda p, q: b.op("Mul", [p, q]), [*weights, found]))
     y = reduce(lambda p, q: b.op("Add", [p, q]), parts)
     return cast(b, y if is_float(x.dtype) or not is_float(working) else b.op("Round", [y]), x.dtype)
 
 
-def _nodes(b: GraphBuilder, place: Tensor, size: int, order: int, mode: str) -> list[tuple[Tensor, Tensor, Tensor | None]]:
+def _nodes(
+    b: GraphBuilder, place: Tensor, size: int, order: int, mode: str
+) -> list[tuple[Tensor, Tensor, Tensor | None]]:
     """Index, whether it is inside, and weight of each neighbour along an axis."""
     if order == 0:
         index = cast(b, b.op("Round", [place]) if is_float(place.dtype) else place, "int32")
@@ -157,50 +253,84 @@ def _nodes(b: GraphBuilder, place: Tensor, size: int, order: int, mode: str) -> 
     share = b.op("Sub", [place, low])
     first = cast(b, low, "int32")
     return [
-        (_inside(b, index, size, mode), _within(b, index, size), weight) for index, weight in ((first, 1.0 - share), (first + 1, share))
+        (_inside(b, index, size, mode), _within(b, index, size), weight)
+        for index, weight in ((first, 1.0 - share), (first + 1, share))
     ]
 
 
 def _inside(b: GraphBuilder, index: Tensor, size: int, mode: str) -> Tensor:
-    """An index as Keras's fill mode moves it inside; `reflect` repeats the last element, and neither mode repeats the first."""
+    """An index as Keras's fill mode moves it inside; `reflect` repeats the last element, and
+    neither mode repeats the first.
+    """
     if mode == "wrap":
         return b.op("Mod", [index, sized(b, size, index.dtype)])
     if mode in ("constant", "nearest"):
         return _bounded(b, index, size)
     turned = b.op("Mod", [b.op("Abs", [index]), sized(b, 2 * size, index.dtype)])
     back = b.op("Sub", [sized(b, 2 * size, index.dtype), turned])
-    return b.op("Where", [b.op("Less", [turned, sized(b, size, index.dtype)]), turned, back - 1 if mode == "reflect" else back])
+    return b.op(
+        "Where",
+        [
+            b.op("Less", [turned, sized(b, size, index.dtype)]),
+            turned,
+            back - 1 if mode == "reflect" else back,
+        ],
+    )
 
 
 def scale_and_translate(
-    b: GraphBuilder, images: Argument, output_shape: Sequence[int], scale: Argument, translation: Argument, *, spatial_dims: Sequence[int],
-    method: str, antialias: bool = True,
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder,
+    images: Argument,
+    output_shape: Sequence[int],
+    scale: Argument,
+    translation: Argument,
+    *,
+    spatial_dims: Sequence[int],
+    method: str,
+    antialias: bool = True,
+) -> Tensor:
     """Each axis as a product with a matrix of weights."""
     x = floating(b, images)
     factors, shifts = operands(b, scale, translation, floating=True)
     for number, axis in enumerate(axis % x.type.rank for axis in spatial_dims):
         factor, shift = (reshaped(b, element(b, item, 0, number), ()) for item in (factors, shifts))
         size = int(output_shape[axis])
-        weights = cast(b, _weights(b, x.shape[axis], size, factor, shift, METHODS.get(method, method), antialias), x.dtype)
+        weights = cast(
+            b,
+            _weights(b, x.shape[axis], size, factor, shift, METHODS.get(method, method), antialias),
+            x.dtype,
+        )
         perm = [*(d for d in range(x.type.rank) if d != axis), axis]
         y = b.op("MatMul", [transposed(b, x, perm), weights])
         x = transposed(b, y, [perm.index(d) for d in range(x.type.rank)])
     return x
 
 
-def _weights(b: GraphBuilder, size: int, out: int, scale: Tensor, shift: Tensor, method: str, antialias: bool) -> Tensor:
+def _weights(
+    b: GraphBuilder, size: int, out: int, scale: Tensor, shift: Tensor, method: str, antialias: bool
+) -> Tensor:
     """What each output [column] takes of each element [row]."""
     inverse = b.op("Reciprocal", [scale])
     place = b.op("Mul", [b.op("Sub", [iota(b, out, scale.dtype) + 0.5, shift]), inverse]) - 0.5
     rows = reshaped(b, iota(b, size, scale.dtype), (size, 1))
     distance = b.op("Abs", [b.op("Sub", [place, rows])])
-    weights = _kernel(b, b.op("Div", [distance, b.binary("Max", inverse, 1.0)]) if antialias else distance, method)
+    weights = _kernel(
+        b, b.op("Div", [distance, b.binary("Max", inverse, 1.0)]) if antialias else distance, method
+    )
     whole = total(b, weights, 0, keepdims=True)
     known = b.binary("Greater", b.op("Abs", [whole]), 1000 * 1.1920929e-07)
     zero = b.constant(0.0, scale.dtype)
-    shares = b.op("Where", [known, b.op("Div", [weights, b.op("Where", [known, whole, b.constant(1.0, scale.dtype)])]), zero])
-    inside = b.op("And", [b.binary("GreaterEqual", place, -0.5), b.binary("LessEqual", place, size - 0.5)])
+    shares = b.op(
+        "Where",
+        [
+            known,
+            b.op("Div", [weights, b.op("Where", [known, whole, b.constant(1.0, scale.dtype)])]),
+            zero,
+        ],
+    )
+    inside = b.op(
+        "And", [b.binary("GreaterEqual", place, -0.5), b.binary("LessEqual", place, size - 0.5)]
+    )
     return b.op("Where", [inside, shares, zero])
 
 
@@ -212,11 +342,29 @@ def _kernel(b: GraphBuilder, near: Tensor, method: str) -> Tensor:
     if method == "cubic":
         inner = b.op("Mul", [b.op("Mul", [near * 1.5 - 2.5, near]), near]) + 1.0
         outer = b.op("Mul", [b.op("Mul", [near * -0.5 + 2.5, near]) - 4.0, near]) + 2.0
-        return b.op("Where", [b.binary("Less", near, 1.0), inner, b.op("Where", [b.binary("Less", near, 2.0), outer, zero])])
+        return b.op(
+            "Where",
+            [
+                b.binary("Less", near, 1.0),
+                inner,
+                b.op("Where", [b.binary("Less", near, 2.0), outer, zero]),
+            ],
+        )
     if method not in RADIUS:
-        raise ShapeError(f"{b.layer}: method {method!r} is not supported; there are linear, cubic, lanczos3 and lanczos5")
+        raise ShapeError(
+            f"{b.layer}: method {method!r} is not supported; there are linear, cubic, lanczos3 and"
+            " lanczos5"
+        )
     radius = RADIUS[method]
-    wave = b.op("Mul", [b.op("Sin", [near * pi]), b.op("Sin", [near * (pi / radius)])]) * (radius / pi**2)
-    square = b.op("Where", [b.binary("Greater", near, 0.0), b.op("Square", [near]), b.constant(1.0, near.dtype)])
-    value = b.op("Where", [b.binary("Greater", near, 1e-3), b.op("Div", [wave, square]), b.constant(1.0, near.dtype)])
+    wave = b.op("Mul", [b.op("Sin", [near * pi]), b.op("Sin", [near * (pi / radius)])]) * (
+        radius / pi**2
+    )
+    square = b.op(
+        "Where",
+        [b.binary("Greater", near, 0.0), b.op("Square", [near]), b.constant(1.0, near.dtype)],
+    )
+    value = b.op(
+        "Where",
+        [b.binary("Greater", near, 1e-3), b.op("Div", [wave, square]), b.constant(1.0, near.dtype)],
+    )
     return b.op("Where", [b.binary("Greater", near, radius), zero, value])

@@ -33,21 +33,44 @@ JOINED: Mapping[tuple[str, ...], str] = {
 
 ORDERINGS = {"th": "channels_first", "tf": "channels_last", "default": "channels_last"}
 INTEGERS = ("int", "uint", "bool")
-"""How the dtypes begin to which no layer of Keras 2 casts its inputs, though it may give them; those of Keras 3 do."""
+"""How the dtypes begin to which no layer of Keras 2 casts its inputs, though it may give them;
+those of Keras 3 do.
+"""
 SIDES = ("top_pad", "bottom_pad", "left_pad", "right_pad")
 
-DROPPED = frozenset({
-    "W_constraint", "W_regularizer", "U_regularizer", "activity_regularizer", "b_constraint", "b_regularizer", "beta_regularizer",
-    "depthwise_constraint", "depthwise_regularizer", "dropout_U", "dropout_W", "forget_bias_init", "gamma_regularizer", "init",
-    "inner_init", "input_length", "pointwise_constraint", "pointwise_regularizer",
-})  # fmt: skip
+DROPPED = frozenset(
+    {
+        "W_constraint",
+        "W_regularizer",
+        "U_regularizer",
+        "activity_regularizer",
+        "b_constraint",
+        "b_regularizer",
+        "beta_regularizer",
+        "depthwise_constraint",
+        "depthwise_regularizer",
+        "dropout_U",
+        "dropout_W",
+        "forget_bias_init",
+        "gamma_regularizer",
+        "init",
+        "inner_init",
+        "input_length",
+        "pointwise_constraint",
+        "pointwise_regularizer",
+    }
+)
 """What matters to training alone."""
 
 
 def modern(class_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """A layer's config by today's names."""
     kept = KEPT.get(class_name, frozenset())
-    found = {key if key in kept else NAMES.get(key, key): value for key, value in config.items() if key not in DROPPED}
+    found = {
+        key if key in kept else NAMES.get(key, key): value
+        for key, value in config.items()
+        if key not in DROPPED
+    }
     for names, name in JOINED.items():
         if all(key in found for key in names):
             found[name] = [found.pop(key) for key in names]
@@ -67,7 +90,11 @@ def _pairs(padding: Any, rank: int) -> Any:
         padding = [padding.get(side, 0) for side in sides]
     elif isinstance(padding, int):
         padding = [padding] * rank
-    if isinstance(padding, list) and len(padding) == rank != 1 and all(isinstance(item, int) for item in padding):
+    if (
+        isinstance(padding, list)
+        and len(padding) == rank != 1
+        and all(isinstance(item, int) for item in padding)
+    ):
         padding = [[item, item] for item in padding]
     if isinstance(padding, list) and len(padding) == 2 * rank == 4:
         padding = [padding[:2], padding[2:]]

@@ -1,5 +1,7 @@
-"""Which weight of a file belongs to which layer, where the file holds them as lists: one for each layer of the model, in the order in which
-Keras keeps a layer's weights, those of models inside it among them."""
+"""Which weight of a file belongs to which layer, where the file holds them as lists: one for each
+layer of the model, in the order in which Keras keeps a layer's weights, those of models inside it
+among them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,8 +47,10 @@ def leaves(entry: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A layer that keeps weights itself. `names` are its own and those of the layers around it, up to the innermost model; `frozen` is what it
-    or a layer or model around it says."""
+    """A layer that keeps weights itself. `names` are its own and those of the layers around it, up
+    to
+    the innermost model; `frozen` is what it or a layer or model around it says.
+    """
 
     entry: Mapping[str, Any]
     path: str
@@ -58,11 +62,19 @@ class Leaf:
         class_name, config = str(self.entry["class_name"]), self.entry["config"]
         names = weight_names(class_name, config)
         if class_name in OWNERS:
-            names = (*weight_names(str(config["layer"]["class_name"]), config["layer"]["config"]), "vector_u")
-        moving, fixed = len([name for name in names if name not in FIXED]), len([name for name in names if name in FIXED])
+            names = (
+                *weight_names(str(config["layer"]["class_name"]), config["layer"]["config"]),
+                "vector_u",
+            )
+        moving, fixed = (
+            len([name for name in names if name not in FIXED]),
+            len([name for name in names if name in FIXED]),
+        )
         if class_name in GATED:
             cell = part_entries(class_name, config)[0][1]
-            moving = layouts.count(class_name, config, era, len(weight_names(cell["class_name"], config)))
+            moving = layouts.count(
+                class_name, config, era, len(weight_names(cell["class_name"], config))
+            )
         return (0, moving + fixed) if self.frozen else (moving, fixed)
 
     def likeness(self, owner: Sequence[str]) -> int:
@@ -75,8 +87,12 @@ class Leaf:
         return found
 
 
-def _keepers(entry: Mapping[str, Any], path: str, names: tuple[str, ...] = (), *, frozen: bool = False) -> Iterator[Leaf]:
-    """The layers that keep weights themselves in a layer or model, whatever they are parts of; Misfit where that is not known."""
+def _keepers(
+    entry: Mapping[str, Any], path: str, names: tuple[str, ...] = (), *, frozen: bool = False
+) -> Iterator[Leaf]:
+    """The layers that keep weights themselves in a layer or model, whatever they are parts of;
+    Misfit where that is not known.
+    """
     if not configs.is_own(entry):
         raise Misfit
     class_name, config = str(entry["class_name"]), entry["config"]
@@ -96,13 +112,17 @@ def _keepers(entry: Mapping[str, Any], path: str, names: tuple[str, ...] = (), *
 
 
 def counts(entry: Mapping[str, Any], era: Era) -> tuple[int, int]:
-    """How many weights of a layer training changes, and how many it does not; Misfit where that is not known."""
+    """How many weights of a layer training changes, and how many it does not; Misfit where that is
+    not known.
+    """
     sizes = [leaf.size(era) for leaf in _keepers(entry, "")]
     return sum(moving for moving, _ in sizes), sum(fixed for _, fixed in sizes)
 
 
 def assigned(entry: Mapping[str, Any], path: str, held: Sequence[Held], era: Era) -> Assigned:
-    """The weights of a layer of a model, or of a model inside it, by the paths of the layers that take them; Misfit where they do not fit."""
+    """The weights of a layer of a model, or of a model inside it, by the paths of the layers that
+    take them; Misfit where they do not fit.
+    """
     found = list(_keepers(entry, path))
     sizes = [leaf.size(era) for leaf in found]
     if sum(map(sum, sizes)) != len(held):
@@ -110,27 +130,41 @@ def assigned(entry: Mapping[str, Any], path: str, held: Sequence[Held], era: Era
     taken = []
     for split in _splits(found, sizes, held):
         taken = [dict(_taken(leaf, part, era)) for leaf, part in zip(found, split, strict=True)]
-        if len(found) == 1 or all(_named_so(weights) for item in taken for weights in item.values()):
+        if len(found) == 1 or all(
+            _named_so(weights) for item in taken for weights in item.values()
+        ):
             break
     else:
         raise Misfit
     return {place: weights for item in taken for place, weights in item.items()}
 
 
-def _splits(found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Sequence[Held]) -> Iterator[list[list[Held]]]:
-    """The lists of the layers in a list, by the layers that the weights' names say they are of. Where these say nothing, in a list that holds
-    what training changes of all, and then what it does not; or, as where layers do not say that they are frozen, or say it too late, layer by layer."""
+def _splits(
+    found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Sequence[Held]
+) -> Iterator[list[list[Held]]]:
+    """The lists of the layers in a list, by the layers that the weights' names say they are of.
+    Where
+    these say nothing, in a list that holds what training changes of all, and then what it does not;
+    or, as where layers do not say that they are frozen, or say it too late, layer by layer.
+    """
     if (owned := _by_owner(found, sizes, held)) is not None:
         yield owned
     moving = iter(held[: sum(count for count, _ in sizes)])
     fixed = iter(held[sum(count for count, _ in sizes) :])
-    yield [[*(next(moving) for _ in range(first)), *(next(fixed) for _ in range(second))] for first, second in sizes]
+    yield [
+        [*(next(moving) for _ in range(first)), *(next(fixed) for _ in range(second))]
+        for first, second in sizes
+    ]
     rest = iter(held)
     yield [[next(rest) for _ in range(first + second)] for first, second in sizes]
 
 
-def _by_owner(found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Sequence[Held]) -> list[list[Held]] | None:
-    """The lists of the layers by the names of their weights, `inner/dense_1/kernel`, where every name says one layer, and each gets its number."""
+def _by_owner(
+    found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Sequence[Held]
+) -> list[list[Held]] | None:
+    """The lists of the layers by the names of their weights, `inner/dense_1/kernel`, where every
+    name says one layer, and each gets its number.
+    """
     called: dict[str, list[int]] = {}
     for number, (leaf, size) in enumerate(zip(found, sizes, strict=True)):
         for name in set(leaf.names) if any(size) else ():
@@ -138,17 +172,28 @@ def _by_owner(found: Sequence[Leaf], sizes: Sequence[tuple[int, int]], held: Seq
     lists: list[list[Held]] = [[] for _ in found]
     for item in held:
         owner = item.name.split("/")[:-1]
-        likeness = {number: found[number].likeness(owner) for name in set(owner) for number in called.get(name, ())}
+        likeness = {
+            number: found[number].likeness(owner)
+            for name in set(owner)
+            for number in called.get(name, ())
+        }
         best = [number for number, value in likeness.items() if value == max(likeness.values())]
         if len(best) != 1:
             return None
         lists[best[0]].append(item)
-    return lists if all(len(part) == sum(size) for part, size in zip(lists, sizes, strict=True)) else None
+    return (
+        lists
+        if all(len(part) == sum(size) for part, size in zip(lists, sizes, strict=True))
+        else None
+    )
 
 
 def _named_so(weights: Mapping[str, Held]) -> bool:
     """Whether weights that the file calls by a name of today's are those that they are taken for."""
-    return all(item.last in (name, SPELLED.get(name)) or item.last not in NAMES for name, item in weights.items())
+    return all(
+        item.last in (name, SPELLED.get(name)) or item.last not in NAMES
+        for name, item in weights.items()
+    )
 
 
 def _taken(leaf: Leaf, held: Sequence[Held], era: Era) -> Iterator[tuple[str, dict[str, Held]]]:
@@ -157,7 +202,9 @@ def _taken(leaf: Leaf, held: Sequence[Held], era: Era) -> Iterator[tuple[str, di
     if class_name in OWNERS:
         inside = config["layer"]
         yield from _taken(
-            Leaf(inside, f"{path}/{configs.layer_name(inside)}", (), leaf.frozen), [item for item in held if item.last not in VECTORS], era
+            Leaf(inside, f"{path}/{configs.layer_name(inside)}", (), leaf.frozen),
+            [item for item in held if item.last not in VECTORS],
+            era,
         )
         return
     parts = part_entries(class_name, config)
@@ -179,4 +226,7 @@ def _taken(leaf: Leaf, held: Sequence[Held], era: Era) -> Iterator[tuple[str, di
 def misfit(source: str, path: str, entry: Mapping[str, Any], held: Sequence[Held]) -> SourceError:
     """What there is to say of weights that do not fit their layer."""
     shapes = ", ".join(f"{item.last} {list(item.shape)}" for item in held) or "none"
-    return SourceError(f"{source}: {path} ({entry['class_name']}): its weights in the file are {shapes}, which are not those of its config")
+    return SourceError(
+        f"{source}: {path} ({entry['class_name']}): its weights in the file are {shapes}, which are"
+        " not those of its config"
+    )

@@ -23,10 +23,20 @@ RENAMED: Mapping[str, str] = {
 }
 """Classes that differ from today's by name alone."""
 
-NORMALIZATIONS = {0: "BatchNormalization", 1: "SamplewiseNormalization", 2: "BatchwiseNormalization"}
+NORMALIZATIONS = {
+    0: "BatchNormalization",
+    1: "SamplewiseNormalization",
+    2: "BatchwiseNormalization",
+}
 MERGES = {
-    "sum": "Add", "mul": "Multiply", "ave": "Average", "max": "Maximum", "concat": "Concatenate", "dot": "Dot", "cos": "CosineMerge",
-}  # fmt: skip
+    "sum": "Add",
+    "mul": "Multiply",
+    "ave": "Average",
+    "max": "Maximum",
+    "concat": "Concatenate",
+    "dot": "Dot",
+    "cos": "CosineMerge",
+}
 CUDNN = {"activation": "tanh", "recurrent_activation": "sigmoid", "use_bias": True}
 """What cuDNN's recurrent layers compute, which have no arguments for it."""
 
@@ -47,7 +57,10 @@ def _merge(config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return "Lambda", config
     mode = str(config.get("mode", "sum"))
     kept = {key: value for key, value in config.items() if key in {"name", "trainable", "layers"}}
-    options = {"concat": {"axis": config.get("concat_axis", -1)}, "dot": {"axes": config.get("dot_axes", -1), "normalize": False}}
+    options = {
+        "concat": {"axis": config.get("concat_axis", -1)},
+        "dot": {"axes": config.get("dot_axes", -1), "normalize": False},
+    }
     options["cos"] = {"axes": config.get("dot_axes", -1)}
     return MERGES.get(mode, f"Merge of mode {mode}"), kept | options.get(mode, {})
 
@@ -61,7 +74,10 @@ MADE: Mapping[str, Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]] = {
     "Merge": _merge,
     "ThresholdedReLU": lambda config: (
         "ReLU",
-        {**{key: value for key, value in config.items() if key != "theta"}, "threshold": config.get("theta", 1.0)},
+        {
+            **{key: value for key, value in config.items() if key != "theta"},
+            "threshold": config.get("theta", 1.0),
+        },
     ),
 }
 """Classes whose config is another one today."""

@@ -17,7 +17,9 @@ from webkiln.frontends.keras.versions.weight_lists import assign_lists, has_list
 
 @contextmanager
 def open_model(path: Path, companion: Path | None = None) -> Iterator[ModelFile]:
-    """Open a model file: by itself, as the architecture of a file of weights, or with the shards in a folder."""
+    """Open a model file: by itself, as the architecture of a file of weights, or with the shards in
+    a folder.
+    """
     if companion is not None and not companion.is_dir():
         opened = open_pair(path, companion)
     elif is_json(path):
@@ -29,14 +31,18 @@ def open_model(path: Path, companion: Path | None = None) -> Iterator[ModelFile]
 
 
 def modern_file(file: ModelFile, *, beside: bool = False) -> ModelFile:
-    """The file with its config as today's, and with its weights by the layers that take them where they lie in lists."""
+    """The file with its config as today's, and with its weights by the layers that take them where
+    they lie in lists.
+    """
     old = configs.is_old(file.version)
     saved, config = file.config, translate.modern(file.config) if old else file.config
     if file.paths or file.held or not has_lists(file.weights):
         return replace(file, config=config)
     era = Era(_numbers(file.version), theano=_by_theano(file.backend, saved))
     lists = read_lists(file.path, file.weights)
-    return replace(file, config=config, held=assign_lists(file.path, config, lists, era, beside=beside))
+    return replace(
+        file, config=config, held=assign_lists(file.path, config, lists, era, beside=beside)
+    )
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -44,7 +50,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _by_theano(backend: str, config: Mapping[str, Any]) -> bool:
-    """Whether Theano's convolutions computed with the weights. Keras 1 does not say so; there, Theano's order of axes does."""
+    """Whether Theano's convolutions computed with the weights. Keras 1 does not say so; there,
+    Theano's order of axes does.
+    """
     if backend:
         return backend == "theano"
     return any(entry["config"].get("dim_ordering") == "th" for entry in translate.entries(config))

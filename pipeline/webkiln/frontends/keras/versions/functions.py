@@ -24,14 +24,24 @@ def operation(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node(node: Any) -> dict[str, Any]:
-    """[layer, node, tensor, kwargs] is the first argument, or a list of those; the others are among the kwargs."""
+    """[layer, node, tensor, kwargs] is the first argument, or a list of those; the others are among
+    the kwargs.
+    """
     if isinstance(node, list) and len(node) == 1 and _is_leaf(node[0]):
         node = node[0]
-    return {"args": [_first(node)], "kwargs": {key: _value(key, value) for key, value in _options(node).items()}}
+    return {
+        "args": [_first(node)],
+        "kwargs": {key: _value(key, value) for key, value in _options(node).items()},
+    }
 
 
 def _is_leaf(value: Any) -> bool:
-    return isinstance(value, list) and len(value) in {3, 4} and isinstance(value[0], str) and isinstance(value[1], int)
+    return (
+        isinstance(value, list)
+        and len(value) in {3, 4}
+        and isinstance(value[0], str)
+        and isinstance(value[1], int)
+    )
 
 
 def _first(value: Any) -> Any:
@@ -48,7 +58,11 @@ def _options(value: Any) -> Mapping[str, Any]:
 
 def _value(key: str, value: Any) -> Any:
     if key == "slice_spec":
-        return [_index(item) for item in value] if isinstance(value, list) and not _is_leaf(value) else _index(value)
+        return (
+            [_index(item) for item in value]
+            if isinstance(value, list) and not _is_leaf(value)
+            else _index(value)
+        )
     found = DTYPE.fullmatch(value) if isinstance(value, str) else None
     return found[1] if found is not None else value
 

@@ -1,4 +1,6 @@
-"""How older versions of Keras laid out the weights of a layer, and how they become what it takes today."""
+"""How older versions of Keras laid out the weights of a layer, and how they become what it takes
+today.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ from webkiln.ir.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """Who wrote the weights: the version of Keras, and whether Theano convolved with them, whose kernels are turned by 180 degrees."""
+    """Who wrote the weights: the version of Keras, and whether Theano convolved with them, whose
+    kernels are turned by 180 degrees.
+    """
 
     version: tuple[int, ...] = (3,)
     theano: bool = False
@@ -30,11 +34,17 @@ def _first(config: Mapping[str, Any]) -> bool:
 
 
 def _conv(rank: int, last: tuple[int, ...] = (), first: tuple[int, ...] = ()) -> Layout:
-    """Convolutions over `rank` axes; how the axes of Keras 1's kernels become those of today's, where channels come last and first."""
+    """Convolutions over `rank` axes; how the axes of Keras 1's kernels become those of today's,
+    where channels come last and first.
+    """
 
     def layout(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
         kernel, *rest = held
-        axes = (first if _first(config) else last) if era.first and len(kernel.shape) == rank + 2 else ()
+        axes = (
+            (first if _first(config) else last)
+            if era.first and len(kernel.shape) == rank + 2
+            else ()
+        )
         kernel = kernel.transposed(axes) if axes else kernel
         return [kernel.turned(rank) if era.theano else kernel, *rest]
 
@@ -42,7 +52,9 @@ def _conv(rank: int, last: tuple[int, ...] = (), first: tuple[int, ...] = ()) ->
 
 
 def _conv_1d(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
-    """Keras 1 has an axis of size 1 behind that of the steps; before 1.1 its kernels are [filters, in, steps, 1]."""
+    """Keras 1 has an axis of size 1 behind that of the steps; before 1.1 its kernels are [filters,
+    in, steps, 1].
+    """
     kernel, *rest = held
     if len(kernel.shape) == 4:
         size = config["kernel_size"]
@@ -55,11 +67,15 @@ def _conv_1d(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[
 
 def _separable(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
     turned = era.first and _first(config)
-    return [item.transposed((2, 3, 1, 0)) if turned and len(item.shape) == 4 else item for item in held]
+    return [
+        item.transposed((2, 3, 1, 0)) if turned and len(item.shape) == 4 else item for item in held
+    ]
 
 
 GATES = {"LSTM": (0, 2, 1, 3), "GRU": (0, 1, 2), "ConvLSTM2D": (0, 2, 1, 3)}
-"""Where the gates of today's order stand among those of Keras 1: input, candidate, forget and output; update, reset and candidate."""
+"""Where the gates of today's order stand among those of Keras 1: input, candidate, forget and
+output; update, reset and candidate.
+"""
 
 
 def _gates(class_name: str, held: Sequence[Held]) -> list[Held]:
@@ -71,7 +87,9 @@ def _gates(class_name: str, held: Sequence[Held]) -> list[Held]:
 
 
 def _cudnn(gates: int, biases: Callable[[Held, int], Held]) -> Layout:
-    """A recurrent layer, whose weights cuDNN may have held: kernels transposed gate by gate, two biases for each gate."""
+    """A recurrent layer, whose weights cuDNN may have held: kernels transposed gate by gate, two
+    biases for each gate.
+    """
     class_name = {4: "LSTM", 3: "GRU"}[gates]
 
     def layout(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
@@ -79,7 +97,11 @@ def _cudnn(gates: int, biases: Callable[[Held, int], Held]) -> Layout:
         if len(parts) != 3 or parts[2].shape != (2 * gates * parts[1].shape[0],):
             return parts
         kernel, recurrent, bias = parts
-        return [kernel.made(_by_gate(gates, _from_columns)), recurrent.made(_by_gate(gates, np.transpose)), biases(bias, gates)]
+        return [
+            kernel.made(_by_gate(gates, _from_columns)),
+            recurrent.made(_by_gate(gates, np.transpose)),
+            biases(bias, gates),
+        ]
 
     return layout
 
@@ -130,7 +152,9 @@ LAYOUTS: Mapping[str, Layout] = {
 """Classes, by today's names, whose weights have lain otherwise."""
 
 
-def modern(class_name: str, held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
+def modern(
+    class_name: str, held: Sequence[Held], config: Mapping[str, Any], era: Era
+) -> list[Held]:
     """The weights of a layer as it takes them today."""
     layout = LAYOUTS.get(class_name)
     return list(held) if layout is None or not held else layout(held, config, era)

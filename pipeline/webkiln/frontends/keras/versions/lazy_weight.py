@@ -22,7 +22,9 @@ class Held:
         return self.name.removesuffix(":0").rpartition("/")[2]
 
     def transposed(self, axes: Sequence[int]) -> "Held":
-        return Held(self.name, tuple(self.shape[axis] for axis in axes), lambda: self.read().transpose(axes))
+        return Held(
+            self.name, tuple(self.shape[axis] for axis in axes), lambda: self.read().transpose(axes)
+        )
 
     def turned(self, axes: int) -> "Held":
         """By 180 degrees: reversed along the first `axes` axes."""
@@ -31,13 +33,22 @@ class Held:
     def reshaped(self, shape: Sequence[int]) -> "Held":
         return Held(self.name, tuple(shape), lambda: self.read().reshape(shape))
 
-    def made(self, function: Callable[[Array], Array], shape: Sequence[int] | None = None) -> "Held":
-        return Held(self.name, self.shape if shape is None else tuple(shape), lambda: function(self.read()))
+    def made(
+        self, function: Callable[[Array], Array], shape: Sequence[int] | None = None
+    ) -> "Held":
+        return Held(
+            self.name, self.shape if shape is None else tuple(shape), lambda: function(self.read())
+        )
 
 
 def joined(parts: Sequence[Held], axis: int = -1) -> Held:
     """Weights of one shape side by side along an axis."""
     first = parts[0]
     axis %= max(len(first.shape), 1)
-    sizes = [sum(part.shape[axis] for part in parts) if a == axis else size for a, size in enumerate(first.shape)]
-    return Held(first.name, tuple(sizes), lambda: np.concatenate([part.read() for part in parts], axis))
+    sizes = [
+        sum(part.shape[axis] for part in parts) if a == axis else size
+        for a, size in enumerate(first.shape)
+    ]
+    return Held(
+        first.name, tuple(sizes), lambda: np.concatenate([part.read() for part in parts], axis)
+    )

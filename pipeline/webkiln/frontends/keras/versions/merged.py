@@ -10,17 +10,24 @@ def begins_with_merge(entry: Mapping[str, Any]) -> bool:
     if entry.get("class_name") != "Sequential":
         return False
     first = entry["config"]["layers"][:1]
-    return bool(first) and first[0]["class_name"] == "Merge" and bool(first[0]["config"].get("layers"))
+    return (
+        bool(first) and first[0]["class_name"] == "Merge" and bool(first[0]["config"].get("layers"))
+    )
 
 
 def functional(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as a Functional model. Keras keeps the weights of all branches side by side, so the layers stand side by side, too;
-    layers of one name in several branches are one."""
+    """The same as a Functional model. Keras keeps the weights of all branches side by side, so the
+    layers stand side by side, too; layers of one name in several branches are one.
+    """
     graph = _Graph()
     (output,) = graph.add(entry, [])
     inputs = [[name, 0, 0] for name in graph.inputs]
     config = {"name": entry["config"].get("name", "model"), "layers": list(graph.layers.values())}
-    return {**entry, "class_name": "Model", "config": {**config, "input_layers": inputs, "output_layers": [output]}}
+    return {
+        **entry,
+        "class_name": "Model",
+        "config": {**config, "input_layers": inputs, "output_layers": [output]},
+    }
 
 
 class _Graph:
@@ -32,7 +39,11 @@ class _Graph:
         """Put a branch into the graph; what it gives."""
         if entry["class_name"] == "Sequential":
             for layer in entry["config"]["layers"]:
-                given = self.add(layer, given) if not given and layer["class_name"] == "Sequential" else self._layer(layer, given)
+                given = (
+                    self.add(layer, given)
+                    if not given and layer["class_name"] == "Sequential"
+                    else self._layer(layer, given)
+                )
             return given
         if entry["class_name"] in {"Model", "Functional"} and not given:
             config = entry["config"]
@@ -48,7 +59,9 @@ class _Graph:
         name = str(config.get("name") or entry.get("name"))
         if not given:
             given = [self._input(name, config)]
-        known = self.layers.setdefault(name, {**entry, "name": name, "config": config, "inbound_nodes": []})
+        known = self.layers.setdefault(
+            name, {**entry, "name": name, "config": config, "inbound_nodes": []}
+        )
         known["inbound_nodes"] = [*known["inbound_nodes"], given]
         return [[name, len(known["inbound_nodes"]) - 1, 0]]
 
@@ -56,6 +69,15 @@ class _Graph:
         start = f"{name}_input"
         if start not in self.inputs:
             self.inputs.append(start)
-            options = {"name": start, "batch_input_shape": config.get("batch_input_shape"), "dtype": config.get("input_dtype", "float32")}
-            self.layers[start] = {"class_name": "InputLayer", "name": start, "config": options, "inbound_nodes": []}
+            options = {
+                "name": start,
+                "batch_input_shape": config.get("batch_input_shape"),
+                "dtype": config.get("input_dtype", "float32"),
+            }
+            self.layers[start] = {
+                "class_name": "InputLayer",
+                "name": start,
+                "config": options,
+                "inbound_nodes": [],
+            }
         return [start, 0, 0]

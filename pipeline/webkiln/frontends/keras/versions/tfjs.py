@@ -1,4 +1,6 @@
-"""TensorFlow.js layers models: a `model.json` with the config of a Keras model, and files with the bytes of its weights."""
+"""TensorFlow.js layers models: a `model.json` with the config of a Keras model, and files with the
+bytes of its weights.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +16,14 @@ from webkiln.frontends.core.tfjs_weights import manifest_weights
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import MAX_JSON_BYTES, ModelFile, checked_config, reading
 from webkiln.frontends.keras.versions import translate
-from webkiln.frontends.keras.versions.assign import Assigned, Misfit, assigned, counts, leaves, misfit
+from webkiln.frontends.keras.versions.assign import (
+    Assigned,
+    Misfit,
+    assigned,
+    counts,
+    leaves,
+    misfit,
+)
 from webkiln.frontends.keras.versions.layouts import Era
 from webkiln.frontends.keras.versions.lazy_weight import Held
 
@@ -33,29 +42,47 @@ def open_tfjs(path: Path, folder: Path) -> Iterator[ModelFile]:
     """Open a `model.json` whose shards are in a folder."""
     with reading(path):
         if path.stat().st_size > MAX_JSON_BYTES:
-            raise SourceError(f"{path.name}: {path.stat().st_size} bytes of JSON (at most {MAX_JSON_BYTES}); refused")
+            raise SourceError(
+                f"{path.name}: {path.stat().st_size} bytes of JSON (at most {MAX_JSON_BYTES});"
+                " refused"
+            )
         data = json.loads(path.read_bytes())
         config, version = _topology(path.name, data)
         model = translate.modern(config)
-        held = _assigned(path.name, model, [Held(*item) for item in manifest_weights(path.name, data, folder)])
+        held = _assigned(
+            path.name, model, [Held(*item) for item in manifest_weights(path.name, data, folder)]
+        )
     with h5py.File(BytesIO(), "w") as nothing:
         yield ModelFile(path.name, config, nothing, paths=False, version=version, held=held)
 
 
 def _topology(source: str, data: Any) -> tuple[dict[str, Any], str]:
     """The config of the model, and the version of Keras that it is of."""
-    if not isinstance(data, dict) or "weightsManifest" not in data or not isinstance(data.get("modelTopology"), dict):
+    if (
+        not isinstance(data, dict)
+        or "weightsManifest" not in data
+        or not isinstance(data.get("modelTopology"), dict)
+    ):
         if isinstance(data, dict) and {"class_name", "config"} <= data.keys():
-            raise SourceError(f"{source}: a Keras model without weights; give them, too: --weights FILE.h5, of model.save_weights()")
-        raise SourceError(f"{source}: JSON, but neither a TensorFlow.js model nor the architecture of a Keras model")
+            raise SourceError(
+                f"{source}: a Keras model without weights; give them, too: --weights FILE.h5, of"
+                " model.save_weights()"
+            )
+        raise SourceError(
+            f"{source}: JSON, but neither a TensorFlow.js model nor the architecture of a Keras"
+            " model"
+        )
     topology = data["modelTopology"]
     if data.get("format") == "graph-model" or "node" in topology:
         raise SourceError(
-            f'{source}: a TensorFlow.js graph model, which is no Keras model; say so in the recipe: source_format = "tensorflow"'
+            f"{source}: a TensorFlow.js graph model, which is no Keras model; say so in the recipe:"
+            ' source_format = "tensorflow"'
         )
     config = topology.get("model_config", topology)
     version = str(topology.get("keras_version", "2"))
-    return checked_config(source, config), version if version.partition(".")[0].isdigit() and version[0] in "123" else "2"
+    return checked_config(source, config), (
+        version if version.partition(".")[0].isdigit() and version[0] in "123" else "2"
+    )
 
 
 def _assigned(source: str, model: Mapping[str, Any], held: Sequence[Held]) -> Assigned:

@@ -30,7 +30,12 @@ def modern(entry: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     if saved == "Sequential":
         config["layers"] = _distinct(_with_input(config["layers"]))
     class_name, config = classes.modern(saved, arguments.modern(saved, config))
-    return {**entry, "class_name": class_name, "config": {"trainable": True, **config}, "saved_class": saved}
+    return {
+        **entry,
+        "class_name": class_name,
+        "config": {"trainable": True, **config},
+        "saved_class": saved,
+    }
 
 
 def _inside(value: Any, depth: int) -> Any:
@@ -40,27 +45,48 @@ def _inside(value: Any, depth: int) -> Any:
 
 
 def _with_input(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With a layer for what a Sequential takes, which the config of its first layer says in files of Keras 1 and 2."""
+    """With a layer for what a Sequential takes, which the config of its first layer says in files
+    of Keras 1 and 2.
+    """
     if not layers or layers[0]["class_name"] == "InputLayer":
         return layers
     first = dict(layers[0]["config"])
-    within: Mapping[str, Any] = next((layer["config"] for layer in first.get("layers", ()) if layer["class_name"] == "InputLayer"), {})
-    shape, dtype = first.pop("batch_input_shape", within.get("batch_input_shape")), first.pop("input_dtype", within.get("dtype"))
+    within: Mapping[str, Any] = next(
+        (
+            layer["config"]
+            for layer in first.get("layers", ())
+            if layer["class_name"] == "InputLayer"
+        ),
+        {},
+    )
+    shape, dtype = (
+        first.pop("batch_input_shape", within.get("batch_input_shape")),
+        first.pop("input_dtype", within.get("dtype")),
+    )
     if shape is None:
         return layers
-    start = {"class_name": "InputLayer", "config": {"name": "input", "batch_input_shape": shape, "dtype": dtype or "float32"}}
+    start = {
+        "class_name": "InputLayer",
+        "config": {"name": "input", "batch_input_shape": shape, "dtype": dtype or "float32"},
+    }
     return [start, {**layers[0], "config": first}, *layers[1:]]
 
 
 def _distinct(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With numbers behind the names of models that are equal, as those are that a bare list of layers has no name for."""
+    """With numbers behind the names of models that are equal, as those are that a bare list of
+    layers has no name for.
+    """
     taken: dict[str, int] = {}
     found = []
     for layer in layers:
         name = configs.layer_name(layer)
         count = taken[name] = taken.get(name, -1) + 1
         numbered = count and "layers" in layer["config"]
-        found.append({**layer, "config": {**layer["config"], "name": f"{name}_{count}"}} if numbered else layer)
+        found.append(
+            {**layer, "config": {**layer["config"], "name": f"{name}_{count}"}}
+            if numbered
+            else layer
+        )
     return found
 
 

@@ -1,4 +1,6 @@
-"""The weights of HDF5 files as Keras 1 and 2 wrote them, and as Keras 3 writes them where it is asked for `.h5`: a list for each layer."""
+"""The weights of HDF5 files as Keras 1 and 2 wrote them, and as Keras 3 writes them where it is
+asked for `.h5`: a list for each layer.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,20 +23,33 @@ def has_lists(group: h5py.Group) -> bool:
 
 def read_lists(source: str, group: h5py.Group) -> Lists:
     """The weights of each layer that has some, in the order of the file."""
-    names = names_in(group, "layer_names") or [f"layer_{number}" for number in range(int(group.attrs.get("nb_layers", 0)))]
+    names = names_in(group, "layer_names") or [
+        f"layer_{number}" for number in range(int(group.attrs.get("nb_layers", 0)))
+    ]
     found: Lists = {}
     for name in names or list(group):
         layer = member(source, group, name)
         if not isinstance(layer, h5py.Group):
-            raise SourceError(f"{source}: its list of layers names {name!r}, which it does not hold; save it again")
-        weights = names_in(layer, "weight_names") or [f"param_{number}" for number in range(int(layer.attrs.get("nb_params", 0)))]
-        if len(set(weights)) < len(weights):
-            twice = next(weight for place, weight in enumerate(weights) if weight in weights[:place])
             raise SourceError(
-                f"{source}: {name} lists {twice!r} twice, and holds one: it was not written to its end; save the model as .keras"
+                f"{source}: its list of layers names {name!r}, which it does not hold; save it"
+                " again"
+            )
+        weights = names_in(layer, "weight_names") or [
+            f"param_{number}" for number in range(int(layer.attrs.get("nb_params", 0)))
+        ]
+        if len(set(weights)) < len(weights):
+            twice = next(
+                weight for place, weight in enumerate(weights) if weight in weights[:place]
+            )
+            raise SourceError(
+                f"{source}: {name} lists {twice!r} twice, and holds one: it was not written to its"
+                " end; save the model as .keras"
             )
         if weights:
-            found[name] = [_held(source, f"{name}: {weight}", weight, member(source, layer, weight)) for weight in weights]
+            found[name] = [
+                _held(source, f"{name}: {weight}", weight, member(source, layer, weight))
+                for weight in weights
+            ]
     return found
 
 
@@ -43,21 +58,34 @@ def _held(source: str, where: str, name: str, dataset: h5py.Group | h5py.Dataset
     return Held(name, shape, lambda: read_array(source, where, dataset))
 
 
-def assign_lists(source: str, model: Mapping[str, Any], lists: Lists, era: Era, *, beside: bool) -> Assigned:
-    """The weights of every layer by its path. Lists belong to layers by name, or, where names differ, by their order: that of the layers with
-    weights. Of a file with a model, lists that are not understood are left out; what stands `beside` its model has to fit."""
+def assign_lists(
+    source: str, model: Mapping[str, Any], lists: Lists, era: Era, *, beside: bool
+) -> Assigned:
+    """The weights of every layer by its path. Lists belong to layers by name, or, where names
+    differ,
+    by their order: that of the layers with weights. Of a file with a model, lists that are not
+    understood are left out; what stands `beside` its model has to fit.
+    """
     config = model["config"]
-    layers = [(configs.layer_name(entry), entry) for entry in config.get("layers", ()) if isinstance(entry, Mapping)]
+    layers = [
+        (configs.layer_name(entry), entry)
+        for entry in config.get("layers", ())
+        if isinstance(entry, Mapping)
+    ]
     expected = [(name, entry) for name, entry in layers if _has_weights(entry, era)]
     by_name = {name for name, _ in expected} <= lists.keys()
     if not by_name and beside and len(expected) != len(lists):
         raise SourceError(
-            f"{source}: holds weights of {len(lists)} layers ({_some(lists)}), the model has {len(expected)} with weights "
-            f"({_some([name for name, _ in expected])}); give the weights of this model"
+            f"{source}: holds weights of {len(lists)} layers ({_some(lists)}), the model has"
+            f" {len(expected)} with weights ({_some([name for name, _ in expected])}); give the"
+            " weights of this model"
         )
     chosen = [(name, entry, lists[name]) for name, entry in expected if name in lists]
     if not by_name and len(expected) == len(lists):
-        chosen = [(name, entry, held) for (name, entry), held in zip(expected, lists.values(), strict=True)]
+        chosen = [
+            (name, entry, held)
+            for (name, entry), held in zip(expected, lists.values(), strict=True)
+        ]
     found: Assigned = {}
     for name, entry, held in chosen:
         try:

@@ -26,7 +26,11 @@ def repeated(call: NodeCall, x: Tensor, heads: int) -> Tensor:
     n, own, t, size = x.shape
     if own == heads:
         return x
-    wide = call.op("Broadcast", [reshaped(call, x, (n, own, 1, t, size))], {"shape": (n, own, heads // own, t, size)})
+    wide = call.op(
+        "Broadcast",
+        [reshaped(call, x, (n, own, 1, t, size))],
+        {"shape": (n, own, heads // own, t, size)},
+    )
     return reshaped(call, wide, (n, heads, t, size))
 
 
@@ -36,7 +40,9 @@ def allowed(call: NodeCall, mask: Tensor, dtype: str) -> Tensor:
 
 
 def frontier(call: NodeCall, rows: int, columns: int, offset: Tensor) -> Tensor:
-    """How far each key lies behind what its query may see: key - query - offset, [..., rows, columns]."""
+    """How far each key lies behind what its query may see: key - query - offset, [..., rows,
+    columns].
+    """
     down = reshaped(call, iota(call, rows, "int64"), (rows, 1))
     return call.op("Sub", [call.op("Sub", [iota(call, columns, "int64"), down]), offset])
 
@@ -48,22 +54,42 @@ def bias_of(call: NodeCall, rows: int, columns: int, past: int, dtype: str) -> T
         mask = call.tensor(3)
         if (missing := columns - mask.shape[-1]) > 0:
             fill = 0 if mask.dtype == "bool" else -inf
-            mask = call.op("Pad", [mask], {"low": (0,) * mask.type.rank, "high": (0,) * (mask.type.rank - 1) + (missing,), "value": fill})
-        parts.append(allowed(call, mask, dtype) if mask.dtype == "bool" else cast(call, mask, dtype))
-    lengths = reshaped(call, cast(call, call.tensor(6), "int64"), (call.type(6).shape[0], 1, 1, 1)) if call.has(6) else None
+            mask = call.op(
+                "Pad",
+                [mask],
+                {
+                    "low": (0,) * mask.type.rank,
+                    "high": (0,) * (mask.type.rank - 1) + (missing,),
+                    "value": fill,
+                },
+            )
+        parts.append(
+            allowed(call, mask, dtype) if mask.dtype == "bool" else cast(call, mask, dtype)
+        )
+    lengths = (
+        reshaped(call, cast(call, call.tensor(6), "int64"), (call.type(6).shape[0], 1, 1, 1))
+        if call.has(6)
+        else None
+    )
     left, right = call.attr("left_window_size", -1), call.attr("right_window_size", -1)
     if call.attr("is_causal", 0) or left >= 0 or right >= 0:
         if lengths is not None and not call.has(4):
-            offset = call.op("Sub", [lengths, call.op("Sizes", [], {"sizes": (rows,), "dtype": "int64"})])
+            offset = call.op(
+                "Sub", [lengths, call.op("Sizes", [], {"sizes": (rows,), "dtype": "int64"})]
+            )
         else:
             offset = call.op("Sizes", [], {"sizes": (past,), "dtype": "int64"})
         ahead = frontier(call, rows, columns, offset)
         if call.attr("is_causal", 0):
             parts.append(allowed(call, call.op("LessEqual", [ahead, call.like(0, ahead)]), dtype))
         if left >= 0:
-            parts.append(allowed(call, call.op("GreaterEqual", [ahead, call.like(-left, ahead)]), dtype))
+            parts.append(
+                allowed(call, call.op("GreaterEqual", [ahead, call.like(-left, ahead)]), dtype)
+            )
         if right >= 0:
-            parts.append(allowed(call, call.op("LessEqual", [ahead, call.like(right, ahead)]), dtype))
+            parts.append(
+                allowed(call, call.op("LessEqual", [ahead, call.like(right, ahead)]), dtype)
+            )
     if lengths is not None:
         parts.append(allowed(call, call.op("Less", [iota(call, columns, "int64"), lengths]), dtype))
     total = None
@@ -78,17 +104,25 @@ def weights_of(call: NodeCall, scores: Tensor, bias: Tensor | None) -> Tensor:
     wide = cast(call, scores, DTYPES[working]) if working else scores
     y = along(call, "Softmax", wide, scores.type.rank - 1)
     if bias is not None:
-        blind = call.op("Equal", [reduced(call, "ReduceMax", bias, (bias.type.rank - 1,)), call.like(-inf, bias)])
+        blind = call.op(
+            "Equal",
+            [reduced(call, "ReduceMax", bias, (bias.type.rank - 1,)), call.like(-inf, bias)],
+        )
         y = call.op("Where", [blind, call.like(0, y), y])
     return cast(call, y, scores.dtype)
 
 
 def attention(call: NodeCall) -> list[Tensor]:
-    """Operands: Q, K, V, mask, past keys and values, lengths of the keys. Outputs: Y, all keys and values, and the products at some point."""
+    """Operands: Q, K, V, mask, past keys and values, lengths of the keys. Outputs: Y, all keys and
+    values, and the products at some point.
+    """
     q, k, v = (call.tensor(position) for position in range(3))
     flat = q.type.rank == 3
     if flat:
-        q, k, v = (apart(call, x, call.attr(f"{whose}_num_heads")) for x, whose in ((q, "q"), (k, "kv"), (v, "kv")))
+        q, k, v = (
+            apart(call, x, call.attr(f"{whose}_num_heads"))
+            for x, whose in ((q, "q"), (k, "kv"), (v, "kv"))
+        )
     past = call.type(4).shape[2] if call.has(4) else 0
     keys = call.op("Concat", [call.tensor(4), k], {"axis": 2}) if call.has(4) else k
     values = call.op("Concat", [call.tensor(5), v], {"axis": 2}) if call.has(5) else v
@@ -103,19 +137,33 @@ def attention(call: NodeCall) -> list[Tensor]:
     weights = weights_of(call, scores, bias)
     y = call.op("MatMul", [cast(call, weights, values.dtype), repeated(call, values, heads)])
     shown = {0: raw, 1: capped, 2: scores, 3: weights}
-    return [together(call, y) if flat else y, keys, values, shown[call.attr("qk_matmul_output_mode", 0)]]
+    return [
+        together(call, y) if flat else y,
+        keys,
+        values,
+        shown[call.attr("qk_matmul_output_mode", 0)],
+    ]
 
 
 def linear_attention(call: NodeCall) -> list[Tensor]:
-    """A memory [N, heads, keys, values] of outer products, that decays and is corrected; operands: Q, K, V, memory, decay, beta."""
+    """A memory [N, heads, keys, values] of outer products, that decays and is corrected; operands:
+    Q, K, V, memory, decay, beta.
+    """
     own, heads = call.attr("kv_num_heads"), call.attr("q_num_heads")
     rule = call.attr("update_rule", "gated_delta")
-    q, k, v = (cast(call, apart(call, call.tensor(p), count), "float32") for p, count in ((0, heads), (1, own), (2, own)))
+    q, k, v = (
+        cast(call, apart(call, call.tensor(p), count), "float32")
+        for p, count in ((0, heads), (1, own), (2, own))
+    )
     n, _, _steps, width = k.shape
     scale = call.attr("scale", 0.0) or 1 / sqrt(width)
     sequences = [q * scale, k, v]
     shape = (n, own, width, v.shape[3])
-    state = cast(call, call.tensor(3), "float32") if call.has(3) else call.op("Broadcast", [call.constant(0.0)], {"shape": shape})
+    state = (
+        cast(call, call.tensor(3), "float32")
+        if call.has(3)
+        else call.op("Broadcast", [call.constant(0.0)], {"shape": shape})
+    )
     if "gated" in rule:
         decay = cast(call, call.tensor(4), "float32")
         sequences.append(call.op("Exp", [apart(call, decay, own)]))
@@ -123,7 +171,9 @@ def linear_attention(call: NodeCall) -> list[Tensor]:
         beta = cast(call, call.tensor(5), "float32")
         sequences.append(apart(call, beta, beta.shape[2]))
 
-    def step(builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    def step(
+        builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
         (memory,) = states
         query, key, value, *gates = slices
 
@@ -137,7 +187,9 @@ def linear_attention(call: NodeCall) -> list[Tensor]:
         if "delta" in rule:
             recalled = shaped(builder.op("MatMul", [row, memory]), value.shape)
             value = builder.op("Mul", [gates[0], builder.op("Sub", [value, recalled])])
-        outer = builder.op("Mul", [shaped(key, (n, own, width, 1)), shaped(value, (n, own, 1, v.shape[3]))])
+        outer = builder.op(
+            "Mul", [shaped(key, (n, own, width, 1)), shaped(value, (n, own, 1, v.shape[3]))]
+        )
         memory = builder.op("Add", [memory, outer])
         asked = shaped(query, (n, own, heads // own, width))
         return [memory], [shaped(builder.op("MatMul", [asked, memory]), (n, heads, v.shape[3]))]
@@ -148,8 +200,10 @@ def linear_attention(call: NodeCall) -> list[Tensor]:
 
 
 def rotary_embedding(call: NodeCall) -> Tensor:
-    """Pairs of elements of each head turned by angles, whose cosines and sines are [N, T, pairs], or rows of tables by position. A pair is
-    two neighbours, or one element of each half."""
+    """Pairs of elements of each head turned by angles, whose cosines and sines are [N, T, pairs],
+    or
+    rows of tables by position. A pair is two neighbours, or one element of each half.
+    """
     x, flat = call.tensor(0), call.type(0).rank == 3
     if flat:
         x = apart(call, x, call.attr("num_heads"))
@@ -159,20 +213,33 @@ def rotary_embedding(call: NodeCall) -> Tensor:
     angles = [call.tensor(1), call.tensor(2)]
     if call.has(3):
         angles = [call.op("Gather", [table, call.tensor(3)], {"axis": 0}) for table in angles]
-    cos, sin = (reshaped(call, part(call, item, 2, 0, pairs), (n, 1, steps, pairs)) for item in angles)
+    cos, sin = (
+        reshaped(call, part(call, item, 2, 0, pairs), (n, 1, steps, pairs)) for item in angles
+    )
     head = part(call, x, 3, 0, turned)
     close = bool(call.attr("interleaved", 0))
-    split = reshaped(call, head, (n, heads, steps, pairs, 2) if close else (n, heads, steps, 2, pairs))
+    split = reshaped(
+        call, head, (n, heads, steps, pairs, 2) if close else (n, heads, steps, 2, pairs)
+    )
     axis = 4 if close else 3
-    a, b = (reshaped(call, part(call, split, axis, number, 1), (n, heads, steps, pairs)) for number in (0, 1))
+    a, b = (
+        reshaped(call, part(call, split, axis, number, 1), (n, heads, steps, pairs))
+        for number in (0, 1)
+    )
     real = call.op("Sub", [call.op("Mul", [cos, a]), call.op("Mul", [sin, b])])
     imaginary = call.op("Add", [call.op("Mul", [sin, a]), call.op("Mul", [cos, b])])
     shape = (n, heads, steps, pairs, 1) if close else (n, heads, steps, 1, pairs)
-    joined = call.op("Concat", [reshaped(call, item, shape) for item in (real, imaginary)], {"axis": axis})
+    joined = call.op(
+        "Concat", [reshaped(call, item, shape) for item in (real, imaginary)], {"axis": axis}
+    )
     y = reshaped(call, joined, (n, heads, steps, turned))
     if turned < size:
         y = call.op("Concat", [y, part(call, x, 3, turned, size - turned)], {"axis": 3})
     return together(call, y) if flat else y
 
 
-ATTENTION: dict[str, NodeHandler] = {"Attention": attention, "LinearAttention": linear_attention, "RotaryEmbedding": rotary_embedding}
+ATTENTION: dict[str, NodeHandler] = {
+    "Attention": attention,
+    "LinearAttention": linear_attention,
+    "RotaryEmbedding": rotary_embedding,
+}

@@ -14,7 +14,9 @@ def top_k(call: NodeCall) -> list[Tensor]:
     x = call.tensor(0)
     axis = call.axis(call.attr("axis", -1), x.type.rank)
     count = call.sizes(1)[0] if call.version >= 10 else call.attr("k")
-    ordered = call.builder.ops("Sort", [x], {"axis": axis, "descending": bool(call.attr("largest", 1))})
+    ordered = call.builder.ops(
+        "Sort", [x], {"axis": axis, "descending": bool(call.attr("largest", 1))}
+    )
     return [part(call, item, axis, 0, count) for item in ordered]
 
 
@@ -35,23 +37,33 @@ def compress(call: NodeCall) -> Tensor:
 
 def unique(call: NodeCall) -> list[Tensor]:
     x, axis = call.tensor(0), call.attr("axis")
-    attrs = {"axis": None if axis is None else call.axis(axis, x.type.rank), "sorted": bool(call.attr("sorted", 1))}
+    attrs = {
+        "axis": None if axis is None else call.axis(axis, x.type.rank),
+        "sorted": bool(call.attr("sorted", 1)),
+    }
     return list(call.builder.ops("Unique", [x], attrs | {"count": call.builder.data_dependent()}))
 
 
 def non_max_suppression(call: NodeCall) -> Tensor:
-    """Operands: boxes, scores, how many of a class, overlap, least score; all are chosen that may be where the last is missing."""
+    """Operands: boxes, scores, how many of a class, overlap, least score; all are chosen that may
+    be where the last is missing.
+    """
     boxes, scores = call.tensor(0), call.tensor(1)
     most = call.tensor(2) if call.has(2) else call.constant(0, "int64")
     overlap = call.tensor(3) if call.has(3) else call.constant(0.0)
     least = call.tensor(4) if call.has(4) else call.constant(float("-inf"))
     limits = [reshaped(call, item, (1,)) for item in (cast(call, most, "int64"), overlap, least)]
-    attrs = {"center": bool(call.attr("center_point_box", 0)), "count": call.builder.data_dependent()}
+    attrs = {
+        "center": bool(call.attr("center_point_box", 0)),
+        "count": call.builder.data_dependent(),
+    }
     return call.op("NonMaxSuppression", [boxes, scores, *limits], attrs)
 
 
 def ngrams(call: NodeCall) -> Tensor:
-    """How often each sequence of a pool occurs in each row, with up to some number of places left out between its elements."""
+    """How often each sequence of a pool occurs in each row, with up to some number of places left
+    out between its elements.
+    """
     x, pool = cast(call, call.tensor(0), "int64"), call.attr("pool_int64s")
     if pool is None:
         raise call.unsupported("counts words", "Only integers are supported")
@@ -61,10 +73,14 @@ def ngrams(call: NodeCall) -> Tensor:
     counts: list[Tensor] = []
     for length, (first, last) in enumerate(itertools.pairwise(starts), 1):
         entries = (last - first) // length
-        total = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], entries)})
+        total = call.op(
+            "Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], entries)}
+        )
         if call.attr("min_gram_length") <= length <= call.attr("max_gram_length") and entries:
             for skip in range(_skips(call, rows.shape[1], length)):
-                total = call.op("Add", [total, _matches(call, rows, pool[first:last], length, skip + 1)])
+                total = call.op(
+                    "Add", [total, _matches(call, rows, pool[first:last], length, skip + 1)]
+                )
         counts.append(total)
     whole = call.op("Concat", counts, {"axis": 1})
     found = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], width)})
@@ -76,17 +92,27 @@ def ngrams(call: NodeCall) -> Tensor:
 def _skips(call: NodeCall, columns: int, length: int) -> int:
     """How many distances between elements there are: those at which a sequence fits into a row."""
     allowed = int(call.attr("max_skip_count")) + 1
-    return 1 if length == 1 else allowed if is_symbolic(columns) else min(allowed, max((columns - 1) // (length - 1), 1))
+    return (
+        1
+        if length == 1
+        else (
+            allowed if is_symbolic(columns) else min(allowed, max((columns - 1) // (length - 1), 1))
+        )
+    )
 
 
-def _matches(call: NodeCall, rows: Tensor, entries: tuple[int, ...], length: int, step: int) -> Tensor:
+def _matches(
+    call: NodeCall, rows: Tensor, entries: tuple[int, ...], length: int, step: int
+) -> Tensor:
     """How often each of the sequences occurs with its elements that far apart, [rows, sequences]."""
     count, span = len(entries) // length, rows.shape[1] - (length - 1) * step
     if span <= 0:
         return call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], count)})
     equal: Tensor | None = None
     for position in range(length):
-        window = reshaped(call, part(call, rows, 1, position * step, span), (rows.shape[0], span, 1))
+        window = reshaped(
+            call, part(call, rows, 1, position * step, span), (rows.shape[0], span, 1)
+        )
         same = call.op("Equal", [window, call.constant(list(entries[position::length]), "int64")])
         equal = same if equal is None else call.op("And", [equal, same])
     assert equal is not None
@@ -106,6 +132,10 @@ def _weighed(call: NodeCall, counts: Tensor) -> Tensor:
 
 
 CHOOSE: dict[str, NodeHandler] = {
-    "TopK": top_k, "NonZero": non_zero, "Compress": compress, "Unique": unique, "NonMaxSuppression": non_max_suppression,
+    "TopK": top_k,
+    "NonZero": non_zero,
+    "Compress": compress,
+    "Unique": unique,
+    "NonMaxSuppression": non_max_suppression,
     "TfIdfVectorizer": ngrams,
-}  # fmt: skip
+}

@@ -27,7 +27,10 @@ def features(call: NodeCall) -> Tensor:
 def has_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> None:
     found = x.shape[-1]
     if not is_symbolic(found) and (found < width if at_least else found != width):
-        raise call.error(f"was trained on {width}{' or more' if at_least else ''} features, its operand is {x.type}")
+        raise call.error(
+            f"was trained on {width}{' or more' if at_least else ''} features, its operand is"
+            f" {x.type}"
+        )
 
 
 def trained(call: NodeCall, position: int, like: Tensor) -> Tensor:
@@ -100,7 +103,9 @@ def array_feature_extractor(call: NodeCall) -> Tensor:
     """Places of the last axis; of a vector [1, places]."""
     x, places = call.tensor(0), call.tensor(1)
     rows = reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
-    return call.op("Gather", [rows, reshaped(call, places, (places.type.size,))], {"axis": rows.type.rank - 1})
+    return call.op(
+        "Gather", [rows, reshaped(call, places, (places.type.size,))], {"axis": rows.type.rank - 1}
+    )
 
 
 def label_encoder(call: NodeCall) -> Tensor:
@@ -110,12 +115,17 @@ def label_encoder(call: NodeCall) -> Tensor:
     keys = cast(call, keys, x.dtype)
     same = call.op("Equal", [wide, keys])
     if is_float(x.dtype) and call.version >= 4:
-        same = call.op("Or", [same, call.op("And", [call.op("IsNaN", [wide]), call.op("IsNaN", [keys])])])
+        same = call.op(
+            "Or", [same, call.op("And", [call.op("IsNaN", [wide]), call.op("IsNaN", [keys])])]
+        )
     axis = x.type.rank
     marks = cast(call, same, "int32")
     place = call.op("ArgMax", [marks], {"axis": axis, "keepdims": False})
     known = call.op("Greater", [largest(call.builder, marks, axis), call.constant(0, "int32")])
-    return call.op("Where", [known, call.op("Gather", [values, place], {"axis": 0}), reshaped(call, default, ())])
+    return call.op(
+        "Where",
+        [known, call.op("Gather", [values, place], {"axis": 0}), reshaped(call, default, ())],
+    )
 
 
 def one_hot(call: NodeCall) -> Tensor:
@@ -127,6 +137,12 @@ def one_hot(call: NodeCall) -> Tensor:
 
 
 CLASSICAL: dict[str, NodeHandler] = {
-    "Scaler": scaler, "Normalizer": normalizer, "Imputer": imputer, "Binarizer": binarizer, "FeatureVectorizer": feature_vectorizer,
-    "ArrayFeatureExtractor": array_feature_extractor, "LabelEncoder": label_encoder, "OneHotEncoder": one_hot,
-}  # fmt: skip
+    "Scaler": scaler,
+    "Normalizer": normalizer,
+    "Imputer": imputer,
+    "Binarizer": binarizer,
+    "FeatureVectorizer": feature_vectorizer,
+    "ArrayFeatureExtractor": array_feature_extractor,
+    "LabelEncoder": label_encoder,
+    "OneHotEncoder": one_hot,
+}

@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, OpenValueError, SizeRelation, as_tensor, known
+from webkiln.frontends.nodes.call import (
+    GraphValue,
+    NodeCall,
+    NodeHandler,
+    OpenValueError,
+    SizeRelation,
+    as_tensor,
+    known,
+)
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.operators.counted_loops import count_of, counted, limit_of
 from webkiln.frontends.onnx.operators.elementwise import part
@@ -21,27 +29,41 @@ WRITTEN_OUT = 64
 def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """The branch that a known condition chooses, or both.
 
-    Of a condition that two sizes are equal, as before a Squeeze, the branch where they are not: the bundle is for such sizes alone.
+    Of a condition that two sizes are equal, as before a Squeeze, the branch where they are not: the
+    bundle is for such sizes alone.
     """
     branches = [call.attr("then_branch"), call.attr("else_branch")]
     condition = call.operand(0)
     if condition.is_constant:
-        return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], [])
-    if condition.conditions is not None and len(condition.conditions) == 1 and _apart(call, condition.conditions[0]):
+        return call.subgraph(
+            call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], []
+        )
+    if (
+        condition.conditions is not None
+        and len(condition.conditions) == 1
+        and _apart(call, condition.conditions[0])
+    ):
         return call.subgraph(call.builder, branches[1], [])
 
     def block(graph: GraphSpec) -> Block:
-        return lambda builder, inputs: [as_tensor(builder, item) for item in call.subgraph(builder, graph, [])]
+        return lambda builder, inputs: [
+            as_tensor(builder, item) for item in call.subgraph(builder, graph, [])
+        ]
 
     try:
         return call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
     except ShapeError as error:
-        hint = "where its condition depends on a size or on an input that is always the same, set it with --dim or --value"
+        hint = (
+            "where its condition depends on a size or on an input that is always the same, set it"
+            " with --dim or --value"
+        )
         raise ShapeError(f"{error}; {hint}") from error
 
 
 def _apart(call: NodeCall, condition: SizeRelation) -> bool:
-    """Make it a guard that two sizes differ, where it is known which of them is never the smaller one."""
+    """Make it a guard that two sizes differ, where it is known which of them is never the smaller
+    one.
+    """
     a, b = condition.a, condition.b
     large, small = (a, b) if reaches(a, b) else (b, a)
     if condition.relation != "=" or not reaches(large, small):
@@ -51,12 +73,18 @@ def _apart(call: NodeCall, condition: SizeRelation) -> bool:
 
 
 def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """Written out where the number of steps is known and small, or its shapes depend on the step; else a recurrence, where it is a size;
-    else repeated when the model runs."""
+    """Written out where the number of steps is known and small, or its shapes depend on the step;
+    else
+    a recurrence, where it is a size; else repeated when the model runs.
+    """
     limit = limit_of(call)
     begins = not call.has(1) or call.operand(1).is_constant
     known_limit = None if limit is None or is_symbolic(limit) or not begins else limit
-    results = written_out(call, known_limit) if known_limit is not None and known_limit <= WRITTEN_OUT else None
+    results = (
+        written_out(call, known_limit)
+        if known_limit is not None and known_limit <= WRITTEN_OUT
+        else None
+    )
     if results is not None:
         return results
     try:
@@ -76,7 +104,9 @@ def written_out(call: NodeCall, limit: int) -> list[GraphValue] | None:
     state = [call.operand(position) for position in range(2, len(call))]
     piles: list[list[GraphValue]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
     while going and step < limit:
-        condition, *results = call.subgraph(call.builder, body, [known(step, "int64"), known(1, "bool"), *state])
+        condition, *results = call.subgraph(
+            call.builder, body, [known(step, "int64"), known(1, "bool"), *state]
+        )
         _check_condition(call, condition.type)
         if not condition.is_constant or condition.value is None:
             return None
@@ -89,17 +119,25 @@ def written_out(call: NodeCall, limit: int) -> list[GraphValue] | None:
 
 
 def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
-    """A loop of the program, at most `bound` times; its condition also counts the steps where their number is data."""
+    """A loop of the program, at most `bound` times; its condition also counts the steps where their
+    number is data.
+    """
     body, states = call.attr("body"), [call.tensor(position) for position in range(2, len(call))]
     if len(body.outputs) - 1 > len(states) and bound is None:
         raise call.open(0 if call.has(0) else 1)
     begin = reshaped(call, call.tensor(1), ()) if call.has(1) else call.constant(1, "bool")
-    limit = reshaped(call, call.tensor(0), ()) if call.has(0) and call.operand(0).value is None else None
+    limit = (
+        reshaped(call, call.tensor(0), ())
+        if call.has(0) and call.operand(0).value is None
+        else None
+    )
     if limit is not None:
         begin = call.op("And", [begin, call.op("Greater", [limit, call.like(0, limit)])])
 
     def step(builder: GraphBuilder, given: list[Tensor]) -> Sequence[Tensor]:
-        more, *results = (as_tensor(builder, item) for item in call.subgraph(builder, body, list(given)))
+        more, *results = (
+            as_tensor(builder, item) for item in call.subgraph(builder, body, list(given))
+        )
         _check_condition(call, more.type)
         more = builder.op("Reshape", [more], {"shape": ()})
         if limit is not None:
@@ -127,12 +165,21 @@ def stacked(call: NodeCall, pile: Sequence[GraphValue]) -> GraphValue:
 
 
 def scan(call: NodeCall) -> list[Tensor]:
-    """States and slices of sequences, step by step. In opset 8 the first axis is a batch, each of which is scanned by itself."""
+    """States and slices of sequences, step by step. In opset 8 the first axis is a batch, each of
+    which is scanned by itself.
+    """
     if call.version >= 9:
-        return _scanned(call, call.tensors(), call.attr("scan_input_axes"), call.attr("scan_input_directions"))
+        return _scanned(
+            call, call.tensors(), call.attr("scan_input_axes"), call.attr("scan_input_directions")
+        )
     operands = [call.tensor(position) for position in range(1, len(call))]
     batches = [
-        _scanned(call, [reshaped(call, part(call, x, 0, number, 1), x.shape[1:]) for x in operands], None, call.attr("directions"))
+        _scanned(
+            call,
+            [reshaped(call, part(call, x, 0, number, 1), x.shape[1:]) for x in operands],
+            None,
+            call.attr("directions"),
+        )
         for number in range(operands[0].shape[0])
     ]
     joined = []
@@ -142,16 +189,30 @@ def scan(call: NodeCall) -> list[Tensor]:
     return joined
 
 
-def _scanned(call: NodeCall, operands: Sequence[Tensor], axes: Sequence[int] | None, directions: Sequence[int] | None) -> list[Tensor]:
+def _scanned(
+    call: NodeCall,
+    operands: Sequence[Tensor],
+    axes: Sequence[int] | None,
+    directions: Sequence[int] | None,
+) -> list[Tensor]:
     body, count = call.attr("body"), call.attr("num_scan_inputs")
-    states, sequences = list(operands[: len(operands) - count]), list(operands[len(operands) - count :])
+    states, sequences = (
+        list(operands[: len(operands) - count]),
+        list(operands[len(operands) - count :]),
+    )
     for number, x in enumerate(sequences):
         axis = call.axis(axes[number], x.type.rank) if axes else 0
         moved = transposed(call, x, [axis, *(d for d in range(x.type.rank) if d != axis)])
-        sequences[number] = reversed_(call, moved, 0) if directions and directions[number] else moved
+        sequences[number] = (
+            reversed_(call, moved, 0) if directions and directions[number] else moved
+        )
 
-    def step(builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        results = [as_tensor(builder, item) for item in call.subgraph(builder, body, [*current, *slices])]
+    def step(
+        builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        results = [
+            as_tensor(builder, item) for item in call.subgraph(builder, body, [*current, *slices])
+        ]
         return results[: len(states)], results[len(states) :]
 
     lasts, piles = call.builder.scan(states, sequences, step, axis=0)

@@ -11,9 +11,15 @@ def convolved(call: NodeCall, x: Tensor, w: Tensor, bias: Tensor | None) -> Tens
     dims = tuple(range(x.type.rank))
     place = windows(call, x.shape[2:], call.attr("kernel_shape") or w.shape[2:])
     attrs = {
-        "x_dims": dims, "w_dims": dims, "out_dims": dims, "strides": place.strides, "dilation": place.dilation,
-        "pad_low": place.low, "pad_high": place.high, "groups": call.attr("group", 1),
-    }  # fmt: skip
+        "x_dims": dims,
+        "w_dims": dims,
+        "out_dims": dims,
+        "strides": place.strides,
+        "dilation": place.dilation,
+        "pad_low": place.low,
+        "pad_high": place.high,
+        "groups": call.attr("group", 1),
+    }
     return call.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
 
 
@@ -22,26 +28,38 @@ def conv(call: NodeCall) -> Tensor:
 
 
 def conv_transpose(call: NodeCall) -> Tensor:
-    """A convolution over elements that lie the stride apart, by the kernel turned round; the kernel is [in, out / groups, ...]."""
+    """A convolution over elements that lie the stride apart, by the kernel turned round; the kernel
+    is [in, out / groups, ...].
+    """
     x, w = call.tensor(0), call.tensor(1)
     count, groups = x.type.rank - 2, call.attr("group", 1)
     strides = tuple(call.attr("strides") or (1,) * count)
     dilation = tuple(call.attr("dilations") or (1,) * count)
     extra = tuple(call.attr("output_padding") or (0,) * count)
     spans = [(size - 1) * gap + 1 for size, gap in zip(w.shape[2:], dilation, strict=True)]
-    full = [(size - 1) * stride + more + span for size, stride, more, span in zip(x.shape[2:], strides, extra, spans, strict=True)]
+    full = [
+        (size - 1) * stride + more + span
+        for size, stride, more, span in zip(x.shape[2:], strides, extra, spans, strict=True)
+    ]
     low, high = _cropped(call, x, strides, full)
-    return transposed_conv(call.builder, x, w, call.optional(2), strides, dilation, low, high, extra, groups)
+    return transposed_conv(
+        call.builder, x, w, call.optional(2), strides, dilation, low, high, extra, groups
+    )
 
 
-def _cropped(call: NodeCall, x: Tensor, strides: tuple[int, ...], full: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _cropped(
+    call: NodeCall, x: Tensor, strides: tuple[int, ...], full: list[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """How much of the full result is cut off at each end."""
     count = len(full)
     mode, asked = call.attr("auto_pad", "NOTSET"), call.attr("output_shape")
     if asked is not None:
         totals = [size - want for size, want in zip(full, asked[-count:], strict=True)]
     elif mode in ("SAME_UPPER", "SAME_LOWER"):
-        totals = [size - own * stride for size, own, stride in zip(full, x.shape[2:], strides, strict=True)]
+        totals = [
+            size - own * stride
+            for size, own, stride in zip(full, x.shape[2:], strides, strict=True)
+        ]
     else:
         pads = tuple(call.attr("pads") or (0,) * 2 * count) if mode != "VALID" else (0,) * 2 * count
         return pads[:count], pads[count:]
@@ -50,7 +68,9 @@ def _cropped(call: NodeCall, x: Tensor, strides: tuple[int, ...], full: list[int
 
 
 def causal_conv(call: NodeCall) -> list[Tensor]:
-    """A depthwise convolution along the last axis, of what came before (the state) and x; the end of both is the next state."""
+    """A depthwise convolution along the last axis, of what came before (the state) and x; the end
+    of both is the next state.
+    """
     x, w, bias = call.tensor(0), call.tensor(1), call.optional(2)
     channels, width = w.shape[0], w.shape[-1]
     before = width - 1
@@ -58,13 +78,23 @@ def causal_conv(call: NodeCall) -> list[Tensor]:
     state = call.tensor(3) if call.has(3) else call.op("Broadcast", [call.like(0, x)], empty)
     whole = call.op("Concat", [state, x], {"axis": 2})
     attrs = {
-        "x_dims": (0, 1, 2), "w_dims": (0, 1, 2), "out_dims": (0, 1, 2), "strides": (1,), "dilation": (1,),
-        "pad_low": (0,), "pad_high": (0,), "groups": channels,
-    }  # fmt: skip
+        "x_dims": (0, 1, 2),
+        "w_dims": (0, 1, 2),
+        "out_dims": (0, 1, 2),
+        "strides": (1,),
+        "dilation": (1,),
+        "pad_low": (0,),
+        "pad_high": (0,),
+        "groups": channels,
+    }
     y = call.op("Conv", [whole, w] if bias is None else [whole, w, bias], attrs)
     if call.attr("activation", "none") in ("silu", "swish"):
         y = call.op("Silu", [y])
     return [y, part(call, whole, 2, whole.shape[2] - before, before)]
 
 
-CONV: dict[str, NodeHandler] = {"Conv": conv, "ConvTranspose": conv_transpose, "CausalConvWithState": causal_conv}
+CONV: dict[str, NodeHandler] = {
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+    "CausalConvWithState": causal_conv,
+}

@@ -18,15 +18,24 @@ def plain(op: str, **attrs: Any) -> NodeHandler:
 
 def scaled(op: str, **defaults: float) -> NodeHandler:
     """One operand, and attributes with these defaults."""
-    return lambda call: call.op(op, [call.tensor(0)], {name: call.attr(name, value) for name, value in defaults.items()})
+    return lambda call: call.op(
+        op, [call.tensor(0)], {name: call.attr(name, value) for name, value in defaults.items()}
+    )
 
 
 def aligned(call: NodeCall) -> list[Tensor]:
     """Two operands; before opset 7 the second lies at an axis of the first that an attribute names."""
     a, b = call.tensor(0), call.tensor(1)
-    if call.version < 7 and call.attr("broadcast", 0) and b.type.rank < a.type.rank and call.attr("axis") is not None:
+    if (
+        call.version < 7
+        and call.attr("broadcast", 0)
+        and b.type.rank < a.type.rank
+        and call.attr("axis") is not None
+    ):
         axis = call.axis(call.attr("axis"), a.type.rank)
-        b = call.op("Reshape", [b], {"shape": (*b.shape, *[1] * (a.type.rank - axis - b.type.rank))})
+        b = call.op(
+            "Reshape", [b], {"shape": (*b.shape, *[1] * (a.type.rank - axis - b.type.rank))}
+        )
     return [a, b]
 
 
@@ -74,7 +83,9 @@ def dtype_of(call: NodeCall, name: str, default: str) -> str:
         return default
     found = NAMES.get(code) if isinstance(code, str) else DTYPES.get(code)
     if found is None:
-        raise call.unsupported(f"makes elements of type {code}", f"Supported are {', '.join(DTYPES.values())}")
+        raise call.unsupported(
+            f"makes elements of type {code}", f"Supported are {', '.join(DTYPES.values())}"
+        )
     return found
 
 
@@ -95,7 +106,9 @@ def clip(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     low, high = (call.attr("min"), call.attr("max")) if call.version < 11 else (None, None)
     if low is not None or high is not None or call.version < 11:
-        return call.op("Clip", [x], {"min": -inf if low is None else low, "max": inf if high is None else high})
+        return call.op(
+            "Clip", [x], {"min": -inf if low is None else low, "max": inf if high is None else high}
+        )
     if call.has(1):
         x = call.op("Max", [x, call.tensor(1)])
     return call.op("Min", [x, call.tensor(2)]) if call.has(2) else x
@@ -160,7 +173,9 @@ def swish(call: NodeCall) -> Tensor:
 
 
 def gelu(call: NodeCall) -> Tensor:
-    return call.op("Gelu", [call.tensor(0)], {"approximate": call.attr("approximate", "none") == "tanh"})
+    return call.op(
+        "Gelu", [call.tensor(0)], {"approximate": call.attr("approximate", "none") == "tanh"}
+    )
 
 
 def swiglu(call: NodeCall) -> Tensor:
@@ -185,12 +200,17 @@ def part(call: NodeCall, x: Tensor, axis: int, start: int, count: int) -> Tensor
 
 
 def is_inf(call: NodeCall) -> Tensor:
-    signs = {"positive": bool(call.attr("detect_positive", 1)), "negative": bool(call.attr("detect_negative", 1))}
+    signs = {
+        "positive": bool(call.attr("detect_positive", 1)),
+        "negative": bool(call.attr("detect_negative", 1)),
+    }
     return call.op("IsInf", [call.tensor(0)], signs)
 
 
 def bit_shift(call: NodeCall) -> Tensor:
-    return call.op("ShiftLeft" if call.attr("direction") == "LEFT" else "ShiftRight", call.tensors())
+    return call.op(
+        "ShiftLeft" if call.attr("direction") == "LEFT" else "ShiftRight", call.tensors()
+    )
 
 
 def xor(call: NodeCall) -> Tensor:
@@ -210,7 +230,11 @@ def dropout(call: NodeCall) -> Sequence[Tensor]:
     if call.has(2) and bool(call.numbers(2)):
         raise call.unsupported("drops elements at random", "Export the model for inference")
     x = call.tensor(0)
-    kept = call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape}) if call.wants(1) else None
+    kept = (
+        call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})
+        if call.wants(1)
+        else None
+    )
     if kept is not None and call.version < 10:
         kept = cast(call, kept, x.dtype)
     return [x] if kept is None else [x, kept]
@@ -222,19 +246,68 @@ def composed(op: str) -> NodeHandler:
 
 
 PLAIN = (
-    "Abs", "Atan", "Ceil", "Cos", "Erf", "Exp", "Floor", "Identity", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid",
-    "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tanh", "Where", "IsNaN",
-)  # fmt: skip
+    "Abs",
+    "Atan",
+    "Ceil",
+    "Cos",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Identity",
+    "Log",
+    "Neg",
+    "Not",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Tanh",
+    "Where",
+    "IsNaN",
+)
 
 ELEMENTWISE: dict[str, NodeHandler] = {
     **{op: plain(op) for op in PLAIN},
     **{op: composed(op) for op in FUNCTIONS},
     **{op: binary(op) for op in ("Add", "Sub", "Mul", "Div", "And", "Or", "Equal")},
-    "Less": compared("Less"), "Greater": compared("Greater"), "LessOrEqual": compared("LessEqual"), "GreaterOrEqual": compared("GreaterEqual"),
-    "Xor": xor, "Mod": modulo, "Pow": power, "Max": variadic("Max"), "Min": variadic("Min"), "Sum": variadic("Add"), "Mean": mean,
-    "Cast": to_dtype, "CastLike": cast_like, "BitCast": bit_cast, "Clip": clip, "Dropout": dropout, "IsInf": is_inf, "BitShift": bit_shift,
-    "BitwiseAnd": plain("BitAnd"), "BitwiseOr": plain("BitOr"), "BitwiseXor": plain("BitXor"), "BitwiseNot": plain("BitNot"),
-    "Elu": scaled("Elu", alpha=1.0), "LeakyRelu": scaled("LeakyRelu", alpha=0.01), "Selu": selu, "Celu": celu, "Gelu": gelu,
-    "HardSigmoid": hard_sigmoid, "HardSwish": hard_swish, "Mish": mish, "Swish": swish, "SwiGLU": swiglu, "PRelu": prelu, "Shrink": shrink,
+    "Less": compared("Less"),
+    "Greater": compared("Greater"),
+    "LessOrEqual": compared("LessEqual"),
+    "GreaterOrEqual": compared("GreaterEqual"),
+    "Xor": xor,
+    "Mod": modulo,
+    "Pow": power,
+    "Max": variadic("Max"),
+    "Min": variadic("Min"),
+    "Sum": variadic("Add"),
+    "Mean": mean,
+    "Cast": to_dtype,
+    "CastLike": cast_like,
+    "BitCast": bit_cast,
+    "Clip": clip,
+    "Dropout": dropout,
+    "IsInf": is_inf,
+    "BitShift": bit_shift,
+    "BitwiseAnd": plain("BitAnd"),
+    "BitwiseOr": plain("BitOr"),
+    "BitwiseXor": plain("BitXor"),
+    "BitwiseNot": plain("BitNot"),
+    "Elu": scaled("Elu", alpha=1.0),
+    "LeakyRelu": scaled("LeakyRelu", alpha=0.01),
+    "Selu": selu,
+    "Celu": celu,
+    "Gelu": gelu,
+    "HardSigmoid": hard_sigmoid,
+    "HardSwish": hard_swish,
+    "Mish": mish,
+    "Swish": swish,
+    "SwiGLU": swiglu,
+    "PRelu": prelu,
+    "Shrink": shrink,
     "ThresholdedRelu": thresholded_relu,
-}  # fmt: skip
+}

@@ -14,16 +14,23 @@ def gather(call: NodeCall) -> Tensor:
 
 def gather_elements(call: NodeCall) -> Tensor:
     x, indices = call.tensor(0), call.tensor(1)
-    return call.op("GatherElements", [x, indices], {"axis": call.axis(call.attr("axis", 0), x.type.rank)})
+    return call.op(
+        "GatherElements", [x, indices], {"axis": call.axis(call.attr("axis", 0), x.type.rank)}
+    )
 
 
 def gather_nd(call: NodeCall) -> Tensor:
-    return call.op("GatherND", [call.tensor(0), call.tensor(1)], {"batch": call.attr("batch_dims", 0)})
+    return call.op(
+        "GatherND", [call.tensor(0), call.tensor(1)], {"batch": call.attr("batch_dims", 0)}
+    )
 
 
 def scatter_elements(call: NodeCall) -> Tensor:
     x, indices, updates = call.tensors()
-    attrs = {"axis": call.axis(call.attr("axis", 0), x.type.rank), "reduction": call.attr("reduction", "none")}
+    attrs = {
+        "axis": call.axis(call.attr("axis", 0), x.type.rank),
+        "reduction": call.attr("reduction", "none"),
+    }
     return call.op("ScatterElements", [x, indices, updates], attrs)
 
 
@@ -34,7 +41,14 @@ def scatter_nd(call: NodeCall) -> Tensor:
 def counted(call: NodeCall, indices: Tensor, size: int) -> Tensor:
     """int64 indices, negative ones counted from the end."""
     wide = cast(call, indices, "int64")
-    return call.op("Where", [call.op("Less", [wide, call.like(0, wide)]), call.op("Add", [wide, count_of(call, size, "int64")]), wide])
+    return call.op(
+        "Where",
+        [
+            call.op("Less", [wide, call.like(0, wide)]),
+            call.op("Add", [wide, count_of(call, size, "int64")]),
+            wide,
+        ],
+    )
 
 
 def count_of(call: NodeCall, size: int, dtype: str) -> Tensor:
@@ -49,37 +63,66 @@ def one_hot(call: NodeCall) -> Tensor:
     axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
     places = counted(call, indices, depth)
     wide = reshaped(call, places, (*indices.shape[:axis], 1, *indices.shape[axis:]))
-    numbers = reshaped(call, iota(call, depth, "int64"), [depth if d == axis else 1 for d in range(indices.type.rank + 1)])
-    off, on = (call.op("Slice", [values], {"starts": (start,), "sizes": (1,), "steps": (1,)}) for start in (0, 1))
+    numbers = reshaped(
+        call,
+        iota(call, depth, "int64"),
+        [depth if d == axis else 1 for d in range(indices.type.rank + 1)],
+    )
+    off, on = (
+        call.op("Slice", [values], {"starts": (start,), "sizes": (1,), "steps": (1,)})
+        for start in (0, 1)
+    )
     return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
 
 
 def reverse_sequence(call: NodeCall) -> Tensor:
-    return reverse_sequence_of(call, call.tensor(0), call.tensor(1), call.attr("time_axis", 0), call.attr("batch_axis", 1))
+    return reverse_sequence_of(
+        call, call.tensor(0), call.tensor(1), call.attr("time_axis", 0), call.attr("batch_axis", 1)
+    )
 
 
-def reverse_sequence_of(call: NodeCall, x: Tensor, counts: Tensor, time: int = 0, batch: int = 1) -> Tensor:
+def reverse_sequence_of(
+    call: NodeCall, x: Tensor, counts: Tensor, time: int = 0, batch: int = 1
+) -> Tensor:
     """The first elements of each row turned round, as many as its length says."""
     lengths = cast(call, counts, "int32")
     rank, steps = x.type.rank, x.shape[time]
-    along = reshaped(call, iota(call, steps, "int32"), [steps if d == time else 1 for d in range(rank)])
+    along = reshaped(
+        call, iota(call, steps, "int32"), [steps if d == time else 1 for d in range(rank)]
+    )
     length = reshaped(call, lengths, [x.shape[batch] if d == batch else 1 for d in range(rank)])
     places = call.op("Where", [call.op("Less", [along, length]), length - 1 - along, along])
-    return call.op("GatherElements", [x, call.op("Broadcast", [places], {"shape": x.shape})], {"axis": time})
+    return call.op(
+        "GatherElements", [x, call.op("Broadcast", [places], {"shape": x.shape})], {"axis": time}
+    )
 
 
 def tensor_scatter(call: NodeCall) -> Tensor:
-    """A cache with new entries along one axis, from each row's own place on; circular ones go on at the start."""
+    """A cache with new entries along one axis, from each row's own place on; circular ones go on at
+    the start.
+    """
     cache, update = call.tensor(0), call.tensor(1)
     axis = call.axis(call.attr("axis", -2), cache.type.rank)
     count, steps = cache.shape[axis], update.shape[axis]
-    along = reshaped(call, iota(call, steps, "int64"), [steps if d == axis else 1 for d in range(cache.type.rank)])
+    along = reshaped(
+        call,
+        iota(call, steps, "int64"),
+        [steps if d == axis else 1 for d in range(cache.type.rank)],
+    )
     if call.has(2):
-        start = reshaped(call, cast(call, call.tensor(2), "int64"), (cache.shape[0], *[1] * (cache.type.rank - 1)))
+        start = reshaped(
+            call,
+            cast(call, call.tensor(2), "int64"),
+            (cache.shape[0], *[1] * (cache.type.rank - 1)),
+        )
         along = call.op("Add", [along, start])
     if call.attr("mode", "linear") == "circular":
         along = call.op("Mod", [along, count_of(call, count, "int64")])
-    return call.op("ScatterElements", [cache, call.op("Broadcast", [along], {"shape": update.shape}), update], {"axis": axis})
+    return call.op(
+        "ScatterElements",
+        [cache, call.op("Broadcast", [along], {"shape": update.shape}), update],
+        {"axis": axis},
+    )
 
 
 def col2im(call: NodeCall) -> Tensor:
@@ -94,7 +137,14 @@ def col2im(call: NodeCall) -> Tensor:
 
 
 INDEXING: dict[str, NodeHandler] = {
-    "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Scatter": scatter_elements,
-    "ScatterElements": scatter_elements, "ScatterND": scatter_nd, "OneHot": one_hot, "ReverseSequence": reverse_sequence,
-    "TensorScatter": tensor_scatter, "Col2Im": col2im,
-}  # fmt: skip
+    "Gather": gather,
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
+    "OneHot": one_hot,
+    "ReverseSequence": reverse_sequence,
+    "TensorScatter": tensor_scatter,
+    "Col2Im": col2im,
+}

@@ -51,21 +51,38 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def einsum(call: NodeCall) -> Tensor:
-    """An ellipsis stands for the axes that the letters leave over, and a missing result for the letters that occur once, in order."""
+    """An ellipsis stands for the axes that the letters leave over, and a missing result for the
+    letters that occur once, in order.
+    """
     operands = call.tensors()
     left, arrow, right = call.attr("equation").replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
         raise call.error(f"the equation has {len(terms)} terms, there are {len(operands)} operands")
-    extra = [x.type.rank - len(term.replace("...", "")) if "..." in term else 0 for term, x in zip(terms, operands, strict=True)]
+    extra = [
+        x.type.rank - len(term.replace("...", "")) if "..." in term else 0
+        for term, x in zip(terms, operands, strict=True)
+    ]
     spare = [letter for letter in LETTERS if letter not in call.attr("equation")][: max(extra)]
     if not arrow:
         joined = "".join(term.replace("...", "") for term in terms)
-        right = ("..." if "..." in left else "") + "".join(sorted(letter for letter in set(joined) if joined.count(letter) == 1))
-    written = [term.replace("...", "".join(spare[len(spare) - count :])) for term, count in zip(terms, extra, strict=True)]
+        right = ("..." if "..." in left else "") + "".join(
+            sorted(letter for letter in set(joined) if joined.count(letter) == 1)
+        )
+    written = [
+        term.replace("...", "".join(spare[len(spare) - count :]))
+        for term, count in zip(terms, extra, strict=True)
+    ]
     result = right.replace("...", "".join(spare))
-    fitted = [_without_ones(call, x, term, written, operands) for x, term in zip(operands, written, strict=True)]
-    y = call.op("Einsum", [x for x, _ in fitted], {"equation": f"{','.join(term for _, term in fitted)}->{_kept(result, fitted)}"})
+    fitted = [
+        _without_ones(call, x, term, written, operands)
+        for x, term in zip(operands, written, strict=True)
+    ]
+    y = call.op(
+        "Einsum",
+        [x for x, _ in fitted],
+        {"equation": f"{','.join(term for _, term in fitted)}->{_kept(result, fitted)}"},
+    )
     sizes = {letter: size for x, term in fitted for letter, size in zip(term, x.shape, strict=True)}
     return reshaped(call, y, tuple(sizes.get(letter, 1) for letter in result))
 
@@ -74,8 +91,17 @@ def _without_ones(
     call: NodeCall, x: Tensor, term: str, terms: Sequence[str], operands: Sequence[Tensor]
 ) -> tuple[Tensor, str]:  # fmt: skip
     """The operand without axes of size 1 that other operands repeat."""
-    widest = {letter: max((y.shape[other.index(letter)] for y, other in zip(operands, terms, strict=True) if letter in other), key=str)
-              for letter in term}  # fmt: skip
+    widest = {
+        letter: max(
+            (
+                y.shape[other.index(letter)]
+                for y, other in zip(operands, terms, strict=True)
+                if letter in other
+            ),
+            key=str,
+        )
+        for letter in term
+    }
     kept = [axis for axis, letter in enumerate(term) if x.shape[axis] != 1 or widest[letter] == 1]
     return reshaped(call, x, [x.shape[axis] for axis in kept]), "".join(term[axis] for axis in kept)
 

@@ -1,4 +1,6 @@
-"""Quantised operators of the domain com.microsoft: each is computed on real numbers between dequantising and quantising."""
+"""Quantised operators of the domain com.microsoft: each is computed on real numbers between
+dequantising and quantising.
+"""
 
 from collections.abc import Callable
 from math import prod
@@ -22,7 +24,9 @@ from webkiln.ops.builder import Tensor
 
 def real(call: NodeCall, position: int) -> Tensor:
     """An operand with its scale and zero point behind it, as real numbers."""
-    return dequantized(call, call.tensor(position), call.tensor(position + 1), call.optional(position + 2))
+    return dequantized(
+        call, call.tensor(position), call.tensor(position + 1), call.optional(position + 2)
+    )
 
 
 def given(call: NodeCall, y: Tensor, position: int, dtype: str) -> Tensor:
@@ -31,7 +35,9 @@ def given(call: NodeCall, y: Tensor, position: int, dtype: str) -> Tensor:
 
 
 def two(op: str) -> NodeHandler:
-    return lambda call: given(call, call.op(op, [real(call, 0), real(call, 3)]), 6, call.type(0).dtype)
+    return lambda call: given(
+        call, call.op(op, [real(call, 0), real(call, 3)]), 6, call.type(0).dtype
+    )
 
 
 def one(function: Callable[[NodeCall, Tensor], Tensor]) -> NodeHandler:
@@ -60,7 +66,13 @@ def _average_pool(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def _global_average_pool(call: NodeCall, x: Tensor) -> Tensor:
-    return between(call, x, lambda y: call.op("ReduceMean", [y], {"axes": tuple(range(2, y.type.rank)), "keepdims": True}))
+    return between(
+        call,
+        x,
+        lambda y: call.op(
+            "ReduceMean", [y], {"axes": tuple(range(2, y.type.rank)), "keepdims": True}
+        ),
+    )
 
 
 def between(call: NodeCall, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
@@ -80,12 +92,17 @@ def concat(call: NodeCall) -> Tensor:
 
 
 def gemm(call: NodeCall) -> Tensor:
-    """Operands: a, b with scales and zero points, an int32 bias of their product, and scale and zero point of the result, if it has any."""
+    """Operands: a, b with scales and zero points, an int32 bias of their product, and scale and
+    zero point of the result, if it has any.
+    """
     a, b = (
         centred(call, call.tensor(0), call.optional(2), 1),
         centred(call, call.tensor(3), call.optional(5), 0 if call.attr("transB", 0) else 1),
     )
-    attrs = {"transpose_a": bool(call.attr("transA", 0)), "transpose_b": bool(call.attr("transB", 0))}
+    attrs = {
+        "transpose_a": bool(call.attr("transA", 0)),
+        "transpose_b": bool(call.attr("transB", 0)),
+    }
     y = call.op("MatMul", [a, b], attrs)
     if call.has(6):
         y = call.op("Add", [y, call.tensor(6)])
@@ -98,10 +115,20 @@ def gemm(call: NodeCall) -> Tensor:
 def matmul_to_float(call: NodeCall) -> Tensor:
     """Operands: a, b, their scales, their zero points, a bias."""
     a, b = call.tensor(0), call.tensor(1)
-    y = cast(call, product(call, centred(call, a, call.optional(4), 0), centred(call, b, call.optional(5), b.type.rank - 1)), "float32")
+    y = cast(
+        call,
+        product(
+            call,
+            centred(call, a, call.optional(4), 0),
+            centred(call, b, call.optional(5), b.type.rank - 1),
+        ),
+        "float32",
+    )
     for position in (2, 3):
         scale = call.tensor(position)
-        y = call.op("Mul", [y, reshaped(call, scale, () if scale.type.size == 1 else (scale.type.size,))])
+        y = call.op(
+            "Mul", [y, reshaped(call, scale, () if scale.type.size == 1 else (scale.type.size,))]
+        )
     return call.op("Add", [y, call.tensor(6)]) if call.has(6) else y
 
 
@@ -110,15 +137,32 @@ def dynamic_matmul(call: NodeCall) -> Tensor:
     a, b = call.tensor(0), call.tensor(1)
     scale, zero = dynamic_scale(call, a)
     left = centred(call, quantized(call, a, scale, zero, "uint8"), zero, 0)
-    y = cast(call, product(call, left, centred(call, b, call.optional(3), b.type.rank - 1)), "float32")
+    y = cast(
+        call, product(call, left, centred(call, b, call.optional(3), b.type.rank - 1)), "float32"
+    )
     other = call.tensor(2)
-    y = call.op("Mul", [call.op("Mul", [y, scale]), reshaped(call, other, () if other.type.size == 1 else (other.type.size,))])
+    y = call.op(
+        "Mul",
+        [
+            call.op("Mul", [y, scale]),
+            reshaped(call, other, () if other.type.size == 1 else (other.type.size,)),
+        ],
+    )
     return call.op("Add", [y, call.tensor(4)]) if call.has(4) else y
 
 
 MICROSOFT_QUANTIZE: dict[str, NodeHandler] = {
-    "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "QLinearAdd": two("Add"), "QLinearMul": two("Mul"),
-    "QLinearSigmoid": one(_sigmoid), "QLinearLeakyRelu": one(_leaky_relu), "QLinearSoftmax": one(_softmax),
-    "QLinearAveragePool": one(_average_pool), "QLinearGlobalAveragePool": one(_global_average_pool), "QLinearConcat": concat,
-    "QGemm": gemm, "MatMulIntegerToFloat": matmul_to_float, "DynamicQuantizeMatMul": dynamic_matmul,
-}  # fmt: skip
+    "QuantizeLinear": quantize_linear,
+    "DequantizeLinear": dequantize_linear,
+    "QLinearAdd": two("Add"),
+    "QLinearMul": two("Mul"),
+    "QLinearSigmoid": one(_sigmoid),
+    "QLinearLeakyRelu": one(_leaky_relu),
+    "QLinearSoftmax": one(_softmax),
+    "QLinearAveragePool": one(_average_pool),
+    "QLinearGlobalAveragePool": one(_global_average_pool),
+    "QLinearConcat": concat,
+    "QGemm": gemm,
+    "MatMulIntegerToFloat": matmul_to_float,
+    "DynamicQuantizeMatMul": dynamic_matmul,
+}

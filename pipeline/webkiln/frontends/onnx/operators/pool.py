@@ -17,16 +17,23 @@ def placed(call: NodeCall, x: Tensor) -> Windows:
 
 
 def beyond(call: NodeCall, x: Tensor, place: Windows) -> tuple[int, ...]:
-    """How far the last windows reach behind the padded axis where their number is rounded up; none begins in the padding behind."""
+    """How far the last windows reach behind the padded axis where their number is rounded up; none
+    begins in the padding behind.
+    """
     if not call.attr("ceil_mode", 0):
         return (0,) * len(place.window)
     result = []
-    rows = zip(x.shape[2:], place.window, place.strides, place.dilation, place.low, place.high, strict=True)
+    rows = zip(
+        x.shape[2:], place.window, place.strides, place.dilation, place.low, place.high, strict=True
+    )
     for size, window, stride, gap, low, high in rows:
         room = size + low + high - ((window - 1) * gap + 1)
         count = -floordiv(-room, stride) + 1
         if is_symbolic(count):
-            raise call.unsupported("rounds the number of windows up over an axis of open size", "Give the size with --dim")
+            raise call.unsupported(
+                "rounds the number of windows up over an axis of open size",
+                "Give the size with --dim",
+            )
         if (count - 1) * stride >= size + low:
             count -= 1
         result.append(max((count - 1) * stride - room, 0))
@@ -35,20 +42,35 @@ def beyond(call: NodeCall, x: Tensor, place: Windows) -> tuple[int, ...]:
 
 def attrs_of(x: Tensor, place: Windows, extra: Sequence[int]) -> dict[str, Any]:
     return {
-        "axes": tuple(range(2, x.type.rank)), "window": place.window, "strides": place.strides, "dilation": place.dilation,
-        "pad_low": place.low, "pad_high": tuple(high + more for high, more in zip(place.high, extra, strict=True)),
-    }  # fmt: skip
+        "axes": tuple(range(2, x.type.rank)),
+        "window": place.window,
+        "strides": place.strides,
+        "dilation": place.dilation,
+        "pad_low": place.low,
+        "pad_high": tuple(high + more for high, more in zip(place.high, extra, strict=True)),
+    }
 
 
 def max_pool(call: NodeCall) -> list[Tensor]:
-    """The largest element of each window, and its place: in the whole tensor, row-major, or with `storage_order` 1 in its last axes column-major."""
+    """The largest element of each window, and its place: in the whole tensor, row-major, or with
+    `storage_order` 1 in its last axes column-major.
+    """
     x = call.tensor(0)
     place = placed(call, x)
     attrs = attrs_of(x, place, beyond(call, x, place))
     y = call.op("MaxPool", [x], attrs)
     if not call.wants(1):
         return [y]
-    return [y, cast(call, call.op("MaxPoolIndex", [x], attrs | {"column_major": bool(call.attr("storage_order", 0))}), "int64")]
+    return [
+        y,
+        cast(
+            call,
+            call.op(
+                "MaxPoolIndex", [x], attrs | {"column_major": bool(call.attr("storage_order", 0))}
+            ),
+            "int64",
+        ),
+    ]
 
 
 def average_pool(call: NodeCall) -> Tensor:
@@ -63,7 +85,11 @@ def average_pool_of(call: NodeCall, x: Tensor) -> Tensor:
         attrs = {"low": (0, 0, *place.low), "high": (0, 0, *place.high)}
         wide = call.op("Pad", [x], attrs)
         none = (0,) * len(place.window)
-        return call.op("AvgPool", [wide], attrs_of(wide, Windows(place.window, place.strides, place.dilation, none, none), extra))
+        return call.op(
+            "AvgPool",
+            [wide],
+            attrs_of(wide, Windows(place.window, place.strides, place.dilation, none, none), extra),
+        )
     return call.op("AvgPool", [x], attrs_of(x, place, extra))
 
 
@@ -92,7 +118,9 @@ def global_pool(op: str) -> NodeHandler:
 
 def global_lp_pool(call: NodeCall) -> Tensor:
     p = call.attr("p", 2)
-    return raised(call, spatial(call, "ReduceSum", raised(call, call.op("Abs", [call.tensor(0)]), p)), 1 / p)
+    return raised(
+        call, spatial(call, "ReduceSum", raised(call, call.op("Abs", [call.tensor(0)]), p)), 1 / p
+    )
 
 
 def max_unpool(call: NodeCall) -> Tensor:
@@ -103,7 +131,9 @@ def max_unpool(call: NodeCall) -> Tensor:
     pads = call.attr("pads") or (0,) * 2 * count
     sizes = [
         (size - 1) * stride - before - after + width
-        for size, stride, width, before, after in zip(x.shape[2:], strides, window, pads[:count], pads[count:], strict=True)
+        for size, stride, width, before, after in zip(
+            x.shape[2:], strides, window, pads[:count], pads[count:], strict=True
+        )
     ]
     whole = (*x.shape[:2], *sizes)
     asked = call.sizes(2) if call.has(2) else whole
@@ -111,10 +141,19 @@ def max_unpool(call: NodeCall) -> Tensor:
     operands = [flat, reshaped(call, places, (x.type.size,)), reshaped(call, x, (x.type.size,))]
     filled = reshaped(call, call.op("ScatterElements", operands, {"axis": 0}), whole)
     missing = tuple(size - own for size, own in zip(asked, whole, strict=True))
-    return call.op("Pad", [filled], {"low": (0,) * len(whole), "high": missing}) if any(missing) else filled
+    return (
+        call.op("Pad", [filled], {"low": (0,) * len(whole), "high": missing})
+        if any(missing)
+        else filled
+    )
 
 
 POOL: dict[str, NodeHandler] = {
-    "MaxPool": max_pool, "AveragePool": average_pool, "LpPool": lp_pool, "GlobalMaxPool": global_pool("ReduceMax"),
-    "GlobalAveragePool": global_pool("ReduceMean"), "GlobalLpPool": global_lp_pool, "MaxUnpool": max_unpool,
-}  # fmt: skip
+    "MaxPool": max_pool,
+    "AveragePool": average_pool,
+    "LpPool": lp_pool,
+    "GlobalMaxPool": global_pool("ReduceMax"),
+    "GlobalAveragePool": global_pool("ReduceMean"),
+    "GlobalLpPool": global_lp_pool,
+    "MaxUnpool": max_unpool,
+}

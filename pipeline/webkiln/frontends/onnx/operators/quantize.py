@@ -12,9 +12,13 @@ from webkiln.ops.builder import Tensor
 
 
 def along(call: NodeCall, parameter: Tensor, x: Tensor, axis: int, block: int = 0) -> Tensor:
-    """A scale or zero point in a shape that fits x: one, one for each place on an axis, or one for each block of places."""
+    """A scale or zero point in a shape that fits x: one, one for each place on an axis, or one for
+    each block of places.
+    """
     if block:
-        wide = reshaped(call, parameter, (*parameter.shape[: axis + 1], 1, *parameter.shape[axis + 1 :]))
+        wide = reshaped(
+            call, parameter, (*parameter.shape[: axis + 1], 1, *parameter.shape[axis + 1 :])
+        )
         shape = (*parameter.shape[: axis + 1], block, *parameter.shape[axis + 1 :])
         repeated = reshaped(call, call.op("Broadcast", [wide], {"shape": shape}), [
             size * block if d == axis else size for d, size in enumerate(parameter.shape)
@@ -23,10 +27,20 @@ def along(call: NodeCall, parameter: Tensor, x: Tensor, axis: int, block: int = 
         return call.op("Slice", [repeated], {"starts": starts, "sizes": x.shape, "steps": steps})
     if parameter.type.size == 1:
         return reshaped(call, parameter, ())
-    return reshaped(call, parameter, [parameter.type.size if d == axis else 1 for d in range(x.type.rank)])
+    return reshaped(
+        call, parameter, [parameter.type.size if d == axis else 1 for d in range(x.type.rank)]
+    )
 
 
-def quantized(call: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None, dtype: str, axis: int = 1, block: int = 0) -> Tensor:
+def quantized(
+    call: NodeCall,
+    x: Tensor,
+    scale: Tensor,
+    zero: Tensor | None,
+    dtype: str,
+    axis: int = 1,
+    block: int = 0,
+) -> Tensor:
     """round(x / scale) + zero, saturated."""
     y = call.op("RoundedQuotient", [x, cast(call, along(call, scale, x, axis, block), x.dtype)])
     if zero is not None:
@@ -34,7 +48,9 @@ def quantized(call: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None, dty
     return cast(call, y, dtype)
 
 
-def dequantized(call: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block: int = 0) -> Tensor:
+def dequantized(
+    call: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block: int = 0
+) -> Tensor:
     """(x - zero) * scale."""
     y = cast(call, x, "int32")
     if zero is not None:
@@ -46,12 +62,27 @@ def quantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
     dtype = zero.dtype if zero is not None else dtype_of(call, "output_dtype", "uint8")
     wide = cast(call, x, "float32") if x.dtype != "float64" else x
-    return quantized(call, wide, scale, zero, dtype, call.axis(call.attr("axis", 1), max(x.type.rank, 2)), call.attr("block_size", 0))
+    return quantized(
+        call,
+        wide,
+        scale,
+        zero,
+        dtype,
+        call.axis(call.attr("axis", 1), max(x.type.rank, 2)),
+        call.attr("block_size", 0),
+    )
 
 
 def dequantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
-    y = dequantized(call, x, scale, zero, call.axis(call.attr("axis", 1), max(x.type.rank, 2)), call.attr("block_size", 0))
+    y = dequantized(
+        call,
+        x,
+        scale,
+        zero,
+        call.axis(call.attr("axis", 1), max(x.type.rank, 2)),
+        call.attr("block_size", 0),
+    )
     return cast(call, y, dtype_of(call, "output_dtype", scale.dtype))
 
 
@@ -74,21 +105,39 @@ def dynamic_quantize_linear(call: NodeCall) -> list[Tensor]:
 def centred(call: NodeCall, x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
     """x - zero as int32."""
     wide = cast(call, x, "int32")
-    return wide if zero is None else call.op("Sub", [wide, cast(call, along(call, zero, x, axis), "int32")])
+    return (
+        wide
+        if zero is None
+        else call.op("Sub", [wide, cast(call, along(call, zero, x, axis), "int32")])
+    )
 
 
 def matmul_integer(call: NodeCall) -> Tensor:
     """Zero points are one, or one for each row of the first and each column of the second."""
     a, b = call.tensor(0), call.tensor(1)
-    return product(call, centred(call, a, call.optional(2), max(a.type.rank - 2, 0)), centred(call, b, call.optional(3), b.type.rank - 1))
+    return product(
+        call,
+        centred(call, a, call.optional(2), max(a.type.rank - 2, 0)),
+        centred(call, b, call.optional(3), b.type.rank - 1),
+    )
 
 
 def conv_integer(call: NodeCall) -> Tensor:
     x, w = call.tensor(0), call.tensor(1)
-    return convolved(call, centred(call, x, call.optional(2), 1), centred(call, w, call.optional(3), 0), None)
+    return convolved(
+        call, centred(call, x, call.optional(2), 1), centred(call, w, call.optional(3), 0), None
+    )
 
 
-def rescaled(call: NodeCall, y: Tensor, scales: Sequence[Tensor], out: Tensor, zero: Tensor | None, dtype: str, axis: int) -> Tensor:
+def rescaled(
+    call: NodeCall,
+    y: Tensor,
+    scales: Sequence[Tensor],
+    out: Tensor,
+    zero: Tensor | None,
+    dtype: str,
+    axis: int,
+) -> Tensor:
     """An int32 sum of products, by the scales of its factors over that of the result, as integers."""
     real = cast(call, y, "float32")
     for scale in scales:
@@ -109,12 +158,19 @@ def qlinear_matmul(call: NodeCall) -> Tensor:
 
 def qlinear_conv(call: NodeCall) -> Tensor:
     """Operands: x, w and the result with scales and zero points, and an int32 bias."""
-    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (call.tensor(position) for position in range(8))
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (
+        call.tensor(position) for position in range(8)
+    )
     y = convolved(call, centred(call, x, x_zero, 1), centred(call, w, w_zero, 0), call.optional(8))
     return rescaled(call, y, [x_scale, w_scale], y_scale, y_zero, y_zero.dtype, 1)
 
 
 QUANTIZE: dict[str, NodeHandler] = {
-    "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "DynamicQuantizeLinear": dynamic_quantize_linear,
-    "MatMulInteger": matmul_integer, "ConvInteger": conv_integer, "QLinearMatMul": qlinear_matmul, "QLinearConv": qlinear_conv,
-}  # fmt: skip
+    "QuantizeLinear": quantize_linear,
+    "DequantizeLinear": dequantize_linear,
+    "DynamicQuantizeLinear": dynamic_quantize_linear,
+    "MatMulInteger": matmul_integer,
+    "ConvInteger": conv_integer,
+    "QLinearMatMul": qlinear_matmul,
+    "QLinearConv": qlinear_conv,
+}

@@ -1,4 +1,6 @@
-"""RNN, GRU and LSTM: each direction is a recurrence over the first axis, whose products with the input are done for all steps at once."""
+"""RNN, GRU and LSTM: each direction is a recurrence over the first axis, whose products with the
+input are done for all steps at once.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,9 @@ def _named(op: str, **attrs: float) -> Callable[[float | None, float | None], Ga
 
 
 def _leaky(alpha: float | None, beta: float | None) -> GateFunction:
-    return lambda builder, x: builder.op("LeakyRelu", [x], {"alpha": 0.01 if alpha is None else alpha})
+    return lambda builder, x: builder.op(
+        "LeakyRelu", [x], {"alpha": 0.01 if alpha is None else alpha}
+    )
 
 
 def _elu(alpha: float | None, beta: float | None) -> GateFunction:
@@ -27,11 +31,16 @@ def _elu(alpha: float | None, beta: float | None) -> GateFunction:
 
 
 def _affine(alpha: float | None, beta: float | None) -> GateFunction:
-    return lambda builder, x: x * (1.0 if alpha is None else alpha) + (0.0 if beta is None else beta)
+    return lambda builder, x: (
+        x * (1.0 if alpha is None else alpha) + (0.0 if beta is None else beta)
+    )
 
 
 def _scaled_tanh(alpha: float | None, beta: float | None) -> GateFunction:
-    return lambda builder, x: builder.op("Tanh", [x * (1.0 if beta is None else beta)]) * (1.0 if alpha is None else alpha)
+    return lambda builder, x: (
+        builder.op("Tanh", [x * (1.0 if beta is None else beta)])
+        * (1.0 if alpha is None else alpha)
+    )
 
 
 def _hard_sigmoid(alpha: float | None, beta: float | None) -> GateFunction:
@@ -40,15 +49,24 @@ def _hard_sigmoid(alpha: float | None, beta: float | None) -> GateFunction:
 
 
 ACTIVATIONS: dict[str, Callable[[float | None, float | None], GateFunction]] = {
-    "relu": _named("Relu"), "tanh": _named("Tanh"), "sigmoid": _named("Sigmoid"), "softsign": _named("Softsign"),
-    "softplus": _named("Softplus"), "leakyrelu": _leaky, "elu": _elu, "affine": _affine, "scaledtanh": _scaled_tanh,
+    "relu": _named("Relu"),
+    "tanh": _named("Tanh"),
+    "sigmoid": _named("Sigmoid"),
+    "softsign": _named("Softsign"),
+    "softplus": _named("Softplus"),
+    "leakyrelu": _leaky,
+    "elu": _elu,
+    "affine": _affine,
+    "scaledtanh": _scaled_tanh,
     "hardsigmoid": _hard_sigmoid,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """The weights of one direction: input [I, gates * H], recurrent [H, gates * H], biases [gates * H] or None, peepholes [3 * H] or None."""
+    """The weights of one direction: input [I, gates * H], recurrent [H, gates * H], biases [gates *
+    H] or None, peepholes [3 * H] or None.
+    """
 
     number: int
     kernel: Tensor
@@ -60,23 +78,32 @@ class Direction:
 
 
 class Recurrence:
-    """What the three operators share. `gates` and `states` are how many; the operands are X, W, R, B, lengths, first states."""
+    """What the three operators share. `gates` and `states` are how many; the operands are X, W, R,
+    B, lengths, first states.
+    """
 
     def __init__(self, call: NodeCall, gates: int, states: int, standard: Sequence[str]) -> None:
         self.call, self.gates, self.states = call, gates, states
         self.hidden: int = call.attr("hidden_size") or call.type(2).shape[-1]
-        self.names = {"forward": ("forward",), "reverse": ("reverse",), "bidirectional": ("forward", "reverse")}[
-            call.attr("direction", "forward")
-        ]
+        self.names = {
+            "forward": ("forward",),
+            "reverse": ("reverse",),
+            "bidirectional": ("forward", "reverse"),
+        }[call.attr("direction", "forward")]
         self.batch_first = bool(call.attr("layout", 0))
         chosen = call.attr("activations") or tuple(standard) * len(self.names)
-        alphas, betas = list(call.attr("activation_alpha") or ()), list(call.attr("activation_beta") or ())
+        alphas, betas = (
+            list(call.attr("activation_alpha") or ()),
+            list(call.attr("activation_beta") or ()),
+        )
         takes_alpha = {"leakyrelu", "elu", "affine", "scaledtanh", "hardsigmoid", "thresholdedrelu"}
         self.activations = []
         for name in chosen:
             key = name.lower()
             if key not in ACTIVATIONS:
-                raise call.unsupported(f"has the activation {name}", f"Supported are {', '.join(ACTIVATIONS)}")
+                raise call.unsupported(
+                    f"has the activation {name}", f"Supported are {', '.join(ACTIVATIONS)}"
+                )
             alpha = alphas.pop(0) if key in takes_alpha and alphas else None
             beta = betas.pop(0) if key in takes_alpha - {"leakyrelu", "elu"} and betas else None
             self.activations.append(ACTIVATIONS[key](alpha, beta))
@@ -91,10 +118,14 @@ class Recurrence:
         count = len(self.activations) // len(self.names)
         peepholes = row(call.tensor(7)) if call.has(7) else None
         return Direction(
-            number, transposed(call, row(call.tensor(1)), (1, 0)), transposed(call, row(call.tensor(2)), (1, 0)),
-            None if both is None else part(call, both, 0, 0, width), None if both is None else part(call, both, 0, width, width), peepholes,
+            number,
+            transposed(call, row(call.tensor(1)), (1, 0)),
+            transposed(call, row(call.tensor(2)), (1, 0)),
+            None if both is None else part(call, both, 0, 0, width),
+            None if both is None else part(call, both, 0, width, width),
+            peepholes,
             tuple(self.activations[number * count : (number + 1) * count]),
-        )  # fmt: skip
+        )
 
     def first(self, position: int, number: int, x: Tensor) -> Tensor:
         """The first value of a state [N, H]: zeros where none is given."""
@@ -102,10 +133,16 @@ class Recurrence:
         if not self.call.has(position):
             return self.call.op("Broadcast", [self.call.like(0, x)], {"shape": shape})
         given = self.call.tensor(position)
-        return reshaped(self.call, part(self.call, given, 1 if self.batch_first else 0, number, 1), shape)
+        return reshaped(
+            self.call, part(self.call, given, 1 if self.batch_first else 0, number, 1), shape
+        )
 
-    def run(self, make: Callable[[NodeCall, int, Direction], CellFunction], *, summed: bool = True) -> list[Tensor]:
-        """All outputs [T, directions, N, H] and the last states [directions, N, H]; with `summed` both biases are added beforehand."""
+    def run(
+        self, make: Callable[[NodeCall, int, Direction], CellFunction], *, summed: bool = True
+    ) -> list[Tensor]:
+        """All outputs [T, directions, N, H] and the last states [directions, N, H]; with `summed`
+        both biases are added beforehand.
+        """
         call = self.call
         x = transposed(call, call.tensor(0), (1, 0, 2)) if self.batch_first else call.tensor(0)
         lengths = cast(call, call.tensor(4), "int32") if call.has(4) else None
@@ -120,13 +157,25 @@ class Recurrence:
                     projected = call.op("Add", [projected, bias])
             first = [self.first(5 + state, number, x) for state in range(self.states)]
             cell = make(call, self.hidden, direction)
-            last, stacked = self._scan(cell, projected, first, lengths, reverse=reverse and lengths is None)
-            outputs.append(reverse_sequence_of(call, stacked, lengths) if reverse and lengths is not None else stacked)
+            last, stacked = self._scan(
+                cell, projected, first, lengths, reverse=reverse and lengths is None
+            )
+            outputs.append(
+                reverse_sequence_of(call, stacked, lengths)
+                if reverse and lengths is not None
+                else stacked
+            )
             lasts.append(last)
         axis = 2 if self.batch_first else 1
         placed = [transposed(call, y, (1, 0, 2)) for y in outputs] if self.batch_first else outputs
         whole = self._joined(placed, axis)
-        return [whole, *(self._joined([last[state] for last in lasts], 1 if self.batch_first else 0) for state in range(self.states))]
+        return [
+            whole,
+            *(
+                self._joined([last[state] for last in lasts], 1 if self.batch_first else 0)
+                for state in range(self.states)
+            ),
+        ]
 
     def _joined(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
         """Stacked along a new axis."""
@@ -134,23 +183,38 @@ class Recurrence:
         return wide[0] if len(wide) == 1 else self.call.op("Concat", wide, {"axis": axis})
 
     def _scan(
-        self, cell: CellFunction, projected: Tensor, first: list[Tensor], lengths: Tensor | None, *, reverse: bool
-    ) -> tuple[list[Tensor], Tensor]:  # fmt: skip
-        """The last states, and all outputs. Behind its length a row keeps its states and gives zeros."""
+        self,
+        cell: CellFunction,
+        projected: Tensor,
+        first: list[Tensor],
+        lengths: Tensor | None,
+        *,
+        reverse: bool,
+    ) -> tuple[list[Tensor], Tensor]:
+        """The last states, and all outputs. Behind its length a row keeps its states and gives
+        zeros.
+        """
         call = self.call
         steps, batch = projected.shape[0], projected.shape[1]
         sequences = [projected]
         if lengths is not None:
-            numbers = reshaped(call, call.op("Iota", [], {"size": steps, "dtype": "int32"}), (steps, 1))
+            numbers = reshaped(
+                call, call.op("Iota", [], {"size": steps, "dtype": "int32"}), (steps, 1)
+            )
             inside = call.op("Less", [numbers, reshaped(call, lengths, (1, batch))])
             sequences.append(reshaped(call, inside, (steps, batch, 1)))
 
-        def step(builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        def step(
+            builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]
+        ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
             following = cell(builder, slices[0], states)
             if lengths is None:
                 return following, [following[0]]
             zero = builder.constant(0, projected.dtype)
-            kept = [builder.op("Where", [slices[1], new, old]) for new, old in zip(following, states, strict=True)]
+            kept = [
+                builder.op("Where", [slices[1], new, old])
+                for new, old in zip(following, states, strict=True)
+            ]
             return kept, [builder.op("Where", [slices[1], following[0], zero])]
 
         states, results = call.builder.scan(first, sequences, step, axis=0, reverse=reverse)
@@ -165,7 +229,9 @@ def gate(builder: GraphBuilder, x: Tensor, number: int, hidden: int) -> Tensor:
 def bounded_by(call: NodeCall) -> Callable[[GraphBuilder, Tensor], Tensor]:
     """What is done to the argument of every activation."""
     limit: Any = call.attr("clip")
-    return lambda builder, x: x if limit is None else builder.op("Clip", [x], {"min": -limit, "max": limit})
+    return lambda builder, x: (
+        x if limit is None else builder.op("Clip", [x], {"min": -limit, "max": limit})
+    )
 
 
 def _rnn_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
@@ -189,7 +255,9 @@ def _gru_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction
             products = builder.op("MatMul", [h, direction.recurrent])
             if direction.recurrent_bias is not None:
                 products = builder.op("Add", [products, direction.recurrent_bias])
-            from_z, from_r, from_h = (gate(builder, products, number, hidden) for number in range(3))
+            from_z, from_r, from_h = (
+                gate(builder, products, number, hidden) for number in range(3)
+            )
         else:
             kernels = [gate(builder, direction.recurrent, number, hidden) for number in range(3)]
             from_z, from_r = (builder.op("MatMul", [h, kernel]) for kernel in kernels[:2])
@@ -213,7 +281,11 @@ def _lstm_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunctio
     def peep(builder: GraphBuilder, x: Tensor, state: Tensor, number: int) -> Tensor:
         if direction.peepholes is None:
             return x
-        weights = builder.op("Slice", [direction.peepholes], {"starts": (number * hidden,), "sizes": (hidden,), "steps": (1,)})
+        weights = builder.op(
+            "Slice",
+            [direction.peepholes],
+            {"starts": (number * hidden,), "sizes": (hidden,), "steps": (1,)},
+        )
         return builder.op("Add", [x, builder.op("Mul", [weights, state])])
 
     def cell(builder: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
@@ -221,7 +293,11 @@ def _lstm_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunctio
         total = builder.op("Add", [x, builder.op("MatMul", [output, direction.recurrent])])
         i, o, forget, c = (gate(builder, total, number, hidden) for number in range(4))
         opened = f(builder, clip(builder, peep(builder, i, memory, 0)))
-        kept = 1.0 - opened if call.attr("input_forget", 0) else f(builder, clip(builder, peep(builder, forget, memory, 2)))
+        kept = (
+            1.0 - opened
+            if call.attr("input_forget", 0)
+            else f(builder, clip(builder, peep(builder, forget, memory, 2)))
+        )
         new = g(builder, clip(builder, c))
         following = builder.op("Mul", [kept, memory]) + builder.op("Mul", [opened, new])
         shown = f(builder, clip(builder, peep(builder, o, following, 1)))
@@ -235,7 +311,9 @@ def rnn(call: NodeCall) -> list[Tensor]:
 
 
 def gru(call: NodeCall) -> list[Tensor]:
-    return Recurrence(call, 3, 1, ("Sigmoid", "Tanh")).run(_gru_cell, summed=not call.attr("linear_before_reset", 0))
+    return Recurrence(call, 3, 1, ("Sigmoid", "Tanh")).run(
+        _gru_cell, summed=not call.attr("linear_before_reset", 0)
+    )
 
 
 def lstm(call: NodeCall) -> list[Tensor]:

@@ -13,11 +13,15 @@ from webkiln.ops.builder import Tensor
 Reduction = Callable[[NodeCall, Tensor], Tensor]
 
 
-def reduced(call: NodeCall, op: str, x: Tensor, axes: Sequence[int], *, keep: bool = True) -> Tensor:
+def reduced(
+    call: NodeCall, op: str, x: Tensor, axes: Sequence[int], *, keep: bool = True
+) -> Tensor:
     return call.op(op, [x], {"axes": tuple(axes), "keepdims": keep})
 
 
-def reduction(op: str, before: Reduction | None = None, after: Reduction | None = None) -> NodeHandler:
+def reduction(
+    op: str, before: Reduction | None = None, after: Reduction | None = None
+) -> NodeHandler:
     """`before` is done to each element, `after` to each result."""
 
     def handler(call: NodeCall) -> Tensor:
@@ -40,7 +44,9 @@ def _log_sum_exp(call: NodeCall) -> Tensor:
         axes = () if call.attr("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
     largest = reduced(call, "ReduceMax", x, axes)
     finite = call.op("Where", [call.op("IsInf", [largest]), call.like(0, x), largest])
-    total = call.op("Log", [reduced(call, "ReduceSum", call.op("Exp", [x - finite]), axes)]) + finite
+    total = (
+        call.op("Log", [reduced(call, "ReduceSum", call.op("Exp", [x - finite]), axes)]) + finite
+    )
     if call.attr("keepdims", 1):
         return total
     return reshaped(call, total, [size for axis, size in enumerate(x.shape) if axis not in axes])
@@ -49,7 +55,9 @@ def _log_sum_exp(call: NodeCall) -> Tensor:
 def _extreme(op: str) -> NodeHandler:
     """Booleans are 0 and 1."""
     plain = reduction(op)
-    numbers = reduction(op, lambda call, x: cast(call, x, "uint8"), lambda call, y: cast(call, y, "bool"))
+    numbers = reduction(
+        op, lambda call, x: cast(call, x, "uint8"), lambda call, y: cast(call, y, "bool")
+    )
     return lambda call: (numbers if call.type(0).dtype == "bool" else plain)(call)
 
 
@@ -63,7 +71,11 @@ def found(op: str) -> NodeHandler:
         if not call.attr("select_last_index", 0):
             return cast(call, call.op(op, [x], attrs), "int64")
         turned = reversed_(call, x, axis)
-        return cast(call, call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [turned], attrs), "int64")
+        return cast(
+            call,
+            call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [turned], attrs),
+            "int64",
+        )
 
     return handler
 
@@ -82,13 +94,19 @@ def flattened(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def along(call: NodeCall, op: str, x: Tensor, axis: int) -> Tensor:
-    """Softmax or its logarithm; of halves as the function that the standard gives for it, each step of which is rounded."""
+    """Softmax or its logarithm; of halves as the function that the standard gives for it, each step
+    of which is rounded.
+    """
     if x.dtype != "float16":
         return call.op(op, [x], {"axis": axis})
     near = call.op("Sub", [x, call.op("ReduceMax", [x], {"axes": (axis,), "keepdims": True})])
     powers = call.op("Exp", [near])
     total = call.op("ReduceSum", [powers], {"axes": (axis,), "keepdims": True})
-    return call.op("Div", [powers, total]) if op == "Softmax" else call.op("Sub", [near, call.op("Log", [total])])
+    return (
+        call.op("Div", [powers, total])
+        if op == "Softmax"
+        else call.op("Sub", [near, call.op("Log", [total])])
+    )
 
 
 def softmax(op: str) -> NodeHandler:
@@ -119,7 +137,9 @@ def _first_largest(call: NodeCall, x: Tensor, axis: int) -> Tensor:
     return cast(call, call.op("Equal", [along, place]), x.dtype)
 
 
-def standardised(call: NodeCall, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+def standardised(
+    call: NodeCall, x: Tensor, axes: Sequence[int], epsilon: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """(x - mean) / deviation over some axes; the mean; 1 / deviation."""
     mean = reduced(call, "ReduceMean", x, axes)
     centred = x - mean
@@ -137,7 +157,9 @@ def batch_norm(call: NodeCall) -> Tensor:
         raise call.unsupported("is in training mode", "Export the model for inference")
     parameters = [cast(call, call.tensor(position), x.dtype) for position in range(1, 5)]
     axis = min(1, x.type.rank - 1)
-    return call.op("BatchNorm", [x, *parameters], {"axis": axis, "epsilon": call.attr("epsilon", 1e-5)})
+    return call.op(
+        "BatchNorm", [x, *parameters], {"axis": axis, "epsilon": call.attr("epsilon", 1e-5)}
+    )
 
 
 def instance_norm(call: NodeCall) -> Tensor:
@@ -154,9 +176,13 @@ def group_norm(call: NodeCall) -> Tensor:
     shape = (x.shape[0], groups, channels // groups, prod(x.shape[2:]))
     grouped = reshaped(call, x, shape)
     working = DTYPES[call.attr("stash_type", 1)]
-    whole, _, _ = standardised(call, cast(call, grouped, working), (2, 3), call.attr("epsilon", 1e-5))
+    whole, _, _ = standardised(
+        call, cast(call, grouped, working), (2, 3), call.attr("epsilon", 1e-5)
+    )
     parameter = (1, groups, 1, 1) if call.version < 21 else (1, groups, channels // groups, 1)
-    scaled = cast(call, whole, x.dtype) * reshaped(call, scale, parameter) + reshaped(call, bias, parameter)
+    scaled = cast(call, whole, x.dtype) * reshaped(call, scale, parameter) + reshaped(
+        call, bias, parameter
+    )
     return reshaped(call, scaled, x.shape)
 
 
@@ -165,7 +191,9 @@ def layer_norm(call: NodeCall) -> list[Tensor]:
     x, scale = call.tensor(0), call.tensor(1)
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
     working = DTYPES[call.attr("stash_type", 1)]
-    whole, mean, inverse = standardised(call, cast(call, x, working), axes, call.attr("epsilon", 1e-5))
+    whole, mean, inverse = standardised(
+        call, cast(call, x, working), axes, call.attr("epsilon", 1e-5)
+    )
     y = cast(call, whole, x.dtype) * scale
     return [y + call.tensor(2) if call.has(2) else y, mean, inverse]
 
@@ -174,7 +202,9 @@ def rms_norm(call: NodeCall) -> Tensor:
     x, scale = call.tensor(0), call.tensor(1)
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
     wide = cast(call, x, DTYPES[call.attr("stash_type", 1)])
-    inverse = call.op("Rsqrt", [reduced(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)])
+    inverse = call.op(
+        "Rsqrt", [reduced(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)]
+    )
     return cast(call, cast(call, wide * inverse, x.dtype), scale.dtype) * scale
 
 
@@ -182,7 +212,9 @@ def lp_norm(call: NodeCall) -> Tensor:
     """x over its norm; zeros stay zeros."""
     x, p = call.tensor(0), call.attr("p", 2)
     axis = call.axis(call.attr("axis", -1), x.type.rank)
-    norm = raised(call, reduced(call, "ReduceSum", raised(call, call.op("Abs", [x]), p), (axis,)), 1 / p)
+    norm = raised(
+        call, reduced(call, "ReduceSum", raised(call, call.op("Abs", [x]), p), (axis,)), 1 / p
+    )
     return call.op("Where", [call.op("Equal", [norm, call.like(0, x)]), call.like(0, x), x / norm])
 
 
@@ -191,7 +223,9 @@ def mean_variance_norm(call: NodeCall) -> Tensor:
     axes = call.attr("axes") or (0, 2, 3)
     mean = reduced(call, "ReduceMean", x, axes)
     centred = x - mean
-    return centred / (call.op("Sqrt", [reduced(call, "ReduceMean", centred * centred, axes)]) + 1e-9)
+    return centred / (
+        call.op("Sqrt", [reduced(call, "ReduceMean", centred * centred, axes)]) + 1e-9
+    )
 
 
 def local_response_norm(call: NodeCall) -> Tensor:
@@ -199,9 +233,14 @@ def local_response_norm(call: NodeCall) -> Tensor:
     x, size = call.tensor(0), call.attr("size")
     before = (size - 1) // 2
     attrs = {
-        "axes": (1,), "window": (size,), "strides": (1,), "dilation": (1,), "pad_low": (before,), "pad_high": (size - 1 - before,),
+        "axes": (1,),
+        "window": (size,),
+        "strides": (1,),
+        "dilation": (1,),
+        "pad_low": (before,),
+        "pad_high": (size - 1 - before,),
         "count_include_pad": True,
-    }  # fmt: skip
+    }
     mean = call.op("AvgPool", [x * x], attrs)
     base = mean * call.attr("alpha", 1e-4) + call.attr("bias", 1.0)
     return x * call.op("Pow", [base, call.like(-call.attr("beta", 0.75), x)])
@@ -211,7 +250,11 @@ def cumulative(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         axis = call.axis(int(call.numbers(1).reshape(())), x.type.rank)
-        attrs = {"axis": axis, "exclusive": bool(call.attr("exclusive", 0)), "reverse": bool(call.attr("reverse", 0))}
+        attrs = {
+            "axis": axis,
+            "exclusive": bool(call.attr("exclusive", 0)),
+            "reverse": bool(call.attr("reverse", 0)),
+        }
         return call.op(op, [x], attrs)
 
     return handler
@@ -222,7 +265,11 @@ def _logarithm(call: NodeCall, y: Tensor) -> Tensor:
 
 
 def _root(call: NodeCall, y: Tensor) -> Tensor:
-    return call.op("Sqrt", [y]) if is_float(y.dtype) else cast(call, call.op("Sqrt", [cast(call, y, "float64")]), y.dtype)
+    return (
+        call.op("Sqrt", [y])
+        if is_float(y.dtype)
+        else cast(call, call.op("Sqrt", [cast(call, y, "float64")]), y.dtype)
+    )
 
 
 def _square(call: NodeCall, x: Tensor) -> Tensor:
@@ -250,13 +297,30 @@ def on_floats(handler: NodeHandler) -> NodeHandler:
 
 
 REDUCE: dict[str, NodeHandler] = {
-    "ReduceSum": reduction("ReduceSum"), "ReduceMean": reduction("ReduceMean"), "ReduceProd": reduction("ReduceProd"),
-    "ReduceMax": _extreme("ReduceMax"), "ReduceMin": _extreme("ReduceMin"), "ReduceL1": reduction("ReduceSum", _size),
-    "ReduceL2": reduction("ReduceSum", _square, _root), "ReduceSumSquare": reduction("ReduceSum", _square),
-    "ReduceLogSum": on_floats(reduction("ReduceSum", None, _logarithm)), "ReduceLogSumExp": on_floats(_log_sum_exp),
-    "ArgMax": found("ArgMax"), "ArgMin": found("ArgMin"), "Softmax": softmax("Softmax"), "LogSoftmax": softmax("LogSoftmax"),
-    "Hardmax": hardmax, "BatchNormalization": batch_norm, "InstanceNormalization": instance_norm, "GroupNormalization": group_norm,
-    "LayerNormalization": layer_norm, "RMSNormalization": rms_norm, "SimplifiedLayerNormalization": rms_norm, "LpNormalization": lp_norm,
-    "MeanVarianceNormalization": mean_variance_norm, "LRN": local_response_norm,
-    "CumSum": cumulative("CumSum"), "CumProd": cumulative("CumProd"),
-}  # fmt: skip
+    "ReduceSum": reduction("ReduceSum"),
+    "ReduceMean": reduction("ReduceMean"),
+    "ReduceProd": reduction("ReduceProd"),
+    "ReduceMax": _extreme("ReduceMax"),
+    "ReduceMin": _extreme("ReduceMin"),
+    "ReduceL1": reduction("ReduceSum", _size),
+    "ReduceL2": reduction("ReduceSum", _square, _root),
+    "ReduceSumSquare": reduction("ReduceSum", _square),
+    "ReduceLogSum": on_floats(reduction("ReduceSum", None, _logarithm)),
+    "ReduceLogSumExp": on_floats(_log_sum_exp),
+    "ArgMax": found("ArgMax"),
+    "ArgMin": found("ArgMin"),
+    "Softmax": softmax("Softmax"),
+    "LogSoftmax": softmax("LogSoftmax"),
+    "Hardmax": hardmax,
+    "BatchNormalization": batch_norm,
+    "InstanceNormalization": instance_norm,
+    "GroupNormalization": group_norm,
+    "LayerNormalization": layer_norm,
+    "RMSNormalization": rms_norm,
+    "SimplifiedLayerNormalization": rms_norm,
+    "LpNormalization": lp_norm,
+    "MeanVarianceNormalization": mean_variance_norm,
+    "LRN": local_response_norm,
+    "CumSum": cumulative("CumSum"),
+    "CumProd": cumulative("CumProd"),
+}

@@ -1,4 +1,6 @@
-"""Resize and Upsample, axis by axis. Positions are fractions, so that nothing is rounded before the element is chosen."""
+"""Resize and Upsample, axis by axis. Positions are fractions, so that nothing is rounded before the
+element is chosen.
+"""
 
 from fractions import Fraction
 from math import floor
@@ -12,16 +14,27 @@ from webkiln.ops.builder import Tensor
 
 FINEST = 10000
 """The largest denominator of a scale: 0.6 as a float32 is meant as 3/5."""
-ROUNDINGS = {"floor": "floor", "ceil": "ceil", "round_prefer_floor": "prefer_floor", "round_prefer_ceil": "prefer_ceil"}
+ROUNDINGS = {
+    "floor": "floor",
+    "ceil": "ceil",
+    "round_prefer_floor": "prefer_floor",
+    "round_prefer_ceil": "prefer_ceil",
+}
 
 
 def fraction(value: float) -> Fraction:
     return Fraction(float(value)).limit_denominator(FINEST)
 
 
-def line(call: NodeCall, size: int, out: int, scale: Fraction | None, roi: tuple[float, float]) -> dict[str, Any]:
-    """The map of output numbers to positions, as integers: (o * scale + start) / unit. Without a scale it is out / size."""
-    mode = call.attr("coordinate_transformation_mode", "half_pixel" if call.version >= 11 else "asymmetric")
+def line(
+    call: NodeCall, size: int, out: int, scale: Fraction | None, roi: tuple[float, float]
+) -> dict[str, Any]:
+    """The map of output numbers to positions, as integers: (o * scale + start) / unit. Without a
+    scale it is out / size.
+    """
+    mode = call.attr(
+        "coordinate_transformation_mode", "half_pixel" if call.version >= 11 else "asymmetric"
+    )
     if mode == "align_corners":
         return _aligned(size, out, scale)
     if mode == "tf_crop_and_resize":
@@ -45,7 +58,11 @@ def _aligned(size: int, out: int, scale: Fraction | None) -> dict[str, Any]:
     if is_symbolic(out) or is_symbolic(size):
         return {"scale": size - 1, "start": 0, "unit": out - 1}
     last = scale * size - 1 if scale is not None else Fraction(out - 1)
-    return _over_one_unit(Fraction(size - 1) / last, Fraction(0)) if out > 1 else {"scale": 0, "start": 0, "unit": 1}
+    return (
+        _over_one_unit(Fraction(size - 1) / last, Fraction(0))
+        if out > 1
+        else {"scale": 0, "start": 0, "unit": 1}
+    )
 
 
 def _cropped(size: int, out: int, first: Fraction, last: Fraction) -> dict[str, Any]:
@@ -59,13 +76,27 @@ def _over_one_unit(step: Fraction, begin: Fraction) -> dict[str, Any]:
     return {"scale": int(step * unit), "start": int(begin * unit), "unit": unit}
 
 
-def resized(call: NodeCall, x: Tensor, axis: int, out: int, scale: Fraction | None, roi: tuple[float, float] = (0.0, 1.0)) -> Tensor:
+def resized(
+    call: NodeCall,
+    x: Tensor,
+    axis: int,
+    out: int,
+    scale: Fraction | None,
+    roi: tuple[float, float] = (0.0, 1.0),
+) -> Tensor:
     mode = call.attr("mode", "nearest")
     attrs = {
-        "axis": axis, "size": out, **line(call, x.shape[axis], out, scale, roi), "mode": {"bilinear": "linear"}.get(mode, mode),
-        "rounding": ROUNDINGS[call.attr("nearest_mode", "round_prefer_floor" if call.version >= 11 else "floor")],
-        "a": call.attr("cubic_coeff_a", -0.75), "exclude": bool(call.attr("exclude_outside", 0)), "antialias": bool(call.attr("antialias", 0)),
-    }  # fmt: skip
+        "axis": axis,
+        "size": out,
+        **line(call, x.shape[axis], out, scale, roi),
+        "mode": {"bilinear": "linear"}.get(mode, mode),
+        "rounding": ROUNDINGS[
+            call.attr("nearest_mode", "round_prefer_floor" if call.version >= 11 else "floor")
+        ],
+        "a": call.attr("cubic_coeff_a", -0.75),
+        "exclude": bool(call.attr("exclude_outside", 0)),
+        "antialias": bool(call.attr("antialias", 0)),
+    }
     if call.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
         attrs["outside"] = call.attr("extrapolation_value", 0.0)
     return call.op("Interpolate", [x], attrs)
@@ -98,7 +129,9 @@ def _scaled(size: int, scale: Fraction) -> int:
     return size * scale.numerator // scale.denominator
 
 
-def _fitted(call: NodeCall, x: Tensor, axes: list[int], sizes: tuple[int, ...]) -> list[tuple[int, Fraction | None]]:
+def _fitted(
+    call: NodeCall, x: Tensor, axes: list[int], sizes: tuple[int, ...]
+) -> list[tuple[int, Fraction | None]]:
     """The sizes asked for, or those of the same aspect ratio that they bound."""
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
@@ -110,8 +143,16 @@ def _fitted(call: NodeCall, x: Tensor, axes: list[int], sizes: tuple[int, ...]) 
 
 def upsample(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    scales = [call.attr("height_scale", 1.0), call.attr("width_scale", 1.0)] if call.version < 7 else None
-    scales = [1.0] * (x.type.rank - 2) + scales if scales is not None else list(call.attr("scales") or call.numbers(1).tolist())
+    scales = (
+        [call.attr("height_scale", 1.0), call.attr("width_scale", 1.0)]
+        if call.version < 7
+        else None
+    )
+    scales = (
+        [1.0] * (x.type.rank - 2) + scales
+        if scales is not None
+        else list(call.attr("scales") or call.numbers(1).tolist())
+    )
     for axis, scale in enumerate(map(fraction, scales)):
         if scale != 1:
             x = resized(call, x, axis, _scaled(x.shape[axis], scale), scale)

@@ -9,7 +9,13 @@ from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 
-MODES = {"bilinear": "linear", "linear": "linear", "nearest": "nearest", "bicubic": "cubic", "cubic": "cubic"}
+MODES = {
+    "bilinear": "linear",
+    "linear": "linear",
+    "nearest": "nearest",
+    "bicubic": "cubic",
+    "cubic": "cubic",
+}
 
 
 def lasting(call: NodeCall, sizes: tuple[int, ...], dtype: str) -> Tensor:
@@ -25,29 +31,51 @@ def grid_sample(call: NodeCall) -> Tensor:
     corners = bool(call.attr("align_corners", 0))
     turned = reversed_(call, grid, grid.type.rank - 1)
     sizes = lasting(call, x.shape[2:], working)
-    places = call.op("Mul", [(turned + 1.0) * 0.5, sizes - 1.0]) if corners else (call.op("Mul", [turned + 1.0, sizes]) - 1.0) * 0.5
+    places = (
+        call.op("Mul", [(turned + 1.0) * 0.5, sizes - 1.0])
+        if corners
+        else (call.op("Mul", [turned + 1.0, sizes]) - 1.0) * 0.5
+    )
     wide = reshaped(call, places, (grid.shape[0], 1, *grid.shape[1:]))
-    attrs = {"mode": MODES[call.attr("mode", "bilinear")], "padding": call.attr("padding_mode", "zeros"), "corners": corners}
+    attrs = {
+        "mode": MODES[call.attr("mode", "bilinear")],
+        "padding": call.attr("padding_mode", "zeros"),
+        "corners": corners,
+    }
     return cast(call, call.op("Sample", [cast(call, x, working), wide], attrs), x.dtype)
 
 
 def affine_grid(call: NodeCall) -> Tensor:
-    """theta [N, d, d + 1] applied to the places of an image [N, C, ...] from -1 to 1, the last axis first."""
+    """theta [N, d, d + 1] applied to the places of an image [N, C, ...] from -1 to 1, the last axis
+    first.
+    """
     theta, sizes = call.tensor(0), call.sizes(1)[2:]
     count = len(sizes)
     parts = []
     for d in reversed(range(count)):
         steps = iota(call, sizes[d], theta.dtype)
-        line = steps * (2 / max(sizes[d] - 1, 1)) - 1.0 if call.attr("align_corners", 0) else (steps * 2.0 + 1.0) * (1 / sizes[d]) - 1.0
+        line = (
+            steps * (2 / max(sizes[d] - 1, 1)) - 1.0
+            if call.attr("align_corners", 0)
+            else (steps * 2.0 + 1.0) * (1 / sizes[d]) - 1.0
+        )
         along = reshaped(call, line, [*(sizes[d] if axis == d else 1 for axis in range(count)), 1])
         parts.append(call.op("Broadcast", [along], {"shape": (*sizes, 1)}))
     ones = call.op("Broadcast", [call.like(1, theta)], {"shape": (*sizes, 1)})
-    base = reshaped(call, call.op("Concat", [*parts, ones], {"axis": count}), (prod(sizes), count + 1))
-    return reshaped(call, call.op("MatMul", [base, theta], {"transpose_b": True}), (theta.shape[0], *sizes, count))
+    base = reshaped(
+        call, call.op("Concat", [*parts, ones], {"axis": count}), (prod(sizes), count + 1)
+    )
+    return reshaped(
+        call,
+        call.op("MatMul", [base, theta], {"transpose_b": True}),
+        (theta.shape[0], *sizes, count),
+    )
 
 
 def deform_conv(call: NodeCall) -> Tensor:
-    """Operands: x, kernel, offsets [N, groups * taps * 2, ...], bias, mask [N, groups * taps, ...]. The taps are read first, then summed."""
+    """Operands: x, kernel, offsets [N, groups * taps * 2, ...], bias, mask [N, groups * taps, ...].
+    The taps are read first, then summed.
+    """
     x, w, offsets = call.tensor(0), call.tensor(1), call.tensor(2)
     count, window = x.type.rank - 2, w.shape[2:]
     strides, dilation = call.attr("strides") or (1,) * count, call.attr("dilations") or (1,) * count
@@ -59,7 +87,11 @@ def deform_conv(call: NodeCall) -> Tensor:
     for d in range(count):
         steps = iota(call, out[d], "int32") * strides[d] - pads[d]
         along = reshaped(call, steps, [1, *(out[d] if axis == d else 1 for axis in range(count))])
-        inner = reshaped(call, iota(call, window[d], "int32") * dilation[d], [window[d] if axis == d else 1 for axis in range(count)])
+        inner = reshaped(
+            call,
+            iota(call, window[d], "int32") * dilation[d],
+            [window[d] if axis == d else 1 for axis in range(count)],
+        )
         spread = call.op("Broadcast", [inner], {"shape": tuple(window)})
         place = call.op("Add", [along, reshaped(call, spread, (taps, *[1] * count))])
         parts.append(reshaped(call, cast(call, place, x.dtype), (taps, *place.shape[1:], 1)))
@@ -75,34 +107,64 @@ def deform_conv(call: NodeCall) -> Tensor:
     columns = reshaped(call, read, (x.shape[0], groups, x.shape[1] // groups * taps, prod(out)))
     kernel = reshaped(call, w, (groups, features // groups, x.shape[1] // groups * taps))
     y = reshaped(call, call.op("MatMul", [kernel, columns]), (x.shape[0], features, *out))
-    return call.op("Add", [y, reshaped(call, call.tensor(3), (features, *[1] * count))]) if call.has(3) else y
+    return (
+        call.op("Add", [y, reshaped(call, call.tensor(3), (features, *[1] * count))])
+        if call.has(3)
+        else y
+    )
 
 
 def roi_align(call: NodeCall) -> Tensor:
-    """Operands: x [N, C, H, W], regions [R, 4] as x1, y1, x2, y2, and the image of each. Each output is of ratio * ratio places."""
+    """Operands: x [N, C, H, W], regions [R, 4] as x1, y1, x2, y2, and the image of each. Each
+    output is of ratio * ratio places.
+    """
     x, regions, images = call.tensor(0), call.tensor(1), call.tensor(2)
     ratio = call.attr("sampling_ratio", 0)
     if ratio <= 0:
-        raise call.unsupported("takes a number of samples that depends on the data", "Export it with a sampling_ratio above 0")
+        raise call.unsupported(
+            "takes a number of samples that depends on the data",
+            "Export it with a sampling_ratio above 0",
+        )
     rows, columns = call.attr("output_height", 1), call.attr("output_width", 1)
-    half = call.version >= 16 and call.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    half = (
+        call.version >= 16
+        and call.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    )
     count = regions.shape[0]
     scaled = regions * call.attr("spatial_scale", 1.0) - (0.5 if half else 0.0)
     x1, y1, x2, y2 = (part(call, scaled, 1, number, 1) for number in range(4))
     places = []
     for first, last, bins in ((y1, y2, rows), (x1, x2, columns)):
         span = last - first if half else call.op("Max", [last - first, call.like(1.0, x)])
-        steps = reshaped(call, (iota(call, bins * ratio, x.dtype) + 0.5) * (1 / (bins * ratio)), (1, bins * ratio))
+        steps = reshaped(
+            call,
+            (iota(call, bins * ratio, x.dtype) + 0.5) * (1 / (bins * ratio)),
+            (1, bins * ratio),
+        )
         places.append(call.op("Add", [first, call.op("Mul", [steps, span])]))
     shape = (count, 1, rows * ratio, columns * ratio, 1)
-    down = call.op("Broadcast", [reshaped(call, places[0], (count, 1, rows * ratio, 1, 1))], {"shape": shape})
-    across = call.op("Broadcast", [reshaped(call, places[1], (count, 1, 1, columns * ratio, 1))], {"shape": shape})
+    down = call.op(
+        "Broadcast", [reshaped(call, places[0], (count, 1, rows * ratio, 1, 1))], {"shape": shape}
+    )
+    across = call.op(
+        "Broadcast",
+        [reshaped(call, places[1], (count, 1, 1, columns * ratio, 1))],
+        {"shape": shape},
+    )
     where = call.op("Concat", [down, across], {"axis": 4})
     chosen = call.op("Gather", [x, images], {"axis": 0})
     largest = call.attr("mode", "avg") == "max"
-    read = call.op("Sample", [chosen, where], {"mode": "largest" if largest else "linear", "padding": "border"})
+    read = call.op(
+        "Sample", [chosen, where], {"mode": "largest" if largest else "linear", "padding": "border"}
+    )
     sizes = lasting(call, x.shape[2:], x.dtype)
-    near = call.op("And", [call.op("GreaterEqual", [where, call.like(-1.0, x)]), call.op("LessEqual", [where, sizes])])
+    near = call.op(
+        "And",
+        [
+            call.op("GreaterEqual", [where, call.like(-1.0, x)]),
+            call.op("LessEqual", [where, sizes]),
+        ],
+    )
     inside = reduced(call, "ReduceMin", cast(call, near, "int32"), (4,), keep=False)
     read = call.op("Where", [cast(call, inside, "bool"), read, call.like(0, x)])
     bins_ = reshaped(call, read, (count, x.shape[1], rows, ratio, columns, ratio))
@@ -110,24 +172,42 @@ def roi_align(call: NodeCall) -> Tensor:
 
 
 def max_roi_pool(call: NodeCall) -> Tensor:
-    """Operands: x [N, C, H, W], regions [R, 5]: the image, x1, y1, x2, y2. The largest element of each bin, 0 of an empty one."""
+    """Operands: x [N, C, H, W], regions [R, 5]: the image, x1, y1, x2, y2. The largest element of
+    each bin, 0 of an empty one.
+    """
     x, regions = call.tensor(0), call.tensor(1)
     bins, count = call.attr("pooled_shape"), regions.shape[0]
     images = cast(call, reshaped(call, part(call, regions, 1, 0, 1), (count,)), "int32")
     y = call.op("Gather", [x, images], {"axis": 0})
-    corners = cast(call, call.op("Floor", [part(call, regions, 1, 1, 4) * call.attr("spatial_scale", 1.0) + 0.5]), "int32")
+    corners = cast(
+        call,
+        call.op("Floor", [part(call, regions, 1, 1, 4) * call.attr("spatial_scale", 1.0) + 0.5]),
+        "int32",
+    )
     for number, (wanted, size) in enumerate(zip(bins, x.shape[2:], strict=True)):
         first, last = (part(call, corners, 1, column, 1) for column in (1 - number, 3 - number))
         span = call.op("Max", [last - first + 1, call.constant(1, "int32")])
-        numbers, total = reshaped(call, iota(call, wanted, "int32"), (1, wanted)), call.constant(wanted, "int32")
+        numbers, total = (
+            reshaped(call, iota(call, wanted, "int32"), (1, wanted)),
+            call.constant(wanted, "int32"),
+        )
         begin = call.op("FloorDiv", [call.op("Mul", [numbers, span]), total]) + first
         end = first - call.op("FloorDiv", [call.op("Mul", [-1 - numbers, span]), total])
         place = iota(call, size, "int32")
         ends = [reshaped(call, item, (count, wanted, 1)) for item in (begin, end)]
-        inside = call.op("And", [call.op("GreaterEqual", [place, ends[0]]), call.op("Less", [place, ends[1]])])
+        inside = call.op(
+            "And", [call.op("GreaterEqual", [place, ends[0]]), call.op("Less", [place, ends[1]])]
+        )
         shape = (count, 1, wanted, size, 1) if number == 0 else (count, 1, 1, wanted, size)
         rest = (*y.shape[:2], 1, *y.shape[2:]) if number == 0 else (*y.shape[:3], 1, y.shape[3])
-        chosen = call.op("Where", [reshaped(call, inside, shape), reshaped(call, y, rest), call.constant(float("-inf"), x.dtype)])
+        chosen = call.op(
+            "Where",
+            [
+                reshaped(call, inside, shape),
+                reshaped(call, y, rest),
+                call.constant(float("-inf"), x.dtype),
+            ],
+        )
         y = reduced(call, "ReduceMax", chosen, (3 + number,), keep=False)
     return call.op("Where", [call.op("IsInf", [y]), call.like(0, x), y])
 
@@ -158,7 +238,9 @@ def determinant(call: NodeCall) -> Tensor:
                 part(call, rest, 1, 1, left - 1),
             ],
         )
-        factor = part(call, moved, 2, 0, 1) / call.op("Where", [call.op("Equal", [head, call.like(0, a)]), call.like(1, a), head])
+        factor = part(call, moved, 2, 0, 1) / call.op(
+            "Where", [call.op("Equal", [head, call.like(0, a)]), call.like(1, a), head]
+        )
         rest = part(call, moved, 2, 1, left - 1) - factor * part(call, pivot, 2, 1, left - 1)
     return reshaped(call, total, lead)
 

@@ -13,7 +13,9 @@ from webkiln.ops.pieces import element, largest, total
 NEAR_ZERO = 1e-7
 """What SOFTMAX_ZERO takes for no score."""
 WINITZKI = 0.147
-"""The constant of the approximation of the inverse error function by which PROBIT is defined (onnx.reference.ops.aionnxml, onnxruntime)."""
+"""The constant of the approximation of the inverse error function by which PROBIT is defined
+(onnx.reference.ops.aionnxml, onnxruntime).
+"""
 
 
 def transformed(call: NodeCall, scores: Tensor, name: str) -> Tensor:
@@ -63,7 +65,9 @@ def best(call: NodeCall, scores: Tensor, classes: Sequence[int]) -> Tensor:
 def above(call: NodeCall, score: Tensor, bound: float, classes: Sequence[int]) -> Tensor:
     """The second of two classes where a score [samples, 1] is more than a bound."""
     flat = element(call.builder, score, 1, 0)
-    return chosen(call, cast(call, call.op("Greater", [flat, call.like(bound, flat)]), "int32"), classes)
+    return chosen(
+        call, cast(call, call.op("Greater", [flat, call.like(bound, flat)]), "int32"), classes
+    )
 
 
 def side_by_side(call: NodeCall, first: Tensor, second: Tensor) -> Tensor:
@@ -71,10 +75,13 @@ def side_by_side(call: NodeCall, first: Tensor, second: Tensor) -> Tensor:
 
 
 def two_scores(call: NodeCall, score: Tensor, name: str, *, margin: bool) -> Tensor:
-    """Scores of two classes from that of the second, [samples, 1], which is a probability, or a margin."""
+    """Scores of two classes from that of the second, [samples, 1], which is a probability, or a
+    margin.
+    """
     if name == "PROBIT":
         raise call.unsupported(
-            "has PROBIT of one score for two classes, which onnxruntime leaves undefined", "Convert it with post_transform NONE"
+            "has PROBIT of one score for two classes, which onnxruntime leaves undefined",
+            "Convert it with post_transform NONE",
         )
     if name == "LOGISTIC":
         return side_by_side(call, call.op("Sigmoid", [-score]), call.op("Sigmoid", [score]))
@@ -82,9 +89,13 @@ def two_scores(call: NodeCall, score: Tensor, name: str, *, margin: bool) -> Ten
 
 
 def of_targets(call: NodeCall, y: Tensor) -> Tensor:
-    """The post_transform of what a regressor computes; one target alone stays as it is, as onnxruntime has it."""
+    """The post_transform of what a regressor computes; one target alone stays as it is, as
+    onnxruntime has it.
+    """
     name = call.attr("post_transform")
-    return cast(call, y if y.shape[1] == 1 and name != "PROBIT" else transformed(call, y, name), "float32")
+    return cast(
+        call, y if y.shape[1] == 1 and name != "PROBIT" else transformed(call, y, name), "float32"
+    )
 
 
 def affine(call: NodeCall) -> Tensor:
@@ -101,10 +112,17 @@ def linear_regressor(call: NodeCall) -> Tensor:
 
 
 def linear_classifier(call: NodeCall) -> list[Tensor]:
-    scores, classes, name = cast(call, affine(call), "float32"), call.attr("classes"), call.attr("post_transform")
+    scores, classes, name = (
+        cast(call, affine(call), "float32"),
+        call.attr("classes"),
+        call.attr("post_transform"),
+    )
     if scores.shape[1] == 1:
         return [above(call, scores, 0, classes), two_scores(call, scores, name, margin=False)]
     return [best(call, scores, classes), transformed(call, scores, name)]
 
 
-SCORES: dict[str, NodeHandler] = {"LinearRegressor": linear_regressor, "LinearClassifier": linear_classifier}
+SCORES: dict[str, NodeHandler] = {
+    "LinearRegressor": linear_regressor,
+    "LinearClassifier": linear_classifier,
+}

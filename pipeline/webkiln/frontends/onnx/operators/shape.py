@@ -16,7 +16,11 @@ def reshaped(call: NodeCall, x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def transposed(call: NodeCall, x: Tensor, perm: Sequence[int]) -> Tensor:
-    return x if tuple(perm) == tuple(range(len(perm))) else call.op("Transpose", [x], {"perm": tuple(perm)})
+    return (
+        x
+        if tuple(perm) == tuple(range(len(perm)))
+        else call.op("Transpose", [x], {"perm": tuple(perm)})
+    )
 
 
 def reshape(call: NodeCall) -> Tensor:
@@ -24,10 +28,17 @@ def reshape(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     asked = call.sizes(1) if call.has(1) else call.attr("shape", ())
     shape = [
-        x.shape[axis] if not is_symbolic(size) and size == 0 and not call.attr("allowzero", 0) else size for axis, size in enumerate(asked)
+        (
+            x.shape[axis]
+            if not is_symbolic(size) and size == 0 and not call.attr("allowzero", 0)
+            else size
+        )
+        for axis, size in enumerate(asked)
     ]
     if any(not is_symbolic(size) and size == -1 for size in shape):
-        open_axis = next(axis for axis, size in enumerate(shape) if not is_symbolic(size) and size == -1)
+        open_axis = next(
+            axis for axis, size in enumerate(shape) if not is_symbolic(size) and size == -1
+        )
         rest = prod(size for axis, size in enumerate(shape) if axis != open_axis)
         shape[open_axis] = 0 if not is_symbolic(rest) and rest == 0 else x.type.size // rest
     return reshaped(call, x, shape)
@@ -49,7 +60,11 @@ def axes_of(call: NodeCall, position: int, rank: int) -> tuple[int, ...] | None:
 def squeeze(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = axes_of(call, 1, x.type.rank)
-    kept = [size for axis, size in enumerate(x.shape) if (axis not in axes if axes is not None else size != 1)]
+    kept = [
+        size
+        for axis, size in enumerate(x.shape)
+        if (axis not in axes if axes is not None else size != 1)
+    ]
     return reshaped(call, x, kept)
 
 
@@ -58,7 +73,9 @@ def unsqueeze(call: NodeCall) -> Tensor:
     count = len(call.sizes(1) if call.has(1) else call.attr("axes"))
     axes = axes_of(call, 1, x.type.rank + count) or ()
     sizes = iter(x.shape)
-    return reshaped(call, x, [1 if axis in axes else next(sizes) for axis in range(x.type.rank + count)])
+    return reshaped(
+        call, x, [1 if axis in axes else next(sizes) for axis in range(x.type.rank + count)]
+    )
 
 
 def transpose(call: NodeCall) -> Tensor:
@@ -99,7 +116,9 @@ def slice_(call: NodeCall) -> Tensor:
         place = call.axis(axis, x.type.rank)
         begin[place], sizes[place] = bounds(x.shape[place], start, end, stride)
         step[place] = stride
-    return call.op("Slice", [x], {"starts": tuple(begin), "sizes": tuple(sizes), "steps": tuple(step)})
+    return call.op(
+        "Slice", [x], {"starts": tuple(begin), "sizes": tuple(sizes), "steps": tuple(step)}
+    )
 
 
 FAR = 10**9
@@ -132,7 +151,11 @@ def expand(call: NodeCall) -> Tensor:
     x, shape = call.tensor(0), call.sizes(1)
     rank = max(x.type.rank, len(shape))
     own, asked = (1,) * (rank - x.type.rank) + x.shape, (1,) * (rank - len(shape)) + tuple(shape)
-    return call.op("Broadcast", [x], {"shape": tuple(a if b == 1 else b for a, b in zip(own, asked, strict=True))})
+    return call.op(
+        "Broadcast",
+        [x],
+        {"shape": tuple(a if b == 1 else b for a, b in zip(own, asked, strict=True))},
+    )
 
 
 def tile(call: NodeCall) -> Tensor:
@@ -145,7 +168,9 @@ def tile(call: NodeCall) -> Tensor:
     wide = [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
     apart = reshaped(call, x, [size for own in x.shape for size in (1, own)])
     repeated = call.op("Broadcast", [apart], {"shape": tuple(wide)})
-    return reshaped(call, repeated, [count * size for count, size in zip(repeats, x.shape, strict=True)])
+    return reshaped(
+        call, repeated, [count * size for count, size in zip(repeats, x.shape, strict=True)]
+    )
 
 
 def constant_of_shape(call: NodeCall) -> Tensor:
@@ -165,7 +190,11 @@ def range_(call: NodeCall) -> Tensor:
     dtype = call.type(0).dtype
     start, limit, delta = values
     open_ = any(map(is_symbolic, values))
-    count = greatest([-(-(limit - start) // delta), 0]) if open_ else max(ceil((limit - start) / delta), 0)
+    count = (
+        greatest([-(-(limit - start) // delta), 0])
+        if open_
+        else max(ceil((limit - start) / delta), 0)
+    )
     steps = iota(call, count, dtype)
     scaled = steps if delta == 1 else call.op("Mul", [steps, call.tensor(2)])
     return scaled if start == 0 else call.op("Add", [scaled, call.tensor(0)])
@@ -183,8 +212,13 @@ def trilu(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     rows, columns = x.shape[-2:]
     k = cast(call, call.tensor(1), "int32") if call.has(1) else call.constant(0, "int32")
-    diagonal = call.op("Add", [reshaped(call, iota(call, rows, "int32"), (rows, 1)), reshaped(call, k, ())])
-    kept = call.op("GreaterEqual" if call.attr("upper", 1) else "LessEqual", [iota(call, columns, "int32"), diagonal])
+    diagonal = call.op(
+        "Add", [reshaped(call, iota(call, rows, "int32"), (rows, 1)), reshaped(call, k, ())]
+    )
+    kept = call.op(
+        "GreaterEqual" if call.attr("upper", 1) else "LessEqual",
+        [iota(call, columns, "int32"), diagonal],
+    )
     return call.op("Where", [kept, x, call.like(0, x)])
 
 
@@ -195,7 +229,11 @@ def depth_to_space(call: NodeCall) -> Tensor:
         split_, perm = (n, block, block, c // block**2, h, w), (0, 3, 4, 1, 5, 2)
     else:
         split_, perm = (n, c // block**2, block, block, h, w), (0, 1, 4, 2, 5, 3)
-    return reshaped(call, transposed(call, reshaped(call, x, split_), perm), (n, c // block**2, h * block, w * block))
+    return reshaped(
+        call,
+        transposed(call, reshaped(call, x, split_), perm),
+        (n, c // block**2, h * block, w * block),
+    )
 
 
 def space_to_depth(call: NodeCall) -> Tensor:
@@ -210,7 +248,11 @@ def pad(call: NodeCall) -> Tensor:
     """Negative counts cut off."""
     x = call.tensor(0)
     pads = list(call.sizes(1)) if call.has(1) else list(call.attr("pads") or call.attr("paddings"))
-    axes = [call.axis(axis, x.type.rank) for axis in call.sizes(3)] if call.has(3) else list(range(x.type.rank))
+    axes = (
+        [call.axis(axis, x.type.rank) for axis in call.sizes(3)]
+        if call.has(3)
+        else list(range(x.type.rank))
+    )
     low, high = [0] * x.type.rank, [0] * x.type.rank
     for position, axis in enumerate(axes):
         low[axis], high[axis] = pads[position], pads[position + len(axes)]
@@ -229,10 +271,16 @@ def padded(call: NodeCall, x: Tensor, low: list[int], high: list[int], mode: str
         return call.op("PadFrom", [x], {"low": before, "high": after, "mode": mode})
     value = call.operand(2) if call.has(2) else None
     if value is not None and not value.is_constant:
-        inside = call.op("Pad", [call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})], {"low": before, "high": after})
+        inside = call.op(
+            "Pad",
+            [call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})],
+            {"low": before, "high": after},
+        )
         wide = call.op("Pad", [x], {"low": before, "high": after})
         return call.op("Where", [inside, wide, reshaped(call, call.tensor(2), ())])
-    fill = call.scalar(2, call.attr("value", 0.0)) if call.version >= 11 else call.attr("value", 0.0)
+    fill = (
+        call.scalar(2, call.attr("value", 0.0)) if call.version >= 11 else call.attr("value", 0.0)
+    )
     return call.op("Pad", [x], {"low": before, "high": after, "value": fill})
 
 
@@ -252,8 +300,22 @@ def center_crop_pad(call: NodeCall) -> Tensor:
 
 
 SHAPE: dict[str, NodeHandler] = {
-    "Reshape": reshape, "Flatten": flatten, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Transpose": transpose, "Concat": concat,
-    "Split": split, "Slice": slice_, "Expand": expand, "Tile": tile, "ConstantOfShape": constant_of_shape, "Range": range_,
-    "EyeLike": eye_like, "Trilu": trilu, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth, "Pad": pad,
+    "Reshape": reshape,
+    "Flatten": flatten,
+    "Squeeze": squeeze,
+    "Unsqueeze": unsqueeze,
+    "Transpose": transpose,
+    "Concat": concat,
+    "Split": split,
+    "Slice": slice_,
+    "Expand": expand,
+    "Tile": tile,
+    "ConstantOfShape": constant_of_shape,
+    "Range": range_,
+    "EyeLike": eye_like,
+    "Trilu": trilu,
+    "DepthToSpace": depth_to_space,
+    "SpaceToDepth": space_to_depth,
+    "Pad": pad,
     "CenterCropPad": center_crop_pad,
-}  # fmt: skip
+}

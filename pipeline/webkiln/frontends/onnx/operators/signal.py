@@ -17,7 +17,9 @@ def window(*weights: float) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         (size,) = call.sizes(0)
         dtype = DTYPES[call.attr("output_datatype", 1)]
-        angle = iota(call, size, "float32") * (2 * pi / (size if call.attr("periodic", 1) else max(size - 1, 1)))
+        angle = iota(call, size, "float32") * (
+            2 * pi / (size if call.attr("periodic", 1) else max(size - 1, 1))
+        )
         total = call.op("Cos", [angle * 0.0]) * weights[0]
         for multiple, weight in enumerate(weights[1:], 1):
             total = total + call.op("Cos", [angle * float(multiple)]) * weight
@@ -27,9 +29,20 @@ def window(*weights: float) -> NodeHandler:
 
 
 def paired(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
-    """The transform of [..., n, 1 or 2] along the axis before the last: of real or of complex numbers, cut or padded to `length`."""
-    real, *others = (reshaped(call, part(call, x, x.type.rank - 1, place, 1), x.shape[:-1]) for place in range(x.shape[-1]))
-    parts = transformed(call.builder, (real, others[0] if others else None), length, inverse=inverse, onesided=onesided)
+    """The transform of [..., n, 1 or 2] along the axis before the last: of real or of complex
+    numbers, cut or padded to `length`.
+    """
+    real, *others = (
+        reshaped(call, part(call, x, x.type.rank - 1, place, 1), x.shape[:-1])
+        for place in range(x.shape[-1])
+    )
+    parts = transformed(
+        call.builder,
+        (real, others[0] if others else None),
+        length,
+        inverse=inverse,
+        onesided=onesided,
+    )
     wide = [reshaped(call, item, (*item.shape, 1)) for item in parts if item is not None]
     return wide[0] if len(wide) == 1 else call.op("Concat", wide, {"axis": wide[0].type.rank - 1})
 
@@ -54,7 +67,9 @@ def stft(call: NodeCall) -> Tensor:
     length = call.sizes(3)[0] if call.has(3) else call.type(2).shape[0]
     count = 1 + (signal.shape[1] - length) // step
     starts = reshaped(call, iota(call, count, "int32") * step, (count, 1))
-    frames = call.op("Gather", [signal, call.op("Add", [starts, iota(call, length, "int32")])], {"axis": 1})
+    frames = call.op(
+        "Gather", [signal, call.op("Add", [starts, iota(call, length, "int32")])], {"axis": 1}
+    )
     if call.has(2):
         frames = call.op("Mul", [frames, reshaped(call, call.tensor(2), (length, 1))])
     return paired(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
@@ -67,7 +82,9 @@ def mel_weight_matrix(call: NodeCall) -> GraphValue:
     mel = low + np.arange(bins + 2) * (high - low) / (bins + 2)
     corners = ((length + 1) * 700 * (10 ** (mel / 2595) - 1) // rate).astype(int)
     weights = np.zeros((length // 2 + 1, bins))
-    for column, (first, middle, last) in enumerate(zip(corners, corners[1:], corners[2:], strict=False)):
+    for column, (first, middle, last) in enumerate(
+        zip(corners, corners[1:], corners[2:], strict=False)
+    ):
         rising = np.arange(first, middle + 1)
         weights[rising, column] = (rising - first) / (middle - first) if middle > first else 1
         falling = np.arange(middle, last)
@@ -76,6 +93,10 @@ def mel_weight_matrix(call: NodeCall) -> GraphValue:
 
 
 SIGNAL: dict[str, NodeHandler] = {
-    "HannWindow": window(0.5, -0.5), "HammingWindow": window(25 / 46, -21 / 46), "BlackmanWindow": window(0.42, -0.5, 0.08),
-    "DFT": dft, "STFT": stft, "MelWeightMatrix": mel_weight_matrix,
-}  # fmt: skip
+    "HannWindow": window(0.5, -0.5),
+    "HammingWindow": window(25 / 46, -21 / 46),
+    "BlackmanWindow": window(0.42, -0.5, 0.08),
+    "DFT": dft,
+    "STFT": stft,
+    "MelWeightMatrix": mel_weight_matrix,
+}

@@ -1,4 +1,6 @@
-"""Support vector machines: kernels, votes of pairs of classes, and probabilities from them as libsvm couples them."""
+"""Support vector machines: kernels, votes of pairs of classes, and probabilities from them as
+libsvm couples them.
+"""
 
 from itertools import accumulate, combinations
 
@@ -35,13 +37,23 @@ def kernel(call: NodeCall, x: Tensor, vectors: Tensor) -> Tensor:
 
 
 def distances(call: NodeCall, x: Tensor, vectors: Tensor) -> Tensor:
-    """Squares of the distances between rows, from the differences themselves, which lose no digits where rows are near."""
-    apart = call.op("Sub", [reshaped(call, x, (x.shape[0], 1, x.shape[1])), reshaped(call, vectors, (1, *vectors.shape))])
+    """Squares of the distances between rows, from the differences themselves, which lose no digits
+    where rows are near.
+    """
+    apart = call.op(
+        "Sub",
+        [
+            reshaped(call, x, (x.shape[0], 1, x.shape[1])),
+            reshaped(call, vectors, (1, *vectors.shape)),
+        ],
+    )
     return total(call.builder, apart * apart, 2)
 
 
 def weighted(call: NodeCall) -> Tensor:
-    """The rows of coefficients applied to the kernel of the support vectors, or to the features where there are none, plus rho[0]."""
+    """The rows of coefficients applied to the kernel of the support vectors, or to the features
+    where there are none, plus rho[0].
+    """
     x = features(call)
     vectors, coefficients, rho = learned(call, 1, x), trained(call, 2, x), trained(call, 3, x)
     if vectors is None:
@@ -53,12 +65,16 @@ def weighted(call: NodeCall) -> Tensor:
 def svm_regressor(call: NodeCall) -> Tensor:
     y = weighted(call)
     if call.attr("one_class"):
-        y = call.op("Where", [call.op("Greater", [y, call.like(0, y)]), call.like(1, y), call.like(-1, y)])
+        y = call.op(
+            "Where", [call.op("Greater", [y, call.like(0, y)]), call.like(1, y), call.like(-1, y)]
+        )
     return of_targets(call, y)
 
 
 def margins(call: NodeCall) -> Tensor:
-    """[samples, pairs]: of classes i < j, what the vectors of i say against j, and those of j against i, plus rho."""
+    """[samples, pairs]: of classes i < j, what the vectors of i say against j, and those of j
+    against i, plus rho.
+    """
     x, sizes = features(call), call.attr("vectors_per_class")
     vectors, coefficients, rho = (trained(call, position, x) for position in (1, 2, 3))
     near, count = kernel(call, x, vectors), len(sizes)
@@ -73,9 +89,13 @@ def margins(call: NodeCall) -> Tensor:
     joined = call.op("Concat", said, {"axis": 1})
     pairs = list(combinations(range(count), 2))
     first, second = (
-        [row * (count - 1) + column for row, column in places] for places in ([(i, j - 1) for i, j in pairs], [(j, i) for i, j in pairs])
+        [row * (count - 1) + column for row, column in places]
+        for places in ([(i, j - 1) for i, j in pairs], [(j, i) for i, j in pairs])
     )
-    sides = [call.op("Gather", [joined, call.constant(places, "int32")], {"axis": 1}) for places in (first, second)]
+    sides = [
+        call.op("Gather", [joined, call.constant(places, "int32")], {"axis": 1})
+        for places in (first, second)
+    ]
     return call.op("Add", [call.op("Add", sides), rho])
 
 
@@ -92,8 +112,10 @@ def votes(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
 
 
 def coupled(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
-    """Probabilities of classes [samples, classes] from margins of pairs: sigmoids of these (Platt), and of all that fit them those of least error (Wu, Lin and
-    Weng, 2004, their second method), to which libsvm's rounds come as near as it takes for near enough."""
+    """Probabilities of classes [samples, classes] from margins of pairs: sigmoids of these (Platt),
+    and of all that fit them those of least error (Wu, Lin and Weng, 2004, their second method), to
+    which libsvm's rounds come as near as it takes for near enough.
+    """
     pairs = list(combinations(range(count), 2))
     slopes, shifts = trained(call, 4, decisions), trained(call, 5, decisions)
     raw = call.op("Sigmoid", [-(decisions * slopes + shifts)])
@@ -103,7 +125,11 @@ def coupled(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
         order[i, j], order[j, i] = place, len(pairs) + place
     both = call.op("Concat", [won, 1.0 - won], {"axis": 1})
     samples = decisions.shape[0]
-    against = reshaped(call, call.op("Gather", [both, call.constant(order.ravel())], {"axis": 1}), (samples, count, count))
+    against = reshaped(
+        call,
+        call.op("Gather", [both, call.constant(order.ravel())], {"axis": 1}),
+        (samples, count, count),
+    )
     eye = np.eye(count, dtype=decisions.dtype)
     against = against * call.constant(1 - eye)
     turned = transposed(call, against, (0, 2, 1))
@@ -113,19 +139,29 @@ def coupled(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
 
 
 def _least_error(call: NodeCall, quadratic: Tensor, count: int) -> Tensor:
-    """p of sum 1 with the least p Q p, by rounds over the classes; a sample whose error is small stays as it is."""
+    """p of sum 1 with the least p Q p, by rounds over the classes; a sample whose error is small
+    stays as it is.
+    """
     samples, dtype = quadratic.shape[0], quadratic.dtype
     each = call.constant(np.eye(count, dtype=dtype).reshape(1, count, count))
     near = NEAR / count
 
     def products(b: GraphBuilder, p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Q p, p Q p, and which samples are not there yet."""
-        q = total(b, b.op("Mul", [b.inside(quadratic), b.op("Reshape", [p], {"shape": (samples, 1, count)})]), 2)
+        q = total(
+            b,
+            b.op(
+                "Mul", [b.inside(quadratic), b.op("Reshape", [p], {"shape": (samples, 1, count)})]
+            ),
+            2,
+        )
         whole = total(b, q * p, 1, keepdims=True)
         error = b.op("ReduceMax", [b.op("Abs", [q - whole])], {"axes": (1,), "keepdims": True})
         return q, whole, b.op("GreaterEqual", [error, b.constant(near, dtype)])
 
-    def turn(b: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    def turn(
+        b: GraphBuilder, states: list[Tensor], slices: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
         """Better one class."""
         p, q, whole = states
         row, one = slices
@@ -138,18 +174,30 @@ def _least_error(call: NodeCall, quadratic: Tensor, count: int) -> Tensor:
     def round_(b: GraphBuilder, given: list[Tensor]) -> list[Tensor]:
         p = given[2]
         q, whole, far = products(b, p)
-        (better, _, _), _ = b.scan([p, q, whole], [b.inside(quadratic), b.inside(each)], turn, axis=1)
+        (better, _, _), _ = b.scan(
+            [p, q, whole], [b.inside(quadratic), b.inside(each)], turn, axis=1
+        )
         after = b.op("Where", [far, better, p])
         _, _, still = products(b, after)
         return [_any(b, still), after]
 
     start = filled(call.builder, 1 / count, dtype, (samples, count))
-    (p,), _ = call.builder.loop(_any(call.builder, products(call.builder, start)[2]), [start], round_, bound=ROUNDS, number="int32")
+    (p,), _ = call.builder.loop(
+        _any(call.builder, products(call.builder, start)[2]),
+        [start],
+        round_,
+        bound=ROUNDS,
+        number="int32",
+    )
     return p
 
 
 def _any(b: GraphBuilder, flags: Tensor) -> Tensor:
-    marks = b.op("ReduceMax", [b.op("Cast", [flags], {"dtype": "int32"})], {"axes": (0, 1), "keepdims": False})
+    marks = b.op(
+        "ReduceMax",
+        [b.op("Cast", [flags], {"dtype": "int32"})],
+        {"axes": (0, 1), "keepdims": False},
+    )
     return b.op("Greater", [marks, b.constant(0, "int32")])
 
 
@@ -162,7 +210,10 @@ def svm_classifier(call: NodeCall) -> list[Tensor]:
     decisions = margins(call)
     label = best(call, votes(call, cast(call, decisions, "float32"), len(classes)), classes)
     if call.has(4):
-        return [label, transformed(call, cast(call, coupled(call, decisions, len(classes)), "float32"), name)]
+        return [
+            label,
+            transformed(call, cast(call, coupled(call, decisions, len(classes)), "float32"), name),
+        ]
     decisions = cast(call, decisions, "float32")
     if len(classes) == 2:
         return [label, two_scores(call, decisions, name, margin=name == "NONE")]

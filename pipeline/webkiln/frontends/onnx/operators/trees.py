@@ -1,9 +1,18 @@
-"""Ensembles of decision trees: all trees of all samples go down together, a level at a time, by gathering what the nodes that they have reached ask."""
+"""Ensembles of decision trees: all trees of all samples go down together, a level at a time, by
+gathering what the nodes that they have reached ask.
+"""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.classical import features, has_width, learned
 from webkiln.frontends.onnx.operators.elementwise import cast
-from webkiln.frontends.onnx.operators.scores import above, best, of_targets, side_by_side, transformed, two_scores
+from webkiln.frontends.onnx.operators.scores import (
+    above,
+    best,
+    of_targets,
+    side_by_side,
+    transformed,
+    two_scores,
+)
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.frontends.onnx.trees import EQUAL, LESS, MISSING, NEUTRAL
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -22,21 +31,27 @@ def scores(call: NodeCall) -> Tensor:
     at = reached(call, x)
     b, samples, trees = call.builder, *at.shape
     targets, aggregate = call.attr("targets"), call.attr("aggregate")
-    weights = call.tensor(6) if call.type(6).dtype == "float64" else cast(call, call.tensor(6), "float32")
+    weights = (
+        call.tensor(6) if call.type(6).dtype == "float64" else cast(call, call.tensor(6), "float32")
+    )
     found = b.op("Gather", [weights, at - call.attr("leaves_from")], {"axis": 0})
     axis = 1
     if call.attr("one_target_a_tree"):
         found, axis = reshaped(call, found, (samples, targets, trees // targets)), 2
     y = b.op(REDUCTIONS[aggregate], [found], {"axes": (axis,), "keepdims": False})
     if aggregate in NEUTRAL and not call.attr("one_target_a_tree"):
-        y = b.op("Where", [b.op("Equal", [y, call.like(NEUTRAL[aggregate], y)]), call.like(0, y), y])
+        y = b.op(
+            "Where", [b.op("Equal", [y, call.like(NEUTRAL[aggregate], y)]), call.like(0, y), y]
+        )
     return y * (1 / trees) if aggregate == "AVERAGE" else y
 
 
 def reached(call: NodeCall, x: Tensor) -> Tensor:
     """The leaf of each tree for each sample, as the position of its node, int32 [samples, trees]."""
     roots, depth = cast(call, call.tensor(1), "int32"), call.attr("depth")
-    start = widened(call.builder, reshaped(call, roots, (1, roots.type.size)), (x.shape[0], roots.type.size))
+    start = widened(
+        call.builder, reshaped(call, roots, (1, roots.type.size)), (x.shape[0], roots.type.size)
+    )
     thresholds = call.tensor(3)
     wide = "float64" if "float64" in (x.dtype, thresholds.dtype) else "float32"
     x = cast(call, x, wide)
@@ -51,26 +66,45 @@ def reached(call: NodeCall, x: Tensor) -> Tensor:
         bound = gathered(3)
         bound = bound if bound.dtype == wide else b.op("Cast", [bound], {"dtype": wide})
         holds = _holds(b, value, bound, call.attr("test"), gathered(7) if call.has(7) else None)
-        moved = b.op("Where", [holds, *(b.op("Cast", [gathered(position)], {"dtype": "int32"}) for position in (4, 5))])
+        moved = b.op(
+            "Where",
+            [
+                holds,
+                *(b.op("Cast", [gathered(position)], {"dtype": "int32"}) for position in (4, 5)),
+            ],
+        )
         return b.op("Add", [at, moved])
 
     if depth > WRITTEN_OUT:
         levels = iota(call, depth, "int32")
-        states, _ = call.builder.scan([start], [levels], lambda b, states, _: ([step(b, states[0])], []), axis=0)
+        states, _ = call.builder.scan(
+            [start], [levels], lambda b, states, _: ([step(b, states[0])], []), axis=0
+        )
         return states[0]
     for _ in range(depth):
         start = step(call.builder, start)
     return start
 
 
-def _holds(b: GraphBuilder, value: Tensor, bound: Tensor, test: int, holds: Tensor | None) -> Tensor:
+def _holds(
+    b: GraphBuilder, value: Tensor, bound: Tensor, test: int, holds: Tensor | None
+) -> Tensor:
     """Whether the tests hold: all by one comparison, or each as its bits say."""
     if holds is None:
         return b.op(COMPARISONS[test], [value, bound])
     bits = [b.constant(bit, "int32") for bit in (LESS, EQUAL, MISSING, 0)]
     missing = b.op("Where", [b.op("IsNaN", [value]), bits[2], bits[3]])
-    outcome = b.op("Where", [b.op("Less", [value, bound]), bits[0], b.op("Where", [b.op("Equal", [value, bound]), bits[1], missing])])
-    return b.op("NotEqual", [b.op("BitAnd", [b.op("Cast", [holds], {"dtype": "int32"}), outcome]), bits[3]])
+    outcome = b.op(
+        "Where",
+        [
+            b.op("Less", [value, bound]),
+            bits[0],
+            b.op("Where", [b.op("Equal", [value, bound]), bits[1], missing]),
+        ],
+    )
+    return b.op(
+        "NotEqual", [b.op("BitAnd", [b.op("Cast", [holds], {"dtype": "int32"}), outcome]), bits[3]]
+    )
 
 
 def based(call: NodeCall, y: Tensor) -> Tensor:
@@ -83,11 +117,18 @@ def tree_regressor(call: NodeCall) -> Tensor:
 
 
 def tree_ensemble(call: NodeCall) -> Tensor:
-    return cast(call, transformed(call, scores(call), call.attr("post_transform")), call.type(0).dtype)
+    return cast(
+        call, transformed(call, scores(call), call.attr("post_transform")), call.type(0).dtype
+    )
 
 
 def tree_classifier(call: NodeCall) -> list[Tensor]:
-    classes, name, only, bound = call.attr("classes"), call.attr("post_transform"), call.attr("only"), 0.5 if call.attr("positive") else 0
+    classes, name, only, bound = (
+        call.attr("classes"),
+        call.attr("post_transform"),
+        call.attr("only"),
+        0.5 if call.attr("positive") else 0,
+    )
     y = cast(call, based(call, scores(call)), "float32")
     if only is None:
         return [best(call, y, classes), transformed(call, y, name)]
@@ -98,5 +139,7 @@ def tree_classifier(call: NodeCall) -> list[Tensor]:
 
 
 TREES: dict[str, NodeHandler] = {
-    "TreeEnsembleRegressor": tree_regressor, "TreeEnsembleClassifier": tree_classifier, "TreeEnsemble": tree_ensemble,
-}  # fmt: skip
+    "TreeEnsembleRegressor": tree_regressor,
+    "TreeEnsembleClassifier": tree_classifier,
+    "TreeEnsemble": tree_ensemble,
+}

@@ -1,4 +1,6 @@
-"""What convolution and pooling share: window, strides, dilation and padding, as attributes spell them."""
+"""What convolution and pooling share: window, strides, dilation and padding, as attributes spell
+them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +26,12 @@ def windows(call: NodeCall, sizes: Sequence[int], window: Sequence[int]) -> Wind
     strides = tuple(call.attr("strides") or (1,) * count)
     dilation = tuple(call.attr("dilations") or (1,) * count)
     pads = tuple(call.attr("pads") or (0,) * 2 * count)
-    if len(window) != count or len(strides) != count or len(dilation) != count or len(pads) != 2 * count:
+    if (
+        len(window) != count
+        or len(strides) != count
+        or len(dilation) != count
+        or len(pads) != 2 * count
+    ):
         raise call.error(f"kernel, strides, dilations and pads do not fit the {count} spatial axes")
     low, high = pads[:count], pads[count:]
     mode = call.attr("auto_pad", "NOTSET")

@@ -1,6 +1,15 @@
-"""Raw operators over complex numbers, which have a real and an imaginary part as their last axis; no bundle takes or gives them."""
+"""Raw operators over complex numbers, which have a real and an imaginary part as their last axis;
+no bundle takes or gives them.
+"""
 
-from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, NodeResult, as_tensor, known
+from webkiln.frontends.nodes.call import (
+    GraphValue,
+    NodeCall,
+    NodeHandler,
+    NodeResult,
+    as_tensor,
+    known,
+)
 from webkiln.frontends.nodes.converter import as_operands
 from webkiln.frontends.nodes.fold import array_of_sizes
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
@@ -19,7 +28,9 @@ REAL = {"complex64": "float32", "complex128": "float64"}
 
 def parts(call: NodeCall, position: int) -> tuple[Tensor, Tensor]:
     x = call.tensor(position)
-    return element(call.builder, x, x.type.rank - 1, 0), element(call.builder, x, x.type.rank - 1, 1)
+    return element(call.builder, x, x.type.rank - 1, 0), element(
+        call.builder, x, x.type.rank - 1, 1
+    )
 
 
 def joined(call: NodeCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
@@ -28,13 +39,17 @@ def joined(call: NodeCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
         imaginary = filled(call.builder, 0, real.dtype, real.shape)
     if real.shape != imaginary.shape:
         shape = broadcast((real.shape, imaginary.shape))
-        real, imaginary = (call.op("Broadcast", [item], {"shape": shape}) for item in (real, imaginary))
+        real, imaginary = (
+            call.op("Broadcast", [item], {"shape": shape}) for item in (real, imaginary)
+        )
     return stacked(call.builder, [real, imaginary], real.type.rank)
 
 
 def applied(call: NodeCall, handler: NodeHandler, *tensors: Tensor) -> Tensor:
     """What a handler of real numbers gives for other operands."""
-    (found,) = as_operands(handler(call.applied(call.builder, [GraphValue(item.type, item) for item in tensors])))
+    (found,) = as_operands(
+        handler(call.applied(call.builder, [GraphValue(item.type, item) for item in tensors]))
+    )
     return as_tensor(call.builder, found)
 
 
@@ -75,7 +90,9 @@ def multiply(call: NodeCall) -> Tensor:
 def divide(call: NodeCall) -> Tensor:
     (a, b), (c, d) = parts(call, 0), parts(call, 1)
     size = c * c + d * d
-    return joined(call, call.op("Div", [a * c + b * d, size]), call.op("Div", [b * c - a * d, size]))
+    return joined(
+        call, call.op("Div", [a * c + b * d, size]), call.op("Div", [b * c - a * d, size])
+    )
 
 
 def exponential(call: NodeCall) -> Tensor:
@@ -125,7 +142,9 @@ def matrices(call: NodeCall) -> Tensor:
     return joined(call, product(a, c) - product(b, d), product(a, d) + product(b, c))
 
 
-def along(call: NodeCall, x: Complex, axis: int, length: int, *, inverse: bool, onesided: bool = False) -> Complex:
+def along(
+    call: NodeCall, x: Complex, axis: int, length: int, *, inverse: bool, onesided: bool = False
+) -> Complex:
     """The transform along one axis, counted from the back."""
     rank = x[0].type.rank
     perm = list(range(rank))
@@ -133,7 +152,9 @@ def along(call: NodeCall, x: Complex, axis: int, length: int, *, inverse: bool, 
     real, imaginary = (None if item is None else transposed(call.builder, item, perm) for item in x)
     assert real is not None
     a, b = transformed(call.builder, (real, imaginary), length, inverse=inverse, onesided=onesided)
-    return transposed(call.builder, a, perm), None if b is None else transposed(call.builder, b, perm)
+    return transposed(call.builder, a, perm), None if b is None else transposed(
+        call.builder, b, perm
+    )
 
 
 def fitted(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
@@ -143,11 +164,18 @@ def fitted(call: NodeCall, x: Tensor, axis: int, length: int) -> Tensor:
     if is_symbolic(size) or is_symbolic(length):
         if size == length:
             return x
-        raise call.unsupported("cuts or pads a size that is set at run time", "Set the size by --dim, or leave fft_length out")
+        raise call.unsupported(
+            "cuts or pads a size that is set at run time",
+            "Set the size by --dim, or leave fft_length out",
+        )
     if size > length:
         return part(call.builder, x, at, 0, length)
     behind = tuple(length - size if axis == at else 0 for axis in range(x.type.rank))
-    return call.op("Pad", [x], {"low": (0,) * x.type.rank, "high": behind, "value": 0}) if size < length else x
+    return (
+        call.op("Pad", [x], {"low": (0,) * x.type.rank, "high": behind, "value": 0})
+        if size < length
+        else x
+    )
 
 
 def complex_transform(count: int, *, inverse: bool) -> NodeHandler:
@@ -175,9 +203,15 @@ def transform_of_real(count: int) -> NodeHandler:
 
 def transform_to_real(count: int) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
-        (real, imaginary), (*others, last) = parts(call, 0), zip(range(-count, 0), call.sizes(1), strict=True)
+        (real, imaginary), (*others, last) = (
+            parts(call, 0),
+            zip(range(-count, 0), call.sizes(1), strict=True),
+        )
         for axis, length in others:
-            real, imaginary = fitted(call, real, axis, length), fitted(call, imaginary, axis, length)
+            real, imaginary = (
+                fitted(call, real, axis, length),
+                fitted(call, imaginary, axis, length),
+            )
         found: Complex = real, imaginary
         for axis, length in others:
             found = along(call, found, axis, length, inverse=True)
@@ -190,10 +224,40 @@ AXES = {"": 1, "2D": 2, "3D": 3}
 """How many axes a transform has by the end of its name."""
 TABLES = {**SHAPE, **REDUCE, **INDEXING, **ELEMENTWISE}
 LINEAR_MAPS = (
-    "Reshape", "ExpandDims", "Squeeze", "Transpose", "Concat", "ConcatV2", "Pack", "Unpack", "Split", "SplitV", "Slice", "StridedSlice", "Pad", "Tile",
-    "ReverseV2", "Roll", "BroadcastTo", "GatherV2", "GatherNd", "Add", "AddV2", "AddN", "Sub", "Neg", "Sum", "Mean", "Cumsum", "Select", "SelectV2",
-    "ZerosLike", "MirrorPad", "UnsortedSegmentSum", "ReverseSequence",
-)  # fmt: skip
+    "Reshape",
+    "ExpandDims",
+    "Squeeze",
+    "Transpose",
+    "Concat",
+    "ConcatV2",
+    "Pack",
+    "Unpack",
+    "Split",
+    "SplitV",
+    "Slice",
+    "StridedSlice",
+    "Pad",
+    "Tile",
+    "ReverseV2",
+    "Roll",
+    "BroadcastTo",
+    "GatherV2",
+    "GatherNd",
+    "Add",
+    "AddV2",
+    "AddN",
+    "Sub",
+    "Neg",
+    "Sum",
+    "Mean",
+    "Cumsum",
+    "Select",
+    "SelectV2",
+    "ZerosLike",
+    "MirrorPad",
+    "UnsortedSegmentSum",
+    "ReverseSequence",
+)
 """Operators of which the real part of the result is that of the real parts."""
 COMPLEX: dict[str, NodeHandler] = {
     **{name: each_part(TABLES[name]) for name in LINEAR_MAPS},

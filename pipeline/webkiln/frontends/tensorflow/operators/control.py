@@ -1,4 +1,6 @@
-"""`If` and `Case` of TensorFlow 2, whose branches are functions. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+"""`If` and `Case` of TensorFlow 2, whose branches are functions.
+https://www.tensorflow.org/api_docs/python/tf/raw_ops
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,11 +22,16 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     chosen = call.tensor(0)
     truth = cast(call.builder, chosen, "bool") if chosen.type.rank == 0 else None
     if truth is None:
-        raise call.unsupported(f"has a condition of shape {list(chosen.shape)}", "Give it a single truth value")
+        raise call.unsupported(
+            f"has a condition of shape {list(chosen.shape)}", "Give it a single truth value"
+        )
     try:
         return either(call, truth, branches, given)
     except ShapeError as error:
-        raise ShapeError(f"{error}; where its condition depends on an input that is always the same, set it with --value") from error
+        raise ShapeError(
+            f"{error}; where its condition depends on an input that is always the same, set it with"
+            " --value"
+        ) from error
 
 
 def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
@@ -33,20 +40,29 @@ def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     given = [call.operand(position) for position in range(1, len(call))]
     if call.operand(0).is_constant:
         chosen = int(call.numbers(0).reshape(()))
-        return call.subgraph(call.builder, branches[chosen if 0 <= chosen < len(branches) else -1], given)
+        return call.subgraph(
+            call.builder, branches[chosen if 0 <= chosen < len(branches) else -1], given
+        )
     index = call.tensor(0)
 
     def chain(number: int) -> Block:
         def write(builder: GraphBuilder, _: Sequence[Tensor]) -> Sequence[Tensor]:
             if number == len(branches) - 1:
-                return [as_tensor(builder, item) for item in call.subgraph(builder, branches[number], given)]
-            is_it = builder.op("Equal", [builder.inside(index), builder.constant(number, index.dtype)])
+                return [
+                    as_tensor(builder, item)
+                    for item in call.subgraph(builder, branches[number], given)
+                ]
+            is_it = builder.op(
+                "Equal", [builder.inside(index), builder.constant(number, index.dtype)]
+            )
             return builder.branch(is_it, chain_one(number), chain(number + 1))
 
         return write
 
     def chain_one(number: int) -> Block:
-        return lambda builder, _: [as_tensor(builder, item) for item in call.subgraph(builder, branches[number], given)]
+        return lambda builder, _: [
+            as_tensor(builder, item) for item in call.subgraph(builder, branches[number], given)
+        ]
 
     return chain(0)(call.builder, [])
 

@@ -1,4 +1,6 @@
-"""Raw operators that count, sort into segments, and compare with labels. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+"""Raw operators that count, sort into segments, and compare with labels.
+https://www.tensorflow.org/api_docs/python/tf/raw_ops
+"""
 
 from collections.abc import Mapping
 from math import prod, sqrt
@@ -18,20 +20,26 @@ def sorted_segment(reduction: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         b, x, ids = call.builder, call.tensor(0), call.numbers(1)
         count = int(ids[-1]) + 1 if len(ids) else 0
-        found: Tensor = segments.segment("add" if reduction == "mean" else reduction)(b, x, call.tensor(1), count)
+        found: Tensor = segments.segment("add" if reduction == "mean" else reduction)(
+            b, x, call.tensor(1), count
+        )
         sizes = np.bincount(ids, minlength=count)
         shape = (count, *(1,) * (x.type.rank - 1))
         if reduction == "mean":
             return found / call.constant(np.maximum(sizes, 1).reshape(shape), x.dtype)
         if reduction in ("add", "mul") or sizes.all():
             return found
-        return call.op("Where", [call.constant((sizes == 0).reshape(shape), "bool"), call.like(0, x), found])
+        return call.op(
+            "Where", [call.constant((sizes == 0).reshape(shape), "bool"), call.like(0, x), found]
+        )
 
     return handler
 
 
 def counts(call: NodeCall) -> Tensor:
-    """`DenseBincount`, `Bincount`: how often each number below a size is there, or the sum of its weights; of a matrix by rows."""
+    """`DenseBincount`, `Bincount`: how often each number below a size is there, or the sum of its
+    weights; of a matrix by rows.
+    """
     is_dense = call.spec.op == "DenseBincount"
     b, x, (size,), weights = call.builder, call.tensor(0), call.sizes(1), call.tensor(2)
     rows = x if is_dense else reshaped(b, x, (x.type.size,))
@@ -41,7 +49,9 @@ def counts(call: NodeCall) -> Tensor:
     if weights.type.size == 0:
         return cast(b, total(b, one_hot(b, rows, size, dtype="int32"), axis), dtype)
     wide = reshaped(b, weights, (*rows.shape, 1))
-    return total(b, b.op("Where", [one_hot(b, rows, size, dtype="bool"), wide, call.like(0, wide)]), axis)
+    return total(
+        b, b.op("Where", [one_hot(b, rows, size, dtype="bool"), wide, call.like(0, wide)]), axis
+    )
 
 
 def histogram(call: NodeCall) -> Tensor:
@@ -49,7 +59,14 @@ def histogram(call: NodeCall) -> Tensor:
     b, (bins,) = call.builder, call.sizes(2)
     x, ends = call.tensor(0), call.tensor(1)
     low, high = (element(b, ends, 0, number) for number in (0, 1))
-    place = b.op("Floor", [cast(b, reshaped(b, x, (x.type.size,)) - low, "float32") / cast(b, high - low, "float32") * float(bins)])
+    place = b.op(
+        "Floor",
+        [
+            cast(b, reshaped(b, x, (x.type.size,)) - low, "float32")
+            / cast(b, high - low, "float32")
+            * float(bins)
+        ],
+    )
     place = cast(b, b.op("Clip", [place], {"min": 0.0, "max": float(bins - 1)}), "int32")
     return cast(b, total(b, one_hot(b, place, bins, dtype="int32"), 0), call.attr("dtype", "int32"))
 
@@ -57,7 +74,11 @@ def histogram(call: NodeCall) -> Tensor:
 def nth(call: NodeCall) -> Tensor:
     """The element that is at a place of each row when it is sorted."""
     (place,) = call.sizes(1)
-    (values, _) = call.builder.ops("Sort", [call.tensor(0)], {"axis": call.type(0).rank - 1, "descending": call.flag("reverse")})
+    (values, _) = call.builder.ops(
+        "Sort",
+        [call.tensor(0)],
+        {"axis": call.type(0).rank - 1, "descending": call.flag("reverse")},
+    )
     return element(call.builder, values, values.type.rank - 1, place)
 
 
@@ -83,7 +104,9 @@ def stitched(call: NodeCall) -> Tensor:
     places = np.full(flat.max(initial=-1) + 1, -1)
     places[flat] = np.arange(len(flat))
     if (places < 0).any():
-        raise call.unsupported("leaves elements out, which then have no value", "Give every index from 0 on")
+        raise call.unsupported(
+            "leaves elements out, which then have no value", "Give every index from 0 on"
+        )
     whole = rows[0] if len(rows) == 1 else b.op("Concat", rows, {"axis": 0})
     return b.op("Gather", [whole, b.constant(places, "int32")], {"axis": 0})
 
@@ -91,17 +114,25 @@ def stitched(call: NodeCall) -> Tensor:
 def different(call: NodeCall) -> list[GraphValue]:
     """`ListDiff` of known lists: what the second does not have, and where it stands."""
     x, kept = call.numbers(0), ~np.isin(call.numbers(0), call.numbers(1))
-    return [known(x[kept], call.type(0).dtype), known(np.flatnonzero(kept), call.attr("out_idx", "int32"))]
+    return [
+        known(x[kept], call.type(0).dtype),
+        known(np.flatnonzero(kept), call.attr("out_idx", "int32")),
+    ]
 
 
 def cross_entropy(call: NodeCall) -> list[Tensor]:
-    """The loss of each row, and its gradient; labels are shares of each class, or the number of one."""
+    """The loss of each row, and its gradient; labels are shares of each class, or the number of
+    one.
+    """
     b, x = call.builder, call.tensor(0)
     axis = {"axis": x.type.rank - 1}
     labels = call.tensor(1)
     if call.spec.op.startswith("Sparse"):
         labels = one_hot(b, labels, x.shape[-1], dtype=x.dtype)
-    return [-total(b, labels * b.op("LogSoftmax", [x], axis), -1), b.op("Softmax", [x], axis) - labels]
+    return [
+        -total(b, labels * b.op("LogSoftmax", [x], axis), -1),
+        b.op("Softmax", [x], axis) - labels,
+    ]
 
 
 def normal_quantile(call: NodeCall) -> Tensor:
@@ -109,8 +140,25 @@ def normal_quantile(call: NodeCall) -> Tensor:
 
 
 COUNTING: Mapping[str, NodeHandler] = {
-    **{f"Segment{name}": sorted_segment(kind) for name, kind in (("Sum", "add"), ("Mean", "mean"), ("Max", "max"), ("Min", "min"), ("Prod", "mul"))},
-    "DenseBincount": counts, "Bincount": counts, "HistogramFixedWidth": histogram, "NthElement": nth, "UnravelIndex": unraveled, "DynamicStitch": stitched,
-    "ParallelDynamicStitch": stitched, "ListDiff": different, "SoftmaxCrossEntropyWithLogits": cross_entropy, "SparseSoftmaxCrossEntropyWithLogits": cross_entropy,
+    **{
+        f"Segment{name}": sorted_segment(kind)
+        for name, kind in (
+            ("Sum", "add"),
+            ("Mean", "mean"),
+            ("Max", "max"),
+            ("Min", "min"),
+            ("Prod", "mul"),
+        )
+    },
+    "DenseBincount": counts,
+    "Bincount": counts,
+    "HistogramFixedWidth": histogram,
+    "NthElement": nth,
+    "UnravelIndex": unraveled,
+    "DynamicStitch": stitched,
+    "ParallelDynamicStitch": stitched,
+    "ListDiff": different,
+    "SoftmaxCrossEntropyWithLogits": cross_entropy,
+    "SparseSoftmaxCrossEntropyWithLogits": cross_entropy,
     "Ndtri": normal_quantile,
-}  # fmt: skip
+}

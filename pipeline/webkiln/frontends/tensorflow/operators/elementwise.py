@@ -1,4 +1,5 @@
-"""Raw operators that compute element by element. https://www.tensorflow.org/api_docs/python/tf/raw_ops
+"""Raw operators that compute element by element.
+https://www.tensorflow.org/api_docs/python/tf/raw_ops
 
 Operands of one operator have one dtype; nothing is promoted. Axes are broadcast as numpy's.
 """
@@ -63,7 +64,10 @@ def x_over_y(call: NodeCall) -> Tensor:
     """x / y: 0 where x is 0."""
     x, y = call.tensors()
     quotient = x / y
-    return call.op("Where", [call.builder.binary("Equal", x, call.like(0, x)), call.like(0, quotient), quotient])
+    return call.op(
+        "Where",
+        [call.builder.binary("Equal", x, call.like(0, x)), call.like(0, quotient), quotient],
+    )
 
 
 def finite(call: NodeCall) -> Tensor:
@@ -92,7 +96,9 @@ def select(call: NodeCall) -> Tensor:
     """`Select`: a condition of one axis chooses rows; `SelectV2` broadcasts."""
     condition, x, y = call.tensors()
     if call.spec.op == "Select" and condition.type.rank == 1 and x.type.rank > 1:
-        condition = call.op("Reshape", [condition], {"shape": (*condition.shape, *(1,) * (x.type.rank - 1))})
+        condition = call.op(
+            "Reshape", [condition], {"shape": (*condition.shape, *(1,) * (x.type.rank - 1))}
+        )
     return call.op("Where", [condition, x, y])
 
 
@@ -121,7 +127,14 @@ def full_like(value: float) -> NodeHandler:
 def truncated(call: NodeCall) -> Tensor:
     """Towards zero."""
     x = call.tensor(0)
-    return call.op("Where", [call.builder.binary("Less", x, call.like(0, x)), call.op("Ceil", [x]), call.op("Floor", [x])])
+    return call.op(
+        "Where",
+        [
+            call.builder.binary("Less", x, call.like(0, x)),
+            call.op("Ceil", [x]),
+            call.op("Floor", [x]),
+        ],
+    )
 
 
 def squared_difference(call: NodeCall) -> Tensor:
@@ -136,43 +149,127 @@ def approximately_equal(call: NodeCall) -> Tensor:
 
 
 def look_up(call: NodeCall) -> Tensor:
-    """A table of numbers: its keys, in order, and the value of the one that is equal, or the default."""
+    """A table of numbers: its keys, in order, and the value of the one that is equal, or the
+    default.
+    """
     keys, values = call.attr_array("keys"), call.attr_array("values")
     if keys is None or values is None:
-        raise call.unsupported("looks up in a table whose contents are not in the file", "Build the table into the model")
+        raise call.unsupported(
+            "looks up in a table whose contents are not in the file",
+            "Build the table into the model",
+        )
     order = np.argsort(keys, kind="stable")
     x, default = call.tensors()
-    found = call.builder.binary("Equal", call.op("Reshape", [x], {"shape": (*x.shape, 1)}), call.constant(keys[order]))
+    found = call.builder.binary(
+        "Equal", call.op("Reshape", [x], {"shape": (*x.shape, 1)}), call.constant(keys[order])
+    )
     place = call.op("ArgMax", [cast(call.builder, found, "int32")], {"axis": x.type.rank})
     value = call.op("Gather", [call.constant(values[order]), place], {"axis": 0})
     known = cast(
-        call.builder, call.op("ReduceMax", [cast(call.builder, found, "int32")], {"axes": (x.type.rank,), "keepdims": False}), "bool"
+        call.builder,
+        call.op(
+            "ReduceMax",
+            [cast(call.builder, found, "int32")],
+            {"axes": (x.type.rank,), "keepdims": False},
+        ),
+        "bool",
     )
     return call.op("Where", [known, value, default])
 
 
 _UNARY = {
-    "Abs": "Abs", "Neg": "Neg", "Sign": "Sign", "Square": "Square", "Sqrt": "Sqrt", "Rsqrt": "Rsqrt", "Exp": "Exp", "Expm1": "Expm1", "Log": "Log",
-    "Log1p": "Log1p", "Sin": "Sin", "Cos": "Cos", "Tanh": "Tanh", "Sigmoid": "Sigmoid", "Erf": "Erf", "Erfc": "Erfc", "Erfinv": "ErfInv", "Floor": "Floor",
-    "Ceil": "Ceil", "Rint": "Round", "Reciprocal": "Reciprocal", "Inv": "Reciprocal", "Softplus": "Softplus", "Softsign": "Softsign", "Selu": "Selu",
-    "Atan": "Atan", "LogicalNot": "Not", "IsNan": "IsNaN", "IsInf": "IsInf", "Invert": "BitNot", "Relu6": "Relu6", "Elu": "Elu",
-}  # fmt: skip
+    "Abs": "Abs",
+    "Neg": "Neg",
+    "Sign": "Sign",
+    "Square": "Square",
+    "Sqrt": "Sqrt",
+    "Rsqrt": "Rsqrt",
+    "Exp": "Exp",
+    "Expm1": "Expm1",
+    "Log": "Log",
+    "Log1p": "Log1p",
+    "Sin": "Sin",
+    "Cos": "Cos",
+    "Tanh": "Tanh",
+    "Sigmoid": "Sigmoid",
+    "Erf": "Erf",
+    "Erfc": "Erfc",
+    "Erfinv": "ErfInv",
+    "Floor": "Floor",
+    "Ceil": "Ceil",
+    "Rint": "Round",
+    "Reciprocal": "Reciprocal",
+    "Inv": "Reciprocal",
+    "Softplus": "Softplus",
+    "Softsign": "Softsign",
+    "Selu": "Selu",
+    "Atan": "Atan",
+    "LogicalNot": "Not",
+    "IsNan": "IsNaN",
+    "IsInf": "IsInf",
+    "Invert": "BitNot",
+    "Relu6": "Relu6",
+    "Elu": "Elu",
+}
 _BINARY = {
-    "Add": "Add", "AddV2": "Add", "Sub": "Sub", "Mul": "Mul", "RealDiv": "Div", "FloorDiv": "FloorDiv", "FloorMod": "Mod", "Mod": "Rem",
-    "TruncateMod": "Rem", "Maximum": "Max", "Minimum": "Min", "Equal": "Equal", "NotEqual": "NotEqual", "Less": "Less", "LessEqual": "LessEqual",
-    "Greater": "Greater", "GreaterEqual": "GreaterEqual", "LogicalAnd": "And", "LogicalOr": "Or", "BitwiseAnd": "BitAnd", "BitwiseOr": "BitOr",
-    "BitwiseXor": "BitXor", "LeftShift": "ShiftLeft", "RightShift": "ShiftRight",
-}  # fmt: skip
+    "Add": "Add",
+    "AddV2": "Add",
+    "Sub": "Sub",
+    "Mul": "Mul",
+    "RealDiv": "Div",
+    "FloorDiv": "FloorDiv",
+    "FloorMod": "Mod",
+    "Mod": "Rem",
+    "TruncateMod": "Rem",
+    "Maximum": "Max",
+    "Minimum": "Min",
+    "Equal": "Equal",
+    "NotEqual": "NotEqual",
+    "Less": "Less",
+    "LessEqual": "LessEqual",
+    "Greater": "Greater",
+    "GreaterEqual": "GreaterEqual",
+    "LogicalAnd": "And",
+    "LogicalOr": "Or",
+    "BitwiseAnd": "BitAnd",
+    "BitwiseOr": "BitOr",
+    "BitwiseXor": "BitXor",
+    "LeftShift": "ShiftLeft",
+    "RightShift": "ShiftRight",
+}
 
 ELEMENTWISE: Mapping[str, NodeHandler] = {
     **{name: unary(op) for name, op in _UNARY.items()},
     **{name: binary(op) for name, op in _BINARY.items()},
     **{name: composed(function) for name, function in FUNCTIONS.items()},
-    "Relu": composed(rectifier(activations.relu)), "LeakyRelu": leaky_relu, "ClipByValue": clip, "Cast": convert, "Select": select, "SelectV2": select,
-    "BiasAdd": bias_add, "BiasAddV1": bias_add, "AddN": add_n, "AccumulateNV2": add_n, "ZerosLike": full_like(0), "OnesLike": full_like(1),
-    "Div": divide, "TruncateDiv": divide, "DivNoNan": composed(divide_no_nan), "MulNoNan": multiply_no_nan, "Xdivy": x_over_y, "Xlogy": times_log("Log"),
-    "Xlog1py": times_log("Log1p"), "IsFinite": finite, "Pow": lambda call: integers.power(call.builder, *call.tensors()),
-    "Atan2": composed(ELEMENTARY["Arctan2"]), "SquaredDifference": squared_difference, "ApproximateEqual": approximately_equal,
-    "Round": lambda call: call.op("Round", [call.tensor(0)]) if is_float(call.type(0).dtype) else call.tensor(0),
-    "Trunc": truncated, "LookupTableFindV2": look_up, "LookupTableFind": look_up,
-}  # fmt: skip
+    "Relu": composed(rectifier(activations.relu)),
+    "LeakyRelu": leaky_relu,
+    "ClipByValue": clip,
+    "Cast": convert,
+    "Select": select,
+    "SelectV2": select,
+    "BiasAdd": bias_add,
+    "BiasAddV1": bias_add,
+    "AddN": add_n,
+    "AccumulateNV2": add_n,
+    "ZerosLike": full_like(0),
+    "OnesLike": full_like(1),
+    "Div": divide,
+    "TruncateDiv": divide,
+    "DivNoNan": composed(divide_no_nan),
+    "MulNoNan": multiply_no_nan,
+    "Xdivy": x_over_y,
+    "Xlogy": times_log("Log"),
+    "Xlog1py": times_log("Log1p"),
+    "IsFinite": finite,
+    "Pow": lambda call: integers.power(call.builder, *call.tensors()),
+    "Atan2": composed(ELEMENTARY["Arctan2"]),
+    "SquaredDifference": squared_difference,
+    "ApproximateEqual": approximately_equal,
+    "Round": lambda call: (
+        call.op("Round", [call.tensor(0)]) if is_float(call.type(0).dtype) else call.tensor(0)
+    ),
+    "Trunc": truncated,
+    "LookupTableFindV2": look_up,
+    "LookupTableFind": look_up,
+}

@@ -12,7 +12,9 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, element, filled, iota, sized, total
 
 
-def in_hsv(change: Callable[[GraphBuilder, Tensor, Tensor, Tensor, Tensor], Sequence[Tensor]]) -> NodeHandler:
+def in_hsv(
+    change: Callable[[GraphBuilder, Tensor, Tensor, Tensor, Tensor], Sequence[Tensor]],
+) -> NodeHandler:
     """Images as hue, saturation and value, changed by the second operand, and back."""
 
     def handler(call: NodeCall) -> Tensor:
@@ -29,27 +31,42 @@ def in_hsv(change: Callable[[GraphBuilder, Tensor, Tensor, Tensor, Tensor], Sequ
     return handler
 
 
-def _hue(b: GraphBuilder, hue: Tensor, saturation: Tensor, value: Tensor, amount: Tensor) -> Sequence[Tensor]:
+def _hue(
+    b: GraphBuilder, hue: Tensor, saturation: Tensor, value: Tensor, amount: Tensor
+) -> Sequence[Tensor]:
     return [b.binary("Mod", hue + amount, 1.0), saturation, value]
 
 
-def _saturation(b: GraphBuilder, hue: Tensor, saturation: Tensor, value: Tensor, amount: Tensor) -> Sequence[Tensor]:
+def _saturation(
+    b: GraphBuilder, hue: Tensor, saturation: Tensor, value: Tensor, amount: Tensor
+) -> Sequence[Tensor]:
     return [hue, b.op("Clip", [saturation * amount], {"min": 0.0, "max": 1.0}), value]
 
 
 def suppressed(call: NodeCall) -> list[Tensor]:
-    """`NonMaxSuppression` of one class: the numbers of the boxes that stay, best first. V3 takes the least score, too; V4 pads what it gives with 0
-    and says how many count."""
+    """`NonMaxSuppression` of one class: the numbers of the boxes that stay, best first. V3 takes
+    the
+    least score, too; V4 pads what it gives with 0 and says how many count.
+    """
     b = call.builder
     boxes, scores, most = call.tensor(0), call.tensor(1), call.tensor(2)
-    overlap = call.tensor(3) if call.has(3) else call.constant(call.attr("iou_threshold", 0.5), "float32")
+    overlap = (
+        call.tensor(3) if call.has(3) else call.constant(call.attr("iou_threshold", 0.5), "float32")
+    )
     least = call.tensor(4) if call.has(4) else call.constant(float("-inf"), "float32")
     if call.has(5) and (not call.operand(5).is_constant or call.numbers(5).any()):
-        raise call.unsupported("lowers the scores of boxes that overlap (soft_nms_sigma)", "Set soft_nms_sigma to 0")
-    limits = [b.op("Reshape", [item], {"shape": (1,)}) for item in (cast(b, most, "int64"), overlap, least)]
+        raise call.unsupported(
+            "lowers the scores of boxes that overlap (soft_nms_sigma)", "Set soft_nms_sigma to 0"
+        )
+    limits = [
+        b.op("Reshape", [item], {"shape": (1,)})
+        for item in (cast(b, most, "int64"), overlap, least)
+    ]
     wide = b.op("Reshape", [boxes], {"shape": (1, *boxes.shape)})
     ranked = b.op("Reshape", [scores], {"shape": (1, 1, *scores.shape)})
-    found = b.op("NonMaxSuppression", [wide, ranked, *limits], {"center": False, "count": b.data_dependent()})
+    found = b.op(
+        "NonMaxSuppression", [wide, ranked, *limits], {"center": False, "count": b.data_dependent()}
+    )
     chosen = cast(b, element(b, found, 1, 2), "int32")
     if call.spec.op not in ("NonMaxSuppressionV4", "NonMaxSuppressionV5"):
         return [chosen]
@@ -58,8 +75,14 @@ def suppressed(call: NodeCall) -> list[Tensor]:
         kept = [chosen]
     else:
         (size,) = call.sizes(2)
-        places = b.op("Reshape", [iota(b, chosen.shape[0], "int32")], {"shape": (chosen.shape[0], 1)})
-        kept = [b.op("ScatterND", [filled(b, 0, "int32", (size,)), places, chosen], {"reduction": "none"})]
+        places = b.op(
+            "Reshape", [iota(b, chosen.shape[0], "int32")], {"shape": (chosen.shape[0], 1)}
+        )
+        kept = [
+            b.op(
+                "ScatterND", [filled(b, 0, "int32", (size,)), places, chosen], {"reduction": "none"}
+            )
+        ]
     if call.spec.op == "NonMaxSuppressionV5":
         best = b.op("Gather", [scores, kept[0]], {"axis": 0})
         known = b.binary("Less", iota(b, kept[0].shape[0], "int32"), count)
@@ -68,8 +91,11 @@ def suppressed(call: NodeCall) -> list[Tensor]:
 
 
 def combined(call: NodeCall) -> list[Tensor]:
-    """`CombinedNonMaxSuppression`: boxes [N, boxes, 1 or classes, 4] and scores [N, boxes, classes] -> the best boxes of all classes of each image, their
-    scores, classes, and how many there are; zeros behind."""
+    """`CombinedNonMaxSuppression`: boxes [N, boxes, 1 or classes, 4] and scores [N, boxes, classes]
+    ->
+    the best boxes of all classes of each image, their scores, classes, and how many there are;
+    zeros behind.
+    """
     b, boxes, scores = call.builder, call.tensor(0), call.tensor(1)
     each, whole = call.sizes(2)[0], call.sizes(3)[0]
     images, count, own, _ = boxes.shape
@@ -81,10 +107,21 @@ def combined(call: NodeCall) -> list[Tensor]:
         b.op("Reshape", [cast(b, call.tensor(position), dtype)], {"shape": (1,)})
         for position, dtype in ((2, "int64"), (4, "float32"), (5, "float32"))
     ]
-    given = [b.op("Reshape", [kinds], {"shape": (rows, count, 4)}), b.op("Reshape", [by_class], {"shape": (rows, columns, count)})]
-    found = b.op("NonMaxSuppression", [*given, *limits], {"center": False, "count": b.data_dependent()})
+    given = [
+        b.op("Reshape", [kinds], {"shape": (rows, count, 4)}),
+        b.op("Reshape", [by_class], {"shape": (rows, columns, count)}),
+    ]
+    found = b.op(
+        "NonMaxSuppression", [*given, *limits], {"center": False, "count": b.data_dependent()}
+    )
     stays = b.op(
-        "ScatterND", [filled(b, 0, "int32", (rows, columns, count)), found, filled(b, 1, "int32", found.shape[:1])], {"reduction": "none"}
+        "ScatterND",
+        [
+            filled(b, 0, "int32", (rows, columns, count)),
+            found,
+            filled(b, 1, "int32", found.shape[:1]),
+        ],
+        {"reduction": "none"},
     )
     stays = b.op("Reshape", [stays], {"shape": (images, classes * count)})
     ranked = b.op(
@@ -102,36 +139,72 @@ def combined(call: NodeCall) -> list[Tensor]:
     is_there = b.binary("Greater", best, call.like(float("-inf"), best))
     places = b.op("Where", [is_there, places, call.like(0, places)])
     flat = b.op("Reshape", [kinds], {"shape": (images * own * count, 4)})
-    label, box = b.op("FloorDiv", [places, sized(b, count, "int32")]), b.op("Mod", [places, sized(b, count, "int32")])
-    first = b.op("Reshape", [iota(b, images, "int32") * sized(b, own * count, "int32")], {"shape": (images, 1)})
+    label, box = (
+        b.op("FloorDiv", [places, sized(b, count, "int32")]),
+        b.op("Mod", [places, sized(b, count, "int32")]),
+    )
+    first = b.op(
+        "Reshape",
+        [iota(b, images, "int32") * sized(b, own * count, "int32")],
+        {"shape": (images, 1)},
+    )
     taken = b.op("Gather", [flat, b.binary("Add", first, places if own > 1 else box)], {"axis": 0})
-    taken = b.op("Clip", [taken], {"min": 0.0, "max": 1.0}) if call.flag("clip_boxes", default=True) else taken
+    taken = (
+        b.op("Clip", [taken], {"min": 0.0, "max": 1.0})
+        if call.flag("clip_boxes", default=True)
+        else taken
+    )
     kept = b.op("Reshape", [is_there], {"shape": (images, size, 1)})
     return [
-        b.op("Where", [kept, taken, call.like(0, taken)]), b.op("Where", [is_there, best, call.like(0, best)]),
-        b.op("Where", [is_there, cast(b, label, scores.dtype), call.like(0, scores)]), total(b, cast(b, is_there, "int32"), 1),
-    ]  # fmt: skip
+        b.op("Where", [kept, taken, call.like(0, taken)]),
+        b.op("Where", [is_there, best, call.like(0, best)]),
+        b.op("Where", [is_there, cast(b, label, scores.dtype), call.like(0, scores)]),
+        total(b, cast(b, is_there, "int32"), 1),
+    ]
 
 
 def crop_and_resize(call: NodeCall) -> Tensor:
-    """Of [N, H, W, C], for each box (y1, x1, y2, x2 in shares of the image) of the image that `box_ind` says, [boxes, h, w, C]; outside of images a value."""
-    b, x, boxes, numbers, (height, width) = call.builder, call.tensor(0), call.tensor(1), call.tensor(2), call.sizes(3)
+    """Of [N, H, W, C], for each box (y1, x1, y2, x2 in shares of the image) of the image that
+    `box_ind` says, [boxes, h, w, C]; outside of images a value.
+    """
+    b, x, boxes, numbers, (height, width) = (
+        call.builder,
+        call.tensor(0),
+        call.tensor(1),
+        call.tensor(2),
+        call.sizes(3),
+    )
     x = cast(b, x, "float32")
     outside, method = call.attr("extrapolation_value", 0.0), call.attr("method", "bilinear")
-    lines = [_line(b, boxes, axis, x.shape[1 + axis], size) for axis, size in enumerate((height, width))]
+    lines = [
+        _line(b, boxes, axis, x.shape[1 + axis], size) for axis, size in enumerate((height, width))
+    ]
     inside = [
-        b.op("And", [b.binary("GreaterEqual", line, 0.0), b.binary("LessEqual", line, sized(b, x.shape[1 + axis] - 1, "float32"))])
+        b.op(
+            "And",
+            [
+                b.binary("GreaterEqual", line, 0.0),
+                b.binary("LessEqual", line, sized(b, x.shape[1 + axis] - 1, "float32")),
+            ],
+        )
         for axis, line in enumerate(lines)
     ]
     kept = b.op("And", [_wide(b, inside[0], 0), _wide(b, inside[1], 1)])
-    taken = _nearest(b, x, numbers, lines) if method == "nearest" else _between(b, x, numbers, lines)
+    taken = (
+        _nearest(b, x, numbers, lines) if method == "nearest" else _between(b, x, numbers, lines)
+    )
     shape = (*kept.shape, 1)
-    return b.op("Where", [b.op("Reshape", [kept], {"shape": shape}), taken, b.constant(outside, "float32")])
+    return b.op(
+        "Where", [b.op("Reshape", [kept], {"shape": shape}), taken, b.constant(outside, "float32")]
+    )
 
 
 def _line(b: GraphBuilder, boxes: Tensor, axis: int, size: int, out: int) -> Tensor:
     """[boxes, out]: the places along an axis that the outputs of each box lie at."""
-    first, last = (b.op("Reshape", [element(b, boxes, 1, axis + side)], {"shape": (boxes.shape[0], 1)}) for side in (0, 2))
+    first, last = (
+        b.op("Reshape", [element(b, boxes, 1, axis + side)], {"shape": (boxes.shape[0], 1)})
+        for side in (0, 2)
+    )
     whole = sized(b, size - 1, "float32")
     if out == 1:
         return (first + last) * 0.5 * whole
@@ -168,9 +241,16 @@ def _nearest(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor
 
 
 def _between(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor]) -> Tensor:
-    lows, highs = [b.op("Floor", [line]) for line in lines], [b.op("Ceil", [line]) for line in lines]
-    down, across = (_wide(b, line - low, axis) for axis, (line, low) in enumerate(zip(lines, lows, strict=True)))
-    down, across = (b.op("Reshape", [share], {"shape": (*share.shape, 1)}) for share in (down, across))
+    lows, highs = (
+        [b.op("Floor", [line]) for line in lines],
+        [b.op("Ceil", [line]) for line in lines],
+    )
+    down, across = (
+        _wide(b, line - low, axis) for axis, (line, low) in enumerate(zip(lines, lows, strict=True))
+    )
+    down, across = (
+        b.op("Reshape", [share], {"shape": (*share.shape, 1)}) for share in (down, across)
+    )
 
     def row(places: Tensor) -> Tensor:
         left, right = _at(b, x, numbers, places, lows[1]), _at(b, x, numbers, places, highs[1])
@@ -181,65 +261,114 @@ def _between(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor
 
 
 def fake_quantised(call: NodeCall) -> Tensor:
-    """Values rounded to the steps of so many bits between a minimum and a maximum, which are nudged so that 0 is a step.
+    """Values rounded to the steps of so many bits between a minimum and a maximum, which are nudged
+    so
+    that 0 is a step.
 
     https://www.tensorflow.org/api_docs/python/tf/quantization/fake_quant_with_min_max_args
     """
     b, x = call.builder, call.tensor(0)
     if call.spec.op == "FakeQuantWithMinMaxArgs":
-        low, high = (call.constant(call.attr(name, value), "float32") for name, value in (("min", -6.0), ("max", 6.0)))
+        low, high = (
+            call.constant(call.attr(name, value), "float32")
+            for name, value in (("min", -6.0), ("max", 6.0))
+        )
     else:
         low, high = call.tensor(1), call.tensor(2)
     least, most = float(call.flag("narrow_range")), float((1 << call.attr("num_bits", 8)) - 1)
     scale = (high - low) / (most - least)
     begin = least - low / scale
-    nudged = b.op("Where", [b.binary("Less", begin, least), call.like(least, begin), b.op("Floor", [begin + 0.5])])
+    nudged = b.op(
+        "Where",
+        [b.binary("Less", begin, least), call.like(least, begin), b.op("Floor", [begin + 0.5])],
+    )
     nudged = b.op("Where", [b.binary("Greater", begin, most), call.like(most, begin), nudged])
     bottom, top = (least - nudged) * scale, (most - nudged) * scale
     clamped = b.binary("Max", b.binary("Min", x, top), bottom)
-    return b.binary("Add", b.binary("Mul", b.op("Floor", [b.binary("Div", clamped - bottom, scale) + 0.5]), scale), bottom)
+    return b.binary(
+        "Add",
+        b.binary("Mul", b.op("Floor", [b.binary("Div", clamped - bottom, scale) + 0.5]), scale),
+        bottom,
+    )
 
 
 def quantised_and_back(call: NodeCall) -> Tensor:
-    """`QuantizeAndDequantize*`: rounded to steps of so many bits, by a range that is given, or that of the elements; 0 is a step.
+    """`QuantizeAndDequantize*`: rounded to steps of so many bits, by a range that is given, or that
+    of
+    the elements; 0 is a step.
 
     https://www.tensorflow.org/api_docs/python/tf/quantization/quantize_and_dequantize_v2
     """
     b, x = call.builder, call.tensor(0)
     is_third = call.spec.op == "QuantizeAndDequantizeV3"
-    is_given, is_signed, axis = call.flag("range_given", default=is_third), call.flag("signed_input", default=True), call.attr("axis", -1)
+    is_given, is_signed, axis = (
+        call.flag("range_given", default=is_third),
+        call.flag("signed_input", default=True),
+        call.attr("axis", -1),
+    )
     bits = call.sizes(3)[0] if is_third else call.attr("num_bits", 8)
     most = float((1 << (bits - 1)) - 1 if is_signed else (1 << bits) - 1)
-    least = -float((1 << (bits - 1)) - (1 if call.flag("narrow_range") else 0)) if is_signed else 0.0
+    least = (
+        -float((1 << (bits - 1)) - (1 if call.flag("narrow_range") else 0)) if is_signed else 0.0
+    )
     if is_given:
         low, high = call.tensor(1), call.tensor(2)
     else:
         axes = tuple(number for number in range(x.type.rank) if number != axis)
-        low, high = (b.op(op, [x], {"axes": axes, "keepdims": False}) for op in ("ReduceMin", "ReduceMax"))
+        low, high = (
+            b.op(op, [x], {"axes": axes, "keepdims": False}) for op in ("ReduceMin", "ReduceMax")
+        )
     if axis != -1:
         shape = tuple(size if number == axis else 1 for number, size in enumerate(x.shape))
         low, high = (b.op("Reshape", [item], {"shape": shape}) for item in (low, high))
     far = call.like(float(np.finfo(np.float32).max), x)
 
     def scale(end: float, size: Tensor) -> Tensor:
-        return b.op("Where", [b.binary("Greater", size * end, 0.0), b.binary("Div", call.like(end, size), size), far])
+        return b.op(
+            "Where",
+            [
+                b.binary("Greater", size * end, 0.0),
+                b.binary("Div", call.like(end, size), size),
+                far,
+            ],
+        )
 
     below, above = scale(least, low), scale(most, high)
     by_low = b.op("Less", [below, above])
     step = b.op("Where", [by_low, low / least if least else low * 0.0, high / most])
     times = b.op("Where", [by_low, below, above])
     if is_given:
-        bottom, top = b.op("Where", [by_low, low, step * least]), b.op("Where", [by_low, step * most, high])
+        bottom, top = (
+            b.op("Where", [by_low, low, step * least]),
+            b.op("Where", [by_low, step * most, high]),
+        )
         x = b.binary("Max", b.binary("Min", x, top), bottom)
     scaled = b.binary("Mul", x, times)
-    rounded = b.op("Floor", [scaled + 0.5]) if call.attr("round_mode", "HALF_TO_EVEN") == "HALF_UP" else b.op("Round", [scaled])
+    rounded = (
+        b.op("Floor", [scaled + 0.5])
+        if call.attr("round_mode", "HALF_TO_EVEN") == "HALF_UP"
+        else b.op("Round", [scaled])
+    )
     return b.binary("Mul", rounded, step)
 
 
 IMAGES: Mapping[str, NodeHandler] = {
-    "RGBToHSV": lambda call: colours(hsv_of)(call.builder, call.tensor(0)), "HSVToRGB": lambda call: colours(rgb_of)(call.builder, call.tensor(0)),
-    "AdjustHue": in_hsv(_hue), "AdjustSaturation": in_hsv(_saturation), "CropAndResize": crop_and_resize, "FakeQuantWithMinMaxArgs": fake_quantised,
-    "CombinedNonMaxSuppression": combined, **dict.fromkeys(("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4"), quantised_and_back),
-    "FakeQuantWithMinMaxVars": fake_quantised, "FakeQuantWithMinMaxVarsPerChannel": fake_quantised, "NonMaxSuppression": suppressed,
-    "NonMaxSuppressionV2": suppressed, "NonMaxSuppressionV3": suppressed, "NonMaxSuppressionV4": suppressed, "NonMaxSuppressionV5": suppressed,
-}  # fmt: skip
+    "RGBToHSV": lambda call: colours(hsv_of)(call.builder, call.tensor(0)),
+    "HSVToRGB": lambda call: colours(rgb_of)(call.builder, call.tensor(0)),
+    "AdjustHue": in_hsv(_hue),
+    "AdjustSaturation": in_hsv(_saturation),
+    "CropAndResize": crop_and_resize,
+    "FakeQuantWithMinMaxArgs": fake_quantised,
+    "CombinedNonMaxSuppression": combined,
+    **dict.fromkeys(
+        ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4"),
+        quantised_and_back,
+    ),
+    "FakeQuantWithMinMaxVars": fake_quantised,
+    "FakeQuantWithMinMaxVarsPerChannel": fake_quantised,
+    "NonMaxSuppression": suppressed,
+    "NonMaxSuppressionV2": suppressed,
+    "NonMaxSuppressionV3": suppressed,
+    "NonMaxSuppressionV4": suppressed,
+    "NonMaxSuppressionV5": suppressed,
+}

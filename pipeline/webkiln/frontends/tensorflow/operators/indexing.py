@@ -1,4 +1,6 @@
-"""Raw operators that take and put elements by indices. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+"""Raw operators that take and put elements by indices.
+https://www.tensorflow.org/api_docs/python/tf/raw_ops
+"""
 
 from collections.abc import Mapping
 
@@ -10,7 +12,9 @@ from webkiln.ops.pieces import cast, filled, iota, sized
 
 
 def gather(call: NodeCall) -> Tensor:
-    """`GatherV2` along an axis, with `batch_dims` axes that both operands begin with; `Gather`, `ResourceGather` along the first."""
+    """`GatherV2` along an axis, with `batch_dims` axes that both operands begin with; `Gather`,
+    `ResourceGather` along the first.
+    """
     x, indices = call.tensor(0), call.tensor(1)
     axis = call.axis(call.sizes(2)[0], x.type.rank) if call.has(2) else 0
     batch = call.attr("batch_dims", 0)
@@ -21,7 +25,9 @@ def gather(call: NodeCall) -> Tensor:
 
 
 def _gathered_by_row(call: NodeCall, x: Tensor, indices: Tensor, axis: int, batch: int) -> Tensor:
-    """Rows of both operands belong together: the axes before `axis` are moved to the front, and the whole is one axis for all rows."""
+    """Rows of both operands belong together: the axes before `axis` are moved to the front, and the
+    whole is one axis for all rows.
+    """
     b, rank = call.builder, x.type.rank
     between = list(range(batch, axis))
     order = (*range(batch), axis, *between, *range(axis + 1, rank))
@@ -35,19 +41,28 @@ def _gathered_by_row(call: NodeCall, x: Tensor, indices: Tensor, axis: int, batc
     begin = iota(b, rows, "int32") * size
     shape = (rows, *(1,) * len(wide))
     places = b.binary(
-        "Add", call.op("Reshape", [cast(b, indices, "int32")], {"shape": (rows, *wide)}), call.op("Reshape", [begin], {"shape": shape})
+        "Add",
+        call.op("Reshape", [cast(b, indices, "int32")], {"shape": (rows, *wide)}),
+        call.op("Reshape", [begin], {"shape": shape}),
     )
     found = call.op("Gather", [flat, places], {"axis": 0})
     found = call.op("Reshape", [found], {"shape": (*x.shape[:batch], *wide, *rest)})
     if not between:
         return found
     first = batch + len(wide)
-    back = (*range(batch), *range(first, first + len(between)), *range(batch, first), *range(first + len(between), found.type.rank))
+    back = (
+        *range(batch),
+        *range(first, first + len(between)),
+        *range(batch, first),
+        *range(first + len(between), found.type.rank),
+    )
     return call.op("Transpose", [found], {"perm": back})
 
 
 def gather_nd(call: NodeCall) -> Tensor:
-    return call.op("GatherND", [call.tensor(0), cast(call.builder, call.tensor(1), "int32")], {"batch": 0})
+    return call.op(
+        "GatherND", [call.tensor(0), cast(call.builder, call.tensor(1), "int32")], {"batch": 0}
+    )
 
 
 def one_hot(call: NodeCall) -> Tensor:
@@ -61,7 +76,9 @@ def scatter_nd(call: NodeCall) -> Tensor:
 
 
 def tensor_scatter(reduction: str) -> NodeHandler:
-    return lambda call: scatter_update(call.builder, call.tensor(0), call.tensor(1), call.tensor(2), reduction)
+    return lambda call: scatter_update(
+        call.builder, call.tensor(0), call.tensor(1), call.tensor(2), reduction
+    )
 
 
 def where(call: NodeCall) -> Tensor:
@@ -73,29 +90,45 @@ def where(call: NodeCall) -> Tensor:
 
 
 def unique(call: NodeCall) -> list[Tensor]:
-    """The different elements in the order in which they first stand, and which of them each element is."""
+    """The different elements in the order in which they first stand, and which of them each element
+    is.
+    """
     b, x = call.builder, call.tensor(0)
-    values, _, places, *_ = b.ops("Unique", [x], {"axis": None, "sorted": False, "count": b.data_dependent()})
+    values, _, places, *_ = b.ops(
+        "Unique", [x], {"axis": None, "sorted": False, "count": b.data_dependent()}
+    )
     return [values, cast(b, places, call.attr("out_idx", "int32"))]
 
 
 def reverse_sequence(call: NodeCall) -> Tensor:
     """The first so many elements of each row backwards."""
     b, x, lengths = call.builder, call.tensor(0), call.tensor(1)
-    along, batch = call.axis(call.attr("seq_dim"), x.type.rank), call.axis(call.attr("batch_dim", 0), x.type.rank)
+    along, batch = (
+        call.axis(call.attr("seq_dim"), x.type.rank),
+        call.axis(call.attr("batch_dim", 0), x.type.rank),
+    )
     if {along, batch} != {0, 1}:
         raise call.unsupported(
-            f"turns sequences along axis {along} of batches along axis {batch}", "Transpose to [batch, time, ...] before it"
+            f"turns sequences along axis {along} of batches along axis {batch}",
+            "Transpose to [batch, time, ...] before it",
         )
     rows = x if batch == 0 else b.op("Transpose", [x], {"perm": (1, 0, *range(2, x.type.rank))})
     number, steps = rows.shape[:2]
     place = iota(b, steps, "int32")
     length = b.op("Reshape", [cast(b, lengths, "int32")], {"shape": (number, 1)})
-    turned = b.op("Where", [b.binary("Less", place, length), b.binary("Sub", length - 1, place), place])
+    turned = b.op(
+        "Where", [b.binary("Less", place, length), b.binary("Sub", length - 1, place), place]
+    )
     flat = b.op("Reshape", [rows], {"shape": (number * steps, *rows.shape[2:])})
-    begin = b.op("Reshape", [iota(b, number, "int32") * sized(b, steps, "int32")], {"shape": (number, 1)})
+    begin = b.op(
+        "Reshape", [iota(b, number, "int32") * sized(b, steps, "int32")], {"shape": (number, 1)}
+    )
     taken = b.op("Gather", [flat, b.binary("Add", begin, turned)], {"axis": 0})
-    return taken if batch == 0 else b.op("Transpose", [taken], {"perm": (1, 0, *range(2, x.type.rank))})
+    return (
+        taken
+        if batch == 0
+        else b.op("Transpose", [taken], {"perm": (1, 0, *range(2, x.type.rank))})
+    )
 
 
 def bucketize(call: NodeCall) -> Tensor:
@@ -109,26 +142,52 @@ def bucketize(call: NodeCall) -> Tensor:
 def inverted_permutation(call: NodeCall) -> Tensor:
     b, x = call.builder, call.tensor(0)
     places = b.op("Reshape", [cast(b, x, "int32")], {"shape": (*x.shape, 1)})
-    return b.op("ScatterND", [filled(b, 0, x.dtype, x.shape), places, iota(b, x.shape[0], x.dtype)], {"reduction": "none"})
+    return b.op(
+        "ScatterND",
+        [filled(b, 0, x.dtype, x.shape), places, iota(b, x.shape[0], x.dtype)],
+        {"reduction": "none"},
+    )
 
 
 def found_in_row(side: str) -> NodeHandler:
-    """`LowerBound`, `UpperBound`: how many elements of each sorted row are below a value, or not above it."""
+    """`LowerBound`, `UpperBound`: how many elements of each sorted row are below a value, or not
+    above it.
+    """
 
     def handler(call: NodeCall) -> Tensor:
         b, rows, values = call.builder, call.tensor(0), call.tensor(1)
         row = b.op("Reshape", [rows], {"shape": (rows.shape[0], 1, rows.shape[1])})
         value = b.op("Reshape", [values], {"shape": (*values.shape, 1)})
-        before = b.op("ReduceSum", [cast(b, b.op(side, [row, value]), "int32")], {"axes": (2,), "keepdims": False})
+        before = b.op(
+            "ReduceSum",
+            [cast(b, b.op(side, [row, value]), "int32")],
+            {"axes": (2,), "keepdims": False},
+        )
         return cast(b, before, call.attr("out_type", "int32"))
 
     return handler
 
 
 INDEXING: Mapping[str, NodeHandler] = {
-    "GatherV2": gather, "Gather": gather, "ResourceGather": gather, "GatherNd": gather_nd, "ResourceGatherNd": gather_nd, "OneHot": one_hot,
-    "ScatterNd": scatter_nd, "TensorScatterUpdate": tensor_scatter("none"), "TensorScatterAdd": tensor_scatter("add"),
-    "Where": where, "Unique": unique, "ReverseSequence": reverse_sequence, "Bucketize": bucketize, "InvertPermutation": inverted_permutation,
-    "LowerBound": found_in_row("Less"), "UpperBound": found_in_row("LessEqual"), "TensorScatterSub": lambda call: scatter_update(call.builder, call.tensor(0), call.tensor(1), -call.tensor(2), "add"),
-    "TensorScatterMax": tensor_scatter("max"), "TensorScatterMin": tensor_scatter("min"),
-}  # fmt: skip
+    "GatherV2": gather,
+    "Gather": gather,
+    "ResourceGather": gather,
+    "GatherNd": gather_nd,
+    "ResourceGatherNd": gather_nd,
+    "OneHot": one_hot,
+    "ScatterNd": scatter_nd,
+    "TensorScatterUpdate": tensor_scatter("none"),
+    "TensorScatterAdd": tensor_scatter("add"),
+    "Where": where,
+    "Unique": unique,
+    "ReverseSequence": reverse_sequence,
+    "Bucketize": bucketize,
+    "InvertPermutation": inverted_permutation,
+    "LowerBound": found_in_row("Less"),
+    "UpperBound": found_in_row("LessEqual"),
+    "TensorScatterSub": lambda call: scatter_update(
+        call.builder, call.tensor(0), call.tensor(1), -call.tensor(2), "add"
+    ),
+    "TensorScatterMax": tensor_scatter("max"),
+    "TensorScatterMin": tensor_scatter("min"),
+}

@@ -15,7 +15,9 @@ def matmul(call: NodeCall) -> Tensor:
     for number, name in enumerate((("transpose_a", "adj_x"), ("transpose_b", "adj_y"))):
         if any(call.flag(option) for option in name):
             rank = pair[number].type.rank
-            pair[number] = call.op("Transpose", [pair[number]], {"perm": (*range(rank - 2), rank - 1, rank - 2)})
+            pair[number] = call.op(
+                "Transpose", [pair[number]], {"perm": (*range(rank - 2), rank - 1, rank - 2)}
+            )
     return linear.matmul(call.builder, *pair)
 
 
@@ -24,7 +26,9 @@ def einsum(call: NodeCall) -> Tensor:
 
 
 def band_part(call: NodeCall) -> Tensor:
-    """The diagonals from `lower` below to `upper` above the main one; all of a side where it is negative."""
+    """The diagonals from `lower` below to `upper` above the main one; all of a side where it is
+    negative.
+    """
     x, (low,), (high,) = call.tensor(0), call.sizes(1), call.sizes(2)
     if low >= 0:
         x = matrices.triangle(upper=True)(call.builder, x, -low)
@@ -47,9 +51,19 @@ def diagonal(call: NodeCall) -> Tensor:
     """[..., N] as a diagonal of a square matrix with zeros elsewhere, the main one or another."""
     x, number = call.tensor(0), _diagonal_number(call)
     size = x.shape[-1] + abs(number)
-    if any(given not in (-1, size) for position in (2, 3) if call.has(position) for given in call.sizes(position)):
-        raise call.unsupported("puts a vector into a matrix that is not square", "Pad the matrix behind it")
-    return call.op("Where", [_places(call, (size, size), number), _along(call, x, size, number), call.like(0, x)])
+    if any(
+        given not in (-1, size)
+        for position in (2, 3)
+        if call.has(position)
+        for given in call.sizes(position)
+    ):
+        raise call.unsupported(
+            "puts a vector into a matrix that is not square", "Pad the matrix behind it"
+        )
+    return call.op(
+        "Where",
+        [_places(call, (size, size), number), _along(call, x, size, number), call.like(0, x)],
+    )
 
 
 def set_diagonal(call: NodeCall) -> Tensor:
@@ -57,7 +71,14 @@ def set_diagonal(call: NodeCall) -> Tensor:
     x, y = call.tensor(0), call.tensor(1)
     number = _diagonal_number(call, 2)
     rows, columns = x.shape[-2:]
-    return call.op("Where", [_places(call, (rows, columns), number), _along(call, y, rows if number >= 0 else columns, number), x])
+    return call.op(
+        "Where",
+        [
+            _places(call, (rows, columns), number),
+            _along(call, y, rows if number >= 0 else columns, number),
+            x,
+        ],
+    )
 
 
 def _places(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
@@ -67,12 +88,16 @@ def _places(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
 
 
 def _along(call: NodeCall, x: Tensor, size: int, number: int) -> Tensor:
-    """The elements of a diagonal by the row of each, or by its column below the main one, padded to so many."""
+    """The elements of a diagonal by the row of each, or by its column below the main one, padded to
+    so many.
+    """
     missing = size - x.shape[-1]
     if is_symbolic(missing) or missing:
         none = (0,) * x.type.rank
         x = call.op("Pad", [x], {"low": none, "high": (*none[1:], missing), "value": 0})
-    return call.op("Reshape", [x], {"shape": (*x.shape, 1) if number >= 0 else (*x.shape[:-1], 1, x.shape[-1])})
+    return call.op(
+        "Reshape", [x], {"shape": (*x.shape, 1) if number >= 0 else (*x.shape[:-1], 1, x.shape[-1])}
+    )
 
 
 def cross(call: NodeCall) -> Tensor:
@@ -83,17 +108,35 @@ def triangular_solve(call: NodeCall) -> Tensor:
     a, y = call.tensors()
     lower, adjoint = call.flag("lower", default=True), call.flag("adjoint")
     if adjoint:
-        a = call.op("Transpose", [a], {"perm": (*range(a.type.rank - 2), a.type.rank - 1, a.type.rank - 2)})
+        a = call.op(
+            "Transpose", [a], {"perm": (*range(a.type.rank - 2), a.type.rank - 1, a.type.rank - 2)}
+        )
     return linalg.solve_triangular(call.builder, a, y, lower=lower != adjoint)
 
 
 LINEAR: Mapping[str, NodeHandler] = {
-    "MatMul": matmul, "BatchMatMul": matmul, "BatchMatMulV2": matmul, "BatchMatMulV3": matmul, "Einsum": einsum, "MatrixBandPart": band_part,
-    "BatchMatrixBandPart": band_part, "MatrixDiagPart": diagonal_part, "MatrixDiag": diagonal, "MatrixDiagV2": diagonal, "MatrixDiagV3": diagonal, "MatrixDiagPartV2": diagonal_part, "MatrixDiagPartV3": diagonal_part, "Cross": cross, "MatrixTriangularSolve": triangular_solve,
-    "Cholesky": lambda call: linalg.cholesky(call.builder, call.tensor(0)), "MatrixInverse": lambda call: linalg.inv(call.builder, call.tensor(0)),
-    "MatrixSetDiag": set_diagonal, "MatrixSetDiagV2": set_diagonal, "MatrixSetDiagV3": set_diagonal,
+    "MatMul": matmul,
+    "BatchMatMul": matmul,
+    "BatchMatMulV2": matmul,
+    "BatchMatMulV3": matmul,
+    "Einsum": einsum,
+    "MatrixBandPart": band_part,
+    "BatchMatrixBandPart": band_part,
+    "MatrixDiagPart": diagonal_part,
+    "MatrixDiag": diagonal,
+    "MatrixDiagV2": diagonal,
+    "MatrixDiagV3": diagonal,
+    "MatrixDiagPartV2": diagonal_part,
+    "MatrixDiagPartV3": diagonal_part,
+    "Cross": cross,
+    "MatrixTriangularSolve": triangular_solve,
+    "Cholesky": lambda call: linalg.cholesky(call.builder, call.tensor(0)),
+    "MatrixInverse": lambda call: linalg.inv(call.builder, call.tensor(0)),
+    "MatrixSetDiag": set_diagonal,
+    "MatrixSetDiagV2": set_diagonal,
+    "MatrixSetDiagV3": set_diagonal,
     "LogMatrixDeterminant": lambda call: linalg.slogdet(call.builder, call.tensor(0)),
     "MatrixDeterminant": lambda call: linalg.det(call.builder, call.tensor(0)),
     "MatrixSolve": lambda call: linalg.solve(call.builder, call.tensor(0), call.tensor(1)),
     "Trace": lambda call: matrices.trace(call.builder, call.tensor(0)),
-}  # fmt: skip
+}

@@ -1,4 +1,6 @@
-"""Lists of tensors (TensorList, and TensorArray of TensorFlow 1) as one tensor with the number of the element as its first axis.
+"""Lists of tensors (TensorList, and TensorArray of TensorFlow 1) as one tensor with the number of
+the
+element as its first axis.
 
 https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/kernels/list_kernels.cc
 """
@@ -22,12 +24,18 @@ class UnwrittenList(GraphValue):
 
 
 def reserve(call: NodeCall) -> Tensor | GraphValue:
-    """A list of zeros. The first operand is the shape of its elements, -1 where that is open, the second how many there are."""
+    """A list of zeros. The first operand is the shape of its elements, -1 where that is open, the
+    second how many there are.
+    """
     dtype = call.attr("element_dtype", call.attr("dtype"))
     shape = call.operand(0).value
     (count,) = call.sizes(1)
     sizes = () if shape is None else call.sizes(0)
-    if shape is None or shape.ndim == 0 or any(not is_symbolic(size) and size < 0 for size in sizes):
+    if (
+        shape is None
+        or shape.ndim == 0
+        or any(not is_symbolic(size) and size < 0 for size in sizes)
+    ):
         return UnwrittenList(Type(dtype, (count,)), count=count)
     return filled(call.builder, 0, dtype, (count, *sizes))
 
@@ -54,13 +62,20 @@ def set_item(call: NodeCall) -> Tensor:
 
 def get_item(call: NodeCall) -> Tensor:
     if isinstance(call.operand(0), UnwrittenList):
-        raise call.unsupported("reads an element of a list that nothing was put into", "Write the list before it is read")
-    return call.op("Gather", [call.tensor(0), cast(call.builder, call.tensor(1), "int32")], {"axis": 0})
+        raise call.unsupported(
+            "reads an element of a list that nothing was put into",
+            "Write the list before it is read",
+        )
+    return call.op(
+        "Gather", [call.tensor(0), cast(call.builder, call.tensor(1), "int32")], {"axis": 0}
+    )
 
 
 def stack(call: NodeCall) -> Tensor | GraphValue:
     if isinstance(call.operand(0), UnwrittenList):
-        raise call.unsupported("stacks a list that nothing was put into", "Write the list before it is stacked")
+        raise call.unsupported(
+            "stacks a list that nothing was put into", "Write the list before it is stacked"
+        )
     return call.operand(0)
 
 
@@ -69,7 +84,9 @@ def length(call: NodeCall) -> Tensor:
 
 
 def gather(call: NodeCall) -> Tensor:
-    return call.op("Gather", [call.tensor(0), cast(call.builder, call.tensor(1), "int32")], {"axis": 0})
+    return call.op(
+        "Gather", [call.tensor(0), cast(call.builder, call.tensor(1), "int32")], {"axis": 0}
+    )
 
 
 def scatter(call: NodeCall) -> Tensor:
@@ -78,7 +95,11 @@ def scatter(call: NodeCall) -> Tensor:
     count = call.sizes(3)[0] if call.has(3) else -1
     size = x.shape[0] if not is_symbolic(count) and count == -1 else count
     whole = filled(call.builder, 0, x.dtype, (size, *x.shape[1:]))
-    return call.op("ScatterND", [whole, call.op("Reshape", [index], {"shape": (*index.shape, 1)}), x], {"reduction": "none"})
+    return call.op(
+        "ScatterND",
+        [whole, call.op("Reshape", [index], {"shape": (*index.shape, 1)}), x],
+        {"reduction": "none"},
+    )
 
 
 def concat(call: NodeCall) -> list[Tensor]:
@@ -86,7 +107,9 @@ def concat(call: NodeCall) -> list[Tensor]:
     x = call.tensor(0)
     if x.type.rank < 2:
         raise call.error("its elements are numbers, which have no axis to be joined along")
-    lengths = call.op("Broadcast", [sized(call.builder, x.shape[1], "int64")], {"shape": (x.shape[0],)})
+    lengths = call.op(
+        "Broadcast", [sized(call.builder, x.shape[1], "int64")], {"shape": (x.shape[0],)}
+    )
     return [call.op("Reshape", [x], {"shape": (x.shape[0] * x.shape[1], *x.shape[2:])}), lengths]
 
 
@@ -96,7 +119,10 @@ def push_back(call: NodeCall) -> Tensor:
     wide = call.op("Reshape", [item], {"shape": (1, *item.shape)})
     if isinstance(given, UnwrittenList):
         if is_symbolic(given.count) or given.count:
-            raise ShapeError(f"{call.spec.name} ({call.spec.op}): adds to a list whose elements have no shape yet")
+            raise ShapeError(
+                f"{call.spec.name} ({call.spec.op}): adds to a list whose elements have no"
+                " shape yet"
+            )
         return wide
     return call.op("Concat", [call.tensor(0), wide], {"axis": 0})
 
@@ -113,8 +139,14 @@ def empty(call: NodeCall) -> GraphValue:
 
 
 def _array(handler: NodeHandler, *places: int) -> NodeHandler:
-    """A handler of lists for a TensorArray, whose contents are its `flow`: which operand of the node is which of the handler's."""
-    return lambda call: handler(call.applied(call.builder, [call.operands[place] if place < len(call) else None for place in places]))
+    """A handler of lists for a TensorArray, whose contents are its `flow`: which operand of the
+    node is which of the handler's.
+    """
+    return lambda call: handler(
+        call.applied(
+            call.builder, [call.operands[place] if place < len(call) else None for place in places]
+        )
+    )
 
 
 def array(call: NodeCall) -> list[GraphValue]:
@@ -125,10 +157,23 @@ def array(call: NodeCall) -> list[GraphValue]:
 
 
 LISTS: Mapping[str, NodeHandler] = {
-    "TensorArrayV3": array, "TensorArrayWriteV3": _array(set_item, 3, 1, 2), "TensorArrayReadV3": _array(get_item, 2, 1),
-    "TensorArrayGatherV3": _array(gather, 2, 1), "TensorArrayScatterV3": _array(scatter, 2, 1), "TensorArraySizeV3": _array(length, 1),
+    "TensorArrayV3": array,
+    "TensorArrayWriteV3": _array(set_item, 3, 1, 2),
+    "TensorArrayReadV3": _array(get_item, 2, 1),
+    "TensorArrayGatherV3": _array(gather, 2, 1),
+    "TensorArrayScatterV3": _array(scatter, 2, 1),
+    "TensorArraySizeV3": _array(length, 1),
     "TensorArrayConcatV3": _array(concat, 1),
-    "TensorListReserve": reserve, "TensorListFromTensor": from_tensor, "TensorListSetItem": set_item, "TensorListGetItem": get_item,
-    "TensorListStack": stack, "TensorListLength": length, "TensorListGather": gather, "TensorListScatterV2": scatter, "TensorListConcatV2": concat,
-    "TensorListPushBack": push_back, "TensorListPopBack": pop_back, "EmptyTensorList": empty,
-}  # fmt: skip
+    "TensorListReserve": reserve,
+    "TensorListFromTensor": from_tensor,
+    "TensorListSetItem": set_item,
+    "TensorListGetItem": get_item,
+    "TensorListStack": stack,
+    "TensorListLength": length,
+    "TensorListGather": gather,
+    "TensorListScatterV2": scatter,
+    "TensorListConcatV2": concat,
+    "TensorListPushBack": push_back,
+    "TensorListPopBack": pop_back,
+    "EmptyTensorList": empty,
+}

@@ -1,10 +1,18 @@
-"""`While` of TensorFlow 2, and what is left of the loops of TensorFlow 1: recurrences where they count, written out, or repeated."""
+"""`While` of TensorFlow 2, and what is left of the loops of TensorFlow 1: recurrences where they
+count, written out, or repeated.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from webkiln.errors import ShapeError, SizeError
-from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, OpenValueError, as_tensor
+from webkiln.frontends.nodes.call import (
+    GraphValue,
+    NodeCall,
+    NodeHandler,
+    OpenValueError,
+    as_tensor,
+)
 from webkiln.frontends.nodes.control import WRITTEN_OUT, carried, repeated, unchanged
 from webkiln.frontends.nodes.loop_counters import STEP, Counter, find_counters, gaps
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
@@ -16,13 +24,17 @@ from webkiln.ops.pieces import iota
 from webkiln.ops.table import RULES
 
 PUTTING = {"TensorListSetItem": (0, 1, 2), "TensorArrayWriteV3": (3, 1, 2)}
-"""Operators that put an element into a list: which operands are the list, the number and the element."""
+"""Operators that put an element into a list: which operands are the list, the number and the
+element.
+"""
 
 
 @dataclass(frozen=True)
 class States:
-    """The states of a loop by what becomes of them: those that no step changes, those that count, and lists that each step adds its element to (by the
-    tensor in the body that is the element)."""
+    """The states of a loop by what becomes of them: those that no step changes, those that count,
+    and
+    lists that each step adds its element to (by the tensor in the body that is the element).
+    """
 
     same: frozenset[int]
     counters: Mapping[int, Counter]
@@ -31,7 +43,9 @@ class States:
 
 
 def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """A recurrence where the number of steps is a size; written out where it is small and shapes change; else repeated when the model runs."""
+    """A recurrence where the number of steps is a size; written out where it is small and shapes
+    change; else repeated when the model runs.
+    """
     same = unchanged(call.attr("body"))
     states = _counted(call, same)
     if states is not None:
@@ -46,46 +60,85 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     return results if results is not None else _repeated(call, same)
 
 
-def _known_inputs(graph: GraphSpec, call: NodeCall, places: frozenset[int]) -> dict[str, GraphValue]:
+def _known_inputs(
+    graph: GraphSpec, call: NodeCall, places: frozenset[int]
+) -> dict[str, GraphValue]:
     """What the graph is given by states that no step changes, where that is known."""
-    return {graph.inputs[place].tensor: call.operand(place) for place in places if call.operand(place).value is not None}
+    return {
+        graph.inputs[place].tensor: call.operand(place)
+        for place in places
+        if call.operand(place).value is not None
+    }
 
 
 def _counted(call: NodeCall, same: frozenset[int]) -> States | None:
     """What becomes of the states, where the number of steps is a size for certain; else None.
 
-    A step is done as long as each comparison of the condition holds: as often as the one of them that fails first lets it.
+    A step is done as long as each comparison of the condition holds: as often as the one of them
+    that fails first lets it.
     """
     condition, body = call.attr("cond"), call.attr("body")
     operands = [None if place in same else call.operand(place) for place in range(len(call))]
     names, following = [item.tensor for item in body.inputs], [item.tensor for item in body.outputs]
-    counters = find_counters(call, body, names, operands, following, _known_inputs(body, call, same))
-    turn = {condition.inputs[place].tensor: counter.at(STEP, call.type(place).dtype) for place, counter in counters.items()}
-    held = gaps(call.infer_values(condition, {**_known_inputs(condition, call, same), **turn}).get(condition.outputs[0].tensor))
+    counters = find_counters(
+        call, body, names, operands, following, _known_inputs(body, call, same)
+    )
+    turn = {
+        condition.inputs[place].tensor: counter.at(STEP, call.type(place).dtype)
+        for place, counter in counters.items()
+    }
+    held = gaps(
+        call.infer_values(condition, {**_known_inputs(condition, call, same), **turn}).get(
+            condition.outputs[0].tensor
+        )
+    )
     for gap in held or ():
         steps = gap + STEP
         is_size = not dim.names([STEP]) & dim.names([steps]) and reaches(steps, 0)
-        if is_size and all(reaches(other, 1) or reaches(other, steps - STEP) for other in held or ()):
+        if is_size and all(
+            reaches(other, 1) or reaches(other, steps - STEP) for other in held or ()
+        ):
             return States(same, counters, _piles(call, body, counters, steps), steps)
     return None
 
 
-def _piles(call: NodeCall, body: GraphSpec, counters: Mapping[int, Counter], steps: int) -> dict[int, str]:
-    """Lists into which each step puts one element, at its own number, and which nothing else reads: all of them together are the stacked elements."""
+def _piles(
+    call: NodeCall, body: GraphSpec, counters: Mapping[int, Counter], steps: int
+) -> dict[int, str]:
+    """Lists into which each step puts one element, at its own number, and which nothing else reads:
+    all of them together are the stacked elements.
+    """
     made = {node.outputs[0]: node for node in body.nodes if node.outputs}
     readers: dict[str, list[NodeSpec]] = {}
     for node in body.nodes:
         for name in node.inputs:
             readers.setdefault(name, []).append(node)
-    numbers = {body.inputs[place].tensor for place, counter in counters.items() if counter == Counter(0, 1)}
-    inside = {name for node in body.nodes for value in node.attrs.values() if isinstance(value, GraphSpec) for name in _mentioned(value)}
+    numbers = {
+        body.inputs[place].tensor for place, counter in counters.items() if counter == Counter(0, 1)
+    }
+    inside = {
+        name
+        for node in body.nodes
+        for value in node.attrs.values()
+        if isinstance(value, GraphSpec)
+        for name in _mentioned(value)
+    }
     found = {}
     for place, (item, result) in enumerate(zip(body.inputs, body.outputs, strict=True)):
         maker = made.get(result.tensor)
         places = PUTTING.get(maker.op) if maker is not None else None
-        if maker is None or places is None or maker.inputs[places[0]] != item.tensor or maker.inputs[places[1]] not in numbers:
+        if (
+            maker is None
+            or places is None
+            or maker.inputs[places[0]] != item.tensor
+            or maker.inputs[places[1]] not in numbers
+        ):
             continue
-        if readers[item.tensor] == [maker] and item.tensor not in inside and call.type(place).shape[0] == steps:
+        if (
+            readers[item.tensor] == [maker]
+            and item.tensor not in inside
+            and call.type(place).shape[0] == steps
+        ):
             found[place] = maker.inputs[places[2]]
     return found
 
@@ -106,18 +159,29 @@ def _recurrence(call: NodeCall, states: States) -> Sequence[Tensor | GraphValue]
     moving = carried(call, states.same | states.counters.keys() | states.piles.keys())
     begins = _begins(call, moving)
     piled = list(states.piles)
-    lengthened = GraphSpec(body.inputs, (*body.outputs, *(_declared(states.piles[place]) for place in piled)), body.tensors, body.nodes)
+    lengthened = GraphSpec(
+        body.inputs,
+        (*body.outputs, *(_declared(states.piles[place]) for place in piled)),
+        body.tensors,
+        body.nodes,
+    )
 
-    def step(builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    def step(
+        builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         given: list[Tensor | GraphValue] = [call.operand(place) for place in range(len(call))]
         for place, counter in states.counters.items():
             given[place] = counter.inside(builder, slices[0], call.type(place).dtype)
         for place, tensor in zip(moving, current, strict=True):
             given[place] = tensor
         results = call.subgraph(builder, lengthened, given)
-        return [as_tensor(builder, results[place]) for place in moving], [as_tensor(builder, item) for item in results[len(given) :]]
+        return [as_tensor(builder, results[place]) for place in moving], [
+            as_tensor(builder, item) for item in results[len(given) :]
+        ]
 
-    lasts, stacks = call.builder.scan(begins, [iota(call.builder, states.steps, "int32")], step, axis=0)
+    lasts, stacks = call.builder.scan(
+        begins, [iota(call.builder, states.steps, "int32")], step, axis=0
+    )
     made: list[Tensor | GraphValue] = [call.operand(place) for place in range(len(call))]
     for place, counter in states.counters.items():
         made[place] = counter.at(states.steps, call.type(place).dtype)
@@ -132,14 +196,20 @@ def _declared(tensor: str) -> Declared:
 
 
 def _begins(call: NodeCall, places: Sequence[int]) -> list[Tensor]:
-    """What states begin as; lists whose elements have no shape yet get that of what one step puts into them."""
+    """What states begin as; lists whose elements have no shape yet get that of what one step puts
+    into them.
+    """
     if not any(isinstance(call.operand(place), UnwrittenList) for place in places):
         return [call.tensor(place) for place in places]
     trial = GraphBuilder(call.spec.name, RULES, outer=call.builder)
     given: list[Tensor | GraphValue] = []
     for place in range(len(call)):
         item = call.operand(place)
-        given.append(item if item.tensor is None or place not in places else trial.input(f"state{place}", item.type.dtype, item.type.shape))
+        given.append(
+            item
+            if item.tensor is None or place not in places
+            else trial.input(f"state{place}", item.type.dtype, item.type.shape)
+        )
     results = call.subgraph(trial, call.attr("body"), given)
     begins = []
     for place in places:
@@ -158,7 +228,10 @@ def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
     condition, body = call.attr("cond"), call.attr("body")
     state: Sequence[GraphValue] = [call.operand(place) for place in range(len(call))]
     for _ in range(WRITTEN_OUT + 1):
-        found = call.infer_values(condition, {item.tensor: value for item, value in zip(condition.inputs, state, strict=True)})
+        found = call.infer_values(
+            condition,
+            {item.tensor: value for item, value in zip(condition.inputs, state, strict=True)},
+        )
         going = found.get(condition.outputs[0].tensor)
         if going is None or not going.is_constant or going.value is None:
             return None
@@ -173,7 +246,10 @@ def _repeated(call: NodeCall, same: frozenset[int]) -> list[Tensor | GraphValue]
     try:
         return repeated(call, same, begins)
     except OpenValueError as error:
-        raise ShapeError(f"{error}; a loop that runs as long as the data says has shapes that do not depend on its steps") from error
+        raise ShapeError(
+            f"{error}; a loop that runs as long as the data says has shapes that do not depend on"
+            " its steps"
+        ) from error
 
 
 LOOPS: Mapping[str, NodeHandler] = {"While": while_}

@@ -1,4 +1,6 @@
-"""Cells of LSTM and GRU as single operators, and whole sequences of them. https://www.tensorflow.org/api_docs/python/tf/raw_ops/BlockLSTM"""
+"""Cells of LSTM and GRU as single operators, and whole sequences of them.
+https://www.tensorflow.org/api_docs/python/tf/raw_ops/BlockLSTM
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,21 +23,37 @@ def pieces(b: GraphBuilder, x: Tensor, count: int) -> list[Tensor]:
 
 
 class BlockCell:
-    """The options and weights of a node, whose operands begin at `first`: x, memory, h, kernel, three peepholes, bias."""
+    """The options and weights of a node, whose operands begin at `first`: x, memory, h, kernel,
+    three peepholes, bias.
+    """
 
-    def __init__(self, call: NodeCall, first: int, order: Sequence[int], *, forget: float, clip: float) -> None:
-        self.kernel, *self.peepholes, self.bias = (call.tensor(first + number) for number in range(3, 8))
-        self.order, self.forget, self.clip = order, call.attr("forget_bias", forget), call.attr("cell_clip", clip)
+    def __init__(
+        self, call: NodeCall, first: int, order: Sequence[int], *, forget: float, clip: float
+    ) -> None:
+        self.kernel, *self.peepholes, self.bias = (
+            call.tensor(first + number) for number in range(3, 8)
+        )
+        self.order, self.forget, self.clip = (
+            order,
+            call.attr("forget_bias", forget),
+            call.attr("cell_clip", clip),
+        )
         self.peeks = call.flag("use_peephole")
 
     def step(self, b: GraphBuilder, x: Tensor, memory: Tensor, h: Tensor) -> list[Tensor]:
         """The seven outputs: i, cs, f, o, ci, co, h."""
-        kernel, bias, *peepholes = (b.inside(item) for item in (self.kernel, self.bias, *self.peepholes))
+        kernel, bias, *peepholes = (
+            b.inside(item) for item in (self.kernel, self.bias, *self.peepholes)
+        )
         gates = pieces(b, affine(b, x, h, kernel, bias), 4)
         given, new, kept, shown = (gates[place] for place in self.order)
         if self.peeks:
             given, kept = given + memory * peepholes[0], kept + memory * peepholes[1]
-        i, ci, f = b.op("Sigmoid", [given]), b.op("Tanh", [new]), b.op("Sigmoid", [kept + self.forget if self.forget else kept])
+        i, ci, f = (
+            b.op("Sigmoid", [given]),
+            b.op("Tanh", [new]),
+            b.op("Sigmoid", [kept + self.forget if self.forget else kept]),
+        )
         cs = ci * i + memory * f
         if self.clip > 0:
             cs = b.op("Clip", [cs], {"min": -self.clip, "max": self.clip})
@@ -57,16 +75,26 @@ def lstm(order: Sequence[int], *, forget: float, clip: float) -> NodeHandler:
         x, memory, h = (call.tensor(number) for number in range(1, 4))
         steps, length = x.shape[0], call.sizes(0)[0]
         if length != steps and (is_symbolic(length) or is_symbolic(steps)):
-            raise call.unsupported("takes fewer steps than the sequence has, which is set at run time", "Set the size by --dim")
+            raise call.unsupported(
+                "takes fewer steps than the sequence has, which is set at run time",
+                "Set the size by --dim",
+            )
         missing = 0 if length == steps else max(steps - length, 0)
         taken = part(call.builder, x, 0, 0, length) if missing else x
 
-        def step(b: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        def step(
+            b: GraphBuilder, states: list[Tensor], slices: list[Tensor]
+        ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
             found = cell.step(b, slices[0], *states)
             return [found[1], found[6]], found
 
         _, piles = call.builder.scan([memory, h], [taken], step, axis=0)
-        return [call.op("Pad", [pile], {"low": (0, 0, 0), "high": (missing, 0, 0), "value": 0}) if missing else pile for pile in piles]
+        return [
+            call.op("Pad", [pile], {"low": (0, 0, 0), "high": (missing, 0, 0), "value": 0})
+            if missing
+            else pile
+            for pile in piles
+        ]
 
     return handler
 

@@ -1,4 +1,6 @@
-"""Raw operators over axes: sums, extremes, sorts and the like. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+"""Raw operators over axes: sums, extremes, sorts and the like.
+https://www.tensorflow.org/api_docs/python/tf/raw_ops
+"""
 
 from collections.abc import Mapping
 
@@ -18,7 +20,9 @@ def _axes(call: NodeCall, rank: int) -> tuple[int, ...]:
 def reduced(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
-        return call.op(op, [x], {"axes": _axes(call, x.type.rank), "keepdims": call.flag("keep_dims")})
+        return call.op(
+            op, [x], {"axes": _axes(call, x.type.rank), "keepdims": call.flag("keep_dims")}
+        )
 
     return handler
 
@@ -28,7 +32,10 @@ def mean(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     attrs = {"axes": _axes(call, x.type.rank), "keepdims": call.flag("keep_dims")}
     if not x.dtype.startswith("float"):
-        raise call.unsupported(f"is the mean of {x.dtype}, which TensorFlow cuts to a whole number", "Cast to float32 before it")
+        raise call.unsupported(
+            f"is the mean of {x.dtype}, which TensorFlow cuts to a whole number",
+            "Cast to float32 before it",
+        )
     return call.op("ReduceMean", [x], attrs)
 
 
@@ -51,7 +58,11 @@ def extreme_index(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         (axis,) = call.sizes(1)
-        return cast(call.builder, index_of(op)(call.builder, x, call.axis(axis, x.type.rank)), call.attr("output_type", "int64"))
+        return cast(
+            call.builder,
+            index_of(op)(call.builder, x, call.axis(axis, x.type.rank)),
+            call.attr("output_type", "int64"),
+        )
 
     return handler
 
@@ -78,16 +89,40 @@ def in_top_k(call: NodeCall) -> Tensor:
 
 def segment(reduction: str) -> NodeHandler:
     """`UnsortedSegment*`: how many segments there are is the third operand."""
-    return lambda call: segments.segment(reduction)(call.builder, call.tensor(0), call.tensor(1), call.sizes(2)[0])
+    return lambda call: segments.segment(reduction)(
+        call.builder, call.tensor(0), call.tensor(1), call.sizes(2)[0]
+    )
 
 
 REDUCE: Mapping[str, NodeHandler] = {
-    "Sum": reduced("ReduceSum"), "Prod": reduced("ReduceProd"), "Max": reduced("ReduceMax"), "Min": reduced("ReduceMin"), "Mean": mean,
-    "EuclideanNorm": euclidean, "All": all_or_any("ReduceMin"), "Any": all_or_any("ReduceMax"), "ArgMax": extreme_index("ArgMax"),
-    "ArgMin": extreme_index("ArgMin"), "Cumsum": cumulative("CumSum"), "Cumprod": cumulative("CumProd"), "TopKV2": top_k, "TopK": top_k,
-    "InTopK": in_top_k, "InTopKV2": in_top_k, "UnsortedSegmentSum": segment("add"), "UnsortedSegmentMax": segment("max"),
-    "UnsortedSegmentMin": segment("min"), "UnsortedSegmentProd": segment("mul"),
+    "Sum": reduced("ReduceSum"),
+    "Prod": reduced("ReduceProd"),
+    "Max": reduced("ReduceMax"),
+    "Min": reduced("ReduceMin"),
+    "Mean": mean,
+    "EuclideanNorm": euclidean,
+    "All": all_or_any("ReduceMin"),
+    "Any": all_or_any("ReduceMax"),
+    "ArgMax": extreme_index("ArgMax"),
+    "ArgMin": extreme_index("ArgMin"),
+    "Cumsum": cumulative("CumSum"),
+    "Cumprod": cumulative("CumProd"),
+    "TopKV2": top_k,
+    "TopK": top_k,
+    "InTopK": in_top_k,
+    "InTopKV2": in_top_k,
+    "UnsortedSegmentSum": segment("add"),
+    "UnsortedSegmentMax": segment("max"),
+    "UnsortedSegmentMin": segment("min"),
+    "UnsortedSegmentProd": segment("mul"),
     "Softmax": lambda call: softmax(activations.softmax)(call.builder, call.tensor(0)),
     "LogSoftmax": lambda call: softmax(activations.log_softmax)(call.builder, call.tensor(0)),
-    "L2Loss": lambda call: call.op("ReduceSum", [call.op("Square", [call.tensor(0)])], {"axes": tuple(range(call.type(0).rank)), "keepdims": False}) * 0.5,
-}  # fmt: skip
+    "L2Loss": lambda call: (
+        call.op(
+            "ReduceSum",
+            [call.op("Square", [call.tensor(0)])],
+            {"axes": tuple(range(call.type(0).rank)), "keepdims": False},
+        )
+        * 0.5
+    ),
+}

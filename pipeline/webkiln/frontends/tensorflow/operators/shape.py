@@ -36,15 +36,23 @@ def concat(call: NodeCall) -> Tensor:
     positions = range(len(call) - 1) if last else range(1, len(call))
     (axis,) = call.sizes(len(call) - 1 if last else 0)
     tensors = [call.tensor(position) for position in positions]
-    return tensors[0] if len(tensors) == 1 else call.op("Concat", tensors, {"axis": call.axis(axis, tensors[0].type.rank)})
+    return (
+        tensors[0]
+        if len(tensors) == 1
+        else call.op("Concat", tensors, {"axis": call.axis(axis, tensors[0].type.rank)})
+    )
 
 
 def pack(call: NodeCall) -> Tensor:
-    return shapes.stack(call.builder, call.tensors(), call.axis(call.attr("axis", 0), call.type(0).rank + 1))
+    return shapes.stack(
+        call.builder, call.tensors(), call.axis(call.attr("axis", 0), call.type(0).rank + 1)
+    )
 
 
 def unpack(call: NodeCall) -> list[Tensor]:
-    return shapes.unstack(call.builder, call.tensor(0), call.axis(call.attr("axis", 0), call.type(0).rank))
+    return shapes.unstack(
+        call.builder, call.tensor(0), call.axis(call.attr("axis", 0), call.type(0).rank)
+    )
 
 
 def split(call: NodeCall) -> list[Tensor]:
@@ -58,9 +66,13 @@ def split_v(call: NodeCall) -> list[Tensor]:
     axis = call.axis(axis, x.type.rank)
     given = call.sizes(1)
     known = sum(size for size in given if size != -1)
-    sizes = [x.shape[axis] - known if not is_symbolic(size) and size == -1 else size for size in given]
+    sizes = [
+        x.shape[axis] - known if not is_symbolic(size) and size == -1 else size for size in given
+    ]
     starts = [0, *accumulate(sizes)]
-    return [part(call.builder, x, axis, start, size) for start, size in zip(starts, sizes, strict=False)]
+    return [
+        part(call.builder, x, axis, start, size) for start, size in zip(starts, sizes, strict=False)
+    ]
 
 
 def slice_(call: NodeCall) -> Tensor:
@@ -70,8 +82,13 @@ def slice_(call: NodeCall) -> Tensor:
             raise call.open(1)
         return slice_at(call.builder, x, call.tensor(1), sizes)
     starts = call.sizes(1)
-    wanted = [x.shape[axis] - starts[axis] if not is_symbolic(size) and size == -1 else size for axis, size in enumerate(sizes)]
-    return call.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(wanted), "steps": (1,) * x.type.rank})
+    wanted = [
+        x.shape[axis] - starts[axis] if not is_symbolic(size) and size == -1 else size
+        for axis, size in enumerate(sizes)
+    ]
+    return call.op(
+        "Slice", [x], {"starts": tuple(starts), "sizes": tuple(wanted), "steps": (1,) * x.type.rank}
+    )
 
 
 def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
@@ -87,7 +104,13 @@ def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
         elif is_set("shrink_axis", number):
             key.append(start)
         else:
-            key.append(slice(None if is_set("begin", number) else start, None if is_set("end", number) else stop, step))
+            key.append(
+                slice(
+                    None if is_set("begin", number) else start,
+                    None if is_set("end", number) else stop,
+                    step,
+                )
+            )
     return tuple(key)
 
 
@@ -100,7 +123,11 @@ def strided_slice(call: NodeCall) -> Tensor:
 def pad(call: NodeCall) -> Tensor:
     x, pairs = call.tensor(0), call.value(1).tolist()
     value = call.scalar(2, 0)
-    attrs = {"low": tuple(low for low, _ in pairs), "high": tuple(high for _, high in pairs), "value": value}
+    attrs = {
+        "low": tuple(low for low, _ in pairs),
+        "high": tuple(high for _, high in pairs),
+        "value": value,
+    }
     return call.op("Pad", [x], attrs)
 
 
@@ -126,7 +153,9 @@ def fill(call: NodeCall) -> Tensor:
 def range_(call: NodeCall) -> Tensor:
     """Where its bounds are sizes, or floats that are known."""
     given = [call.value(position).item() for position in range(3)]
-    start, limit, delta = (int(value) if isinstance(value, float) and value.is_integer() else value for value in given)
+    start, limit, delta = (
+        int(value) if isinstance(value, float) and value.is_integer() else value for value in given
+    )
     dtype = call.type(0).dtype
     whole = (limit - start + delta - 1) // delta if isinstance(delta, int) and delta > 0 else None
     if whole is None:
@@ -150,8 +179,16 @@ def lin_space(call: NodeCall) -> Tensor:
 def reverse(call: NodeCall) -> Tensor:
     """`ReverseV2` has axes, `Reverse` a truth value for each."""
     x = call.tensor(0)
-    axes = call.sizes(1) if call.spec.op == "ReverseV2" else [axis for axis, is_turned in enumerate(call.numbers(1).tolist()) if is_turned]
-    return shapes.flip(call.builder, x, [call.axis(axis, x.type.rank) for axis in axes]) if len(axes) else x
+    axes = (
+        call.sizes(1)
+        if call.spec.op == "ReverseV2"
+        else [axis for axis, is_turned in enumerate(call.numbers(1).tolist()) if is_turned]
+    )
+    return (
+        shapes.flip(call.builder, x, [call.axis(axis, x.type.rank) for axis in axes])
+        if len(axes)
+        else x
+    )
 
 
 def roll(call: NodeCall) -> Tensor:
@@ -167,7 +204,9 @@ def _shape(call: NodeCall, shape: Sequence[int]) -> Tensor:
 
 
 def _block(call: NodeCall) -> tuple[tuple[int, ...], list[list[int]]]:
-    """The sizes of blocks, and what is added or cut around: operands, or of the older operators a number for both axes and an operand."""
+    """The sizes of blocks, and what is added or cut around: operands, or of the older operators a
+    number for both axes and an operand.
+    """
     if "block_size" in call.spec.attrs:
         return (call.attr("block_size"),) * 2, call.value(1).tolist()
     return call.sizes(1), call.value(2).tolist()
@@ -186,9 +225,34 @@ def zeros(call: NodeCall) -> Tensor:
 
 
 SHAPE: Mapping[str, NodeHandler] = {
-    "Reshape": reshape, "ExpandDims": expand_dims, "Squeeze": squeeze, "Transpose": transpose, "ConcatV2": concat, "Concat": concat, "Pack": pack,
-    "ParallelConcat": lambda call: call.op("Concat", call.tensors(), {"axis": 0}), "Unpack": unpack, "Split": split, "SplitV": split_v, "Slice": slice_,
-    "StridedSlice": strided_slice, "Pad": pad, "PadV2": pad, "MirrorPad": mirror_pad, "Tile": tile, "BroadcastTo": broadcast_to, "Fill": fill,
-    "Range": range_, "LinSpace": lin_space, "ReverseV2": reverse, "Reverse": reverse, "Roll": roll, "ShapeN": shape_n, "SpaceToBatchND": space_to_batch,
-    "BatchToSpaceND": batch_to_space, "SpaceToBatch": space_to_batch, "BatchToSpace": batch_to_space, "Empty": zeros,
-}  # fmt: skip
+    "Reshape": reshape,
+    "ExpandDims": expand_dims,
+    "Squeeze": squeeze,
+    "Transpose": transpose,
+    "ConcatV2": concat,
+    "Concat": concat,
+    "Pack": pack,
+    "ParallelConcat": lambda call: call.op("Concat", call.tensors(), {"axis": 0}),
+    "Unpack": unpack,
+    "Split": split,
+    "SplitV": split_v,
+    "Slice": slice_,
+    "StridedSlice": strided_slice,
+    "Pad": pad,
+    "PadV2": pad,
+    "MirrorPad": mirror_pad,
+    "Tile": tile,
+    "BroadcastTo": broadcast_to,
+    "Fill": fill,
+    "Range": range_,
+    "LinSpace": lin_space,
+    "ReverseV2": reverse,
+    "Reverse": reverse,
+    "Roll": roll,
+    "ShapeN": shape_n,
+    "SpaceToBatchND": space_to_batch,
+    "BatchToSpaceND": batch_to_space,
+    "SpaceToBatch": space_to_batch,
+    "BatchToSpace": batch_to_space,
+    "Empty": zeros,
+}

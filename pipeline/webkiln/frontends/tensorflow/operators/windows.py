@@ -1,4 +1,6 @@
-"""Raw operators over windows and images: convolutions, pools, normalisations, resizing. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+"""Raw operators over windows and images: convolutions, pools, normalisations, resizing.
+https://www.tensorflow.org/api_docs/python/tf/raw_ops
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
@@ -8,7 +10,16 @@ from webkiln.frontends.keras.layers.resize import BICUBIC_STEPS
 from webkiln.frontends.keras.operations.nn import depth_to_space as deep_to_wide
 from webkiln.frontends.keras.operations.nn import extract_patches as patches
 from webkiln.frontends.keras.operations.nn import space_to_depth as wide_to_deep
-from webkiln.frontends.keras.windows import Pads, by_channel, convolved, dims_of, padding_of, pads, plain, spans
+from webkiln.frontends.keras.windows import (
+    Pads,
+    by_channel,
+    convolved,
+    dims_of,
+    padding_of,
+    pads,
+    plain,
+    spans,
+)
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, element, iota, part, sized
@@ -26,7 +37,12 @@ def spatial(call: NodeCall, values: Sequence[int], rank: int) -> tuple[int, ...]
 
 
 def padding(
-    call: NodeCall, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int], rank: int
+    call: NodeCall,
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    rank: int,
 ) -> Pads:
     kind = call.attr("padding", "VALID")
     if kind == "EXPLICIT":
@@ -37,9 +53,14 @@ def padding(
 
 def window_of(call: NodeCall, x: Tensor, window: Sequence[int]) -> dict[str, Any]:
     rank = x.type.rank
-    strides, dilation = spatial(call, call.attr("strides"), rank), spatial(call, call.attr("dilations", ()), rank)
+    strides, dilation = (
+        spatial(call, call.attr("strides"), rank),
+        spatial(call, call.attr("dilations", ()), rank),
+    )
     sizes = [x.shape[axis] for axis in dims_of(layout(call), rank)[2:]]
-    return {"strides": strides, "dilation": dilation} | pads(padding(call, sizes, window, strides, dilation, rank))
+    return {"strides": strides, "dilation": dilation} | pads(
+        padding(call, sizes, window, strides, dilation, rank)
+    )
 
 
 def conv(call: NodeCall) -> Tensor:
@@ -47,18 +68,32 @@ def conv(call: NodeCall) -> Tensor:
     x, w = call.tensors()
     channels, own = x.shape[dims_of(layout(call), x.type.rank)[1]], w.shape[-2]
     if channels % own or w.shape[-1] % (channels // own):
-        raise call.error(f"x has {channels} channels, the filter is {list(w.shape)}; its input channels must divide them")
-    return convolved(call.builder, x, w, layout(call), channels // own, window_of(call, x, w.shape[:-2]))
+        raise call.error(
+            f"x has {channels} channels, the filter is {list(w.shape)}; its input channels must"
+            " divide them"
+        )
+    return convolved(
+        call.builder, x, w, layout(call), channels // own, window_of(call, x, w.shape[:-2])
+    )
 
 
 def depthwise_conv(call: NodeCall) -> Tensor:
     """Filters [*window, in, multiplier]."""
     x, w = call.tensors()
-    return convolved(call.builder, x, by_channel(call.builder, w), layout(call), w.shape[-2], window_of(call, x, w.shape[:-2]))
+    return convolved(
+        call.builder,
+        x,
+        by_channel(call.builder, w),
+        layout(call),
+        w.shape[-2],
+        window_of(call, x, w.shape[:-2]),
+    )
 
 
 def conv_backprop_input(call: NodeCall) -> Tensor:
-    """A transposed convolution: the gradient by its input, whose sizes are the first operand, of a convolution with filters [*window, out, in]."""
+    """A transposed convolution: the gradient by its input, whose sizes are the first operand, of a
+    convolution with filters [*window, out, in].
+    """
     sizes, w, x = call.sizes(0), call.tensor(1), call.tensor(2)
     return _gradient(call, sizes, w, x, 1)
 
@@ -74,15 +109,24 @@ def _gradient(call: NodeCall, sizes: Sequence[int], w: Tensor, x: Tensor, groups
     """The gradient of a convolution with filters [*window, in / groups, out] by its input."""
     rank = x.type.rank
     axes = dims_of(layout(call), rank)[2:]
-    strides, dilation = spatial(call, call.attr("strides"), rank), spatial(call, call.attr("dilations", ()), rank)
+    strides, dilation = (
+        spatial(call, call.attr("strides"), rank),
+        spatial(call, call.attr("dilations", ()), rank),
+    )
     window = w.shape[:-2]
     wanted = [sizes[axis] for axis in axes] if len(sizes) == rank else list(sizes)
     around = padding(call, wanted, window, strides, dilation, rank)
     pairs = []
-    for axis, size, span, stride, (low, _) in zip(axes, wanted, spans(window, dilation), strides, around, strict=True):
+    for axis, size, span, stride, (low, _) in zip(
+        axes, wanted, spans(window, dilation), strides, around, strict=True
+    ):
         before = span - 1 - low
         pairs.append((before, size + span - 1 - before - ((x.shape[axis] - 1) * stride + 1)))
-    flipped = {"starts": (*(size - 1 for size in window), 0, 0), "sizes": w.shape, "steps": (*(-1,) * len(window), 1, 1)}
+    flipped = {
+        "starts": (*(size - 1 for size in window), 0, 0),
+        "sizes": w.shape,
+        "steps": (*(-1,) * len(window), 1, 1),
+    }
     w = call.op("Slice", [w], flipped)
     own, features = w.shape[-2], w.shape[-1] // groups
     w = call.op("Reshape", [w], {"shape": (*window, own, groups, features)})
@@ -94,35 +138,57 @@ def _gradient(call: NodeCall, sizes: Sequence[int], w: Tensor, x: Tensor, groups
 
 
 def pool(op: str) -> NodeHandler:
-    """The average counts real elements only. `V2` of the largest has window and strides as operands."""
+    """The average counts real elements only. `V2` of the largest has window and strides as
+    operands.
+    """
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         rank = x.type.rank
-        given = (call.sizes(1), call.sizes(2)) if call.spec.op == "MaxPoolV2" else (call.attr("ksize"), call.attr("strides"))
+        given = (
+            (call.sizes(1), call.sizes(2))
+            if call.spec.op == "MaxPoolV2"
+            else (call.attr("ksize"), call.attr("strides"))
+        )
         axes = dims_of(layout(call), rank)[2:]
         window, strides = ([values[axis] for axis in axes] for values in given)
         others = [values[axis] for values in given for axis in dims_of(layout(call), rank)[:2]]
         if any(value != 1 for value in others):
-            raise call.unsupported("pools over the batch or the channels", "Pool over the spatial axes")
+            raise call.unsupported(
+                "pools over the batch or the channels", "Pool over the spatial axes"
+            )
         ones = (1,) * len(axes)
         around = padding(call, [x.shape[axis] for axis in axes], window, strides, ones, rank)
-        attrs = {"axes": axes, "window": tuple(window), "strides": tuple(strides), "dilation": ones} | pads(around)
+        attrs = {
+            "axes": axes,
+            "window": tuple(window),
+            "strides": tuple(strides),
+            "dilation": ones,
+        } | pads(around)
         return call.op(op, [x], attrs)
 
     return handler
 
 
 def taps(
-    call: NodeCall, x: Tensor, window: Sequence[int], strides: Sequence[int], dilation: Sequence[int], outside: float
-) -> Iterator[tuple[tuple[int, int], Tensor, Tensor]]:  # fmt: skip
-    """Of images [N, H, W, C], for each place of a window: the place, the elements that all windows have there, and which elements of their image
-    these are, [rows, columns, 1]."""
+    call: NodeCall,
+    x: Tensor,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    outside: float,
+) -> Iterator[tuple[tuple[int, int], Tensor, Tensor]]:
+    """Of images [N, H, W, C], for each place of a window: the place, the elements that all windows
+    have there, and which elements of their image these are, [rows, columns, 1].
+    """
     b = call.builder
     around = padding(call, x.shape[1:3], window, strides, dilation, 4)
     low, high = ((0, *(pair[side] for pair in around), 0) for side in (0, 1))
     wide = call.op("Pad", [x], {"low": low, "high": high, "value": outside})
-    counts = [(size - span) // step + 1 for size, span, step in zip(wide.shape[1:3], spans(window, dilation), strides, strict=True)]
+    counts = [
+        (size - span) // step + 1
+        for size, span, step in zip(wide.shape[1:3], spans(window, dilation), strides, strict=True)
+    ]
     for row in range(window[0]):
         for column in range(window[1]):
             found = wide
@@ -130,15 +196,20 @@ def taps(
             for axis, place in enumerate((row, column)):
                 begin, step, count = place * dilation[axis], strides[axis], counts[axis]
                 found = part(b, found, axis + 1, begin, count, step)
-                lines.append(iota(b, count, "int64") * step + sized(b, begin - around[axis][0], "int64"))
+                lines.append(
+                    iota(b, count, "int64") * step + sized(b, begin - around[axis][0], "int64")
+                )
             rows, columns = (
-                call.op("Reshape", [line], {"shape": shape}) for line, shape in zip(lines, ((counts[0], 1, 1), (counts[1], 1)), strict=True)
+                call.op("Reshape", [line], {"shape": shape})
+                for line, shape in zip(lines, ((counts[0], 1, 1), (counts[1], 1)), strict=True)
             )
             yield (row, column), found, rows * sized(b, x.shape[2], "int64") + columns
 
 
 def pool_with_places(call: NodeCall) -> list[Tensor]:
-    """The largest elements, and where they stand in their image, or in the whole batch; of equal ones the first."""
+    """The largest elements, and where they stand in their image, or in the whole batch; of equal
+    ones the first.
+    """
     b, x = call.builder, call.tensor(0)
     window, strides = call.attr("ksize")[1:3], call.attr("strides")[1:3]
 
@@ -148,12 +219,17 @@ def pool_with_places(call: NodeCall) -> list[Tensor]:
         return value, place
 
     found = taps(call, x, window, strides, (1, 1), float("-inf"))
-    best, place = reduce(larger, ((value, b.op("Broadcast", [plane], {"shape": value.shape})) for _, value, plane in found))
+    best, place = reduce(
+        larger,
+        ((value, b.op("Broadcast", [plane], {"shape": value.shape})) for _, value, plane in found),
+    )
     channels = x.shape[3]
     place = place * sized(b, channels, "int64") + iota(b, channels, "int64")
     if call.flag("include_batch_in_index"):
         size = sized(b, x.shape[1] * x.shape[2] * channels, "int64")
-        place = place + call.op("Reshape", [iota(b, x.shape[0], "int64") * size], {"shape": (x.shape[0], 1, 1, 1)})
+        place = place + call.op(
+            "Reshape", [iota(b, x.shape[0], "int64") * size], {"shape": (x.shape[0], 1, 1, 1)}
+        )
     return [best, cast(b, place, call.attr("Targmax", "int64"))]
 
 
@@ -162,19 +238,28 @@ def dilation(call: NodeCall) -> Tensor:
     b, x, w = call.builder, call.tensor(0), call.tensor(1)
     strides, rates = call.attr("strides")[1:3], call.attr("rates")[1:3]
     found = taps(call, x, w.shape[:2], strides, rates, float("-inf"))
-    sums = (b.op("Add", [value, element(b, element(b, w, 0, row), 0, column)]) for (row, column), value, _ in found)
+    sums = (
+        b.op("Add", [value, element(b, element(b, w, 0, row), 0, column)])
+        for (row, column), value, _ in found
+    )
     return reduce(lambda best, total: b.op("Max", [best, total]), sums)
 
 
 def batch_norm(call: NodeCall) -> list[Tensor]:
-    """`FusedBatchNorm*` in inference. What else it gives is for training: the mean and the variance."""
+    """`FusedBatchNorm*` in inference. What else it gives is for training: the mean and the
+    variance.
+    """
     x, scale, offset, mean, variance = (call.tensor(position) for position in range(5))
     if call.flag("is_training", default=True):
         return _trained_batch_norm(call, x, scale, offset)
     b, dtype = call.builder, x.dtype
     x = cast(b, x, scale.dtype)
     axis = dims_of(layout(call), x.type.rank)[1]
-    normed = call.op("BatchNorm", [x, scale, offset, mean, variance], {"axis": axis, "epsilon": call.attr("epsilon", 1e-4)})
+    normed = call.op(
+        "BatchNorm",
+        [x, scale, offset, mean, variance],
+        {"axis": axis, "epsilon": call.attr("epsilon", 1e-4)},
+    )
     return [cast(b, normed, dtype), mean, variance]
 
 
@@ -188,7 +273,11 @@ def _trained_batch_norm(call: NodeCall, x: Tensor, scale: Tensor, offset: Tensor
     centred = {"shape": tuple(size if number == axis else 1 for number, size in enumerate(x.shape))}
     away = b.binary("Sub", x, call.op("Reshape", [mean], centred))
     variance = call.op("ReduceMean", [call.op("Square", [away])], {"axes": axes, "keepdims": False})
-    normed = call.op("BatchNorm", [x, scale, offset, mean, variance], {"axis": axis, "epsilon": call.attr("epsilon", 1e-4)})
+    normed = call.op(
+        "BatchNorm",
+        [x, scale, offset, mean, variance],
+        {"axis": axis, "epsilon": call.attr("epsilon", 1e-4)},
+    )
     count = sized(b, x.type.size // x.shape[axis], x.dtype)
     return [cast(b, normed, dtype), mean, variance * (count / b.binary("Max", count - 1.0, 1.0))]
 
@@ -213,16 +302,24 @@ def resize(method: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x, sizes = call.tensor(0), call.sizes(1)
         x = x if method == "nearest" else cast(call.builder, x, "float32")
-        if method == "nearest" and not call.flag("align_corners") and not call.flag("half_pixel_centers"):
+        if (
+            method == "nearest"
+            and not call.flag("align_corners")
+            and not call.flag("half_pixel_centers")
+        ):
             return _floored(call, x, sizes)
         corners, half = call.flag("align_corners"), call.flag("half_pixel_centers")
         if method == "area" and not corners:
             return call.op("Resize", [x], {"axes": (1, 2), "sizes": tuple(sizes), "method": "area"})
         if method == "area" or (corners and half):
-            raise call.unsupported("resizes with an option that is not supported", "Resize with half_pixel_centers, or without options")
+            raise call.unsupported(
+                "resizes with an option that is not supported",
+                "Resize with half_pixel_centers, or without options",
+            )
         if method == "cubic" and not half:
             raise call.unsupported(
-                "resizes by TensorFlow 1's bicubic method", "Resize with half_pixel_centers, as tf.image.resize of TensorFlow 2 does"
+                "resizes by TensorFlow 1's bicubic method",
+                "Resize with half_pixel_centers, as tf.image.resize of TensorFlow 2 does",
             )
         attrs: dict[str, Any] = {
             "axes": (1, 2),
@@ -230,7 +327,9 @@ def resize(method: str) -> NodeHandler:
             "method": method,
             "resolution": BICUBIC_STEPS if method == "cubic" else 0,
         }
-        attrs |= {"coordinates": "align_corners" if corners else "half_pixel" if half else "asymmetric"}
+        attrs |= {
+            "coordinates": "align_corners" if corners else "half_pixel" if half else "asymmetric"
+        }
         return call.op("Resize", [x], attrs)
 
     return handler
@@ -239,7 +338,15 @@ def resize(method: str) -> NodeHandler:
 def _floored(call: NodeCall, x: Tensor, sizes: Sequence[int]) -> Tensor:
     """The nearest element at or before each position."""
     for axis, size in zip((1, 2), sizes, strict=True):
-        line = {"axis": axis, "size": size, "scale": x.shape[axis], "start": 0, "unit": size, "mode": "nearest", "rounding": "floor"}
+        line = {
+            "axis": axis,
+            "size": size,
+            "scale": x.shape[axis],
+            "start": 0,
+            "unit": size,
+            "mode": "nearest",
+            "rounding": "floor",
+        }
         x = call.op("Interpolate", [x], {**line, "a": -0.75, "exclude": False, "antialias": False})
     return x
 
@@ -247,7 +354,9 @@ def _floored(call: NodeCall, x: Tensor, sizes: Sequence[int]) -> Tensor:
 def adjust_contrast(call: NodeCall) -> Tensor:
     """Away from the mean of each channel of each image."""
     x, factor = call.tensors()
-    mean = call.op("ReduceMean", [x], {"axes": (x.type.rank - 3, x.type.rank - 2), "keepdims": True})
+    mean = call.op(
+        "ReduceMean", [x], {"axes": (x.type.rank - 3, x.type.rank - 2), "keepdims": True}
+    )
     return (x - mean) * factor + mean
 
 
@@ -262,7 +371,9 @@ def space_to_depth(call: NodeCall) -> Tensor:
 def extract_patches(call: NodeCall) -> Tensor:
     """[N, H, W, C] -> [N, rows, columns, window * C]."""
     window, strides, rates = (call.attr(name)[1:-1] for name in ("ksizes", "strides", "rates"))
-    return patches(call.builder, call.tensor(0), window, strides, rates, call.attr("padding").lower())
+    return patches(
+        call.builder, call.tensor(0), window, strides, rates, call.attr("padding").lower()
+    )
 
 
 def vector_permute(call: NodeCall) -> Tensor:
@@ -273,10 +384,31 @@ def vector_permute(call: NodeCall) -> Tensor:
 
 
 WINDOWS: Mapping[str, NodeHandler] = {
-    "Conv2D": conv, "Conv3D": conv, "Conv": conv, "DepthwiseConv2dNative": depthwise_conv, "Conv2DBackpropInput": conv_backprop_input,
-    "Conv3DBackpropInputV2": conv_backprop_input, "DepthwiseConv2dNativeBackpropInput": depthwise_backprop_input, "MaxPool": pool("MaxPool"),
-    "MaxPoolV2": pool("MaxPool"), "MaxPool3D": pool("MaxPool"), "AvgPool": pool("AvgPool"), "AvgPool3D": pool("AvgPool"), "FusedBatchNorm": batch_norm,
-    "FusedBatchNormV2": batch_norm, "FusedBatchNormV3": batch_norm, "LRN": lrn, "ResizeBilinear": resize("linear"),
-    "ResizeNearestNeighbor": resize("nearest"), "ResizeBicubic": resize("cubic"), "ResizeArea": resize("area"), "DepthToSpace": depth_to_space,
-    "MaxPoolWithArgmax": pool_with_places, "Dilation2D": dilation, "SpaceToDepth": space_to_depth, "AdjustContrastv2": adjust_contrast, "ExtractImagePatches": extract_patches, "DataFormatVecPermute": vector_permute,
-}  # fmt: skip
+    "Conv2D": conv,
+    "Conv3D": conv,
+    "Conv": conv,
+    "DepthwiseConv2dNative": depthwise_conv,
+    "Conv2DBackpropInput": conv_backprop_input,
+    "Conv3DBackpropInputV2": conv_backprop_input,
+    "DepthwiseConv2dNativeBackpropInput": depthwise_backprop_input,
+    "MaxPool": pool("MaxPool"),
+    "MaxPoolV2": pool("MaxPool"),
+    "MaxPool3D": pool("MaxPool"),
+    "AvgPool": pool("AvgPool"),
+    "AvgPool3D": pool("AvgPool"),
+    "FusedBatchNorm": batch_norm,
+    "FusedBatchNormV2": batch_norm,
+    "FusedBatchNormV3": batch_norm,
+    "LRN": lrn,
+    "ResizeBilinear": resize("linear"),
+    "ResizeNearestNeighbor": resize("nearest"),
+    "ResizeBicubic": resize("cubic"),
+    "ResizeArea": resize("area"),
+    "DepthToSpace": depth_to_space,
+    "MaxPoolWithArgmax": pool_with_places,
+    "Dilation2D": dilation,
+    "SpaceToDepth": space_to_depth,
+    "AdjustContrastv2": adjust_contrast,
+    "ExtractImagePatches": extract_patches,
+    "DataFormatVecPermute": vector_permute,
+}

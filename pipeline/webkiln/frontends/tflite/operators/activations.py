@@ -1,7 +1,12 @@
 """Softmax, sigmoid and tanh: of floats, and of integers in fixed point."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tflite.operators.fixed import exponential_below_zero, leading_zeros, logarithm_from_one, reciprocal_of_one_plus
+from webkiln.frontends.tflite.operators.fixed import (
+    exponential_below_zero,
+    leading_zeros,
+    logarithm_from_one,
+    reciprocal_of_one_plus,
+)
 from webkiln.frontends.tflite.operators.integers import (
     between,
     bounded,
@@ -38,7 +43,13 @@ def softmax(call: NodeCall) -> Tensor:
     power = exponential_below_zero(call, scaled(call, difference), 5)
     none = number(call, 0)
     sums = total(
-        b, call.op("Where", [counts, call.op("RoundingShiftRight", [power, number(call, INTEGER_BITS)]), none]), axis, keepdims=True
+        b,
+        call.op(
+            "Where",
+            [counts, call.op("RoundingShiftRight", [power, number(call, INTEGER_BITS)]), none],
+        ),
+        axis,
+        keepdims=True,
     )
     zeros = leading_zeros(call, sums)
     fraction = call.op("Sub", [call.op("ShiftLeft", [sums, zeros]), number(call, -(1 << 31))])
@@ -47,7 +58,13 @@ def softmax(call: NodeCall) -> Tensor:
     over = call.op("Sub", [number(call, INTEGER_BITS + 31 - bits), zeros])
     share = call.op("RoundingShiftRight", [doubled_high(call, inverse, power), over])
     low, high = limits(out_dtype(call))
-    return cast(b, call.op("Where", [counts, bounded(call, more(call, share, low), low, high), number(call, low)]), out_dtype(call))
+    return cast(
+        b,
+        call.op(
+            "Where", [counts, bounded(call, more(call, share, low), low, high), number(call, low)]
+        ),
+        out_dtype(call),
+    )
 
 
 def softmax_16(call: NodeCall) -> Tensor:
@@ -56,14 +73,33 @@ def softmax_16(call: NodeCall) -> Tensor:
     x = cast(b, call.tensor(0), "int32")
     difference = call.op("Sub", [x, largest(b, x, axis, keepdims=True)])
     low, high = limits("int16")
-    place = bounded(call, more(call, bounded(call, scaled(call, difference), -(1 << 30), 1 << 30), EDGE), low, high)
+    place = bounded(
+        call,
+        more(call, bounded(call, scaled(call, difference), -(1 << 30), 1 << 30), EDGE),
+        low,
+        high,
+    )
     power = cast(b, between(call, cast(b, place, "int16"), factor(call, "exponential")), "int32")
     sums = total(b, power, axis, keepdims=True)
     zeros = leading_zeros(call, sums)
-    fraction = call.op("Sub", [call.op("ShiftLeft", [sums, call.op("Sub", [zeros, number(call, 1)])]), number(call, 1 << 30)])
-    moved = bounded(call, more(call, call.op("RoundingShiftRight", [fraction, number(call, 14)]), low), low, high)
+    fraction = call.op(
+        "Sub",
+        [
+            call.op("ShiftLeft", [sums, call.op("Sub", [zeros, number(call, 1)])]),
+            number(call, 1 << 30),
+        ],
+    )
+    moved = bounded(
+        call,
+        more(call, call.op("RoundingShiftRight", [fraction, number(call, 14)]), low),
+        low,
+        high,
+    )
     inverse = cast(b, between(call, cast(b, moved, "int16"), factor(call, "inverse")), "int32")
-    share = call.op("RoundingShiftRight", [call.op("Mul", [power, inverse]), call.op("Sub", [number(call, 31), zeros])])
+    share = call.op(
+        "RoundingShiftRight",
+        [call.op("Mul", [power, inverse]), call.op("Sub", [number(call, 31), zeros])],
+    )
     return cast(b, bounded(call, share, 0, high), "int16")
 
 
@@ -83,12 +119,24 @@ def _rescaled(call: NodeCall) -> Tensor:
     """The operand times an integer factor, rounded and shifted."""
     x, shift = cast(call.builder, call.tensor(0), "int32"), factor(call, "shift")
     before = call.builder.binary("Sub", shift, 1)
-    half = call.op("Where", [call.builder.binary("Greater", shift, 0), call.op("ShiftLeft", [number(call, 1), before]), number(call, 0)])
-    return call.op("ShiftRight", [call.op("Add", [call.op("Mul", [x, factor(call, "multiplier")]), half]), shift])
+    half = call.op(
+        "Where",
+        [
+            call.builder.binary("Greater", shift, 0),
+            call.op("ShiftLeft", [number(call, 1), before]),
+            number(call, 0),
+        ],
+    )
+    return call.op(
+        "ShiftRight",
+        [call.op("Add", [call.op("Mul", [x, factor(call, "multiplier")]), half]), shift],
+    )
 
 
 def _table_part(call: NodeCall, size: Tensor, fine: int) -> Tensor:
-    """An entry of the table of sigmoids at a magnitude, with a line to the next one; `fine` bits between them."""
+    """An entry of the table of sigmoids at a magnitude, with a line to the next one; `fine` bits
+    between them.
+    """
     b = call.builder
     index = shifted_right(call, size, fine)
     table = factor(call, "table")
@@ -96,7 +144,13 @@ def _table_part(call: NodeCall, size: Tensor, fine: int) -> Tensor:
     first = call.op("Gather", [table, near], {"axis": 0})
     second = call.op("Gather", [table, more(call, near, 1)], {"axis": 0})
     rest = call.op("BitAnd", [size, number(call, (1 << fine) - 1)])
-    line = call.op("Add", [call.op("ShiftLeft", [first, number(call, fine)]), call.op("Mul", [rest, call.op("Sub", [second, first])])])
+    line = call.op(
+        "Add",
+        [
+            call.op("ShiftLeft", [first, number(call, fine)]),
+            call.op("Mul", [rest, call.op("Sub", [second, first])]),
+        ],
+    )
     return call.op("Where", [b.binary("GreaterEqual", index, 255), number(call, EDGES[fine]), line])
 
 
@@ -112,7 +166,13 @@ def sigmoid_16(call: NodeCall) -> Tensor:
     half = number(call, 1 << 9)
     positive = call.op("Add", [line, half])
     negative = call.op("Sub", [number(call, (1 << 25) + (1 << 9) - 1), line])
-    return cast(b, shifted_right(call, call.op("Where", [b.binary("GreaterEqual", x, 0), positive, negative]), 10), "int16")
+    return cast(
+        b,
+        shifted_right(
+            call, call.op("Where", [b.binary("GreaterEqual", x, 0), positive, negative]), 10
+        ),
+        "int16",
+    )
 
 
 def tanh_16(call: NodeCall) -> Tensor:
@@ -121,8 +181,16 @@ def tanh_16(call: NodeCall) -> Tensor:
     x = _rescaled(call)
     line = _table_part(call, call.op("Abs", [x]), 8)
     positive = call.op("Add", [call.op("Sub", [line, number(call, 1 << 23)]), number(call, 1 << 7)])
-    negative = call.op("Sub", [call.op("Sub", [number(call, 1 << 23), line]), number(call, -((1 << 7) - 1))])
-    return cast(b, shifted_right(call, call.op("Where", [b.binary("GreaterEqual", x, 0), positive, negative]), 8), "int16")
+    negative = call.op(
+        "Sub", [call.op("Sub", [number(call, 1 << 23), line]), number(call, -((1 << 7) - 1))]
+    )
+    return cast(
+        b,
+        shifted_right(
+            call, call.op("Where", [b.binary("GreaterEqual", x, 0), positive, negative]), 8
+        ),
+        "int16",
+    )
 
 
 def log_softmax(call: NodeCall) -> Tensor:
@@ -141,14 +209,22 @@ def log_softmax_8(call: NodeCall) -> Tensor:
     difference = call.op("Sub", [wide, largest(b, wide, axis, keepdims=True)])
     counts = b.binary("GreaterEqual", difference, call.attr("least"))
     fine = scaled(call, difference)
-    power = call.op("RoundingShiftRight", [exponential_below_zero(call, fine, 5), number(call, INTEGER_BITS)])
+    power = call.op(
+        "RoundingShiftRight", [exponential_below_zero(call, fine, 5), number(call, INTEGER_BITS)]
+    )
     sums = total(b, call.op("Where", [counts, power, number(call, 0)]), axis, keepdims=True)
     logarithm = logarithm_from_one(call, sums, INTEGER_BITS, 5)
     back = scaled(call, call.op("Add", [logarithm, number(call, -(1 << 31))]), "reverse")
     shown = call.op("Greater", [difference, b.binary("Max", back, call.attr("least") - 1)])
     low, high = limits(dtype)
-    near = more(call, call.op("RoundingShiftRight", [call.op("Sub", [fine, logarithm]), number(call, 22)]), high)
-    return cast(b, call.op("Where", [shown, bounded(call, near, low, high), number(call, low)]), dtype)
+    near = more(
+        call,
+        call.op("RoundingShiftRight", [call.op("Sub", [fine, logarithm]), number(call, 22)]),
+        high,
+    )
+    return cast(
+        b, call.op("Where", [shown, bounded(call, near, low, high), number(call, low)]), dtype
+    )
 
 
 ACTIVATIONS: dict[str, NodeHandler] = {

@@ -1,4 +1,6 @@
-"""IF, WHILE and CALL, which run other graphs of the file; and the values that are kept from one run to the next."""
+"""IF, WHILE and CALL, which run other graphs of the file; and the values that are kept from one run
+to the next.
+"""
 
 from collections.abc import Sequence
 
@@ -14,16 +16,27 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     branches = [call.attr("then"), call.attr("else")]
     operands = [call.operand(place) for place in range(1, len(call))]
     if call.operand(0).is_constant:
-        return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], operands)
+        return call.subgraph(
+            call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], operands
+        )
     return either(call, reshaped(call.builder, call.tensor(0), ()), branches, operands)
 
 
 def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """Written out where it is known how long it goes on, and that is not long; else repeated when the model runs."""
+    """Written out where it is known how long it goes on, and that is not long; else repeated when
+    the model runs.
+    """
     condition, body = call.attr("cond"), call.attr("body")
     operands = [call.operand(place) for place in range(len(call))]
-    if len(body.inputs) != len(operands) or len(condition.inputs) != len(operands) or len(body.outputs) != len(operands):
-        raise call.error(f"has {len(operands)} operands, its body takes {len(body.inputs)} and gives {len(body.outputs)}")
+    if (
+        len(body.inputs) != len(operands)
+        or len(condition.inputs) != len(operands)
+        or len(body.outputs) != len(operands)
+    ):
+        raise call.error(
+            f"has {len(operands)} operands, its body takes {len(body.inputs)} and gives"
+            f" {len(body.outputs)}"
+        )
     state = operands
     for _ in range(WRITTEN_OUT):
         (going,) = call.subgraph(call.builder, condition, state)
@@ -37,7 +50,9 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
 
 
 def call_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    return call.subgraph(call.builder, call.attr("body"), [call.operand(place) for place in range(len(call))])
+    return call.subgraph(
+        call.builder, call.attr("body"), [call.operand(place) for place in range(len(call))]
+    )
 
 
 CONTROL: dict[str, NodeHandler] = {"IF": if_, "WHILE": while_, "CALL": call_, **STATES}

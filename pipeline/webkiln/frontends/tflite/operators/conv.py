@@ -1,4 +1,6 @@
-"""Convolutions and matrix products: of floats, of integers, and of floats that are quantised to meet weights of a byte."""
+"""Convolutions and matrix products: of floats, of integers, and of floats that are quantised to
+meet weights of a byte.
+"""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -31,24 +33,37 @@ EXACT = 1 << 31
 
 
 def linear(
-    call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int, rows: Sequence[int] | None = None
-) -> Tensor:  # fmt: skip
-    """What a sum of `terms` products is made of in each kind of model; the operands are at these places. `rows`: the shape of x whose first axis
-    is what is quantised apart, where that is another one."""
+    call: NodeCall,
+    x: int,
+    weights: int,
+    bias: int,
+    product: SumOfProducts,
+    terms: int,
+    rows: Sequence[int] | None = None,
+) -> Tensor:
+    """What a sum of `terms` products is made of in each kind of model; the operands are at these
+    places. `rows`: the shape of x whose first axis is what is quantised apart, where that is
+    another one.
+    """
     if is_quantized(call, x):
         return quantized(call, x, weights, bias, product, terms)
     if is_hybrid(call, x, weights):
         given = call.tensor(x) if rows is None else reshaped(call.builder, call.tensor(x), rows)
         return activated(call, with_bias(call, hybrid(call, given, weights, product), bias))
     w = call.tensor(weights)
-    return activated(call, with_bias(call, product(call.tensor(x), cast(call.builder, w, call.type(x).dtype)), bias))
+    return activated(
+        call,
+        with_bias(call, product(call.tensor(x), cast(call.builder, w, call.type(x).dtype)), bias),
+    )
 
 
 def with_bias(call: NodeCall, y: Tensor, bias: int) -> Tensor:
     return call.op("Add", [y, call.tensor(bias)]) if has(call, bias) else y
 
 
-def quantized(call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int) -> Tensor:
+def quantized(
+    call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int
+) -> Tensor:
     """Sums of integers, scaled by integers."""
     w = centred(call, weights)
     once = call.spec.op == "FULLY_CONNECTED"
@@ -57,23 +72,46 @@ def quantized(call: NodeCall, x: int, weights: int, bias: int, product: SumOfPro
         if not once:
             return placed(call, scaled(call, total))
         halves = [shifted_right(call, total, 16), call.op("BitAnd", [total, number(call, 0xFFFF)])]
-        return placed(call, call.op("ScaleAway", [*halves, factor(call, "multiplier"), factor(call, "places")]))
-    high, low = wide_sum(call, cast(call.builder, call.tensor(x), "int32"), w, product, terms, has(call, bias))
-    return result(call, call.op("ScaleAway" if once else "ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")]))
+        return placed(
+            call,
+            call.op("ScaleAway", [*halves, factor(call, "multiplier"), factor(call, "places")]),
+        )
+    high, low = wide_sum(
+        call, cast(call.builder, call.tensor(x), "int32"), w, product, terms, has(call, bias)
+    )
+    return result(
+        call,
+        call.op(
+            "ScaleAway" if once else "ScaleWide",
+            [high, low, factor(call, "multiplier"), factor(call, "places")],
+        ),
+    )
 
 
-def wide_sum(call: NodeCall, x: Tensor, w: Tensor, product: SumOfProducts, terms: int, bias: bool) -> tuple[Tensor, Tensor]:
-    """A sum of 16-bit numbers times bytes, and the bias, as high * 2**16 + low: where it may pass 32 bits, the upper and lower bytes of x apart."""
+def wide_sum(
+    call: NodeCall, x: Tensor, w: Tensor, product: SumOfProducts, terms: int, bias: bool
+) -> tuple[Tensor, Tensor]:
+    """A sum of 16-bit numbers times bytes, and the bias, as high * 2**16 + low: where it may pass
+    32 bits, the upper and lower bytes of x apart.
+    """
     half = number(call, 0xFFFF)
     if is_symbolic(terms) or terms << 22 >= EXACT:
-        upper, lower = product(shifted_right(call, x, 8), w), product(call.op("BitAnd", [x, number(call, 255)]), w)
-        low = call.op("ShiftLeft", [call.op("BitAnd", [upper, number(call, 255)]), number(call, 8)]) + call.op("BitAnd", [lower, half])
+        upper, lower = (
+            product(shifted_right(call, x, 8), w),
+            product(call.op("BitAnd", [x, number(call, 255)]), w),
+        )
+        low = call.op(
+            "ShiftLeft", [call.op("BitAnd", [upper, number(call, 255)]), number(call, 8)]
+        ) + call.op("BitAnd", [lower, half])
         high = shifted_right(call, upper, 8) + shifted_right(call, lower, 16)
     else:
         whole = product(x, w)
         high, low = shifted_right(call, whole, 16), call.op("BitAnd", [whole, half])
     if bias:
-        high, low = call.op("Add", [high, factor(call, "bias_high")]), call.op("Add", [low, factor(call, "bias_low")])
+        high, low = (
+            call.op("Add", [high, factor(call, "bias_high")]),
+            call.op("Add", [low, factor(call, "bias_low")]),
+        )
     return high + shifted_right(call, low, 16), call.op("BitAnd", [low, half])
 
 
@@ -92,7 +130,12 @@ def conv_2d(call: NodeCall) -> Tensor:
     groups = call.type(0).shape[3] // own
 
     def product(x: Tensor, weights: Tensor) -> Tensor:
-        order = {"x_dims": (0, 3, 1, 2), "w_dims": (0, 3, 1, 2), "out_dims": (0, 3, 1, 2), "groups": groups}
+        order = {
+            "x_dims": (0, 3, 1, 2),
+            "w_dims": (0, 3, 1, 2),
+            "out_dims": (0, 3, 1, 2),
+            "groups": groups,
+        }
         return call.op("Conv", [x, weights], order | window(call, x, (h, w)))
 
     return linear(call, 0, 1, 2, product, h * w * own)
@@ -103,7 +146,12 @@ def depthwise_conv_2d(call: NodeCall) -> Tensor:
     _, h, w, _ = call.type(1).shape
 
     def product(x: Tensor, weights: Tensor) -> Tensor:
-        order = {"x_dims": (0, 3, 1, 2), "w_dims": (3, 0, 1, 2), "out_dims": (0, 3, 1, 2), "groups": x.shape[3]}
+        order = {
+            "x_dims": (0, 3, 1, 2),
+            "w_dims": (3, 0, 1, 2),
+            "out_dims": (0, 3, 1, 2),
+            "groups": x.shape[3],
+        }
         return call.op("Conv", [x, weights], order | window(call, x, (h, w)))
 
     return linear(call, 0, 1, 2, product, h * w)
@@ -114,14 +162,28 @@ def conv_3d(call: NodeCall) -> Tensor:
     *kernel, own, _ = call.type(1).shape
 
     def product(x: Tensor, weights: Tensor) -> Tensor:
-        order = {"x_dims": (0, 4, 1, 2, 3), "w_dims": (4, 3, 0, 1, 2), "out_dims": (0, 4, 1, 2, 3), "groups": x.shape[4] // own}
+        order = {
+            "x_dims": (0, 4, 1, 2, 3),
+            "w_dims": (4, 3, 0, 1, 2),
+            "out_dims": (0, 4, 1, 2, 3),
+            "groups": x.shape[4] // own,
+        }
         return call.op("Conv", [x, weights], order | window(call, x, kernel))
 
     return linear(call, 0, 1, 2, product, prod(kernel) * own)
 
 
-def transposed(call: NodeCall, x: Tensor, weights: Tensor, spatial: Sequence[int], order: dict[str, Any], sizes: Sequence[int]) -> Tensor:
-    """The gradient of a convolution: `spatial` are the axes of the kernel, `sizes` those of the result."""
+def transposed(
+    call: NodeCall,
+    x: Tensor,
+    weights: Tensor,
+    spatial: Sequence[int],
+    order: dict[str, Any],
+    sizes: Sequence[int],
+) -> Tensor:
+    """The gradient of a convolution: `spatial` are the axes of the kernel, `sizes` those of the
+    result.
+    """
     kernel = [weights.shape[axis] for axis in spatial]
     names = ("d", "h", "w")[-len(kernel) :]
     strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
@@ -131,11 +193,15 @@ def transposed(call: NodeCall, x: Tensor, weights: Tensor, spatial: Sequence[int
     turned = call.op("Slice", [weights], {"starts": starts, "sizes": weights.shape, "steps": steps})
     cuts = padding_of(call.attr("padding").lower(), sizes, kernel, strides, dilation)
     pairs = []
-    for axis, (size, out, stride, gap, (cut, _)) in enumerate(zip(kernel, sizes, strides, dilation, cuts, strict=True)):
+    for axis, (size, out, stride, gap, (cut, _)) in enumerate(
+        zip(kernel, sizes, strides, dilation, cuts, strict=True)
+    ):
         span = (size - 1) * gap + 1
         reach = (x.shape[axis + 1] - 1) * stride
         pairs.append((span - 1 - cut, out + cut - 1 - reach))
-    attrs = {"strides": (1,) * len(kernel), "dilation": dilation, "x_dilation": strides} | pads(pairs)
+    attrs = {"strides": (1,) * len(kernel), "dilation": dilation, "x_dilation": strides} | pads(
+        pairs
+    )
     return call.op("Conv", [x, turned], order | attrs)
 
 
@@ -144,26 +210,50 @@ def transpose_conv(call: NodeCall) -> Tensor:
     sizes = call.sizes(0)[1:3]
     _, h, w, own = call.type(1).shape
     order = {"x_dims": (0, 3, 1, 2), "w_dims": (0, 3, 1, 2), "out_dims": (0, 3, 1, 2), "groups": 1}
-    return linear(call, 2, 1, 3, lambda x, weights: transposed(call, x, weights, (1, 2), order, sizes), h * w * own)
+    return linear(
+        call,
+        2,
+        1,
+        3,
+        lambda x, weights: transposed(call, x, weights, (1, 2), order, sizes),
+        h * w * own,
+    )
 
 
 def conv_3d_transpose(call: NodeCall) -> Tensor:
     """Operands: the shape of the result, weights [d, h, w, out, in], x."""
     sizes = call.sizes(0)[1:4]
-    order = {"x_dims": (0, 4, 1, 2, 3), "w_dims": (3, 4, 0, 1, 2), "out_dims": (0, 4, 1, 2, 3), "groups": 1}
-    return linear(call, 2, 1, 3, lambda x, weights: transposed(call, x, weights, (0, 1, 2), order, sizes), prod(call.type(1).shape[:3]))
+    order = {
+        "x_dims": (0, 4, 1, 2, 3),
+        "w_dims": (3, 4, 0, 1, 2),
+        "out_dims": (0, 4, 1, 2, 3),
+        "groups": 1,
+    }
+    return linear(
+        call,
+        2,
+        1,
+        3,
+        lambda x, weights: transposed(call, x, weights, (0, 1, 2), order, sizes),
+        prod(call.type(1).shape[:3]),
+    )
 
 
 def fully_connected(call: NodeCall) -> Tensor:
     """Rows of x, as long as those of the weights [out, in]."""
     if call.attr("weights_format", "DEFAULT") != "DEFAULT":
-        raise call.unsupported("has shuffled weights", "Convert the model again, without the experimental format of weights")
+        raise call.unsupported(
+            "has shuffled weights",
+            "Convert the model again, without the experimental format of weights",
+        )
     x, (outputs, inputs) = call.type(0), call.type(1).shape
     rows = x.size // inputs
     shape = (*x.shape[:-1], outputs) if call.attr("keep_num_dims", 0) else (rows, outputs)
 
     def product(x: Tensor, weights: Tensor) -> Tensor:
-        return call.op("MatMul", [reshaped(call.builder, x, (rows, inputs)), weights], {"transpose_b": True})
+        return call.op(
+            "MatMul", [reshaped(call.builder, x, (rows, inputs)), weights], {"transpose_b": True}
+        )
 
     return reshaped(call.builder, linear(call, 0, 1, 2, product, inputs, (rows, inputs)), shape)
 
@@ -173,13 +263,27 @@ def batch_matmul(call: NodeCall) -> Tensor:
     if is_quantized(call):
         if call.type(0).dtype == "int16":
             return product_of_16(call, attrs)
-        return placed(call, scaled(call, call.op("MatMul", [centred(call, 0), centred(call, 1)], attrs)))
+        return placed(
+            call, scaled(call, call.op("MatMul", [centred(call, 0), centred(call, 1)], attrs))
+        )
     if is_hybrid(call, 0, 1):
         x = call.tensor(0)
         turned = (
-            call.op("Transpose", [x], {"perm": (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)}) if attrs["transpose_a"] else x
+            call.op(
+                "Transpose",
+                [x],
+                {"perm": (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)},
+            )
+            if attrs["transpose_a"]
+            else x
         )
-        return hybrid(call, turned, 1, lambda x, w: call.op("MatMul", [x, w], attrs | {"transpose_a": False}), rows=x.type.rank - 1)
+        return hybrid(
+            call,
+            turned,
+            1,
+            lambda x, w: call.op("MatMul", [x, w], attrs | {"transpose_a": False}),
+            rows=x.type.rank - 1,
+        )
     return call.op("MatMul", [call.tensor(0), call.tensor(1)], attrs)
 
 
@@ -189,16 +293,28 @@ def product_of_16(call: NodeCall, attrs: dict[str, Any]) -> Tensor:
     terms = call.type(0).shape[-2 if attrs["transpose_a"] else -1]
 
     def sums(part: Tensor) -> tuple[Tensor, Tensor]:
-        return wide_sum(call, x, part, lambda a, b: call.op("MatMul", [a, b], attrs), 2 * terms, bias=False)
+        return wide_sum(
+            call, x, part, lambda a, b: call.op("MatMul", [a, b], attrs), 2 * terms, bias=False
+        )
 
-    (upper, upper_low), (lower, lower_low) = sums(shifted_right(call, w, 8)), sums(call.op("BitAnd", [w, number(call, 255)]))
+    (upper, upper_low), (lower, lower_low) = (
+        sums(shifted_right(call, w, 8)),
+        sums(call.op("BitAnd", [w, number(call, 255)])),
+    )
     low = shifted_left(call, upper_low, 8) + lower_low
     high = shifted_left(call, upper, 8) + lower + shifted_right(call, low, 16)
     low = call.op("BitAnd", [low, number(call, 0xFFFF)])
-    return result(call, call.op("ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")]))
+    return result(
+        call, call.op("ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")])
+    )
 
 
 CONV: dict[str, NodeHandler] = {
-    "CONV_2D": conv_2d, "DEPTHWISE_CONV_2D": depthwise_conv_2d, "CONV_3D": conv_3d, "TRANSPOSE_CONV": transpose_conv,
-    "CONV_3D_TRANSPOSE": conv_3d_transpose, "FULLY_CONNECTED": fully_connected, "BATCH_MATMUL": batch_matmul,
-}  # fmt: skip
+    "CONV_2D": conv_2d,
+    "DEPTHWISE_CONV_2D": depthwise_conv_2d,
+    "CONV_3D": conv_3d,
+    "TRANSPOSE_CONV": transpose_conv,
+    "CONV_3D_TRANSPOSE": conv_3d_transpose,
+    "FULLY_CONNECTED": fully_connected,
+    "BATCH_MATMUL": batch_matmul,
+}

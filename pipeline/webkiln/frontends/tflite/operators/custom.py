@@ -1,4 +1,6 @@
-"""Custom operators that are well known: SSD's detections, and those of MediaPipe, whose options are structures of 32-bit numbers."""
+"""Custom operators that are well known: SSD's detections, and those of MediaPipe, whose options are
+structures of 32-bit numbers.
+"""
 
 import struct
 from typing import Any
@@ -22,7 +24,10 @@ def structure(call: NodeCall, *names: str) -> dict[str, int]:
     """The first 32-bit numbers of the options."""
     data = bytes(call.attr("custom_options", ()))
     if len(data) < 4 * len(names):
-        raise call.error(f"has {len(data)} bytes of options, expected at least {4 * len(names)}; convert the model again")
+        raise call.error(
+            f"has {len(data)} bytes of options, expected at least {4 * len(names)}; convert the"
+            " model again"
+        )
     found = dict(zip(names, struct.unpack_from(f"<{len(names)}i", data), strict=True))
     if found["padding"] not in (SAME, VALID) or any(value < 1 for value in found.values()):
         raise call.error(f"has the options {found}; convert the model again")
@@ -37,10 +42,22 @@ def convolution_transpose_bias(call: NodeCall) -> Tensor:
     """Operands: x, weights [out, h, w, in], bias."""
     options = structure(call, "padding", "stride_w", "stride_h")
     x, weights = call.tensor(0), call.tensor(1)
-    inner = _with(call, {"padding": kind(options), "stride_h": options["stride_h"], "stride_w": options["stride_w"]})
-    pairs = zip(x.shape[1:3], weights.shape[1:3], (options["stride_h"], options["stride_w"]), strict=True)
+    inner = _with(
+        call,
+        {
+            "padding": kind(options),
+            "stride_h": options["stride_h"],
+            "stride_w": options["stride_w"],
+        },
+    )
+    pairs = zip(
+        x.shape[1:3], weights.shape[1:3], (options["stride_h"], options["stride_w"]), strict=True
+    )
     said = call.attr("shapes")[0][1:3]
-    made = [size * stride if kind(options) == "SAME" else (size - 1) * stride + window for size, window, stride in pairs]
+    made = [
+        size * stride if kind(options) == "SAME" else (size - 1) * stride + window
+        for size, window, stride in pairs
+    ]
     sizes = [own if own > 0 else size for own, size in zip(said, made, strict=True)]
     order = {"x_dims": (0, 3, 1, 2), "w_dims": (0, 3, 1, 2), "out_dims": (0, 3, 1, 2), "groups": 1}
     y = transposed(inner, x, cast(call.builder, weights, x.dtype), (1, 2), order, sizes)
@@ -51,7 +68,12 @@ def _with(call: NodeCall, attrs: dict[str, Any]) -> NodeCall:
     """The node with other attributes."""
     made = call.applied(call.builder, call.operands)
     made.spec = type(call.spec)(
-        call.spec.name, call.spec.op, call.spec.domain, call.spec.inputs, call.spec.outputs, {**call.spec.attrs, **attrs}
+        call.spec.name,
+        call.spec.op,
+        call.spec.domain,
+        call.spec.inputs,
+        call.spec.outputs,
+        {**call.spec.attrs, **attrs},
     )
     return made
 
@@ -62,12 +84,19 @@ POOL = ("padding", "stride_w", "stride_h", "filter_w", "filter_h")
 def max_pooling_with_argmax(call: NodeCall) -> list[Tensor]:
     """The largest of each window, and its number in the window, rows first, plus 0.1."""
     options, b, x = structure(call, *POOL), call.builder, call.tensor(0)
-    window, strides = (options["filter_h"], options["filter_w"]), (options["stride_h"], options["stride_w"])
+    window, strides = (
+        (options["filter_h"], options["filter_w"]),
+        (options["stride_h"], options["stride_w"]),
+    )
     attrs = window_of(x, window, None, kind(options).lower(), strides, 1)
     low, high = ((0, *attrs[name], 0) for name in ("pad_low", "pad_high"))
     least = float(np.finfo(np.float32).min)
-    wide = call.op("Pad", [x], {"low": low, "high": high, "value": least}) if any((*low, *high)) else x
-    n, rows, tall, columns, broad, c = (y := unfolded(b, wide, (1, 2), window, strides, (1, 1))).shape
+    wide = (
+        call.op("Pad", [x], {"low": low, "high": high, "value": least}) if any((*low, *high)) else x
+    )
+    n, rows, tall, columns, broad, c = (
+        y := unfolded(b, wide, (1, 2), window, strides, (1, 1))
+    ).shape
     taps = reshaped(b, permuted(b, y, (0, 1, 3, 5, 2, 4)), (n, rows, columns, c, tall * broad))
     place = cast(b, call.op("ArgMax", [taps], {"axis": 4, "keepdims": False}), "float32")
     return [call.op("ReduceMax", [taps], {"axes": (4,), "keepdims": False}), place + 0.1]
@@ -76,9 +105,14 @@ def max_pooling_with_argmax(call: NodeCall) -> list[Tensor]:
 def max_unpooling(call: NodeCall) -> Tensor:
     """Operands: x, and where in its window each element stood. Windows do not overlap."""
     options, b, x = structure(call, *POOL), call.builder, call.tensor(0)
-    window, strides = (options["filter_h"], options["filter_w"]), (options["stride_h"], options["stride_w"])
+    window, strides = (
+        (options["filter_h"], options["filter_w"]),
+        (options["stride_h"], options["stride_w"]),
+    )
     if window != strides:
-        raise call.unsupported("has windows that overlap or lie apart", "Use strides of the size of the window")
+        raise call.unsupported(
+            "has windows that overlap or lie apart", "Use strides of the size of the window"
+        )
     n, h, w, c = x.shape
     numbers = reshaped(b, iota(b, window[0] * window[1], "int32"), (*window, 1))
     place = reshaped(b, cast(b, call.tensor(1), "int32"), (n, h, 1, w, 1, c))
@@ -88,7 +122,9 @@ def max_unpooling(call: NodeCall) -> Tensor:
 
 
 def detection_post_process(call: NodeCall) -> list[Tensor]:
-    """Operands: encoded boxes [1, n, 4...], scores [1, n, classes and background], anchors [n, 4]; results: boxes, classes, scores, how many."""
+    """Operands: encoded boxes [1, n, 4...], scores [1, n, classes and background], anchors [n, 4];
+    results: boxes, classes, scores, how many.
+    """
     options = read_map(bytes(call.attr("custom_options", ())), f"{call.spec.name} ({call.spec.op})")
     b = call.builder
     encoded, scores, anchors = (_float(call, place) for place in range(3))
@@ -108,21 +144,34 @@ def _float(call: NodeCall, place: int) -> Tensor:
 
 
 def decoded(call: NodeCall, options: dict[str, Any], boxes: Tensor, anchors: Tensor) -> Tensor:
-    """Corners [n, 4] of boxes that are told by their anchors: a centre, and the logarithm of a size."""
+    """Corners [n, 4] of boxes that are told by their anchors: a centre, and the logarithm of a
+    size.
+    """
     b = call.builder
     y, x, h, w = (element(b, boxes, 1, place) for place in range(4))
     around = [element(b, anchors, 1, place) for place in range(4)]
-    centres = [y / float(options["y_scale"]) * around[2] + around[0], x / float(options["x_scale"]) * around[3] + around[1]]
+    centres = [
+        y / float(options["y_scale"]) * around[2] + around[0],
+        x / float(options["x_scale"]) * around[3] + around[1],
+    ]
     halves = [
         call.op("Exp", [size / float(options[name])]) * own * 0.5
         for size, name, own in ((h, "h_scale", around[2]), (w, "w_scale", around[3]))
     ]
-    corners = [call.op(op, [centre, half]) for op in ("Sub", "Add") for centre, half in zip(centres, halves, strict=True)]
+    corners = [
+        call.op(op, [centre, half])
+        for op in ("Sub", "Add")
+        for centre, half in zip(centres, halves, strict=True)
+    ]
     return stacked(b, corners, 1)
 
 
-def _suppressed(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, most: int) -> Tensor:
-    """Rows (batch, class, box) of those that are kept; scores are [classes, n], and may equal the threshold."""
+def _suppressed(
+    call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, most: int
+) -> Tensor:
+    """Rows (batch, class, box) of those that are kept; scores are [classes, n], and may equal the
+    threshold.
+    """
     b = call.builder
     least = float(np.nextafter(np.float32(options["nms_score_threshold"]), np.float32(-np.inf)))
     limits = [
@@ -131,10 +180,14 @@ def _suppressed(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: 
         call.constant([least], "float32"),
     ]
     given = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, *scores.shape))]
-    return call.op("NonMaxSuppression", [*given, *limits], {"center": False, "count": b.data_dependent()})
+    return call.op(
+        "NonMaxSuppression", [*given, *limits], {"center": False, "count": b.data_dependent()}
+    )
 
 
-def fast(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, count: int) -> list[Tensor]:
+def fast(
+    call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, count: int
+) -> list[Tensor]:
     """Boxes by their best class; each is shown with its best classes."""
     b, shown = call.builder, min(int(options["max_classes_per_detection"]), scores.shape[1])
     best = call.op("ReduceMax", [scores], {"axes": (1,), "keepdims": False})
@@ -146,33 +199,51 @@ def fast(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor,
 
     def listed(x: Tensor) -> Tensor:
         own = call.op("Gather", [x, kept], {"axis": 0})
-        return call.op("ScatterND", [filled(b, 0.0, "float32", (count, *x.shape[1:])), places, own], {"reduction": "none"})
+        return call.op(
+            "ScatterND",
+            [filled(b, 0.0, "float32", (count, *x.shape[1:])), places, own],
+            {"reduction": "none"},
+        )
 
     found = reshaped(b, b.op("Sizes", [], {"sizes": (rows.shape[0],), "dtype": "float32"}), (1,))
-    wide = call.op("Broadcast", [reshaped(b, listed(boxes), (1, count, 1, 4))], {"shape": (1, count, shown, 4)})
-    flat = [reshaped(b, listed(cast(b, item, "float32")), (1, count * shown)) for item in (labels, values)]
+    wide = call.op(
+        "Broadcast", [reshaped(b, listed(boxes), (1, count, 1, 4))], {"shape": (1, count, shown, 4)}
+    )
+    flat = [
+        reshaped(b, listed(cast(b, item, "float32")), (1, count * shown))
+        for item in (labels, values)
+    ]
     return [reshaped(b, wide, (1, count * shown, 4)), *flat, found]
 
 
-def regular(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, count: int) -> list[Tensor]:
+def regular(
+    call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tensor, count: int
+) -> list[Tensor]:
     """Boxes of each class by themselves, and of all of these the best."""
     b, classes = call.builder, scores.shape[1]
     each = min(int(options.get("detections_per_class") or 100), count, boxes.shape[0])
     turned = permuted(b, scores, (1, 0))
     rows = _suppressed(call, options, boxes, turned, each)
     places = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
-    labels, kept = (cast(b, reshaped(b, part(b, rows, 1, place, 1), (rows.shape[0],)), "int32") for place in (1, 2))
+    labels, kept = (
+        cast(b, reshaped(b, part(b, rows, 1, place, 1), (rows.shape[0],)), "int32")
+        for place in (1, 2)
+    )
     own = call.op("GatherND", [turned, part(b, rows, 1, 1, 2)], {"batch": 0})
     room = max(classes * each, count)
 
     def listed(x: Tensor, empty: float) -> Tensor:
-        return call.op("ScatterND", [filled(b, empty, x.dtype, (room,)), places, x], {"reduction": "none"})
+        return call.op(
+            "ScatterND", [filled(b, empty, x.dtype, (room,)), places, x], {"reduction": "none"}
+        )
 
     values, order = b.ops("Sort", [listed(own, -1.0)], {"axis": 0, "descending": True})
     values, order = part(b, values, 0, 0, count), part(b, order, 0, 0, count)
     real = b.binary("GreaterEqual", values, 0.0)
     label = cast(b, call.op("Gather", [listed(labels, 0), order], {"axis": 0}), "float32")
-    corners = call.op("Gather", [boxes, call.op("Gather", [listed(kept, 0), order], {"axis": 0})], {"axis": 0})
+    corners = call.op(
+        "Gather", [boxes, call.op("Gather", [listed(kept, 0), order], {"axis": 0})], {"axis": 0}
+    )
     zero = call.constant(0.0, "float32")
     shown = [
         call.op("Where", [reshaped(b, real, (count, 1)), corners, zero]),
@@ -183,6 +254,8 @@ def regular(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tens
 
 
 CUSTOM: dict[str, NodeHandler] = {
-    "TFLite_Detection_PostProcess": detection_post_process, "Convolution2DTransposeBias": convolution_transpose_bias,
-    "MaxPoolingWithArgmax2D": max_pooling_with_argmax, "MaxUnpooling2D": max_unpooling,
-}  # fmt: skip
+    "TFLite_Detection_PostProcess": detection_post_process,
+    "Convolution2DTransposeBias": convolution_transpose_bias,
+    "MaxPoolingWithArgmax2D": max_pooling_with_argmax,
+    "MaxUnpooling2D": max_unpooling,
+}

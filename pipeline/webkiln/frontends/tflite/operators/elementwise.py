@@ -3,7 +3,11 @@
 from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tflite.operators.fixed import inverse_root, leading_zeros, reciprocal_of_one_plus
+from webkiln.frontends.tflite.operators.fixed import (
+    inverse_root,
+    leading_zeros,
+    reciprocal_of_one_plus,
+)
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
     by_table,
@@ -29,7 +33,9 @@ from webkiln.ops.pieces import cast
 
 def unary(op: str, **attrs: Any) -> NodeHandler:
     """A float function; of a quantised operand, a table of all its values."""
-    return lambda call: by_table(call) if is_quantized(call) else call.op(op, [call.tensor(0)], attrs)
+    return lambda call: (
+        by_table(call) if is_quantized(call) else call.op(op, [call.tensor(0)], attrs)
+    )
 
 
 def plain(op: str) -> NodeHandler:
@@ -37,7 +43,9 @@ def plain(op: str) -> NodeHandler:
 
 
 def summed(sign: int) -> NodeHandler:
-    """Integers are brought to the larger one's scale with spare bits, and their sum to that of the result."""
+    """Integers are brought to the larger one's scale with spare bits, and their sum to that of the
+    result.
+    """
 
     def handler(call: NodeCall) -> Tensor:
         if not is_quantized(call):
@@ -46,12 +54,21 @@ def summed(sign: int) -> NodeHandler:
             shifts = [call.attr("left_pot"), call.attr("right_pot")]
             a, b = (cast(call.builder, call.tensor(place), "int32") for place in (0, 1))
             a, b = (
-                call.op("RoundingShiftRight", [x, number(call, places)]) if places else x for x, places in zip((a, b), shifts, strict=True)
+                call.op("RoundingShiftRight", [x, number(call, places)]) if places else x
+                for x, places in zip((a, b), shifts, strict=True)
             )
             least, most = limits("int16")
-            return result(call, call.op("Clip", [call.op("Add" if sign > 0 else "Sub", [a, b])], {"min": least, "max": most}))
+            return result(
+                call,
+                call.op(
+                    "Clip",
+                    [call.op("Add" if sign > 0 else "Sub", [a, b])],
+                    {"min": least, "max": most},
+                ),
+            )
         a, b = (
-            scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name) for place, name in ((0, "left"), (1, "right"))
+            scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name)
+            for place, name in ((0, "left"), (1, "right"))
         )
         return placed(call, scaled(call, call.op("Add" if sign > 0 else "Sub", [a, b])))
 
@@ -71,25 +88,42 @@ def divided(call: NodeCall) -> Tensor:
 
 
 def quotient(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
-    """By the inverse of b in fixed point; a is moved up as far as it goes. Where b is 0, the interpreter stops; where the quotient is less than half
-    a step of 31 places, which is 0 here, it shifts by more places than its numbers have."""
+    """By the inverse of b in fixed point; a is moved up as far as it goes. Where b is 0, the
+    interpreter stops; where the quotient is less than half a step of 31 places, which is 0 here, it
+    shifts by more places than its numbers have.
+    """
     size, negative_a = call.op("Abs", [b]), call.builder.binary("Less", a, 0)
     digits = leading_zeros(call, size)
-    inverse = reciprocal_of_one_plus(call, call.op("BitAnd", [call.op("ShiftLeft", [size, digits]), number(call, (1 << 31) - 1)]))
-    inverse = call.op("Where", [call.builder.binary("Less", b, 0), call.op("Neg", [inverse]), inverse])
+    inverse = reciprocal_of_one_plus(
+        call, call.op("BitAnd", [call.op("ShiftLeft", [size, digits]), number(call, (1 << 31) - 1)])
+    )
+    inverse = call.op(
+        "Where", [call.builder.binary("Less", b, 0), call.op("Neg", [inverse]), inverse]
+    )
     below = more(call, shifted_left(call, call.op("Neg", [a]), 1), -1)
-    room = leading_zeros(call, call.op("Where", [negative_a, below, a])) - call.op("Where", [negative_a, number(call, 0), number(call, 1)])
+    room = leading_zeros(call, call.op("Where", [negative_a, below, a])) - call.op(
+        "Where", [negative_a, number(call, 0), number(call, 1)]
+    )
     share = doubled_high(call, call.op("ShiftLeft", [a, room]), inverse)
     shift = factor(call, "multiplier_shift") - room - call.builder.binary("Sub", 31, digits)
     share = call.op("Where", [call.builder.binary("Less", shift, -31), number(call, 0), share])
-    return placed(call, call.op("ScaleByMultiplier", [share, factor(call, "multiplier"), call.builder.binary("Max", shift, -31)]))
+    return placed(
+        call,
+        call.op(
+            "ScaleByMultiplier",
+            [share, factor(call, "multiplier"), call.builder.binary("Max", shift, -31)],
+        ),
+    )
 
 
 def squared_difference(call: NodeCall) -> Tensor:
     if not is_quantized(call):
         difference = call.op("Sub", given(call))
         return call.op("Mul", [difference, difference])
-    a, b = (scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name) for place, name in ((0, "left"), (1, "right")))
+    a, b = (
+        scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name)
+        for place, name in ((0, "left"), (1, "right"))
+    )
     difference = call.op("Sub", [a, b])
     return placed(call, scaled(call, call.op("Mul", [difference, difference])))
 
@@ -100,7 +134,10 @@ def compared(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         if not is_quantized(call):
             return call.op(op, given(call))
-        a, b = (scaled(call, shifted_left(call, centred(call, place), 8), name) for place, name in ((0, "left"), (1, "right")))
+        a, b = (
+            scaled(call, shifted_left(call, centred(call, place), 8), name)
+            for place, name in ((0, "left"), (1, "right"))
+        )
         return call.op(op, [a, b])
 
     return handler
@@ -125,7 +162,9 @@ def leaky_relu(call: NodeCall) -> Tensor:
         return call.op("LeakyRelu", [call.tensor(0)], {"alpha": call.attr("alpha")})
     x = centred(call)
     positive = call.builder.binary("GreaterEqual", x, 0)
-    return placed(call, call.op("Where", [positive, scaled(call, x, "identity"), scaled(call, x, "slope")]))
+    return placed(
+        call, call.op("Where", [positive, scaled(call, x, "identity"), scaled(call, x, "slope")])
+    )
 
 
 def prelu(call: NodeCall) -> Tensor:
@@ -162,7 +201,14 @@ def hard_swish(call: NodeCall) -> Tensor:
 def _high_16(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     """(a b + 2**14) / 2**15 of 16-bit numbers, below 0 with the half less one, towards zero."""
     product = call.op("Mul", [a, b])
-    half = call.op("Where", [call.builder.binary("Less", product, 0), number(call, 1 - (1 << 14)), number(call, 1 << 14)])
+    half = call.op(
+        "Where",
+        [
+            call.builder.binary("Less", product, 0),
+            number(call, 1 - (1 << 14)),
+            number(call, 1 << 14),
+        ],
+    )
     return call.op("Div", [call.op("Add", [product, half]), number(call, 1 << 15)])
 
 
@@ -175,7 +221,11 @@ def absolute(call: NodeCall) -> Tensor:
 
 def rsqrt(call: NodeCall) -> Tensor:
     if is_quantized(call):
-        return by_table(call) if call.type(0).dtype == "int16" else inverse_of_root(call, centred(call))
+        return (
+            by_table(call)
+            if call.type(0).dtype == "int16"
+            else inverse_of_root(call, centred(call))
+        )
     return call.op("Rsqrt", [call.tensor(0)])
 
 
@@ -183,9 +233,17 @@ def inverse_of_root(call: NodeCall, x: Tensor) -> Tensor:
     """With 20 spare bits; of 0, the largest number. Below 0, the interpreter stops."""
     root, shift = inverse_root(call, x)
     fine = call.op("ScaleByMultiplier", [number(call, 1), root, more(call, shift, 20)])
-    share = call.op("ScaleByMultiplier", [fine, factor(call, "multiplier"), more(call, factor(call, "multiplier_shift"), -20)])
+    share = call.op(
+        "ScaleByMultiplier",
+        [fine, factor(call, "multiplier"), more(call, factor(call, "multiplier_shift"), -20)],
+    )
     most = number(call, limits(out_dtype(call))[1])
-    return result(call, call.op("Where", [call.builder.binary("Equal", x, 0), most, more(call, share, out_zero(call))]))
+    return result(
+        call,
+        call.op(
+            "Where", [call.builder.binary("Equal", x, 0), most, more(call, share, out_zero(call))]
+        ),
+    )
 
 
 def extreme(op: str) -> NodeHandler:
@@ -265,16 +323,57 @@ def bit_cast(call: NodeCall) -> Tensor:
 
 
 ELEMENTWISE: dict[str, NodeHandler] = {
-    "ADD": summed(1), "SUB": summed(-1), "MUL": multiplied, "DIV": divided, "SQUARED_DIFFERENCE": squared_difference, "ADD_N": add_n,
-    "MAXIMUM": extreme("Max"), "MINIMUM": extreme("Min"), "FLOOR_DIV": plain("FloorDiv"), "FLOOR_MOD": plain("Mod"), "POW": power,
-    "EQUAL": compared("Equal"), "NOT_EQUAL": compared("NotEqual"), "LESS": compared("Less"), "LESS_EQUAL": compared("LessEqual"),
-    "GREATER": compared("Greater"), "GREATER_EQUAL": compared("GreaterEqual"),
-    "LOGICAL_AND": plain("And"), "LOGICAL_OR": plain("Or"), "LOGICAL_NOT": plain("Not"), "BITWISE_XOR": plain("BitXor"),
-    "RIGHT_SHIFT": right_shift, "BITCAST": bit_cast,
-    "RELU": relu(0.0, None), "RELU6": relu(0.0, 6.0), "RELU_N1_TO_1": relu(-1.0, 1.0), "RELU_0_TO_1": relu(0.0, 1.0),
-    "LEAKY_RELU": leaky_relu, "PRELU": prelu, "HARD_SWISH": hard_swish, "ELU": unary("Elu", alpha=1.0), "GELU": gelu,
-    "EXP": unary("Exp"), "LOG": unary("Log"), "SIN": unary("Sin"), "COS": unary("Cos"), "SQRT": unary("Sqrt"), "RSQRT": rsqrt,
-    "FLOOR": unary("Floor"), "CEIL": unary("Ceil"), "ROUND": unary("Round"), "ABS": absolute, "NEG": negative, "SIGN": unary("Sign"),
-    "SQUARE": square, "CAST": to_dtype, "ATAN2": arctangent_2, "ZEROS_LIKE": zeros_like, "FAKE_QUANT": fake_quant,
-    "STABLEHLO_ADD": plain("Add"), "STABLEHLO_MULTIPLY": plain("Mul"), "STABLEHLO_MAXIMUM": plain("Max"), "STABLEHLO_MINIMUM": plain("Min"),
-}  # fmt: skip
+    "ADD": summed(1),
+    "SUB": summed(-1),
+    "MUL": multiplied,
+    "DIV": divided,
+    "SQUARED_DIFFERENCE": squared_difference,
+    "ADD_N": add_n,
+    "MAXIMUM": extreme("Max"),
+    "MINIMUM": extreme("Min"),
+    "FLOOR_DIV": plain("FloorDiv"),
+    "FLOOR_MOD": plain("Mod"),
+    "POW": power,
+    "EQUAL": compared("Equal"),
+    "NOT_EQUAL": compared("NotEqual"),
+    "LESS": compared("Less"),
+    "LESS_EQUAL": compared("LessEqual"),
+    "GREATER": compared("Greater"),
+    "GREATER_EQUAL": compared("GreaterEqual"),
+    "LOGICAL_AND": plain("And"),
+    "LOGICAL_OR": plain("Or"),
+    "LOGICAL_NOT": plain("Not"),
+    "BITWISE_XOR": plain("BitXor"),
+    "RIGHT_SHIFT": right_shift,
+    "BITCAST": bit_cast,
+    "RELU": relu(0.0, None),
+    "RELU6": relu(0.0, 6.0),
+    "RELU_N1_TO_1": relu(-1.0, 1.0),
+    "RELU_0_TO_1": relu(0.0, 1.0),
+    "LEAKY_RELU": leaky_relu,
+    "PRELU": prelu,
+    "HARD_SWISH": hard_swish,
+    "ELU": unary("Elu", alpha=1.0),
+    "GELU": gelu,
+    "EXP": unary("Exp"),
+    "LOG": unary("Log"),
+    "SIN": unary("Sin"),
+    "COS": unary("Cos"),
+    "SQRT": unary("Sqrt"),
+    "RSQRT": rsqrt,
+    "FLOOR": unary("Floor"),
+    "CEIL": unary("Ceil"),
+    "ROUND": unary("Round"),
+    "ABS": absolute,
+    "NEG": negative,
+    "SIGN": unary("Sign"),
+    "SQUARE": square,
+    "CAST": to_dtype,
+    "ATAN2": arctangent_2,
+    "ZEROS_LIKE": zeros_like,
+    "FAKE_QUANT": fake_quant,
+    "STABLEHLO_ADD": plain("Add"),
+    "STABLEHLO_MULTIPLY": plain("Mul"),
+    "STABLEHLO_MAXIMUM": plain("Max"),
+    "STABLEHLO_MINIMUM": plain("Min"),
+}

@@ -1,11 +1,28 @@
-"""Functions in fixed point, step by step as gemmlowp computes them: numbers are int32, one is 2**31 less its integer bits, or 2**15 where the width is 16."""
+"""Functions in fixed point, step by step as gemmlowp computes them: numbers are int32, one is 2**31
+less its integer bits, or 2**15 where the width is 16.
+"""
 
 from webkiln.frontends.nodes.call import NodeCall
-from webkiln.frontends.tflite.operators.integers import doubled_high, more, number, rounded_right, shifted_left, shifted_right
+from webkiln.frontends.tflite.operators.integers import (
+    doubled_high,
+    more,
+    number,
+    rounded_right,
+    shifted_left,
+    shifted_right,
+)
 from webkiln.ops.builder import Tensor
 
 MOST = (1 << 31) - 1
-POWERS = {-2: 1672461947, -1: 1302514674, 0: 790015084, 1: 290630308, 2: 39332535, 3: 720401, 4: 242}
+POWERS = {
+    -2: 1672461947,
+    -1: 1302514674,
+    0: 790015084,
+    1: 290630308,
+    2: 39332535,
+    3: 720401,
+    4: 242,
+}
 """exp(-2**n) without integer bits, by n."""
 EXP_OF_AN_EIGHTH = 1895147668
 THIRD = 715827883
@@ -28,7 +45,9 @@ def saturated_left(call: NodeCall, x: Tensor, places: int, width: int = 32) -> T
     b = call.builder
     low, high = b.binary("Less", x, -bound), b.binary("Greater", x, bound)
     whole = shifted_left(call, x, places)
-    return call.op("Where", [high, number(call, most), call.op("Where", [low, number(call, -most - 1), whole])])
+    return call.op(
+        "Where", [high, number(call, most), call.op("Where", [low, number(call, -most - 1), whole])]
+    )
 
 
 def exponential_near_zero(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
@@ -36,7 +55,12 @@ def exponential_near_zero(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
     x = call.op("Add", [a, constant(call, 1 << 28, width)])
     square = doubled(call, x, x, width)
     cube, fourth = doubled(call, square, x, width), doubled(call, square, square, width)
-    terms = doubled(call, call.op("Add", [rounded_right(call, fourth, 2), cube]), constant(call, THIRD, width), width)
+    terms = doubled(
+        call,
+        call.op("Add", [rounded_right(call, fourth, 2), cube]),
+        constant(call, THIRD, width),
+        width,
+    )
     rest = rounded_right(call, call.op("Add", [terms, square]), 1)
     start = constant(call, EXP_OF_AN_EIGHTH, width)
     y = call.op("Add", [start, doubled(call, start, call.op("Add", [x, rest]), width)])
@@ -44,25 +68,50 @@ def exponential_near_zero(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
 
 
 def exponential_below_zero(call: NodeCall, a: Tensor, bits: int, width: int = 32) -> Tensor:
-    """Of a number that is not positive, of so many integer bits: a power for each bit of its quarters. The result has none."""
+    """Of a number that is not positive, of so many integer bits: a power for each bit of its
+    quarters. The result has none.
+    """
     fraction = width - 1 - bits
     quarter = 1 << (fraction - 2)
-    within = call.op("Sub", [call.op("BitAnd", [a, number(call, quarter - 1)]), number(call, quarter)])
-    y = exponential_near_zero(call, saturated_left(call, within, bits, width) if bits else within, width)
+    within = call.op(
+        "Sub", [call.op("BitAnd", [a, number(call, quarter - 1)]), number(call, quarter)]
+    )
+    y = exponential_near_zero(
+        call, saturated_left(call, within, bits, width) if bits else within, width
+    )
     rest = call.op("Sub", [within, a])
     for exponent, power in POWERS.items():
         if bits > exponent:
             bit = call.op("BitAnd", [rest, number(call, 1 << (fraction + exponent))])
-            y = call.op("Where", [call.builder.binary("NotEqual", bit, 0), doubled(call, y, constant(call, power, width), width), y])
+            y = call.op(
+                "Where",
+                [
+                    call.builder.binary("NotEqual", bit, 0),
+                    doubled(call, y, constant(call, power, width), width),
+                    y,
+                ],
+            )
     if bits > 5:
-        y = call.op("Where", [call.builder.binary("Less", a, -(1 << (fraction + 5))), number(call, 0), y])
+        y = call.op(
+            "Where", [call.builder.binary("Less", a, -(1 << (fraction + 5))), number(call, 0), y]
+        )
     return call.op("Where", [call.builder.binary("Equal", a, 0), constant(call, MOST, width), y])
 
 
 def doubled_reciprocal_of_one_plus(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
-    """2 / (1 + a) of a number from 0 to 1 without integer bits, by three steps of Newton's method. The result has two."""
-    half = call.op("Add", [call.op("ShiftRight", [a, number(call, 1)]), constant(call, 1 << 30, width)])
-    x = call.op("Add", [constant(call, 1515870810, width), doubled(call, half, constant(call, -1010580540, width), width)])
+    """2 / (1 + a) of a number from 0 to 1 without integer bits, by three steps of Newton's method.
+    The result has two.
+    """
+    half = call.op(
+        "Add", [call.op("ShiftRight", [a, number(call, 1)]), constant(call, 1 << 30, width)]
+    )
+    x = call.op(
+        "Add",
+        [
+            constant(call, 1515870810, width),
+            doubled(call, half, constant(call, -1010580540, width), width),
+        ],
+    )
     for _ in range(3):
         error = call.op("Sub", [constant(call, 1 << 29, width), doubled(call, half, x, width)])
         x = call.op("Add", [x, saturated_left(call, doubled(call, x, error, width), 2, width)])
@@ -76,7 +125,9 @@ def reciprocal_of_one_plus(call: NodeCall, a: Tensor, width: int = 32) -> Tensor
 def sigmoid_16(call: NodeCall, x: Tensor) -> Tensor:
     """Of 16 bits, three of them integer bits. The result has none."""
     b = call.builder
-    y = reciprocal_of_one_plus(call, exponential_below_zero(call, call.op("Min", [x, call.op("Neg", [x])]), 3, 16), 16)
+    y = reciprocal_of_one_plus(
+        call, exponential_below_zero(call, call.op("Min", [x, call.op("Neg", [x])]), 3, 16), 16
+    )
     y = call.op("Where", [b.binary("Greater", x, 0), y, b.binary("Sub", MOST >> 16, y)])
     return call.op("Where", [b.binary("Equal", x, 0), number(call, 1 << 14), y])
 
@@ -85,7 +136,9 @@ def tanh_16(call: NodeCall, x: Tensor, bits: int) -> Tensor:
     """Of 16 bits with so many integer bits. The result has none."""
     b = call.builder
     twice = exponential_below_zero(call, call.op("Min", [x, call.op("Neg", [x])]), bits + 1, 16)
-    y = saturated_left(call, b.binary("Sub", doubled_reciprocal_of_one_plus(call, twice, 16), 1 << 13), 2, 16)
+    y = saturated_left(
+        call, b.binary("Sub", doubled_reciprocal_of_one_plus(call, twice, 16), 1 << 13), 2, 16
+    )
     y = call.op("Where", [b.binary("Less", x, 0), call.op("Neg", [y]), y])
     return call.op("Where", [b.binary("Equal", x, 0), number(call, 0), y])
 
@@ -98,34 +151,75 @@ def leading_zeros(call: NodeCall, x: Tensor) -> Tensor:
         small = call.op("And", [small, b.binary("GreaterEqual", x, 0)])
         moved = call.op("Where", [small, number(call, places), number(call, 0)])
         x, count = call.op("ShiftLeft", [x, moved]), call.op("Add", [count, moved])
-    return call.op("Add", [count, call.op("Where", [b.binary("Less", x, 0), number(call, 0), number(call, 1)])])
+    return call.op(
+        "Add", [count, call.op("Where", [b.binary("Less", x, 0), number(call, 0), number(call, 1)])]
+    )
 
 
 SQRT_HALF, SQRT_SQRT_HALF, LOG_2 = 1518500250, 1805811301, 1488522236
 
 
 def logarithm_from_one(call: NodeCall, x: Tensor, bits: int, out: int) -> Tensor:
-    """Of a number of at least 1, of so many integer bits; the result has `out`: a power of 2, and a quotient of polynomials of the rest."""
+    """Of a number of at least 1, of so many integer bits; the result has `out`: a power of 2, and a
+    quotient of polynomials of the rest.
+    """
     b, places = call.builder, 31 - (out + 1)
     quarter = 1 << (29 - (out + 1))
     zeros = leading_zeros(call, x)
     whole = call.op("ShiftLeft", [x, call.op("Sub", [zeros, number(call, 1)])])
     first = saturated_left(call, doubled_high(call, whole, number(call, SQRT_HALF)), 1)
-    first_power = more(call, shifted_left(call, call.op("Sub", [number(call, bits), zeros]), places), quarter)
-    room = call.op("Sub", [leading_zeros(call, doubled_high(call, x, number(call, SQRT_HALF))), number(call, 1)])
-    bound = call.op("Sub", [call.op("ShiftLeft", [number(call, 1), call.op("Sub", [number(call, 31), room])]), number(call, 1)])
-    second = call.op("Where", [call.op("Greater", [x, bound]), number(call, MOST), call.op("ShiftLeft", [x, room])])
-    second_power = more(call, shifted_left(call, call.op("Sub", [number(call, bits), room]), places), -quarter)
+    first_power = more(
+        call, shifted_left(call, call.op("Sub", [number(call, bits), zeros]), places), quarter
+    )
+    room = call.op(
+        "Sub",
+        [leading_zeros(call, doubled_high(call, x, number(call, SQRT_HALF))), number(call, 1)],
+    )
+    bound = call.op(
+        "Sub",
+        [
+            call.op("ShiftLeft", [number(call, 1), call.op("Sub", [number(call, 31), room])]),
+            number(call, 1),
+        ],
+    )
+    second = call.op(
+        "Where",
+        [call.op("Greater", [x, bound]), number(call, MOST), call.op("ShiftLeft", [x, room])],
+    )
+    second_power = more(
+        call, shifted_left(call, call.op("Sub", [number(call, bits), room]), places), -quarter
+    )
     rest, power = call.op("Min", [first, second]), call.op("Max", [first_power, second_power])
-    middle = call.op("Add", [call.op("ShiftRight", [rest, number(call, 1)]), number(call, (SQRT_SQRT_HALF >> 1) + 1)])
+    middle = call.op(
+        "Add",
+        [call.op("ShiftRight", [rest, number(call, 1)]), number(call, (SQRT_SQRT_HALF >> 1) + 1)],
+    )
     q = call.op("Sub", [rest, number(call, SQRT_SQRT_HALF)])
     q = call.op("Add", [q, q])
     square = doubled_high(call, q, q)
-    above = call.op("Add", [doubled_high(call, q, rest), doubled_high(call, doubled_high(call, q, square), number(call, 117049297))])
-    inner = call.op("Add", [call.op("Add", [number(call, 1057819769), q]), doubled_high(call, number(call, 127690142), square)])
-    below = call.op("Add", [doubled_high(call, middle, inner), doubled_high(call, number(call, 638450708), q)])
-    share = doubled_high(call, rounded_right(call, above, out + 1), reciprocal_of_one_plus(call, below))
-    return saturated_left(call, b.op("Add", [doubled_high(call, power, number(call, LOG_2)), share]), 1)
+    above = call.op(
+        "Add",
+        [
+            doubled_high(call, q, rest),
+            doubled_high(call, doubled_high(call, q, square), number(call, 117049297)),
+        ],
+    )
+    inner = call.op(
+        "Add",
+        [
+            call.op("Add", [number(call, 1057819769), q]),
+            doubled_high(call, number(call, 127690142), square),
+        ],
+    )
+    below = call.op(
+        "Add", [doubled_high(call, middle, inner), doubled_high(call, number(call, 638450708), q)]
+    )
+    share = doubled_high(
+        call, rounded_right(call, above, out + 1), reciprocal_of_one_plus(call, below)
+    )
+    return saturated_left(
+        call, b.op("Add", [doubled_high(call, power, number(call, LOG_2)), share]), 1
+    )
 
 
 def inverse_root(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,17 +227,33 @@ def inverse_root(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
     b = call.builder
     large = b.binary("GreaterEqual", x, 1 << 29)
     small = b.binary("LessEqual", x, 1)
-    value = call.op("Where", [large, shifted_right(call, x, 2), call.op("Where", [small, number(call, 2), x])])
+    value = call.op(
+        "Where", [large, shifted_right(call, x, 2), call.op("Where", [small, number(call, 2), x])]
+    )
     shift = call.op("Where", [large, number(call, 12), number(call, 11)])
-    pairs = call.op("Sub", [shifted_right(call, call.op("Sub", [leading_zeros(call, value), number(call, 1)]), 1), number(call, 1)])
+    pairs = call.op(
+        "Sub",
+        [
+            shifted_right(call, call.op("Sub", [leading_zeros(call, value), number(call, 1)]), 1),
+            number(call, 1),
+        ],
+    )
     shift = call.op("Sub", [shift, pairs])
     value = shifted_right(call, call.op("ShiftLeft", [value, call.op("Add", [pairs, pairs])]), 1)
     half, root = rounded_right(call, value, 1), number(call, 1 << 28)
     for _ in range(5):
         cube = saturated_left(call, doubled_high(call, doubled_high(call, root, root), root), 6)
-        step = call.op("Sub", [doubled_high(call, number(call, (1 << 28) + (1 << 27)), root), doubled_high(call, half, cube)])
+        step = call.op(
+            "Sub",
+            [
+                doubled_high(call, number(call, (1 << 28) + (1 << 27)), root),
+                doubled_high(call, half, cube),
+            ],
+        )
         root = saturated_left(call, step, 3)
     root = doubled_high(call, root, number(call, SQRT_HALF))
     root = call.op("ShiftLeft", [root, b.binary("Max", call.op("Neg", [shift]), 0)])
     down = call.op("Neg", [b.binary("Max", shift, 0)])
-    return call.op("Where", [small, number(call, MOST), root]), call.op("Where", [small, number(call, 0), down])
+    return call.op("Where", [small, number(call, MOST), root]), call.op(
+        "Where", [small, number(call, 0), down]
+    )

@@ -1,4 +1,6 @@
-"""Floats that meet weights of a byte are quantised while the model runs, each batch or row by itself, as the interpreter does."""
+"""Floats that meet weights of a byte are quantised while the model runs, each batch or row by
+itself, as the interpreter does.
+"""
 
 from collections.abc import Callable
 
@@ -9,15 +11,26 @@ from webkiln.ops.pieces import cast
 
 
 def hybrid(
-    call: NodeCall, x: Tensor, weights: int, product: Callable[[Tensor, Tensor], Tensor], rows: int = 1, name: str = "scale"
-) -> Tensor:  # fmt: skip
+    call: NodeCall,
+    x: Tensor,
+    weights: int,
+    product: Callable[[Tensor, Tensor], Tensor],
+    rows: int = 1,
+    name: str = "scale",
+) -> Tensor:
     """The product of x, quantised over its axes from `rows` on, with the weights, as floats."""
     axes = tuple(range(rows, x.type.rank))
     quantize = asymmetric if call.attr("asymmetric", 0) else symmetric
     whole, scale = quantize(call, x, axes)
     total = product(whole, cast(call.builder, call.tensor(weights), "int32"))
     shape = (*scale.shape[:rows], *[1] * (total.type.rank - rows))
-    return call.op("Mul", [call.op("Mul", [cast(call.builder, total, "float32"), factor(call, name)]), _fitted(call, scale, shape)])
+    return call.op(
+        "Mul",
+        [
+            call.op("Mul", [cast(call.builder, total, "float32"), factor(call, name)]),
+            _fitted(call, scale, shape),
+        ],
+    )
 
 
 def _fitted(call: NodeCall, x: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -26,7 +39,14 @@ def _fitted(call: NodeCall, x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def away(call: NodeCall, x: Tensor) -> Tensor:
     """Rounded to int32, halves away from zero."""
-    half = call.op("Where", [call.builder.binary("Less", x, 0.0), call.constant(-0.5, "float32"), call.constant(0.5, "float32")])
+    half = call.op(
+        "Where",
+        [
+            call.builder.binary("Less", x, 0.0),
+            call.constant(-0.5, "float32"),
+            call.constant(0.5, "float32"),
+        ],
+    )
     return cast(call.builder, call.op("Add", [x, half]), "int32")
 
 
@@ -41,8 +61,12 @@ def symmetric(call: NodeCall, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor,
     reach = call.op("Max", [call.op("Abs", [low]), call.op("Abs", [high])])
     nothing, one = call.builder.binary("Equal", reach, 0.0), call.constant(1.0, "float32")
     scale = call.op("Where", [nothing, one, reach / 127.0])
-    inverse = call.op("Where", [nothing, one, call.op("Div", [call.constant(127.0, "float32"), reach])])
-    return call.op("Clip", [away(call, call.op("Mul", [x, inverse]))], {"min": -127, "max": 127}), scale
+    inverse = call.op(
+        "Where", [nothing, one, call.op("Div", [call.constant(127.0, "float32"), reach])]
+    )
+    return call.op(
+        "Clip", [away(call, call.op("Mul", [x, inverse]))], {"min": -127, "max": 127}
+    ), scale
 
 
 def asymmetric(call: NodeCall, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
@@ -53,7 +77,17 @@ def asymmetric(call: NodeCall, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor
     nothing = call.builder.binary("Equal", span, 0.0)
     scale = call.op("Where", [nothing, one, span / 255.0])
     place = call.builder.binary("Sub", -128.0, call.op("Div", [low, scale]))
-    zero = call.op("Where", [nothing, call.constant(0, "int32"), call.op("Clip", [away(call, place)], {"min": -128, "max": 127})])
-    moved = call.op("Add", [call.op("Mul", [x, call.op("Div", [one, scale])]), cast(call.builder, zero, "float32")])
+    zero = call.op(
+        "Where",
+        [
+            nothing,
+            call.constant(0, "int32"),
+            call.op("Clip", [away(call, place)], {"min": -128, "max": 127}),
+        ],
+    )
+    moved = call.op(
+        "Add",
+        [call.op("Mul", [x, call.op("Div", [one, scale])]), cast(call.builder, zero, "float32")],
+    )
     whole = call.op("Clip", [away(call, moved)], {"min": -128, "max": 127})
     return call.op("Sub", [whole, zero]), scale

@@ -13,7 +13,9 @@ from webkiln.ops.pieces import cast, filled, iota, part, reshaped, transposed
 
 
 def gather(call: NodeCall) -> Tensor:
-    """With batches, whose first axes x and the indices share: places along all of these are counted out."""
+    """With batches, whose first axes x and the indices share: places along all of these are counted
+    out.
+    """
     x, indices = call.tensor(0), call.tensor(1)
     axis, batch = call.axis(call.attr("axis", 0), x.type.rank), call.attr("batch_dims", 0)
     batch = batch + indices.type.rank if batch < 0 else batch
@@ -42,7 +44,11 @@ def embedding_lookup(call: NodeCall) -> Tensor:
         return found
     scale = factor(call, "scale")
     if scale.type.rank:
-        scale = reshaped(call.builder, call.op("Gather", [scale, indices], {"axis": 0}), (*indices.shape, *[1] * (rows.type.rank - 1)))
+        scale = reshaped(
+            call.builder,
+            call.op("Gather", [scale, indices], {"axis": 0}),
+            (*indices.shape, *[1] * (rows.type.rank - 1)),
+        )
     return call.op("Mul", [cast(call.builder, found, "float32"), scale])
 
 
@@ -64,7 +70,11 @@ def sparse_to_dense(call: NodeCall) -> Tensor:
     b, indices, shape, values = call.builder, call.tensor(0), call.sizes(1), call.tensor(2)
     start = call.op("Broadcast", [reshaped(b, call.tensor(3), ())], {"shape": shape})
     places = reshaped(b, indices, (indices.type.size // len(shape), len(shape)))
-    wide = values if values.type.rank else call.op("Broadcast", [values], {"shape": (places.shape[0],)})
+    wide = (
+        values
+        if values.type.rank
+        else call.op("Broadcast", [values], {"shape": (places.shape[0],)})
+    )
     return call.op("ScatterND", [start, places, wide], {"reduction": "none"})
 
 
@@ -79,7 +89,17 @@ def dynamic_update_slice(call: NodeCall) -> Tensor:
         start = cast(b, reshaped(b, part(b, begins, 0, axis, 1), ()), "int32")
         room = b.op(
             "Cast",
-            [reshaped(b, b.op("Sizes", [], {"sizes": (x.shape[axis] - update.shape[axis],), "dtype": "int32"}), ())],
+            [
+                reshaped(
+                    b,
+                    b.op(
+                        "Sizes",
+                        [],
+                        {"sizes": (x.shape[axis] - update.shape[axis],), "dtype": "int32"},
+                    ),
+                    (),
+                )
+            ],
             {"dtype": "int32"},
         )
         clamped = call.op("Max", [call.op("Min", [start, room]), call.constant(0, "int32")])
@@ -96,7 +116,11 @@ def one_hot(call: NodeCall) -> Tensor:
     b, indices, depth = call.builder, call.tensor(0), call.sizes(1)[0]
     axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
     wide = reshaped(b, cast(b, indices, "int32"), (*indices.shape[:axis], 1, *indices.shape[axis:]))
-    numbers = reshaped(b, iota(b, depth, "int32"), [depth if d == axis else 1 for d in range(indices.type.rank + 1)])
+    numbers = reshaped(
+        b,
+        iota(b, depth, "int32"),
+        [depth if d == axis else 1 for d in range(indices.type.rank + 1)],
+    )
     on, off = (reshaped(b, call.tensor(place), ()) for place in (2, 3))
     return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
 
@@ -105,7 +129,9 @@ def select(call: NodeCall) -> Tensor:
     """A condition of one axis chooses rows where the others have more."""
     condition, yes, no = given(call)
     if call.spec.op == "SELECT" and condition.type.rank == 1 and yes.type.rank > 1:
-        condition = reshaped(call.builder, condition, (condition.shape[0], *[1] * (yes.type.rank - 1)))
+        condition = reshaped(
+            call.builder, condition, (condition.shape[0], *[1] * (yes.type.rank - 1))
+        )
     return call.op("Where", [condition, yes, no])
 
 
@@ -119,7 +145,8 @@ def top_k(call: NodeCall) -> list[Tensor]:
     x, count = call.tensor(0), call.sizes(1)[0]
     axis = x.type.rank - 1
     values, places = (
-        part(call.builder, item, axis, 0, count) for item in call.builder.ops("Sort", [x], {"axis": axis, "descending": True})
+        part(call.builder, item, axis, 0, count)
+        for item in call.builder.ops("Sort", [x], {"axis": axis, "descending": True})
     )
     return [values, cast(call.builder, places, out_dtype(call, 1))]
 
@@ -132,13 +159,24 @@ def unique(call: NodeCall) -> list[Tensor]:
 
 
 def combined(call: NodeCall, reduction: str, count: int) -> Tensor:
-    """Rows by the number of their segment; a segment without rows is what changes nothing, of extremes the last number of the dtype."""
+    """Rows by the number of their segment; a segment without rows is what changes nothing, of
+    extremes the last number of the dtype.
+    """
     b, x, ids = call.builder, call.tensor(0), cast(call.builder, call.tensor(1), "int32")
     limits = np.finfo(x.dtype) if is_float(x.dtype) else np.iinfo(x.dtype)
     empty = {"add": 0, "mul": 1, "max": limits.min, "min": limits.max}[reduction]
-    start = filled(b, float(empty) if is_float(x.dtype) else int(empty), x.dtype, (count, *x.shape[ids.type.rank :]))
-    known = call.op("Where", [b.binary("Less", ids, 0), call.constant(np.iinfo(np.int32).max, "int32"), ids])
-    return call.op("ScatterND", [start, reshaped(b, known, (*known.shape, 1)), x], {"reduction": reduction})
+    start = filled(
+        b,
+        float(empty) if is_float(x.dtype) else int(empty),
+        x.dtype,
+        (count, *x.shape[ids.type.rank :]),
+    )
+    known = call.op(
+        "Where", [b.binary("Less", ids, 0), call.constant(np.iinfo(np.int32).max, "int32"), ids]
+    )
+    return call.op(
+        "ScatterND", [start, reshaped(b, known, (*known.shape, 1)), x], {"reduction": reduction}
+    )
 
 
 def segmented(reduction: str) -> NodeHandler:
@@ -147,19 +185,27 @@ def segmented(reduction: str) -> NodeHandler:
 
 def segment_sum(call: NodeCall) -> Tensor:
     if not call.operand(1).is_constant:
-        raise call.unsupported("counts its segments from the data", "Use UNSORTED_SEGMENT_SUM with a number of segments")
+        raise call.unsupported(
+            "counts its segments from the data",
+            "Use UNSORTED_SEGMENT_SUM with a number of segments",
+        )
     return combined(call, "add", int(call.numbers(1)[-1]) + 1)
 
 
 def reverse_sequence(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    time, batch = call.axis(call.attr("seq_dim"), x.type.rank), call.axis(call.attr("batch_dim", 0), x.type.rank)
+    time, batch = (
+        call.axis(call.attr("seq_dim"), x.type.rank),
+        call.axis(call.attr("batch_dim", 0), x.type.rank),
+    )
     return reverse_sequence_of(call, x, call.tensor(1), time, batch)
 
 
 def matrix_diag(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    wide = call.op("Broadcast", [reshaped(call.builder, x, (*x.shape, 1))], {"shape": (*x.shape, x.shape[-1])})
+    wide = call.op(
+        "Broadcast", [reshaped(call.builder, x, (*x.shape, 1))], {"shape": (*x.shape, x.shape[-1])}
+    )
     return call.op("Where", [_diagonal(call, x.shape[-1], x.shape[-1]), wide, call.like(0, x)])
 
 
@@ -176,7 +222,9 @@ def matrix_set_diag(call: NodeCall) -> Tensor:
 
 def _diagonal(call: NodeCall, rows: int, columns: int) -> Tensor:
     b = call.builder
-    return call.op("Equal", [reshaped(b, iota(b, rows, "int32"), (rows, 1)), iota(b, columns, "int32")])
+    return call.op(
+        "Equal", [reshaped(b, iota(b, rows, "int32"), (rows, 1)), iota(b, columns, "int32")]
+    )
 
 
 def bucketize(call: NodeCall) -> Tensor:
@@ -186,35 +234,73 @@ def bucketize(call: NodeCall) -> Tensor:
         return call.op("Broadcast", [call.constant(0, "int32")], {"shape": x.shape})
     wide = reshaped(call.builder, cast(call.builder, x, "float32"), (*x.shape, 1))
     above = call.op("GreaterEqual", [wide, call.constant(np.array(boundaries, np.float32))])
-    return call.op("ReduceSum", [cast(call.builder, above, "int32")], {"axes": (x.type.rank,), "keepdims": False})
+    return call.op(
+        "ReduceSum",
+        [cast(call.builder, above, "int32")],
+        {"axes": (x.type.rank,), "keepdims": False},
+    )
 
 
 def non_max_suppression(call: NodeCall) -> Sequence[Tensor]:
-    """Operands: boxes, scores, how many, overlap, least score, and of version 5 sigma, which has to be 0. What is not chosen is 0."""
+    """Operands: boxes, scores, how many, overlap, least score, and of version 5 sigma, which has to
+    be 0. What is not chosen is 0.
+    """
     b, boxes, scores = call.builder, call.tensor(0), call.tensor(1)
     soft = call.spec.op == "NON_MAX_SUPPRESSION_V5"
     if soft and float(call.numbers(5).reshape(())) != 0:
-        raise call.unsupported("lowers the scores of boxes that overlap (sigma)", "Set its sigma to 0")
+        raise call.unsupported(
+            "lowers the scores of boxes that overlap (sigma)", "Set its sigma to 0"
+        )
     most = call.sizes(2)[0]
-    limits = [call.constant([most], "int64"), reshaped(b, call.tensor(3), (1,)), reshaped(b, call.tensor(4), (1,))]
+    limits = [
+        call.constant([most], "int64"),
+        reshaped(b, call.tensor(3), (1,)),
+        reshaped(b, call.tensor(4), (1,)),
+    ]
     given_ = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, 1, *scores.shape))]
-    rows = call.op("NonMaxSuppression", [*given_, *limits], {"center": False, "count": b.data_dependent()})
+    rows = call.op(
+        "NonMaxSuppression", [*given_, *limits], {"center": False, "count": b.data_dependent()}
+    )
     chosen = cast(b, reshaped(b, part(b, rows, 1, 2, 1), (rows.shape[0],)), "int32")
     places = reshaped(b, iota(b, rows.shape[0], "int32"), (rows.shape[0], 1))
     count = reshaped(b, b.op("Sizes", [], {"sizes": (rows.shape[0],), "dtype": "int32"}), ())
-    indices = call.op("ScatterND", [filled(b, 0, "int32", (most,)), places, chosen], {"reduction": "none"})
+    indices = call.op(
+        "ScatterND", [filled(b, 0, "int32", (most,)), places, chosen], {"reduction": "none"}
+    )
     if not soft:
         return [indices, count]
     own = call.op("Gather", [scores, chosen], {"axis": 0})
-    return [indices, call.op("ScatterND", [filled(b, 0.0, "float32", (most,)), places, own], {"reduction": "none"}), count]
+    return [
+        indices,
+        call.op(
+            "ScatterND", [filled(b, 0.0, "float32", (most,)), places, own], {"reduction": "none"}
+        ),
+        count,
+    ]
 
 
 INDEXING: dict[str, NodeHandler] = {
-    "GATHER": gather, "EMBEDDING_LOOKUP": embedding_lookup, "GATHER_ND": gather_nd, "SCATTER_ND": scatter_nd,
-    "SPARSE_TO_DENSE": sparse_to_dense, "DYNAMIC_UPDATE_SLICE": dynamic_update_slice, "ONE_HOT": one_hot, "SELECT": select,
-    "SELECT_V2": select, "WHERE": where, "TOPK_V2": top_k, "UNIQUE": unique, "SEGMENT_SUM": segment_sum,
-    "UNSORTED_SEGMENT_SUM": segmented("add"), "UNSORTED_SEGMENT_PROD": segmented("mul"),
-    "UNSORTED_SEGMENT_MAX": segmented("max"), "UNSORTED_SEGMENT_MIN": segmented("min"),
-    "REVERSE_SEQUENCE": reverse_sequence, "MATRIX_DIAG": matrix_diag, "MATRIX_SET_DIAG": matrix_set_diag, "BUCKETIZE": bucketize,
-    "NON_MAX_SUPPRESSION_V4": non_max_suppression, "NON_MAX_SUPPRESSION_V5": non_max_suppression,
-}  # fmt: skip
+    "GATHER": gather,
+    "EMBEDDING_LOOKUP": embedding_lookup,
+    "GATHER_ND": gather_nd,
+    "SCATTER_ND": scatter_nd,
+    "SPARSE_TO_DENSE": sparse_to_dense,
+    "DYNAMIC_UPDATE_SLICE": dynamic_update_slice,
+    "ONE_HOT": one_hot,
+    "SELECT": select,
+    "SELECT_V2": select,
+    "WHERE": where,
+    "TOPK_V2": top_k,
+    "UNIQUE": unique,
+    "SEGMENT_SUM": segment_sum,
+    "UNSORTED_SEGMENT_SUM": segmented("add"),
+    "UNSORTED_SEGMENT_PROD": segmented("mul"),
+    "UNSORTED_SEGMENT_MAX": segmented("max"),
+    "UNSORTED_SEGMENT_MIN": segmented("min"),
+    "REVERSE_SEQUENCE": reverse_sequence,
+    "MATRIX_DIAG": matrix_diag,
+    "MATRIX_SET_DIAG": matrix_set_diag,
+    "BUCKETIZE": bucketize,
+    "NON_MAX_SUPPRESSION_V4": non_max_suppression,
+    "NON_MAX_SUPPRESSION_V5": non_max_suppression,
+}

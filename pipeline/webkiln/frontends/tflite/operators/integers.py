@@ -1,4 +1,6 @@
-"""What handlers of quantised operators share: operands without their zero points, the factors that follow from scales, and results in their range."""
+"""What handlers of quantised operators share: operands without their zero points, the factors that
+follow from scales, and results in their range.
+"""
 
 from collections.abc import Sequence
 
@@ -59,8 +61,15 @@ def factor(call: NodeCall, name: str) -> Tensor:
 
 def refused(call: NodeCall) -> UnsupportedError:
     """Of quantised operands without integer arithmetic of theirs."""
-    dtypes = ", ".join(dict.fromkeys(call.type(place).dtype for place in range(own(call)) if is_quantized(call, place)))
-    return call.unsupported(f"computes with quantised {dtypes or 'numbers'}", "Keep this operator in floats, or register a handler")
+    dtypes = ", ".join(
+        dict.fromkeys(
+            call.type(place).dtype for place in range(own(call)) if is_quantized(call, place)
+        )
+    )
+    return call.unsupported(
+        f"computes with quantised {dtypes or 'numbers'}",
+        "Keep this operator in floats, or register a handler",
+    )
 
 
 def number(call: NodeCall, value: int) -> Tensor:
@@ -125,11 +134,15 @@ def placed(call: NodeCall, x: Tensor) -> Tensor:
 
 def looked_up(call: NodeCall, x: Tensor, table: Tensor, least: int) -> Tensor:
     """The entries of a table, whose first one is that of `least`."""
-    return call.op("Gather", [table, less(call, cast(call.builder, x, "int32"), least)], {"axis": 0})
+    return call.op(
+        "Gather", [table, less(call, cast(call.builder, x, "int32"), least)], {"axis": 0}
+    )
 
 
 def by_table(call: NodeCall) -> Tensor:
-    """A function of single elements, as a table of all that a byte may be; of int16, 512 steps with lines between them."""
+    """A function of single elements, as a table of all that a byte may be; of int16, 512 steps with
+    lines between them.
+    """
     x = call.tensor(0)
     if x.dtype != "int16":
         return looked_up(call, x, factor(call, "table"), limits(x.dtype)[0])

@@ -2,7 +2,18 @@
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.tflite.operators.hybrid import away
-from webkiln.frontends.tflite.operators.integers import centred, factor, less, more, out_dtype, out_zero, placed, result, scaled, zero
+from webkiln.frontends.tflite.operators.integers import (
+    centred,
+    factor,
+    less,
+    more,
+    out_dtype,
+    out_zero,
+    placed,
+    result,
+    scaled,
+    zero,
+)
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, reshaped
 
@@ -12,7 +23,11 @@ def along(call: NodeCall, parameter: Tensor, rank: int) -> Tensor:
     axis = call.attr("axis")
     if axis is None:
         return parameter
-    return reshaped(call.builder, parameter, [parameter.type.size if d == call.axis(axis, rank) else 1 for d in range(rank)])
+    return reshaped(
+        call.builder,
+        parameter,
+        [parameter.type.size if d == call.axis(axis, rank) else 1 for d in range(rank)],
+    )
 
 
 def dequantize(call: NodeCall) -> Tensor:
@@ -36,7 +51,9 @@ def quantize(call: NodeCall) -> Tensor:
             raise call.error("an operand or result has no scale; convert the model again")
         return placed(call, scaled(call, centred(call)))
     if out_dtype(call) not in ("int8", "uint8", "int16") or "scale" not in call.attr("extra", ()):
-        raise call.unsupported(f"quantises to {out_dtype(call)}", "Supported are int8, uint8 and int16 with a scale")
+        raise call.unsupported(
+            f"quantises to {out_dtype(call)}", "Supported are int8, uint8 and int16 with a scale"
+        )
     quotient = call.op("Div", [x, along(call, factor(call, "scale"), x.type.rank)])
     near = call.op(
         "Clip",

@@ -1,4 +1,6 @@
-"""Recurrent layers: of floats, of weights of a byte, whose inputs are quantised at each step, and of integers."""
+"""Recurrent layers: of floats, of weights of a byte, whose inputs are quantised at each step, and
+of integers.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +31,11 @@ def product(call: NodeCall, x: Tensor, place: int) -> Tensor:
 def floats(call: NodeCall, place: int) -> Tensor:
     """Weights that meet elements, not rows: those of a byte by their scale."""
     x = call.tensor(place)
-    return x if x.dtype == "float32" else call.op("Mul", [cast(call.builder, x, "float32"), factor(call, f"scale{place}")])
+    return (
+        x
+        if x.dtype == "float32"
+        else call.op("Mul", [cast(call.builder, x, "float32"), factor(call, f"scale{place}")])
+    )
 
 
 SequenceStep = Callable[[NodeCall, list[Tensor], list[Tensor]], tuple[list[Tensor], Tensor]]
@@ -37,22 +43,34 @@ SequenceStep = Callable[[NodeCall, list[Tensor], list[Tensor]], tuple[list[Tenso
 
 
 def stepwise(
-    call: NodeCall, x: Tensor, states: Sequence[Tensor], step: SequenceStep, *, reverse: bool = False, aux: Tensor | None = None
-) -> tuple[list[Tensor], Tensor]:  # fmt: skip
+    call: NodeCall,
+    x: Tensor,
+    states: Sequence[Tensor],
+    step: SequenceStep,
+    *,
+    reverse: bool = False,
+    aux: Tensor | None = None,
+) -> tuple[list[Tensor], Tensor]:
     """The last states and the results along time."""
     axis = 0 if call.attr("time_major", 0) else 1
 
-    def body(builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    def body(
+        builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         following, result = step(call.applied(builder, call.operands), current, slices)
         return following, [result]
 
-    lasts, (results,) = call.builder.scan(list(states), [x] if aux is None else [x, aux], body, axis=axis, reverse=reverse)
+    lasts, (results,) = call.builder.scan(
+        list(states), [x] if aux is None else [x, aux], body, axis=axis, reverse=reverse
+    )
     return lasts, results
 
 
 @dataclass(frozen=True)
 class LstmPlaces:
-    """Where the operands of an LSTM stand: the first one of each kind for the gates input, forget, cell, output."""
+    """Where the operands of an LSTM stand: the first one of each kind for the gates input, forget,
+    cell, output.
+    """
 
     inputs: int
     recurrent: int
@@ -67,7 +85,14 @@ UNIDIRECTIONAL = LstmPlaces(1, 5, 9, 12, 16, 20)
 INPUT, FORGET, CELL, OUTPUT = range(4)
 
 
-def gate(call: NodeCall, places: LstmPlaces, number: int, given: Sequence[Tensor], h: Tensor, cell: Tensor | None) -> Tensor:
+def gate(
+    call: NodeCall,
+    places: LstmPlaces,
+    number: int,
+    given: Sequence[Tensor],
+    h: Tensor,
+    cell: Tensor | None,
+) -> Tensor:
     """Before its activation. `cell` is what the peephole sees."""
     y = product(call, given[0], places.inputs + number)
     if len(given) > 1 and places.aux is not None and has(call, places.aux + number):
@@ -79,7 +104,9 @@ def gate(call: NodeCall, places: LstmPlaces, number: int, given: Sequence[Tensor
     if places.norm is not None and has(call, places.norm + number):
         centred = y - mean(call, y)
         deviation = call.op("Sqrt", [mean(call, centred * centred) + EPSILON])
-        y = call.op("Mul", [call.op("Div", [centred, deviation]), call.tensor(places.norm + number)])
+        y = call.op(
+            "Mul", [call.op("Div", [centred, deviation]), call.tensor(places.norm + number)]
+        )
     return y + call.tensor(places.bias + number) if has(call, places.bias + number) else y
 
 
@@ -87,7 +114,9 @@ def mean(call: NodeCall, x: Tensor) -> Tensor:
     return call.op("ReduceMean", [x], {"axes": (x.type.rank - 1,), "keepdims": True})
 
 
-def lstm_step(call: NodeCall, places: LstmPlaces, given: Sequence[Tensor], h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+def lstm_step(
+    call: NodeCall, places: LstmPlaces, given: Sequence[Tensor], h: Tensor, c: Tensor
+) -> tuple[Tensor, Tensor]:
     """The next output and cell."""
     forget = call.op("Sigmoid", [gate(call, places, FORGET, given, h, c)])
     if has(call, places.inputs + INPUT):
@@ -97,7 +126,9 @@ def lstm_step(call: NodeCall, places: LstmPlaces, given: Sequence[Tensor], h: Te
     fresh = activated(call, gate(call, places, CELL, given, h, None))
     c = call.op("Add", [call.op("Mul", [forget, c]), call.op("Mul", [taken, fresh])])
     c = clipped(call, c, "cell_clip")
-    shown = call.op("Mul", [call.op("Sigmoid", [gate(call, places, OUTPUT, given, h, c)]), activated(call, c)])
+    shown = call.op(
+        "Mul", [call.op("Sigmoid", [gate(call, places, OUTPUT, given, h, c)]), activated(call, c)]
+    )
     if has(call, places.projection):
         shown = product(call, shown, places.projection)
         if has(call, places.projection + 1):
@@ -113,7 +144,10 @@ def clipped(call: NodeCall, x: Tensor, name: str) -> Tensor:
 
 def check(call: NodeCall) -> None:
     if is_quantized(call):
-        raise call.unsupported("is a recurrent layer of integers", "Quantise its weights only (dynamic range), or keep it in floats")
+        raise call.unsupported(
+            "is a recurrent layer of integers",
+            "Quantise its weights only (dynamic range), or keep it in floats",
+        )
 
 
 def one_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,7 +163,9 @@ def unidirectional_lstm(call: NodeCall) -> list[Tensor]:
     if call.attr("diagonal_recurrent_tensors", 0):
         raise call.unsupported("has diagonal recurrent weights", "Convert it with full ones")
 
-    def step(inner: NodeCall, states: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+    def step(
+        inner: NodeCall, states: list[Tensor], slices: list[Tensor]
+    ) -> tuple[list[Tensor], Tensor]:
         h, c = one_step(inner, slices[0], *states)
         return [h, c], h
 
@@ -140,7 +176,10 @@ def unidirectional_lstm(call: NodeCall) -> list[Tensor]:
 def lstm(call: NodeCall) -> list[Tensor]:
     """One step."""
     if call.attr("kernel_type", "FULL") != "FULL":
-        raise call.unsupported("is a basic LSTM cell of quantised models of 2017", "Convert the model again with today's converter")
+        raise call.unsupported(
+            "is a basic LSTM cell of quantised models of 2017",
+            "Convert the model again with today's converter",
+        )
     if is_quantized(call):
         recurrent_integers.check(call)
     h, c = one_step(call, call.tensor(0), call.tensor(18), call.tensor(19))
@@ -154,21 +193,39 @@ def bidirectional_lstm(call: NodeCall) -> list[Tensor]:
     x = call.tensor(0)
     results, states = [], []
     for offset, state, aux_weights, turned in ((0, 35, 40, False), (17, 37, 44, True)):
-        places = LstmPlaces(1 + offset, 5 + offset, 9 + offset, 12 + offset, 16 + offset, None, aux_weights)
+        places = LstmPlaces(
+            1 + offset, 5 + offset, 9 + offset, 12 + offset, 16 + offset, None, aux_weights
+        )
         own = x if not turned or aux is None or both else aux
 
-        def step(inner: NodeCall, current: list[Tensor], slices: list[Tensor], places: LstmPlaces = places) -> tuple[list[Tensor], Tensor]:
+        def step(
+            inner: NodeCall,
+            current: list[Tensor],
+            slices: list[Tensor],
+            places: LstmPlaces = places,
+        ) -> tuple[list[Tensor], Tensor]:
             h, c = lstm_step(inner, places, slices, *current)
             return [h, c], h
 
-        lasts, y = stepwise(call, own, [call.tensor(state), call.tensor(state + 1)], step, reverse=turned, aux=aux if both else None)
+        lasts, y = stepwise(
+            call,
+            own,
+            [call.tensor(state), call.tensor(state + 1)],
+            step,
+            reverse=turned,
+            aux=aux if both else None,
+        )
         results.append(y)
         states += lasts
     return [*merged(call, results), *states]
 
 
 def merged(call: NodeCall, results: Sequence[Tensor]) -> list[Tensor]:
-    return [call.op("Concat", results, {"axis": 2})] if call.attr("merge_outputs", 0) else list(results)
+    return (
+        [call.op("Concat", results, {"axis": 2})]
+        if call.attr("merge_outputs", 0)
+        else list(results)
+    )
 
 
 def rnn_step(call: NodeCall, x: Tensor, h: Tensor, first: int) -> Tensor:
@@ -186,7 +243,9 @@ def rnn(call: NodeCall) -> list[Tensor]:
 def unidirectional_rnn(call: NodeCall) -> list[Tensor]:
     check(call)
 
-    def step(inner: NodeCall, states: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+    def step(
+        inner: NodeCall, states: list[Tensor], slices: list[Tensor]
+    ) -> tuple[list[Tensor], Tensor]:
         h = rnn_step(inner, slices[0], states[0], 1)
         return [h], h
 
@@ -202,7 +261,9 @@ def bidirectional_rnn(call: NodeCall) -> list[Tensor]:
     for first, turned in ((1, False), (5, True)):
         own = call.tensor(9) if turned and has(call, 9) else call.tensor(0)
 
-        def step(inner: NodeCall, current: list[Tensor], slices: list[Tensor], first: int = first) -> tuple[list[Tensor], Tensor]:
+        def step(
+            inner: NodeCall, current: list[Tensor], slices: list[Tensor], first: int = first
+        ) -> tuple[list[Tensor], Tensor]:
             h = rnn_step(inner, slices[0], current[0], first)
             return [h], h
 
@@ -221,7 +282,11 @@ def svdf(call: NodeCall) -> list[Tensor]:
     rank = call.attr("rank")
     features = product(call, x, 1)
     state = reshaped(b, call.tensor(4), (x.shape[0], filters, memory))
-    kept = call.op("Concat", [part(b, state, 2, 1, memory - 1), reshaped(b, features, (x.shape[0], filters, 1))], {"axis": 2})
+    kept = call.op(
+        "Concat",
+        [part(b, state, 2, 1, memory - 1), reshaped(b, features, (x.shape[0], filters, 1))],
+        {"axis": 2},
+    )
     sums = total(b, call.op("Mul", [kept, floats(call, 2)]), 2)
     y = total(b, reshaped(b, sums, (x.shape[0], filters // rank, rank)), 2)
     y = y + call.tensor(3) if has(call, 3) else y
@@ -229,6 +294,11 @@ def svdf(call: NodeCall) -> list[Tensor]:
 
 
 RECURRENT: dict[str, NodeHandler] = {
-    "LSTM": lstm, "UNIDIRECTIONAL_SEQUENCE_LSTM": unidirectional_lstm, "BIDIRECTIONAL_SEQUENCE_LSTM": bidirectional_lstm, "RNN": rnn,
-    "UNIDIRECTIONAL_SEQUENCE_RNN": unidirectional_rnn, "BIDIRECTIONAL_SEQUENCE_RNN": bidirectional_rnn, "SVDF": svdf,
-}  # fmt: skip
+    "LSTM": lstm,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": unidirectional_lstm,
+    "BIDIRECTIONAL_SEQUENCE_LSTM": bidirectional_lstm,
+    "RNN": rnn,
+    "UNIDIRECTIONAL_SEQUENCE_RNN": unidirectional_rnn,
+    "BIDIRECTIONAL_SEQUENCE_RNN": bidirectional_rnn,
+    "SVDF": svdf,
+}

@@ -2,7 +2,17 @@
 
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.tflite.operators.fixed import sigmoid_16, tanh_16
-from webkiln.frontends.tflite.operators.integers import bounded, has, less, limits, more, placed, rounded_right, scaled, zero
+from webkiln.frontends.tflite.operators.integers import (
+    bounded,
+    has,
+    less,
+    limits,
+    more,
+    placed,
+    rounded_right,
+    scaled,
+    zero,
+)
 from webkiln.frontends.tflite.recurrences import GATES, PEEPHOLES
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, part, reshaped, total
@@ -12,10 +22,16 @@ STATE, CELL, PROJECTION = 18, 19, 16
 
 def check(call: NodeCall) -> None:
     if "hidden" not in call.attr("extra", ()):
-        raise call.unsupported("is an LSTM of integers other than of int8 with a cell of int16 and a scale of a power of 2",
-                               "Quantise it to int8 with today's converter, or its weights only")  # fmt: skip
+        raise call.unsupported(
+            "is an LSTM of integers other than of int8 with a cell of int16 and a scale of a power"
+            " of 2",
+            "Quantise it to int8 with today's converter, or its weights only",
+        )
     if has(call, 21):
-        raise call.unsupported("normalises the gates of an LSTM of integers", "Quantise its weights only (dynamic range)")
+        raise call.unsupported(
+            "normalises the gates of an LSTM of integers",
+            "Quantise its weights only (dynamic range)",
+        )
 
 
 def wide(call: NodeCall, x: Tensor, value: int = 0) -> Tensor:
@@ -50,16 +66,30 @@ def lstm_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, 
     b, power = call.builder, call.attr("cell_power")
     x, h, c = wide(call, x, zero(call)), wide(call, h, zero(call, STATE)), wide(call, c)
     forget = sigmoid_16(call, gate(call, 1, x, h, c))
-    taken = sigmoid_16(call, gate(call, 0, x, h, c)) if has(call, 1) else b.binary("Sub", limits("int16")[1], forget)
+    taken = (
+        sigmoid_16(call, gate(call, 0, x, h, c))
+        if has(call, 1)
+        else b.binary("Sub", limits("int16")[1], forget)
+    )
     fresh = tanh_16(call, gate(call, 2, x, h, c), 3)
     kept = rounded_right(call, call.op("Mul", [forget, c]), 15)
     c = narrow(call, kept + rounded_right(call, call.op("Mul", [taken, fresh]), 30 + power))
     c = clipped(call, c, "cell_bound")
     shown = call.op("Mul", [sigmoid_16(call, gate(call, 3, x, h, c)), tanh_16(call, c, 15 + power)])
-    shown = narrow(call, more(call, scaled(call, shown, "hidden"), call.attr("hidden_zero")), "int8")
+    shown = narrow(
+        call, more(call, scaled(call, shown, "hidden"), call.attr("hidden_zero")), "int8"
+    )
     if has(call, PROJECTION):
-        projected = product(call, less(call, shown, call.attr("hidden_zero")), PROJECTION, PROJECTION + 1, "projection")
-        shown = clipped(call, narrow(call, more(call, projected, zero(call, STATE)), "int8"), "projection_bound")
+        projected = product(
+            call,
+            less(call, shown, call.attr("hidden_zero")),
+            PROJECTION,
+            PROJECTION + 1,
+            "projection",
+        )
+        shown = clipped(
+            call, narrow(call, more(call, projected, zero(call, STATE)), "int8"), "projection_bound"
+        )
     return cast(b, shown, "int8"), cast(b, c, "int16")
 
 
@@ -69,15 +99,25 @@ def clipped(call: NodeCall, x: Tensor, name: str) -> Tensor:
 
 
 def svdf(call: NodeCall) -> list[Tensor]:
-    """A filter over features, kept for some steps, and one over these, summed by rank. The range of the result is its activation."""
+    """A filter over features, kept for some steps, and one over these, summed by rank. The range of
+    the result is its activation.
+    """
     if call.attr("fused_activation_function", "NONE") != "RELU":
-        raise call.unsupported("is an SVDF layer of integers without RELU", "Quantise its weights only (dynamic range)")
+        raise call.unsupported(
+            "is an SVDF layer of integers without RELU", "Quantise its weights only (dynamic range)"
+        )
     b, rank = call.builder, call.attr("rank")
     filters, memory = call.type(2).shape
     x, state = wide(call, call.tensor(0), zero(call)), call.tensor(4)
-    features = cast(b, narrow(call, product(call, x, 1, len(call), "feature"), state.dtype), state.dtype)
+    features = cast(
+        b, narrow(call, product(call, x, 1, len(call), "feature"), state.dtype), state.dtype
+    )
     state = reshaped(b, state, (x.shape[0], filters, memory))
-    kept = call.op("Concat", [part(b, state, 2, 1, memory - 1), reshaped(b, features, (x.shape[0], filters, 1))], {"axis": 2})
+    kept = call.op(
+        "Concat",
+        [part(b, state, 2, 1, memory - 1), reshaped(b, features, (x.shape[0], filters, 1))],
+        {"axis": 2},
+    )
     sums = total(b, call.op("Mul", [wide(call, kept), wide(call, call.tensor(2))]), 2)
     y = total(b, reshaped(b, sums, (x.shape[0], filters // rank, rank)), 2)
     y = y + call.tensor(3) if has(call, 3) else y

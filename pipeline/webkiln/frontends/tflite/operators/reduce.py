@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from math import prod
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tflite.operators.integers import centred, factor, is_quantized, number, out_dtype, placed, scaled, shifted_right
+from webkiln.frontends.tflite.operators.integers import (
+    centred,
+    factor,
+    is_quantized,
+    number,
+    out_dtype,
+    placed,
+    scaled,
+    shifted_right,
+)
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, part, reshaped
@@ -36,12 +45,17 @@ def mean_or_sum(op: str) -> NodeHandler:
         attrs = {"axes": axes_of(call, x.type.rank), "keepdims": bool(call.attr("keep_dims", 0))}
         if is_quantized(call):
             if "multiplier" not in call.attr("extra", ()):
-                raise call.unsupported("takes a mean of integers over an open size", "Give the model a fixed size there")
+                raise call.unsupported(
+                    "takes a mean of integers over an open size",
+                    "Give the model a fixed size there",
+                )
             return placed(call, scaled(call, call.op("ReduceSum", [centred(call)], attrs)))
         if op == "ReduceMean" and not is_float(x.dtype):
             sums = call.op("ReduceSum", [cast(call.builder, x, "int64")], attrs)
             count = x.type.size // sums.type.size
-            return cast(call.builder, call.op("Div", [sums, call.constant(count, "int64")]), x.dtype)
+            return cast(
+                call.builder, call.op("Div", [sums, call.constant(count, "int64")]), x.dtype
+            )
         result = plain(call)
         assert isinstance(result, Tensor)
         return result
@@ -61,22 +75,34 @@ def quantized_product(call: NodeCall) -> Tensor:
     """Of integers, one element after the other, scaled at each step."""
     if is_quantized(call):
         if "multiplier" not in call.attr("extra", ()):
-            raise call.unsupported("multiplies integers along an open size", "Give the model a fixed size there")
+            raise call.unsupported(
+                "multiplies integers along an open size", "Give the model a fixed size there"
+            )
         x = centred(call)
         axes = axes_of(call, x.type.rank)
         rest = tuple(axis for axis in range(x.type.rank) if axis not in axes)
         kept = tuple(x.shape[axis] for axis in rest)
         count = prod(x.shape[axis] for axis in axes)
-        rows = reshaped(call.builder, call.op("Transpose", [x], {"perm": (*axes, *rest)}), (count, *kept))
+        rows = reshaped(
+            call.builder, call.op("Transpose", [x], {"perm": (*axes, *rest)}), (count, *kept)
+        )
         product = reshaped(call.builder, part(call.builder, rows, 0, 0, 1), kept)
 
-        def body(builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        def body(
+            builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]
+        ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
             return [scaled_product(call.applied(builder, call.operands), states[0], slices[0])], []
 
         if count > 1:
-            (product,), _ = call.builder.scan([product], [part(call.builder, rows, 0, 1, count - 1)], body, axis=0)
+            (product,), _ = call.builder.scan(
+                [product], [part(call.builder, rows, 0, 1, count - 1)], body, axis=0
+            )
         last = placed(call, scaled_product(call, product, number(call, 1)))
-        sizes = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)) if call.attr("keep_dims", 0) else kept
+        sizes = (
+            tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
+            if call.attr("keep_dims", 0)
+            else kept
+        )
         return reshaped(call.builder, last, sizes)
     result = reduction("ReduceProd")(call)
     assert isinstance(result, Tensor)
@@ -91,7 +117,9 @@ def found(op: str) -> NodeHandler:
         if x.dtype == "bool":
             x = cast(call.builder, x, "uint8")
         axis = call.axis(int(call.numbers(1).reshape(-1)[0]), x.type.rank)
-        return cast(call.builder, call.op(op, [x], {"axis": axis, "keepdims": False}), out_dtype(call))
+        return cast(
+            call.builder, call.op(op, [x], {"axis": axis, "keepdims": False}), out_dtype(call)
+        )
 
     return handler
 
@@ -99,11 +127,26 @@ def found(op: str) -> NodeHandler:
 def cumulative(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axis = call.axis(int(call.numbers(1).reshape(-1)[0]), x.type.rank)
-    return call.op("CumSum", [x], {"axis": axis, "exclusive": bool(call.attr("exclusive", 0)), "reverse": bool(call.attr("reverse", 0))})
+    return call.op(
+        "CumSum",
+        [x],
+        {
+            "axis": axis,
+            "exclusive": bool(call.attr("exclusive", 0)),
+            "reverse": bool(call.attr("reverse", 0)),
+        },
+    )
 
 
 REDUCE: dict[str, NodeHandler] = {
-    "MEAN": mean_or_sum("ReduceMean"), "SUM": mean_or_sum("ReduceSum"), "REDUCE_PROD": quantized_product, "REDUCE_MAX": reduction("ReduceMax"),
-    "REDUCE_MIN": reduction("ReduceMin"), "REDUCE_ANY": reduction("ReduceMax"), "REDUCE_ALL": reduction("ReduceMin"),
-    "ARG_MAX": found("ArgMax"), "ARG_MIN": found("ArgMin"), "CUMSUM": cumulative,
-}  # fmt: skip
+    "MEAN": mean_or_sum("ReduceMean"),
+    "SUM": mean_or_sum("ReduceSum"),
+    "REDUCE_PROD": quantized_product,
+    "REDUCE_MAX": reduction("ReduceMax"),
+    "REDUCE_MIN": reduction("ReduceMin"),
+    "REDUCE_ANY": reduction("ReduceMax"),
+    "REDUCE_ALL": reduction("ReduceMin"),
+    "ARG_MAX": found("ArgMax"),
+    "ARG_MIN": found("ArgMin"),
+    "CUMSUM": cumulative,
+}

@@ -1,9 +1,17 @@
-"""Images at another size. Where sizes are known, the places are computed as the interpreter does, in float32 or in fixed point."""
+"""Images at another size. Where sizes are known, the places are computed as the interpreter does,
+in float32 or in fixed point.
+"""
 
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tflite.operators.integers import is_quantized, literal, number, shifted_left, shifted_right
+from webkiln.frontends.tflite.operators.integers import (
+    is_quantized,
+    literal,
+    number,
+    shifted_left,
+    shifted_right,
+)
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, reshaped
@@ -32,12 +40,18 @@ def resize_bilinear(call: NodeCall) -> Tensor:
             raise call.unsupported("resizes integers of open sizes", "Use fixed sizes, or floats")
         return (bilinear_of_bytes if x.dtype == "uint8" else bilinear_of_integers)(call, x, sizes)
     for axis, out in zip((1, 2), sizes, strict=True):
-        x = call.op("Interpolate", [x], {"axis": axis, "size": out, **line(call, x.shape[axis], out), "mode": "linear"})
+        x = call.op(
+            "Interpolate",
+            [x],
+            {"axis": axis, "size": out, **line(call, x.shape[axis], out), "mode": "linear"},
+        )
     return x
 
 
 def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], list[int]]:
-    """In steps of 1 / 1024: the rows below and above each position, and how far it is above the first."""
+    """In steps of 1 / 1024: the rows below and above each position, and how far it is above the
+    first.
+    """
     scale = (ONE * size + out // 2) // out
     if call.attr("align_corners", 0) and out > 1:
         scale = (ONE * (size - 1) + (out - 1) // 2) // (out - 1)
@@ -52,17 +66,26 @@ def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], l
 
 
 def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Rounded once, halves away from zero. Sums of 16 bits take more than 32: those of the upper and lower bytes are apart."""
+    """Rounded once, halves away from zero. Sums of 16 bits take more than 32: those of the upper
+    and lower bytes are apart.
+    """
     b, wide = call.builder, cast(call.builder, x, "int32")
     if x.dtype != "int16":
         whole = weighed(call, wide, sizes)
-        half = call.op("Where", [b.binary("Greater", whole, 0), number(call, 1 << 19), number(call, -(1 << 19))])
-        return cast(b, call.op("Div", [call.op("Add", [whole, half]), number(call, 1 << 20)]), x.dtype)
+        half = call.op(
+            "Where",
+            [b.binary("Greater", whole, 0), number(call, 1 << 19), number(call, -(1 << 19))],
+        )
+        return cast(
+            b, call.op("Div", [call.op("Add", [whole, half]), number(call, 1 << 20)]), x.dtype
+        )
     upper = weighed(call, shifted_right(call, wide, 8), sizes)
     rest = shifted_left(call, call.op("BitAnd", [upper, number(call, 4095)]), 8)
     rest = rest + weighed(call, call.op("BitAnd", [wide, number(call, 255)]), sizes)
     whole = shifted_right(call, upper, 12) + shifted_right(call, rest, 20)
-    half = call.op("Where", [b.binary("Less", whole, 0), number(call, (1 << 19) - 1), number(call, 1 << 19)])
+    half = call.op(
+        "Where", [b.binary("Less", whole, 0), number(call, (1 << 19) - 1), number(call, 1 << 19)]
+    )
     rest = call.op("BitAnd", [rest, number(call, (1 << 20) - 1)])
     return cast(b, whole + shifted_right(call, rest + half, 20), x.dtype)
 
@@ -72,9 +95,13 @@ def weighed(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
     b = call.builder
     for axis, out in zip((1, 2), sizes, strict=True):
         lower, upper, shares = places(call, wide.shape[axis], out)
-        first, second = (b.op("Gather", [wide, literal(b, rows)], {"axis": axis}) for rows in (lower, upper))
+        first, second = (
+            b.op("Gather", [wide, literal(b, rows)], {"axis": axis}) for rows in (lower, upper)
+        )
         share = reshaped(b, literal(b, shares), [out if d == axis else 1 for d in range(4)])
-        wide = call.op("Mul", [first, call.op("Sub", [number(call, ONE), share])]) + call.op("Mul", [second, share])
+        wide = call.op("Mul", [first, call.op("Sub", [number(call, ONE), share])]) + call.op(
+            "Mul", [second, share]
+        )
     return wide
 
 
@@ -90,14 +117,27 @@ def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tens
         positions = [(F32(row) + half) * scale - half for row in range(out)]
         lower = [max(int(np.floor(place)), 0) for place in positions]
         upper = [min(int(np.ceil(place)), size - 1) for place in positions]
-        shares = np.array([place - F32(first) for place, first in zip(positions, lower, strict=True)], np.float32)
+        shares = np.array(
+            [place - F32(first) for place, first in zip(positions, lower, strict=True)], np.float32
+        )
         shape = [out if d == axis else 1 for d in range(4)]
-        lines.append([(lower, b.constant((F32(1) - shares).reshape(shape))), (upper, b.constant(shares.reshape(shape)))])
+        lines.append(
+            [
+                (lower, b.constant((F32(1) - shares).reshape(shape))),
+                (upper, b.constant(shares.reshape(shape))),
+            ]
+        )
     total: Tensor | None = None
     for columns, across in lines[1]:
         for rows, down in lines[0]:
-            corner = b.op("Gather", [b.op("Gather", [wide, literal(b, rows)], {"axis": 1}), literal(b, columns)], {"axis": 2})
-            weighed = single(call, call.op("Mul", [single(call, call.op("Mul", [corner, down])), across]))
+            corner = b.op(
+                "Gather",
+                [b.op("Gather", [wide, literal(b, rows)], {"axis": 1}), literal(b, columns)],
+                {"axis": 2},
+            )
+            weighed = single(
+                call, call.op("Mul", [single(call, call.op("Mul", [corner, down])), across])
+            )
             total = weighed if total is None else single(call, call.op("Add", [total, weighed]))
     assert total is not None
     return cast(b, single(call, total + 0.5), "uint8")
@@ -115,7 +155,9 @@ def nearest_places(call: NodeCall, size: int, out: int) -> list[int]:
     found = []
     for row in range(out):
         place = (F32(row) + offset) * scale
-        found.append(min(int(np.floor(place + F32(0.5))) if aligned else int(np.floor(place)), size - 1))
+        found.append(
+            min(int(np.floor(place + F32(0.5))) if aligned else int(np.floor(place)), size - 1)
+        )
     return [max(place, 0) for place in found]
 
 
@@ -138,4 +180,7 @@ def resize_nearest(call: NodeCall) -> Tensor:
     return x
 
 
-RESIZE: dict[str, NodeHandler] = {"RESIZE_BILINEAR": resize_bilinear, "RESIZE_NEAREST_NEIGHBOR": resize_nearest}
+RESIZE: dict[str, NodeHandler] = {
+    "RESIZE_BILINEAR": resize_bilinear,
+    "RESIZE_NEAREST_NEIGHBOR": resize_nearest,
+}

@@ -23,12 +23,23 @@ from webkiln.frontends.tflite.operators.integers import (
 )
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import blocks_to_space, cast, part, reshaped, space_to_blocks, stacked, transposed, widened
+from webkiln.ops.pieces import (
+    blocks_to_space,
+    cast,
+    part,
+    reshaped,
+    space_to_blocks,
+    stacked,
+    transposed,
+    widened,
+)
 
 
 def flat(call: NodeCall, place: int) -> tuple[int, ...]:
     """A known table of integers, row by row."""
-    return tuple(size if is_symbolic(size) else int(size) for size in call.value(place).reshape(-1).tolist())
+    return tuple(
+        size if is_symbolic(size) else int(size) for size in call.value(place).reshape(-1).tolist()
+    )
 
 
 def reshape(call: NodeCall) -> Tensor:
@@ -47,7 +58,11 @@ def reshape(call: NodeCall) -> Tensor:
 def squeeze(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = {call.axis(axis, x.type.rank) for axis in call.attr("squeeze_dims", ())}
-    return reshaped(call.builder, x, [size for axis, size in enumerate(x.shape) if (axis not in axes if axes else size != 1)])
+    return reshaped(
+        call.builder,
+        x,
+        [size for axis, size in enumerate(x.shape) if (axis not in axes if axes else size != 1)],
+    )
 
 
 def expand_dims(call: NodeCall) -> Tensor:
@@ -74,9 +89,24 @@ def concatenation(call: NodeCall) -> Tensor:
 
 def _rescaled(call: NodeCall, x: Tensor, place: int) -> Tensor:
     b = call.builder
-    real = call.op("Add", [call.op("Mul", [cast(b, x, "float32"), factor(call, f"ratio{place}")]), factor(call, f"move{place}")])
-    half = call.op("Where", [b.binary("Less", real, 0.0), call.constant(-0.5, "float32"), call.constant(0.5, "float32")])
-    whole = call.op("Add", [cast(b, call.op("Add", [real, half]), "int32"), number(call, out_zero(call))])
+    real = call.op(
+        "Add",
+        [
+            call.op("Mul", [cast(b, x, "float32"), factor(call, f"ratio{place}")]),
+            factor(call, f"move{place}"),
+        ],
+    )
+    half = call.op(
+        "Where",
+        [
+            b.binary("Less", real, 0.0),
+            call.constant(-0.5, "float32"),
+            call.constant(0.5, "float32"),
+        ],
+    )
+    whole = call.op(
+        "Add", [cast(b, call.op("Add", [real, half]), "int32"), number(call, out_zero(call))]
+    )
     return cast(b, bounded(call, whole, *limits(x.dtype)), x.dtype)
 
 
@@ -88,13 +118,19 @@ def unpack(call: NodeCall) -> list[Tensor]:
     x = call.tensor(0)
     axis = call.axis(call.attr("axis", 0), x.type.rank)
     rest = (*x.shape[:axis], *x.shape[axis + 1 :])
-    return [reshaped(call.builder, part(call.builder, x, axis, place, 1), rest) for place in range(call.attr("num"))]
+    return [
+        reshaped(call.builder, part(call.builder, x, axis, place, 1), rest)
+        for place in range(call.attr("num"))
+    ]
 
 
 def split(call: NodeCall) -> list[Tensor]:
     """Operands: the axis, x."""
     x = call.tensor(1)
-    axis, count = call.axis(int(call.numbers(0).reshape(-1)[0]), x.type.rank), call.attr("num_splits")
+    axis, count = (
+        call.axis(int(call.numbers(0).reshape(-1)[0]), x.type.rank),
+        call.attr("num_splits"),
+    )
     size = x.shape[axis] // count
     return [part(call.builder, x, axis, place * size, size) for place in range(count)]
 
@@ -105,17 +141,29 @@ def split_v(call: NodeCall) -> list[Tensor]:
     sizes = list(call.sizes(1))
     for place, size in enumerate(sizes):
         if not is_symbolic(size) and size == -1:
-            sizes[place] = x.shape[axis] - sum(other for other_place, other in enumerate(sizes) if other_place != place)
-    return [part(call.builder, x, axis, sum(sizes[:place]), size) for place, size in enumerate(sizes)]
+            sizes[place] = x.shape[axis] - sum(
+                other for other_place, other in enumerate(sizes) if other_place != place
+            )
+    return [
+        part(call.builder, x, axis, sum(sizes[:place]), size) for place, size in enumerate(sizes)
+    ]
 
 
 def slice_(call: NodeCall) -> Tensor:
     """From begins on, so many; -1 is all that are left. Begins that are data are looked up."""
     x, counts = call.tensor(0), call.sizes(2)
     if call.operand(1).value is None:
-        return moving_slice(call, x, call.tensor(1), [size if counts[d] == -1 else counts[d] for d, size in enumerate(x.shape)])
+        return moving_slice(
+            call,
+            x,
+            call.tensor(1),
+            [size if counts[d] == -1 else counts[d] for d, size in enumerate(x.shape)],
+        )
     begins = call.sizes(1)
-    sizes = tuple(x.shape[d] - begins[d] if not is_symbolic(count) and count == -1 else count for d, count in enumerate(counts))
+    sizes = tuple(
+        x.shape[d] - begins[d] if not is_symbolic(count) and count == -1 else count
+        for d, count in enumerate(counts)
+    )
     return call.op("Slice", [x], {"starts": begins, "sizes": sizes, "steps": (1,) * x.type.rank})
 
 
@@ -126,7 +174,9 @@ def moving_slice(call: NodeCall, x: Tensor, begins: Tensor, sizes: Sequence[int]
         if count == x.shape[axis] and not is_symbolic(count):
             continue
         start = reshaped(b, part(b, begins, 0, axis, 1), ())
-        places = call.op("Add", [b.op("Iota", [], {"size": count, "dtype": "int32"}), cast(b, start, "int32")])
+        places = call.op(
+            "Add", [b.op("Iota", [], {"size": count, "dtype": "int32"}), cast(b, start, "int32")]
+        )
         x = call.op("Gather", [x, places], {"axis": axis})
     return x
 
@@ -140,8 +190,12 @@ def strided_slice(call: NodeCall) -> Tensor:
     return reshaped(call.builder, y, shape)
 
 
-def strided(call: NodeCall, own: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """Starts, sizes and steps over the axes of x, and the shape that is left, by the masks of the node."""
+def strided(
+    call: NodeCall, own: Sequence[int]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """Starts, sizes and steps over the axes of x, and the shape that is left, by the masks of the
+    node.
+    """
     begins, ends, steps = (call.sizes(place) for place in (1, 2, 3))
     rank = len(own)
     marked = masks(call)
@@ -149,7 +203,9 @@ def strided(call: NodeCall, own: Sequence[int]) -> tuple[tuple[tuple[int, ...], 
     axis = 0
     for place, step in enumerate(steps):
         if marked("ellipsis", place):
-            later = sum(1 for other in range(place + 1, len(steps)) if not marked("new_axis", other))
+            later = sum(
+                1 for other in range(place + 1, len(steps)) if not marked("new_axis", other)
+            )
             while axis < rank - later:
                 starts.append(0)
                 sizes.append(own[axis])
@@ -194,7 +250,11 @@ def pad(call: NodeCall) -> Tensor:
     if has(call, 2):
         value = call.operand(2)
         if not value.is_constant:
-            inside = call.op("Pad", [call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})], {"low": low, "high": high})
+            inside = call.op(
+                "Pad",
+                [call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})],
+                {"low": low, "high": high},
+            )
             wide = call.op("Pad", [x], {"low": low, "high": high})
             return call.op("Where", [inside, wide, reshaped(call.builder, call.tensor(2), ())])
         fill = call.scalar(2, 0)
@@ -220,7 +280,15 @@ def mirror_pad(call: NodeCall) -> Tensor:
 
 def _turned(call: NodeCall, x: Tensor, axis: int) -> Tensor:
     starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
-    return call.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": tuple(-1 if d == axis else 1 for d in range(x.type.rank))})
+    return call.op(
+        "Slice",
+        [x],
+        {
+            "starts": starts,
+            "sizes": x.shape,
+            "steps": tuple(-1 if d == axis else 1 for d in range(x.type.rank)),
+        },
+    )
 
 
 def reverse(call: NodeCall) -> Tensor:
@@ -233,8 +301,12 @@ def reverse(call: NodeCall) -> Tensor:
 def tile(call: NodeCall) -> Tensor:
     x, repeats = call.tensor(0), call.sizes(1)
     apart = reshaped(call.builder, x, [size for part_ in x.shape for size in (1, part_)])
-    wide = widened(call.builder, apart, [size for pair in zip(repeats, x.shape, strict=True) for size in pair])
-    return reshaped(call.builder, wide, [count * size for count, size in zip(repeats, x.shape, strict=True)])
+    wide = widened(
+        call.builder, apart, [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
+    )
+    return reshaped(
+        call.builder, wide, [count * size for count, size in zip(repeats, x.shape, strict=True)]
+    )
 
 
 def broadcast_to(call: NodeCall) -> Tensor:
@@ -242,17 +314,25 @@ def broadcast_to(call: NodeCall) -> Tensor:
 
 
 def fill(call: NodeCall) -> Tensor:
-    return call.op("Broadcast", [reshaped(call.builder, call.tensor(1), ())], {"shape": call.sizes(0)})
+    return call.op(
+        "Broadcast", [reshaped(call.builder, call.tensor(1), ())], {"shape": call.sizes(0)}
+    )
 
 
 def range_(call: NodeCall) -> Tensor:
     start, limit, step = (call.numbers(place).reshape(()).item() for place in range(3))
     if step == 0:
         raise call.error("its step is 0")
-    count = max(0, -int(-((limit - start) / step) // 1)) if isinstance(start, float) else max(0, -(-(limit - start) // step))
+    count = (
+        max(0, -int(-((limit - start) / step) // 1))
+        if isinstance(start, float)
+        else max(0, -(-(limit - start) // step))
+    )
     dtype = out_dtype(call)
     steps = call.op("Iota", [], {"size": count, "dtype": dtype})
-    return call.op("Add", [call.op("Mul", [steps, call.constant(step, dtype)]), call.constant(start, dtype)])
+    return call.op(
+        "Add", [call.op("Mul", [steps, call.constant(step, dtype)]), call.constant(start, dtype)]
+    )
 
 
 def depth_to_space(call: NodeCall) -> Tensor:
@@ -266,12 +346,23 @@ def space_to_depth(call: NodeCall) -> Tensor:
 def space_to_batch_nd(call: NodeCall) -> Tensor:
     pads = flat(call, 2)
     value = zero(call) if is_quantized(call) else 0
-    return space_to_batch(call.builder, call.tensor(0), call.sizes(1), list(zip(pads[0::2], pads[1::2], strict=True)), value)
+    return space_to_batch(
+        call.builder,
+        call.tensor(0),
+        call.sizes(1),
+        list(zip(pads[0::2], pads[1::2], strict=True)),
+        value,
+    )
 
 
 def batch_to_space_nd(call: NodeCall) -> Tensor:
     crops = flat(call, 2)
-    return batch_to_space(call.builder, call.tensor(0), call.sizes(1), list(zip(crops[0::2], crops[1::2], strict=True)))
+    return batch_to_space(
+        call.builder,
+        call.tensor(0),
+        call.sizes(1),
+        list(zip(crops[0::2], crops[1::2], strict=True)),
+    )
 
 
 def dilate(call: NodeCall) -> Tensor:
@@ -282,16 +373,37 @@ def dilate(call: NodeCall) -> Tensor:
             high = tuple(step - 1 if d == axis + 1 else 0 for d in range(x.type.rank + 1))
             apart = reshaped(b, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
             value = call.scalar(2, 0) if own(call) > 2 else 0
-            wide = call.op("Pad", [apart], {"low": (0,) * (x.type.rank + 1), "high": high, "value": value})
+            wide = call.op(
+                "Pad", [apart], {"low": (0,) * (x.type.rank + 1), "high": high, "value": value}
+            )
             whole = reshaped(b, wide, (*x.shape[:axis], x.shape[axis] * step, *x.shape[axis + 1 :]))
             x = part(b, whole, axis, 0, (x.shape[axis] - 1) * step + 1)
     return x
 
 
 SHAPE: dict[str, NodeHandler] = {
-    "RESHAPE": reshape, "SQUEEZE": squeeze, "EXPAND_DIMS": expand_dims, "TRANSPOSE": transpose, "CONCATENATION": concatenation, "PACK": pack,
-    "UNPACK": unpack, "SPLIT": split, "SPLIT_V": split_v, "SLICE": slice_, "STRIDED_SLICE": strided_slice, "PAD": pad, "PADV2": pad,
-    "MIRROR_PAD": mirror_pad, "REVERSE_V2": reverse, "TILE": tile, "BROADCAST_TO": broadcast_to, "FILL": fill, "RANGE": range_,
-    "DEPTH_TO_SPACE": depth_to_space, "SPACE_TO_DEPTH": space_to_depth, "SPACE_TO_BATCH_ND": space_to_batch_nd,
-    "BATCH_TO_SPACE_ND": batch_to_space_nd, "DILATE": dilate,
-}  # fmt: skip
+    "RESHAPE": reshape,
+    "SQUEEZE": squeeze,
+    "EXPAND_DIMS": expand_dims,
+    "TRANSPOSE": transpose,
+    "CONCATENATION": concatenation,
+    "PACK": pack,
+    "UNPACK": unpack,
+    "SPLIT": split,
+    "SPLIT_V": split_v,
+    "SLICE": slice_,
+    "STRIDED_SLICE": strided_slice,
+    "PAD": pad,
+    "PADV2": pad,
+    "MIRROR_PAD": mirror_pad,
+    "REVERSE_V2": reverse,
+    "TILE": tile,
+    "BROADCAST_TO": broadcast_to,
+    "FILL": fill,
+    "RANGE": range_,
+    "DEPTH_TO_SPACE": depth_to_space,
+    "SPACE_TO_DEPTH": space_to_depth,
+    "SPACE_TO_BATCH_ND": space_to_batch_nd,
+    "BATCH_TO_SPACE_ND": batch_to_space_nd,
+    "DILATE": dilate,
+}

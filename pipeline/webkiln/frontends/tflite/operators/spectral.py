@@ -7,7 +7,9 @@ from webkiln.ops.pieces import element, part, stacked, transposed
 
 
 def rfft_2d(call: NodeCall) -> Tensor:
-    """Of the last two axes, the last one onesided; cut or padded with zeros to the lengths of the second operand."""
+    """Of the last two axes, the last one onesided; cut or padded with zeros to the lengths of the
+    second operand.
+    """
     b, x = call.builder, call.tensor(0)
     rows, columns = call.sizes(1)
     x = part(b, x, x.type.rank - 2, 0, min(rows, x.shape[-2]))
@@ -15,7 +17,11 @@ def rfft_2d(call: NodeCall) -> Tensor:
     assert imaginary is not None
     perm = (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)
     turned = transposed(b, real, perm), transposed(b, imaginary, perm)
-    found = [item for item in transformed(b, turned, rows, inverse=False, onesided=False) if item is not None]
+    found = [
+        item
+        for item in transformed(b, turned, rows, inverse=False, onesided=False)
+        if item is not None
+    ]
     return stacked(b, [transposed(b, item, perm) for item in found], x.type.rank)
 
 
@@ -26,7 +32,14 @@ def piece(place: int) -> NodeHandler:
 def magnitude(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     square = x * x
-    return call.op("Sqrt", [call.op("ReduceSum", [square], {"axes": (x.type.rank - 1,), "keepdims": False})])
+    return call.op(
+        "Sqrt", [call.op("ReduceSum", [square], {"axes": (x.type.rank - 1,), "keepdims": False})]
+    )
 
 
-SPECTRAL: dict[str, NodeHandler] = {"RFFT2D": rfft_2d, "REAL": piece(0), "IMAG": piece(1), "COMPLEX_ABS": magnitude}
+SPECTRAL: dict[str, NodeHandler] = {
+    "RFFT2D": rfft_2d,
+    "REAL": piece(0),
+    "IMAG": piece(1),
+    "COMPLEX_ABS": magnitude,
+}

@@ -1,4 +1,6 @@
-"""Every operator of TensorFlow Lite that webkiln converts, by its domain: the builtin ones, and custom ones. Absent means unsupported."""
+"""Every operator of TensorFlow Lite that webkiln converts, by its domain: the builtin ones, and
+custom ones. Absent means unsupported.
+"""
 
 from collections.abc import Mapping
 
@@ -33,16 +35,76 @@ HANDLERS: dict[str, NodeHandler] = {
     **SPECTRAL,
 }
 
-IN_INTEGERS = frozenset((
-    *SHAPE, *CONTROL, *QUANTIZE, *ACTIVATIONS, *RECURRENT, *RESIZE,
-    *(INDEXING.keys() - {"BUCKETIZE", "SEGMENT_SUM", "UNSORTED_SEGMENT_SUM", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX",
-                         "UNSORTED_SEGMENT_MIN", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"}),
-    "ADD", "SUB", "MUL", "DIV", "SQUARED_DIFFERENCE", "MAXIMUM", "MINIMUM", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER",
-    "GREATER_EQUAL", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "LEAKY_RELU", "PRELU", "HARD_SWISH", "ELU", "GELU", "EXP", "LOG",
-    "RSQRT", "ABS", "CAST", "BITCAST", "ZEROS_LIKE", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL",
-    "MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_NORMALIZATION", "MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN",
-))  # fmt: skip
-"""Operators that are right for quantised operands: they move them, compute in integers, or say which they do not."""
+IN_INTEGERS = frozenset(
+    (
+        *SHAPE,
+        *CONTROL,
+        *QUANTIZE,
+        *ACTIVATIONS,
+        *RECURRENT,
+        *RESIZE,
+        *(
+            INDEXING.keys()
+            - {
+                "BUCKETIZE",
+                "SEGMENT_SUM",
+                "UNSORTED_SEGMENT_SUM",
+                "UNSORTED_SEGMENT_PROD",
+                "UNSORTED_SEGMENT_MAX",
+                "UNSORTED_SEGMENT_MIN",
+                "NON_MAX_SUPPRESSION_V4",
+                "NON_MAX_SUPPRESSION_V5",
+            }
+        ),
+        "ADD",
+        "SUB",
+        "MUL",
+        "DIV",
+        "SQUARED_DIFFERENCE",
+        "MAXIMUM",
+        "MINIMUM",
+        "EQUAL",
+        "NOT_EQUAL",
+        "LESS",
+        "LESS_EQUAL",
+        "GREATER",
+        "GREATER_EQUAL",
+        "RELU",
+        "RELU6",
+        "RELU_N1_TO_1",
+        "RELU_0_TO_1",
+        "LEAKY_RELU",
+        "PRELU",
+        "HARD_SWISH",
+        "ELU",
+        "GELU",
+        "EXP",
+        "LOG",
+        "RSQRT",
+        "ABS",
+        "CAST",
+        "BITCAST",
+        "ZEROS_LIKE",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "TRANSPOSE_CONV",
+        "FULLY_CONNECTED",
+        "BATCH_MATMUL",
+        "MAX_POOL_2D",
+        "AVERAGE_POOL_2D",
+        "L2_NORMALIZATION",
+        "MEAN",
+        "SUM",
+        "REDUCE_PROD",
+        "REDUCE_MAX",
+        "REDUCE_MIN",
+        "ARG_MAX",
+        "ARG_MIN",
+    )
+)
+"""Operators that are right for quantised operands: they move them, compute in integers, or say
+which they do not.
+"""
 
 
 def of_numbers(handler: NodeHandler) -> NodeHandler:
@@ -56,6 +118,8 @@ def of_numbers(handler: NodeHandler) -> NodeHandler:
     return convert
 
 
-OPERATORS: dict[str, NodeHandler] = {op: handler if op in IN_INTEGERS else of_numbers(handler) for op, handler in HANDLERS.items()}
+OPERATORS: dict[str, NodeHandler] = {
+    op: handler if op in IN_INTEGERS else of_numbers(handler) for op, handler in HANDLERS.items()
+}
 
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {"": OPERATORS, "custom": CUSTOM}

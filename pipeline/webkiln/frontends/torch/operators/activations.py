@@ -22,7 +22,10 @@ def hard_swish(c: AtenCall) -> Tensor:
 def elu(c: AtenCall) -> Tensor:
     """scale (x above 0, alpha (exp(input_scale x) - 1) below)."""
     x = c.tensor()
-    alpha, scale, inner = (float(c.get(name, default)) for name, default in (("alpha", 1), ("scale", 1), ("input_scale", 1)))
+    alpha, scale, inner = (
+        float(c.get(name, default))
+        for name, default in (("alpha", 1), ("scale", 1), ("input_scale", 1))
+    )
     below = c.op("Expm1", x * inner) * (alpha * scale)
     return c.op("Where", c.b.binary("Greater", x, 0.0), x * scale, below)
 
@@ -37,7 +40,9 @@ def leaky_relu(c: AtenCall) -> Tensor:
 
 
 def rrelu(c: AtenCall) -> Tensor:
-    return c.op("LeakyRelu", c.tensor(), alpha=(float(c.number("lower")) + float(c.number("upper"))) / 2)
+    return c.op(
+        "LeakyRelu", c.tensor(), alpha=(float(c.number("lower")) + float(c.number("upper"))) / 2
+    )
 
 
 def gelu(c: AtenCall) -> Tensor:
@@ -48,7 +53,9 @@ def softplus(c: AtenCall) -> Tensor:
     """log(1 + exp(beta x)) / beta, and x where beta x is beyond the threshold."""
     x, beta, threshold = c.tensor(), float(c.get("beta", 1)), float(c.get("threshold", 20))
     steep = x * beta
-    return c.op("Where", c.b.binary("Greater", steep, threshold), x, c.op("Softplus", steep) * (1 / beta))
+    return c.op(
+        "Where", c.b.binary("Greater", steep, threshold), x, c.op("Softplus", steep) * (1 / beta)
+    )
 
 
 def log_sigmoid(c: AtenCall) -> Tensor:
@@ -62,7 +69,12 @@ def mish(c: AtenCall) -> Tensor:
 
 def threshold(c: AtenCall) -> Tensor:
     x = c.tensor()
-    return c.op("Where", c.op("Greater", x, c.like(c.number("threshold"), x)), x, c.like(c.number("value"), x))
+    return c.op(
+        "Where",
+        c.op("Greater", x, c.like(c.number("threshold"), x)),
+        x,
+        c.like(c.number("value"), x),
+    )
 
 
 def hard_shrink(c: AtenCall) -> Tensor:
@@ -95,9 +107,26 @@ def glu(c: AtenCall) -> Tensor:
 
 
 ACTIVATIONS: dict[str, AtenHandler] = {
-    "relu6": lambda c: bounded(c, c.tensor(), 0, 6), "hardtanh": hardtanh, "hardsigmoid": hard_sigmoid, "hardswish": hard_swish, "elu": elu, "celu": celu,
-    "selu": lambda c: c.op("Selu", c.tensor()), "leaky_relu": leaky_relu, "rrelu": rrelu, "rrelu_with_noise": rrelu,
-    "rrelu_with_noise_functional": lambda c: [rrelu(c), c.op("Identity", c.tensor("noise"))], "gelu": gelu, "softplus": softplus,
-    "log_sigmoid": log_sigmoid, "log_sigmoid_forward": lambda c: [log_sigmoid(c), c.op("Identity", c.tensor())], "mish": mish, "threshold": threshold,
-    "hardshrink": hard_shrink, "softshrink": soft_shrink, "prelu": prelu, "_prelu_kernel": prelu, "glu": glu,
-}  # fmt: skip
+    "relu6": lambda c: bounded(c, c.tensor(), 0, 6),
+    "hardtanh": hardtanh,
+    "hardsigmoid": hard_sigmoid,
+    "hardswish": hard_swish,
+    "elu": elu,
+    "celu": celu,
+    "selu": lambda c: c.op("Selu", c.tensor()),
+    "leaky_relu": leaky_relu,
+    "rrelu": rrelu,
+    "rrelu_with_noise": rrelu,
+    "rrelu_with_noise_functional": lambda c: [rrelu(c), c.op("Identity", c.tensor("noise"))],
+    "gelu": gelu,
+    "softplus": softplus,
+    "log_sigmoid": log_sigmoid,
+    "log_sigmoid_forward": lambda c: [log_sigmoid(c), c.op("Identity", c.tensor())],
+    "mish": mish,
+    "threshold": threshold,
+    "hardshrink": hard_shrink,
+    "softshrink": soft_shrink,
+    "prelu": prelu,
+    "_prelu_kernel": prelu,
+    "glu": glu,
+}

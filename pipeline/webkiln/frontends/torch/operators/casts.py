@@ -1,4 +1,6 @@
-"""Operators that give their operand: as it is, in another dtype, or without what they do in training."""
+"""Operators that give their operand: as it is, in another dtype, or without what they do in
+training.
+"""
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, wider
 from webkiln.ir.types import is_float, is_integer, itemsize
@@ -35,7 +37,9 @@ def to_named(dtype: str) -> AtenHandler:
 def dropout(c: AtenCall) -> list[Tensor]:
     """The identity, with a mask that keeps everything."""
     if c["train"]:
-        raise c.call.unsupported("drops elements at random", "Call model.eval() before it is exported")
+        raise c.call.unsupported(
+            "drops elements at random", "Call model.eval() before it is exported"
+        )
     x = c.tensor("input")
     return [c.op("Identity", x), c.op("Broadcast", c.b.constant(1, "bool"), shape=x.shape)]
 
@@ -53,8 +57,39 @@ def common(b: GraphBuilder, xs: list[Tensor]) -> list[Tensor]:
 
 
 CASTS: dict[str, AtenHandler] = {
-    **dict.fromkeys(("alias", "clone", "contiguous", "detach", "lift_fresh_copy", "lift", "lift_fresh", "view_as_real_copy", "positive", "conj_physical", "real",
-                     "resolve_conj", "resolve_neg", "_conj", "cpu", "feature_dropout", "alpha_dropout", "data", "requires_grad_"), identity),
-    "_to_copy": to_copy, "to": to_other, "type_as": to_other, "float": to_named("float32"), "double": to_named("float64"), "half": to_named("float16"),
-    "long": to_named("int64"), "int": to_named("int32"), "bool": to_named("bool"), "native_dropout": dropout, "dropout": dropped,
-}  # fmt: skip
+    **dict.fromkeys(
+        (
+            "alias",
+            "clone",
+            "contiguous",
+            "detach",
+            "lift_fresh_copy",
+            "lift",
+            "lift_fresh",
+            "view_as_real_copy",
+            "positive",
+            "conj_physical",
+            "real",
+            "resolve_conj",
+            "resolve_neg",
+            "_conj",
+            "cpu",
+            "feature_dropout",
+            "alpha_dropout",
+            "data",
+            "requires_grad_",
+        ),
+        identity,
+    ),
+    "_to_copy": to_copy,
+    "to": to_other,
+    "type_as": to_other,
+    "float": to_named("float32"),
+    "double": to_named("float64"),
+    "half": to_named("float16"),
+    "long": to_named("int64"),
+    "int": to_named("int32"),
+    "bool": to_named("bool"),
+    "native_dropout": dropout,
+    "dropout": dropped,
+}

@@ -10,9 +10,23 @@ from webkiln.ops.pieces import reshaped
 
 BRANCHES: dict[str, NodeHandler] = {name: OF_NODES[name] for name in ("If", "Loop")}
 OPS = {
-    "sym_add": "Add", "sym_sub": "Sub", "sym_mul": "Mul", "sym_floordiv": "FloorDiv", "sym_mod": "Mod", "sym_max": "Max", "sym_min": "Min", "sym_eq": "Equal",
-    "sym_ne": "NotEqual", "sym_lt": "Less", "sym_gt": "Greater", "sym_le": "LessEqual", "sym_ge": "GreaterEqual", "sym_and": "And", "sym_or": "Or", "sym_truediv": "Div",
-}  # fmt: skip
+    "sym_add": "Add",
+    "sym_sub": "Sub",
+    "sym_mul": "Mul",
+    "sym_floordiv": "FloorDiv",
+    "sym_mod": "Mod",
+    "sym_max": "Max",
+    "sym_min": "Min",
+    "sym_eq": "Equal",
+    "sym_ne": "NotEqual",
+    "sym_lt": "Less",
+    "sym_gt": "Greater",
+    "sym_le": "LessEqual",
+    "sym_ge": "GreaterEqual",
+    "sym_and": "And",
+    "sym_or": "Or",
+    "sym_truediv": "Div",
+}
 
 
 def arithmetic(name: str) -> AtenHandler:
@@ -39,7 +53,11 @@ def cast_number(dtype: str) -> AtenHandler:
 def asserted(c: AtenCall) -> list[Tensor]:
     """What is said of sizes becomes guards; what is said of data is the program's own affair."""
     condition = c.operand("self")
-    if condition.is_constant and condition.value is not None and not bool(condition.value.reshape(())):
+    if (
+        condition.is_constant
+        and condition.value is not None
+        and not bool(condition.value.reshape(()))
+    ):
         raise c.call.error(f"the program demands what does not hold: {c['assert_msg']}")
     if condition.conditions is not None:
         c.b.require(guard(c.call.spec.name, item) for item in condition.conditions)
@@ -47,10 +65,21 @@ def asserted(c: AtenCall) -> list[Tensor]:
 
 
 def guard(name: str, relation: SizeRelation) -> Guard:
-    return Guard(name, relation.a if relation.relation == "=" else greatest([relation.a + 1, relation.b]), relation.b)
+    return Guard(
+        name,
+        relation.a if relation.relation == "=" else greatest([relation.a + 1, relation.b]),
+        relation.b,
+    )
 
 
 NUMBERS: dict[str, AtenHandler] = {
-    **{name: arithmetic(name) for name in OPS}, "item": number, "_local_scalar_dense": number, "sym_float": cast_number("float32"), "sym_int": cast_number("int64"),
-    "sym_bool": cast_number("bool"), "sym_not": lambda c: c.op("Not", c.tensor("a")), "sym_neg": lambda c: c.op("Neg", c.tensor("a")), "_assert_scalar": asserted,
-}  # fmt: skip
+    **{name: arithmetic(name) for name in OPS},
+    "item": number,
+    "_local_scalar_dense": number,
+    "sym_float": cast_number("float32"),
+    "sym_int": cast_number("int64"),
+    "sym_bool": cast_number("bool"),
+    "sym_not": lambda c: c.op("Not", c.tensor("a")),
+    "sym_neg": lambda c: c.op("Neg", c.tensor("a")),
+    "_assert_scalar": asserted,
+}

@@ -27,7 +27,9 @@ def without_batch(c: AtenCall, x: Tensor, alone: bool) -> Tensor:
     return reshaped(c.b, x, x.shape[1:]) if alone else x
 
 
-def convolved(c: AtenCall, *, turned: bool, padding: Sequence[int], more: Sequence[int] = (0,)) -> Tensor:
+def convolved(
+    c: AtenCall, *, turned: bool, padding: Sequence[int], more: Sequence[int] = (0,)
+) -> Tensor:
     w, bias = c.tensor("weight"), c.optional("bias")
     count = w.type.rank - 2
     x, alone = with_batch(c, c.tensor("input"), count)
@@ -39,14 +41,21 @@ def convolved(c: AtenCall, *, turned: bool, padding: Sequence[int], more: Sequen
         "group": c.get("groups", 1),
     }
     if turned:
-        y = conv_transpose_of_nodes(renamed(c, [x, w, bias], attrs | {"output_padding": spread(more, count)}))
+        y = conv_transpose_of_nodes(
+            renamed(c, [x, w, bias], attrs | {"output_padding": spread(more, count)})
+        )
     else:
         y = conv_of_nodes(renamed(c, [x, w, bias], attrs))
     return without_batch(c, y, alone)
 
 
 def convolution(c: AtenCall) -> Tensor:
-    return convolved(c, turned=bool(c.get("transposed", False)), padding=c.sizes("padding"), more=c.sizes("output_padding"))
+    return convolved(
+        c,
+        turned=bool(c.get("transposed", False)),
+        padding=c.sizes("padding"),
+        more=c.sizes("output_padding"),
+    )
 
 
 def conv(c: AtenCall) -> Tensor:
@@ -58,10 +67,18 @@ def conv(c: AtenCall) -> Tensor:
         return convolved(c, turned=False, padding=(0,))
     w = c.tensor("weight")
     count = w.type.rank - 2
-    totals = [gap * (width - 1) for gap, width in zip(spread(c.sizes("dilation"), count), w.shape[2:], strict=True)]
+    totals = [
+        gap * (width - 1)
+        for gap, width in zip(spread(c.sizes("dilation"), count), w.shape[2:], strict=True)
+    ]
     x, alone = with_batch(c, c.tensor("input"), count)
     pads = (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
-    attrs = {"strides": (1,) * count, "dilations": spread(c.sizes("dilation"), count), "pads": pads, "group": c.get("groups", 1)}
+    attrs = {
+        "strides": (1,) * count,
+        "dilations": spread(c.sizes("dilation"), count),
+        "pads": pads,
+        "group": c.get("groups", 1),
+    }
     return without_batch(c, conv_of_nodes(renamed(c, [x, w, c.optional("bias")], attrs)), alone)
 
 
@@ -73,9 +90,12 @@ def pooled(c: AtenCall, count: int) -> tuple[Tensor, bool, dict[str, object]]:
     x, alone = with_batch(c, c.tensor(), count)
     window, pads = spread(c.sizes("kernel_size"), count), spread(c.sizes("padding"), count)
     attrs = {
-        "kernel_shape": window, "strides": spread(c.sizes("stride") if c["stride"] else window, count), "pads": (*pads, *pads),
-        "dilations": spread(c.sizes("dilation"), count) if c.has("dilation") else (1,) * count, "ceil_mode": int(c.get("ceil_mode", False)),
-    }  # fmt: skip
+        "kernel_shape": window,
+        "strides": spread(c.sizes("stride") if c["stride"] else window, count),
+        "pads": (*pads, *pads),
+        "dilations": spread(c.sizes("dilation"), count) if c.has("dilation") else (1,) * count,
+        "ceil_mode": int(c.get("ceil_mode", False)),
+    }
     return x, alone, attrs
 
 
@@ -90,7 +110,9 @@ def average_pool(count: int) -> AtenHandler:
         wide = padded(c, x, [0, 0, *pads[:count]], [0, 0, *pads[:count]])
         window: tuple[int, ...] = attrs["kernel_shape"]  # type: ignore[assignment]
         if attrs["ceil_mode"]:
-            raise c.call.unsupported("has both divisor_override and ceil_mode", "Leave one of them out")
+            raise c.call.unsupported(
+                "has both divisor_override and ceil_mode", "Leave one of them out"
+            )
         mean = average_pool_of(renamed(c, [wide], attrs | {"pads": (0,) * 2 * count}), wide)
         return without_batch(c, mean * (prod(window) / divisor), alone)
 
@@ -122,14 +144,22 @@ def unpool(count: int) -> AtenHandler:
         base = reshaped(c.b, iota(c.b, n * channels, "int64") * 1, (n, channels, *[1] * count))
         whole = c.op("Add", places, c.op("Mul", base, c.scalar(prod(sizes), "int64")))
         flat = c.op("Broadcast", c.like(0, x), shape=(prod((n, channels, *sizes)),))
-        filled = c.op("ScatterElements", flat, reshaped(c.b, whole, (x.type.size,)), reshaped(c.b, x, (x.type.size,)), axis=0)
+        filled = c.op(
+            "ScatterElements",
+            flat,
+            reshaped(c.b, whole, (x.type.size,)),
+            reshaped(c.b, x, (x.type.size,)),
+            axis=0,
+        )
         return without_batch(c, reshaped(c.b, filled, (n, channels, *sizes)), alone)
 
     return handler
 
 
 def adaptive(c: AtenCall, x: Tensor, axis: int, out: int, *, mean: bool) -> Tensor:
-    """Windows from floor(i size / out) to ceil((i + 1) size / out) of one axis, which need not be of one length."""
+    """Windows from floor(i size / out) to ceil((i + 1) size / out) of one axis, which need not be
+    of one length.
+    """
     size = x.shape[axis]
     if not is_symbolic(size) and size == out:
         return x
@@ -137,7 +167,14 @@ def adaptive(c: AtenCall, x: Tensor, axis: int, out: int, *, mean: bool) -> Tens
         return c.op("ReduceMean" if mean else "ReduceMax", x, axes=(axis,), keepdims=True)
     width = size // out
     if width * out == size:
-        attrs = {"axes": (axis,), "window": (width,), "strides": (width,), "dilation": (1,), "pad_low": (0,), "pad_high": (0,)}
+        attrs = {
+            "axes": (axis,),
+            "window": (width,),
+            "strides": (width,),
+            "dilation": (1,),
+            "pad_low": (0,),
+            "pad_high": (0,),
+        }
         if not is_symbolic(width):
             return c.op("AvgPool" if mean else "MaxPool", x, **attrs)
         apart = reshaped(c.b, x, (*x.shape[:axis], out, width, *x.shape[axis + 1 :]))
@@ -164,7 +201,8 @@ def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
         asked = spread(tuple(size for size in c["output_size"]), count)
         if not mean and c.call.wants(1):
             raise c.call.unsupported(
-                "gives the places of the largest elements", "Only the elements are given; use max_pool with return_indices"
+                "gives the places of the largest elements",
+                "Only the elements are given; use max_pool with return_indices",
             )
         for axis, out in enumerate(asked, 2):
             x = x if out is None else adaptive(c, x, axis, out, mean=mean)
@@ -175,10 +213,19 @@ def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
 
 
 CONV: dict[str, AtenHandler] = {
-    "convolution": convolution, "_convolution": convolution, **{f"conv{d}d": conv for d in (1, 2, 3)}, "_convolution_mode": conv,
+    "convolution": convolution,
+    "_convolution": convolution,
+    **{f"conv{d}d": conv for d in (1, 2, 3)},
+    "_convolution_mode": conv,
     **{f"conv_transpose{d}d": conv_transpose for d in (1, 2, 3)},
-    **{f"avg_pool{d}d": average_pool(d) for d in (1, 2, 3)}, **{f"max_pool{d}d": largest_pool(d, indices=False) for d in (1, 2, 3)},
-    **{f"max_pool{d}d_with_indices": largest_pool(d, indices=True) for d in (1, 2, 3)}, **{f"max_unpool{d}d": unpool(d) for d in (2, 3)},
-    **{f"{name}adaptive_avg_pool{d}d": adaptive_pool(d, mean=True) for d in (1, 2, 3) for name in ("", "_")},
+    **{f"avg_pool{d}d": average_pool(d) for d in (1, 2, 3)},
+    **{f"max_pool{d}d": largest_pool(d, indices=False) for d in (1, 2, 3)},
+    **{f"max_pool{d}d_with_indices": largest_pool(d, indices=True) for d in (1, 2, 3)},
+    **{f"max_unpool{d}d": unpool(d) for d in (2, 3)},
+    **{
+        f"{name}adaptive_avg_pool{d}d": adaptive_pool(d, mean=True)
+        for d in (1, 2, 3)
+        for name in ("", "_")
+    },
     **{f"adaptive_max_pool{d}d": adaptive_pool(d, mean=False) for d in (1, 2, 3)},
-}  # fmt: skip
+}

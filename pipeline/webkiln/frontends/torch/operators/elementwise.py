@@ -78,7 +78,11 @@ def binary(op: str) -> AtenHandler:
 def scaled(c: AtenCall, x: Tensor, name: str = "alpha") -> Tensor:
     """An operand times a factor, which is most often 1."""
     factor = c.get(name, 1)
-    return x if not isinstance(factor, Tensor) and factor == 1 else c.op("Mul", x, c.scalar(factor, x.dtype))
+    return (
+        x
+        if not isinstance(factor, Tensor) and factor == 1
+        else c.op("Mul", x, c.scalar(factor, x.dtype))
+    )
 
 
 def add(c: AtenCall) -> Tensor:
@@ -129,9 +133,11 @@ SMALL_POWERS: dict[float, Callable[[GraphBuilder, Tensor], Tensor]] = {
     3: lambda b, x: b.op("Mul", [b.op("Mul", [x, x]), x]),
 }
 OF_FLOATS: dict[float, Callable[[GraphBuilder, Tensor], Tensor]] = {
-    0.5: lambda b, x: b.op("Sqrt", [x]), -0.5: lambda b, x: b.op("Rsqrt", [x]), -1: lambda b, x: b.op("Reciprocal", [x]),
+    0.5: lambda b, x: b.op("Sqrt", [x]),
+    -0.5: lambda b, x: b.op("Rsqrt", [x]),
+    -1: lambda b, x: b.op("Reciprocal", [x]),
     -2: lambda b, x: b.op("Reciprocal", [b.op("Mul", [x, x])]),
-}  # fmt: skip
+}
 
 
 def pow_(c: AtenCall) -> Tensor:
@@ -144,7 +150,10 @@ def pow_(c: AtenCall) -> Tensor:
             return SMALL_POWERS[exponent](c.b, x)
         if exponent in OF_FLOATS and is_float(dtype):
             return OF_FLOATS[exponent](c.b, x)
-    x, y = (c.cast(item, dtype) if isinstance(item, Tensor) else c.scalar(item, dtype) for item in (a, exponent))
+    x, y = (
+        c.cast(item, dtype) if isinstance(item, Tensor) else c.scalar(item, dtype)
+        for item in (a, exponent)
+    )
     if is_float(dtype):
         return power(c, x, y)
     wide = [c.cast(item, "float64") for item in (x, y)]
@@ -207,7 +216,9 @@ def without_nan(op: str) -> AtenHandler:
         a, b = c.promoted("self", "other")
         if not is_float(a.dtype):
             return c.op(op, a, b)
-        return c.op("Where", c.op("IsNaN", a), b, c.op("Where", c.op("IsNaN", b), a, c.op(op, a, b)))
+        return c.op(
+            "Where", c.op("IsNaN", a), b, c.op("Where", c.op("IsNaN", b), a, c.op(op, a, b))
+        )
 
     return handler
 
@@ -273,10 +284,19 @@ def angle_of(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
     zero = b.constant(0, x.dtype)
     none = b.op("And", [b.op("Equal", [x, zero]), b.op("Equal", [y, zero])])
     both = b.op("And", [b.op("IsInf", [x]), b.op("IsInf", [y])])
-    ratio = b.op("Where", [none, b.op("Mul", [y, b.constant(0, y.dtype)]), y / b.op("Where", [none, b.constant(1, x.dtype), x])])
+    ratio = b.op(
+        "Where",
+        [
+            none,
+            b.op("Mul", [y, b.constant(0, y.dtype)]),
+            y / b.op("Where", [none, b.constant(1, x.dtype), x]),
+        ],
+    )
     ratio = b.op("Where", [both, b.op("Mul", [b.op("Sign", [x]), b.op("Sign", [y])]), ratio])
     near = b.op("Atan", [ratio])
-    turn = b.op("Where", [b.op("Less", [y, zero]), b.constant(-pi, x.dtype), b.constant(pi, x.dtype)])
+    turn = b.op(
+        "Where", [b.op("Less", [y, zero]), b.constant(-pi, x.dtype), b.constant(pi, x.dtype)]
+    )
     return b.op("Where", [b.op("Less", [x, zero]), near + turn, near])
 
 
@@ -330,7 +350,11 @@ def nan_to_num(c: AtenCall) -> Tensor:
     x = c.tensor()
     if not is_float(x.dtype):
         return c.op("Identity", x)
-    largest = {"float16": 65504.0, "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}[x.dtype]
+    largest = {
+        "float16": 65504.0,
+        "float32": 3.4028234663852886e38,
+        "float64": 1.7976931348623157e308,
+    }[x.dtype]
     x = c.op("Where", c.op("IsNaN", x), c.like(c.get("nan", 0.0), x), x)
     for value, name, default in ((inf, "posinf", largest), (-inf, "neginf", -largest)):
         x = c.op("Where", c.op("Equal", x, c.like(value, x)), c.like(c.get(name, default), x), x)
@@ -345,29 +369,129 @@ def sinc(c: AtenCall) -> Tensor:
 
 
 ELEMENTWISE: dict[str, AtenHandler] = {
-    **{name: named(op) for name, op in {
-        "exp": "Exp", "log": "Log", "log1p": "Log1p", "expm1": "Expm1", "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "sigmoid": "Sigmoid",
-        "erf": "Erf", "erfc": "Erfc", "erfinv": "ErfInv", "special_erf": "Erf", "special_erfinv": "ErfInv", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
-        "atan": "Atan", "silu": "Silu", "isinf": "IsInf", "isnan": "IsNaN", "special_expit": "Sigmoid", "special_log1p": "Log1p", "special_expm1": "Expm1",
-    }.items()},
-    **{name: composed(op) for name, op in {
-        "asin": "Asin", "acos": "Acos", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "tan": "Tan",
-        "arcsin": "Asin", "arccos": "Acos", "arcsinh": "Asinh", "arccosh": "Acosh", "arctanh": "Atanh",
-    }.items()},
-    "arctan": named("Atan"), "arctan2": atan2,
-    "floor": rounding("Floor"), "ceil": rounding("Ceil"), "round": round_, "trunc": trunc, "fix": trunc, "frac": frac, "neg": kept("Neg"), "negative": kept("Neg"),
-    "abs": absolute, "absolute": absolute, "sign": sign, "sgn": sign, "square": lambda c: c.op("Mul", c.tensor(), c.tensor()), "relu": kept("Relu"),
-    "add": add, "sub": sub, "subtract": sub, "rsub": rsub, "mul": mul, "multiply": mul, "div": div, "divide": div,
-    "true_divide": true_divide, "floor_divide": binary("FloorDiv"), "fmod": remainder("Rem"), "remainder": remainder("Mod"), "pow": pow_, "float_power": pow_,
-    "eq": compared("Equal"), "ne": compared("NotEqual"), "lt": compared("Less"), "le": compared("LessEqual"), "gt": compared("Greater"), "ge": compared("GreaterEqual"),
-    "bitwise_and": bitwise("BitAnd", "And"), "bitwise_or": bitwise("BitOr", "Or"), "bitwise_xor": bitwise("BitXor", "NotEqual"), "bitwise_not": bitwise_not,
-    "__and__": bitwise("BitAnd", "And"), "__or__": bitwise("BitOr", "Or"), "__xor__": bitwise("BitXor", "NotEqual"),
-    "bitwise_left_shift": shifted("ShiftLeft"), "bitwise_right_shift": shifted("ShiftRight"), "__lshift__": shifted("ShiftLeft"), "__rshift__": shifted("ShiftRight"),
-    "logical_and": logical("And"), "logical_or": logical("Or"), "logical_xor": logical("NotEqual"), "logical_not": lambda c: c.op("Not", c.cast(c.tensor(), "bool")),
-    "maximum": extreme("Max"), "minimum": extreme("Min"), "fmax": without_nan("Max"), "fmin": without_nan("Min"),
-    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max,
-    "log2": log_base(2), "log10": log_base(10), "exp2": exp2,
-    "special_exp2": exp2, "logit": logit, "atan2": atan2, "hypot": hypot, "xlogy": xlogy, "special_xlogy": xlogy, "lerp": lerp, "addcmul": addcmul, "addcdiv": addcdiv,
-    "where": where, "masked_fill": masked_fill, "isfinite": is_finite, "nan_to_num": nan_to_num, "deg2rad": lambda c: c.floating() * (pi / 180),
-    "rad2deg": lambda c: c.floating() * (180 / pi), "sinc": sinc, "special_sinc": sinc,
-}  # fmt: skip
+    **{
+        name: named(op)
+        for name, op in {
+            "exp": "Exp",
+            "log": "Log",
+            "log1p": "Log1p",
+            "expm1": "Expm1",
+            "sin": "Sin",
+            "cos": "Cos",
+            "tanh": "Tanh",
+            "sigmoid": "Sigmoid",
+            "erf": "Erf",
+            "erfc": "Erfc",
+            "erfinv": "ErfInv",
+            "special_erf": "Erf",
+            "special_erfinv": "ErfInv",
+            "sqrt": "Sqrt",
+            "rsqrt": "Rsqrt",
+            "reciprocal": "Reciprocal",
+            "atan": "Atan",
+            "silu": "Silu",
+            "isinf": "IsInf",
+            "isnan": "IsNaN",
+            "special_expit": "Sigmoid",
+            "special_log1p": "Log1p",
+            "special_expm1": "Expm1",
+        }.items()
+    },
+    **{
+        name: composed(op)
+        for name, op in {
+            "asin": "Asin",
+            "acos": "Acos",
+            "sinh": "Sinh",
+            "cosh": "Cosh",
+            "asinh": "Asinh",
+            "acosh": "Acosh",
+            "atanh": "Atanh",
+            "tan": "Tan",
+            "arcsin": "Asin",
+            "arccos": "Acos",
+            "arcsinh": "Asinh",
+            "arccosh": "Acosh",
+            "arctanh": "Atanh",
+        }.items()
+    },
+    "arctan": named("Atan"),
+    "arctan2": atan2,
+    "floor": rounding("Floor"),
+    "ceil": rounding("Ceil"),
+    "round": round_,
+    "trunc": trunc,
+    "fix": trunc,
+    "frac": frac,
+    "neg": kept("Neg"),
+    "negative": kept("Neg"),
+    "abs": absolute,
+    "absolute": absolute,
+    "sign": sign,
+    "sgn": sign,
+    "square": lambda c: c.op("Mul", c.tensor(), c.tensor()),
+    "relu": kept("Relu"),
+    "add": add,
+    "sub": sub,
+    "subtract": sub,
+    "rsub": rsub,
+    "mul": mul,
+    "multiply": mul,
+    "div": div,
+    "divide": div,
+    "true_divide": true_divide,
+    "floor_divide": binary("FloorDiv"),
+    "fmod": remainder("Rem"),
+    "remainder": remainder("Mod"),
+    "pow": pow_,
+    "float_power": pow_,
+    "eq": compared("Equal"),
+    "ne": compared("NotEqual"),
+    "lt": compared("Less"),
+    "le": compared("LessEqual"),
+    "gt": compared("Greater"),
+    "ge": compared("GreaterEqual"),
+    "bitwise_and": bitwise("BitAnd", "And"),
+    "bitwise_or": bitwise("BitOr", "Or"),
+    "bitwise_xor": bitwise("BitXor", "NotEqual"),
+    "bitwise_not": bitwise_not,
+    "__and__": bitwise("BitAnd", "And"),
+    "__or__": bitwise("BitOr", "Or"),
+    "__xor__": bitwise("BitXor", "NotEqual"),
+    "bitwise_left_shift": shifted("ShiftLeft"),
+    "bitwise_right_shift": shifted("ShiftRight"),
+    "__lshift__": shifted("ShiftLeft"),
+    "__rshift__": shifted("ShiftRight"),
+    "logical_and": logical("And"),
+    "logical_or": logical("Or"),
+    "logical_xor": logical("NotEqual"),
+    "logical_not": lambda c: c.op("Not", c.cast(c.tensor(), "bool")),
+    "maximum": extreme("Max"),
+    "minimum": extreme("Min"),
+    "fmax": without_nan("Max"),
+    "fmin": without_nan("Min"),
+    "clamp": clamp,
+    "clip": clamp,
+    "clamp_min": clamp_min,
+    "clamp_max": clamp_max,
+    "log2": log_base(2),
+    "log10": log_base(10),
+    "exp2": exp2,
+    "special_exp2": exp2,
+    "logit": logit,
+    "atan2": atan2,
+    "hypot": hypot,
+    "xlogy": xlogy,
+    "special_xlogy": xlogy,
+    "lerp": lerp,
+    "addcmul": addcmul,
+    "addcdiv": addcdiv,
+    "where": where,
+    "masked_fill": masked_fill,
+    "isfinite": is_finite,
+    "nan_to_num": nan_to_num,
+    "deg2rad": lambda c: c.floating() * (pi / 180),
+    "rad2deg": lambda c: c.floating() * (180 / pi),
+    "sinc": sinc,
+    "special_sinc": sinc,
+}

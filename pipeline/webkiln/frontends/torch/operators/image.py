@@ -18,8 +18,11 @@ from webkiln.ops.pieces import part, reshaped
 
 
 def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = False) -> AtenHandler:
-    """To a size, or by factors, whose own scale is then the one that positions are computed with. With `align_corners`, antialiasing has the scale
-    between the first and last pixels, and centres of pixels as it has without."""
+    """To a size, or by factors, whose own scale is then the one that positions are computed with.
+    With
+    `align_corners`, antialiasing has the scale between the first and last pixels, and centres of
+    pixels as it has without.
+    """
 
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor("input" if c.has("input") else "self")
@@ -37,13 +40,19 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
                 "coordinate_transformation_mode": "half_pixel" if exact else "asymmetric",
             }
         else:
-            attrs["coordinate_transformation_mode"] = "align_corners" if corners and not antialias else "half_pixel"
+            attrs["coordinate_transformation_mode"] = (
+                "align_corners" if corners and not antialias else "half_pixel"
+            )
         call = renamed(c, [x], attrs)
         for d in range(count):
             axis = 2 + d
             factor = factors[d]
             scale = None if factor is None else fraction(factor)
-            out = sizes[d] if sizes is not None else x.shape[axis] * scale.numerator // scale.denominator  # type: ignore[union-attr]
+            if sizes is not None:
+                out = sizes[d]
+            else:
+                assert scale is not None
+                out = x.shape[axis] * scale.numerator // scale.denominator
             used = None if corners else scale
             if corners and antialias and out != x.shape[axis]:
                 used = between_corners(c, x.shape[axis], out)
@@ -56,7 +65,10 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
 
 def between_corners(c: AtenCall, size: int, out: int) -> Fraction:
     if is_symbolic(size) or is_symbolic(out) or min(size, out) < 2:
-        raise c.call.unsupported("aligns corners of an axis of 1 or of an open size, with antialiasing", "Leave one of them out")
+        raise c.call.unsupported(
+            "aligns corners of an axis of 1 or of an open size, with antialiasing",
+            "Leave one of them out",
+        )
     return Fraction(out - 1, size - 1)
 
 
@@ -78,30 +90,52 @@ REACH = 3
 
 
 def grid_sample(c: AtenCall) -> Tensor:
-    """Of a border, each element that a filter reads beyond it is that at the border, where other formats move the whole filter."""
+    """Of a border, each element that a filter reads beyond it is that at the border, where other
+    formats move the whole filter.
+    """
     x, grid = c.tensor("input"), c.tensor("grid")
-    mode, padding, corners = MODES[c.number("interpolation_mode")], PADDINGS[c.number("padding_mode")], bool(c["align_corners"])
+    mode, padding, corners = (
+        MODES[c.number("interpolation_mode")],
+        PADDINGS[c.number("padding_mode")],
+        bool(c["align_corners"]),
+    )
     if (mode, padding) == ("bicubic", "border"):
         x, grid = widened_edges(c, x, grid, corners=corners)
         padding, corners = "zeros", True
-    return grid_sample_of_nodes(renamed(c, [x, grid], {"mode": mode, "padding_mode": padding, "align_corners": int(corners)}))
+    return grid_sample_of_nodes(
+        renamed(
+            c, [x, grid], {"mode": mode, "padding_mode": padding, "align_corners": int(corners)}
+        )
+    )
 
 
 def widened_edges(c: AtenCall, x: Tensor, grid: Tensor, *, corners: bool) -> tuple[Tensor, Tensor]:
-    """The image with its edges repeated, and the grid as places in that, none of them beyond what changes the result."""
+    """The image with its edges repeated, and the grid as places in that, none of them beyond what
+    changes the result.
+    """
     turned = tuple(reversed(x.shape[2:]))
     sizes = c.b.op("Sizes", [], {"sizes": turned, "dtype": grid.dtype})
-    places = c.op("Mul", (grid + 1.0) * 0.5, sizes - 1.0) if corners else (c.op("Mul", grid + 1.0, sizes) - 1.0) * 0.5
-    near = c.op("Min", c.op("Max", places, c.like(1.0 - REACH, grid)), sizes + (REACH - 2.0)) + float(REACH)
+    places = (
+        c.op("Mul", (grid + 1.0) * 0.5, sizes - 1.0)
+        if corners
+        else (c.op("Mul", grid + 1.0, sizes) - 1.0) * 0.5
+    )
+    near = c.op(
+        "Min", c.op("Max", places, c.like(1.0 - REACH, grid)), sizes + (REACH - 2.0)
+    ) + float(REACH)
     pads = (0, 0, *[REACH] * len(turned))
     wide = c.op("PadFrom", x, low=pads, high=pads, mode="edge")
-    last = c.b.op("Sizes", [], {"sizes": tuple(size + 2 * REACH - 1 for size in turned), "dtype": grid.dtype})
+    last = c.b.op(
+        "Sizes", [], {"sizes": tuple(size + 2 * REACH - 1 for size in turned), "dtype": grid.dtype}
+    )
     return wide, c.op("Div", near * 2.0, last) - 1.0
 
 
 def affine_grid(c: AtenCall) -> Tensor:
     size = known(array_of_sizes(c.sizes("size")), "int64")
-    return affine_grid_of_nodes(renamed(c, [c.tensor("theta"), size], {"align_corners": int(bool(c["align_corners"]))}))
+    return affine_grid_of_nodes(
+        renamed(c, [c.tensor("theta"), size], {"align_corners": int(bool(c["align_corners"]))})
+    )
 
 
 def nms(c: AtenCall) -> Tensor:
@@ -117,8 +151,10 @@ def nms(c: AtenCall) -> Tensor:
         )
     ]
     rows = c.b.op(
-        "NonMaxSuppression", [reshaped(c.b, boxes, (1, count, 4)), reshaped(c.b, scores, (1, 1, count)), *limits], {"count": c.b.data_dependent()},
-    )  # fmt: skip
+        "NonMaxSuppression",
+        [reshaped(c.b, boxes, (1, count, 4)), reshaped(c.b, scores, (1, 1, count)), *limits],
+        {"count": c.b.data_dependent()},
+    )
     return reshaped(c.b, part(c.b, rows, 1, 2, 1), rows.shape[:1])
 
 
@@ -127,27 +163,47 @@ def roi_align(c: AtenCall) -> Tensor:
     x, rois = c.tensor("input"), c.tensor("rois")
     images = c.cast(reshaped(c.b, part(c.b, rois, 1, 0, 1), rois.shape[:1]), "int64")
     attrs = {
-        "sampling_ratio": c.number("sampling_ratio"), "output_height": c.number("pooled_height"), "output_width": c.number("pooled_width"),
-        "spatial_scale": float(c.number("spatial_scale")), "coordinate_transformation_mode": "half_pixel" if c["aligned"] else "output_half_pixel",
-    }  # fmt: skip
+        "sampling_ratio": c.number("sampling_ratio"),
+        "output_height": c.number("pooled_height"),
+        "output_width": c.number("pooled_width"),
+        "spatial_scale": float(c.number("spatial_scale")),
+        "coordinate_transformation_mode": "half_pixel" if c["aligned"] else "output_half_pixel",
+    }
     return roi_align_of_nodes(renamed(c, [x, part(c.b, rois, 1, 1, 4), images], attrs))
 
 
 def deform_conv(c: AtenCall) -> Tensor:
-    pairs = {name: (c.number(f"{name}_h"), c.number(f"{name}_w")) for name in ("stride", "pad", "dilation")}
+    pairs = {
+        name: (c.number(f"{name}_h"), c.number(f"{name}_w"))
+        for name in ("stride", "pad", "dilation")
+    }
     attrs = {
-        "strides": pairs["stride"], "pads": (*pairs["pad"], *pairs["pad"]), "dilations": pairs["dilation"], "group": c.number("groups"),
+        "strides": pairs["stride"],
+        "pads": (*pairs["pad"], *pairs["pad"]),
+        "dilations": pairs["dilation"],
+        "group": c.number("groups"),
         "offset_group": c.number("offset_groups"),
-    }  # fmt: skip
+    }
     mask = c.tensor("mask") if c["use_mask"] else None
-    return deform_conv_of_nodes(renamed(c, [c.tensor("input"), c.tensor("weight"), c.tensor("offset"), c.tensor("bias"), mask], attrs))
+    return deform_conv_of_nodes(
+        renamed(
+            c,
+            [c.tensor("input"), c.tensor("weight"), c.tensor("offset"), c.tensor("bias"), mask],
+            attrs,
+        )
+    )
 
 
 RESIZING = {
-    **{f"upsample_nearest{d}d": upsample("nearest", d) for d in (1, 2, 3)}, **{f"_upsample_nearest_exact{d}d": upsample("nearest", d, exact=True) for d in (1, 2, 3)},
-    "upsample_linear1d": upsample("linear", 1), "upsample_bilinear2d": upsample("linear", 2), "upsample_trilinear3d": upsample("linear", 3),
-    "upsample_bicubic2d": upsample("cubic", 2), "_upsample_bilinear2d_aa": upsample("linear", 2, antialias=True), "_upsample_bicubic2d_aa": upsample("cubic", 2, antialias=True),
-}  # fmt: skip
+    **{f"upsample_nearest{d}d": upsample("nearest", d) for d in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{d}d": upsample("nearest", d, exact=True) for d in (1, 2, 3)},
+    "upsample_linear1d": upsample("linear", 1),
+    "upsample_bilinear2d": upsample("linear", 2),
+    "upsample_trilinear3d": upsample("linear", 3),
+    "upsample_bicubic2d": upsample("cubic", 2),
+    "_upsample_bilinear2d_aa": upsample("linear", 2, antialias=True),
+    "_upsample_bicubic2d_aa": upsample("cubic", 2, antialias=True),
+}
 IMAGE: dict[str, AtenHandler] = {
     **RESIZING,
     "grid_sampler_2d": grid_sample,

@@ -16,7 +16,9 @@ TRUE_PLACES: WeakKeyDictionary[GraphBuilder, dict[str, Variable]] = WeakKeyDicti
 
 
 def true_places(c: AtenCall, mask: Tensor) -> Tensor:
-    """The places [axes, count] where a mask is true. Those of one mask are one Variable, since all that is chosen by it has one size."""
+    """The places [axes, count] where a mask is true. Those of one mask are one Variable, since all
+    that is chosen by it has one size.
+    """
     known = TRUE_PLACES.setdefault(c.b, {})
     if mask.name not in known:
         known[mask.name] = c.op("NonZero", mask, count=c.b.data_dependent()).variable
@@ -40,7 +42,12 @@ def gather(c: AtenCall) -> Tensor:
 def take_along(c: AtenCall) -> Tensor:
     x, places = c.tensor(), c.tensor("indices")
     if not c.has("dim"):
-        return c.op("Gather", reshaped(c.b, x, (x.type.size,)), reshaped(c.b, places, (places.type.size,)), axis=0)
+        return c.op(
+            "Gather",
+            reshaped(c.b, x, (x.type.size,)),
+            reshaped(c.b, places, (places.type.size,)),
+            axis=0,
+        )
     axis = c.axis(c.number("dim"), x.type.rank)
     wide = [
         max(a, b, key=lambda size: (is_symbolic(size), size if not is_symbolic(size) else 0))
@@ -61,17 +68,25 @@ def embedding(c: AtenCall) -> Tensor:
 
 
 def embedding_bag(c: AtenCall) -> list[Tensor]:
-    """The sum, mean or largest of the rows of each bag, which begin where `offsets` says; a bag without rows is 0."""
+    """The sum, mean or largest of the rows of each bag, which begin where `offsets` says; a bag
+    without rows is 0.
+    """
     weight, places, offsets = c.tensor("weight"), c.tensor("indices"), c.tensor("offsets")
     if c.get("padding_idx", -1) not in (-1, None):
-        raise c.call.unsupported("leaves out the rows of padding_idx", "Export it without padding_idx")
+        raise c.call.unsupported(
+            "leaves out the rows of padding_idx", "Export it without padding_idx"
+        )
     rows = c.op("Gather", weight, places, axis=0)
     mode, count = c.get("mode", 0), places.shape[0]
     bags = offsets.shape[0] - int(bool(c.get("include_last_offset", False)))
     starts = reshaped(c.b, c.cast(part(c.b, offsets, 0, 0, bags), "int64"), (bags, 1))
     numbers = iota(c.b, count, "int64")
     begun = c.op("GreaterEqual", numbers, starts)
-    following = part(c.b, offsets, 0, 1, bags - 1) if not c.get("include_last_offset", False) else part(c.b, offsets, 0, 1, bags)
+    following = (
+        part(c.b, offsets, 0, 1, bags - 1)
+        if not c.get("include_last_offset", False)
+        else part(c.b, offsets, 0, 1, bags)
+    )
     ends = [c.cast(following, "int64")]
     if not c.get("include_last_offset", False):
         ends.append(reshaped(c.b, c.scalar(count, "int64"), (1,)))
@@ -80,7 +95,12 @@ def embedding_bag(c: AtenCall) -> list[Tensor]:
     if (samples := c.optional("per_sample_weights")) is not None:
         rows = c.op("Mul", rows, reshaped(c.b, samples, (count, 1)))
     if mode == 2:
-        chosen = c.op("Where", reshaped(c.b, inside, (bags, count, 1)), reshaped(c.b, rows, (1, count, rows.shape[1])), c.like(-inf, rows))
+        chosen = c.op(
+            "Where",
+            reshaped(c.b, inside, (bags, count, 1)),
+            reshaped(c.b, rows, (1, count, rows.shape[1])),
+            c.like(-inf, rows),
+        )
         y = c.op("ReduceMax", chosen, axes=(1,))
         y = c.op("Where", c.op("IsInf", y), c.like(0, y), y)
     else:
@@ -108,7 +128,10 @@ def places_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
             found.append(item)
             continue
         where = true_places(c, c.cast(item, "bool"))
-        found += [reshaped(c.b, part(c.b, where, 0, axis, 1), where.shape[1:]) for axis in range(item.type.rank)]
+        found += [
+            reshaped(c.b, part(c.b, where, 0, axis, 1), where.shape[1:])
+            for axis in range(item.type.rank)
+        ]
     return [*found, *[None] * (x.type.rank - len(found))]
 
 
@@ -159,7 +182,15 @@ def index_put(c: AtenCall) -> Tensor:
     if adjacent and axes[0] > 0:
         before = axes[0]
         wide = widened(c.b, values, (*kept[:before], *lead, *kept[before:]))
-        moved = transposed(c.b, wide, [*range(before, before + len(lead)), *range(before), *range(before + len(lead), wide.type.rank)])
+        moved = transposed(
+            c.b,
+            wide,
+            [
+                *range(before, before + len(lead)),
+                *range(before),
+                *range(before + len(lead), wide.type.rank),
+            ],
+        )
     else:
         moved = widened(c.b, values, (*lead, *kept))
     y = c.op("ScatterND", transposed(c.b, x, perm), rows, moved, reduction="add" if add else "none")
@@ -178,8 +209,17 @@ def masked_scatter(c: AtenCall) -> Tensor:
     x, source = c.tensor(), c.tensor("source")
     mask = widened(c.b, c.tensor("mask"), x.shape)
     flat = c.cast(reshaped(c.b, mask, (x.type.size,)), "int64")
-    number = c.op("Sub", c.op("CumSum", flat, axis=0, exclusive=False, reverse=False), c.b.constant(1, "int64"))
-    read = c.op("Gather", reshaped(c.b, source, (source.type.size,)), c.op("Max", number, c.b.constant(0, "int64")), axis=0)
+    number = c.op(
+        "Sub",
+        c.op("CumSum", flat, axis=0, exclusive=False, reverse=False),
+        c.b.constant(1, "int64"),
+    )
+    read = c.op(
+        "Gather",
+        reshaped(c.b, source, (source.type.size,)),
+        c.op("Max", number, c.b.constant(0, "int64")),
+        axis=0,
+    )
     return c.op("Where", mask, reshaped(c.b, read, x.shape), x)
 
 
@@ -192,13 +232,29 @@ def scattered(c: AtenCall, x: Tensor, src: Tensor, reduction: str) -> Tensor:
     places, axis = c.tensor("index"), c.axis(c.number("dim"), max(x.type.rank, 1))
     if not x.type.rank:
         x, places, src = (reshaped(c.b, item, (1,)) for item in (x, places, src))
-        return reshaped(c.b, c.op("ScatterElements", x, places, src, axis=0, reduction=reduction), ())
+        return reshaped(
+            c.b, c.op("ScatterElements", x, places, src, axis=0, reduction=reduction), ()
+        )
     for d, size in enumerate(places.shape):
         src = part(c.b, src, d, 0, size) if src.type.rank == places.type.rank else src
-    return c.op("ScatterElements", x, places, widened(c.b, c.cast(src, x.dtype), places.shape), axis=axis, reduction=reduction)
+    return c.op(
+        "ScatterElements",
+        x,
+        places,
+        widened(c.b, c.cast(src, x.dtype), places.shape),
+        axis=axis,
+        reduction=reduction,
+    )
 
 
-REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
+REDUCTIONS = {
+    "sum": "add",
+    "add": "add",
+    "prod": "mul",
+    "multiply": "mul",
+    "amax": "max",
+    "amin": "min",
+}
 
 
 def scatter(c: AtenCall) -> Tensor:
@@ -227,44 +283,88 @@ def scatter_reduce(c: AtenCall) -> Tensor:
         start = c.op("Where", reached, c.like(limit, x), x)
     y = scattered(c, start, src, "add" if mode == "mean" else REDUCTIONS[mode])
     if mode == "mean":
-        y = c.op("Where", reached, c.op("Div", y, c.cast(c.op("Max", counts, c.b.constant(1, "int32")), x.dtype)), x)
+        y = c.op(
+            "Where",
+            reached,
+            c.op("Div", y, c.cast(c.op("Max", counts, c.b.constant(1, "int32")), x.dtype)),
+            x,
+        )
     return y
 
 
 def along(c: AtenCall, x: Tensor, axis: int, src: Tensor) -> Tensor:
     """The places of whole slices of an axis, one for each element of `src`."""
     places = c.tensor("index")
-    return widened(c.b, reshaped(c.b, places, [places.type.size if d == axis else 1 for d in range(x.type.rank)]), src.shape)
+    return widened(
+        c.b,
+        reshaped(c.b, places, [places.type.size if d == axis else 1 for d in range(x.type.rank)]),
+        src.shape,
+    )
 
 
 def whole_slices(name: str, reduction: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x, axis = c.tensor(), c.axis(c.number("dim"), c.tensor().type.rank)
         given = c[name]
-        shape = [c.tensor("index").type.size if d == axis else size for d, size in enumerate(x.shape)]
+        shape = [
+            c.tensor("index").type.size if d == axis else size for d, size in enumerate(x.shape)
+        ]
         src = c.cast(given, x.dtype) if isinstance(given, Tensor) else c.scalar(given, x.dtype)
         src = widened(c.b, src, shape)
         alpha = c.get("alpha", 1)
         src = src if alpha == 1 else c.op("Mul", src, c.scalar(alpha, x.dtype))
-        return c.op("ScatterElements", x, along(c, x, axis, src), src, axis=axis, reduction=reduction)
+        return c.op(
+            "ScatterElements", x, along(c, x, axis, src), src, axis=axis, reduction=reduction
+        )
 
     return handler
 
 
 def search(c: AtenCall) -> Tensor:
     """How many of the boundaries lie below each value, or with `right` at it, too."""
-    values, edges = (c.tensor("self"), c.tensor("boundaries")) if c.has("boundaries") else (c.tensor("self"), c.tensor("sorted_sequence"))
+    values, edges = (
+        (c.tensor("self"), c.tensor("boundaries"))
+        if c.has("boundaries")
+        else (c.tensor("self"), c.tensor("sorted_sequence"))
+    )
     right = bool(c.get("right", False)) or c["side"] == "right"
     count = edges.shape[-1]
     rows = edges if edges.type.rank == 1 else reshaped(c.b, edges, (*edges.shape[:-1], 1, count))
-    below = c.op("LessEqual" if right else "Less", rows, c.cast(reshaped(c.b, values, (*values.shape, 1)), rows.dtype))
-    return total(c.b, c.cast(below, "int32" if c.get("out_int32", False) else "int64"), values.type.rank)
+    below = c.op(
+        "LessEqual" if right else "Less",
+        rows,
+        c.cast(reshaped(c.b, values, (*values.shape, 1)), rows.dtype),
+    )
+    return total(
+        c.b, c.cast(below, "int32" if c.get("out_int32", False) else "int64"), values.type.rank
+    )
 
 
 INDEXING: dict[str, AtenHandler] = {
-    "index_select": index_select, "gather": gather, "take_along_dim": take_along, "take": take, "embedding": embedding, "_embedding_bag": embedding_bag,
-    "_embedding_bag_forward_only": embedding_bag, "embedding_bag": embedding_bag, "one_hot": one_hot, "index": index, "index_put": index_put, "_unsafe_index": index,
-    "_unsafe_index_put": index_put, "_index_put_impl": index_put, "masked_select": masked_select, "masked_scatter": masked_scatter, "nonzero": nonzero, "argwhere": nonzero, "scatter": scatter,
-    "scatter_add": scatter_add, "scatter_reduce": scatter_reduce, "index_add": whole_slices("source", "add"), "index_copy": whole_slices("source", "none"),
-    "index_fill": whole_slices("value", "none"), "bucketize": search, "searchsorted": search,
-}  # fmt: skip
+    "index_select": index_select,
+    "gather": gather,
+    "take_along_dim": take_along,
+    "take": take,
+    "embedding": embedding,
+    "_embedding_bag": embedding_bag,
+    "_embedding_bag_forward_only": embedding_bag,
+    "embedding_bag": embedding_bag,
+    "one_hot": one_hot,
+    "index": index,
+    "index_put": index_put,
+    "_unsafe_index": index,
+    "_unsafe_index_put": index_put,
+    "_index_put_impl": index_put,
+    "masked_select": masked_select,
+    "masked_scatter": masked_scatter,
+    "nonzero": nonzero,
+    "argwhere": nonzero,
+    "scatter": scatter,
+    "scatter_add": scatter_add,
+    "scatter_reduce": scatter_reduce,
+    "index_add": whole_slices("source", "add"),
+    "index_copy": whole_slices("source", "none"),
+    "index_fill": whole_slices("value", "none"),
+    "bucketize": search,
+    "searchsorted": search,
+}

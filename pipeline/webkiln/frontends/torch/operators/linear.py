@@ -54,7 +54,11 @@ def bilinear(c: AtenCall) -> Tensor:
     a, b, weight = c.tensor("input1"), c.tensor("input2"), c.tensor("weight")
     rows = a.type.size // a.shape[-1]
     left = c.op("MatMul", reshaped(c.b, a, (rows, a.shape[-1])), _flat(c, weight))
-    both = c.op("Mul", reshaped(c.b, left, (rows, weight.shape[0], weight.shape[2])), reshaped(c.b, b, (rows, 1, b.shape[-1])))
+    both = c.op(
+        "Mul",
+        reshaped(c.b, left, (rows, weight.shape[0], weight.shape[2])),
+        reshaped(c.b, b, (rows, 1, b.shape[-1])),
+    )
     y = reshaped(c.b, total(c.b, both, 2), (*a.shape[:-1], weight.shape[0]))
     return c.op("Add", y, c.tensor("bias")) if c.has("bias") else y
 
@@ -76,21 +80,31 @@ def einsum(c: AtenCall) -> Tensor:
 
 def tensordot(c: AtenCall) -> Tensor:
     a, b = c.tensor(), c.tensor("other")
-    left, right = ([c.axis(axis, x.type.rank) for axis in c.sizes(name)] for name, x in (("dims_self", a), ("dims_other", b)))
+    left, right = (
+        [c.axis(axis, x.type.rank) for axis in c.sizes(name)]
+        for name, x in (("dims_self", a), ("dims_other", b))
+    )
     kept = [[d for d in range(x.type.rank) if d not in axes] for x, axes in ((a, left), (b, right))]
     inner = 1
     for axis in left:
         inner *= a.shape[axis]
     rows = reshaped(c.b, transposed(c.b, a, [*kept[0], *left]), (a.type.size // inner, inner))
     columns = reshaped(c.b, transposed(c.b, b, [*right, *kept[1]]), (inner, b.type.size // inner))
-    return reshaped(c.b, c.op("MatMul", rows, columns), (*(a.shape[d] for d in kept[0]), *(b.shape[d] for d in kept[1])))
+    return reshaped(
+        c.b,
+        c.op("MatMul", rows, columns),
+        (*(a.shape[d] for d in kept[0]), *(b.shape[d] for d in kept[1])),
+    )
 
 
 def attention(c: AtenCall) -> Tensor:
     """softmax(q k^T scale + mask) v; rows whose keys are all masked give 0."""
     q, k, v = (c.tensor(name) for name in ("query", "key", "value"))
     if c.get("dropout_p", 0.0):
-        raise c.call.unsupported("drops elements at random", "Call model.eval() before it is exported, or pass dropout_p=0")
+        raise c.call.unsupported(
+            "drops elements at random",
+            "Call model.eval() before it is exported, or pass dropout_p=0",
+        )
     if c.get("enable_gqa", False) and k.shape[-3] != q.shape[-3]:
         k, v = (_shared(c, x, q.shape[-3]) for x in (k, v))
     scale = c["scale"]
@@ -100,10 +114,18 @@ def attention(c: AtenCall) -> Tensor:
     mask: Tensor | None = c.optional("attn_mask")
     if c.get("is_causal", False):
         rows, columns = scores.shape[-2:]
-        mask = c.op("LessEqual", iota(c.b, columns, "int32"), reshaped(c.b, iota(c.b, rows, "int32"), (rows, 1)))
+        mask = c.op(
+            "LessEqual",
+            iota(c.b, columns, "int32"),
+            reshaped(c.b, iota(c.b, rows, "int32"), (rows, 1)),
+        )
     if mask is None:
         return c.op("MatMul", c.op("Softmax", scores, axis=scores.type.rank - 1), v)
-    biased = c.op("Where", mask, scores, c.like(-inf, scores)) if mask.dtype == "bool" else c.op("Add", scores, mask)
+    biased = (
+        c.op("Where", mask, scores, c.like(-inf, scores))
+        if mask.dtype == "bool"
+        else c.op("Add", scores, mask)
+    )
     weights = c.op("Softmax", biased, axis=biased.type.rank - 1)
     if mask.dtype == "bool":
         seen = c.op("ReduceMax", c.cast(mask, "int32"), axes=(mask.type.rank - 1,), keepdims=True)
@@ -114,7 +136,9 @@ def attention(c: AtenCall) -> Tensor:
 def _shared(c: AtenCall, x: Tensor, heads: int) -> Tensor:
     """Each head as often as it takes for `heads` of them."""
     *lead, own, steps, size = x.shape
-    wide = widened(c.b, reshaped(c.b, x, (*lead, own, 1, steps, size)), (*lead, own, heads // own, steps, size))
+    wide = widened(
+        c.b, reshaped(c.b, x, (*lead, own, 1, steps, size)), (*lead, own, heads // own, steps, size)
+    )
     return reshaped(c.b, wide, (*lead, heads, steps, size))
 
 
@@ -123,7 +147,15 @@ def fused_attention(c: AtenCall) -> list[Tensor]:
 
 
 def powered(c: AtenCall, x: Tensor, p: float) -> Tensor:
-    return x if p == 1 else c.op("Mul", x, x) if p == 2 else c.op("Sqrt", x) if p == 0.5 else c.op("Pow", x, c.like(p, x))
+    return (
+        x
+        if p == 1
+        else c.op("Mul", x, x)
+        if p == 2
+        else c.op("Sqrt", x)
+        if p == 0.5
+        else c.op("Pow", x, c.like(p, x))
+    )
 
 
 def distance(c: AtenCall, difference: Tensor, p: float) -> Tensor:
@@ -157,7 +189,18 @@ def cosine_similarity(c: AtenCall) -> Tensor:
     a, b = c.promoted("x1", "x2")
     rank, eps = max(a.type.rank, b.type.rank), float(c.get("eps", 1e-8))
     axes = (c.axis(c.get("dim", 1), rank),)
-    a, b = (c.op("Div", x, c.op("Max", c.op("Sqrt", c.op("ReduceSum", x * x, axes=axes, keepdims=True)), c.like(eps, x))) for x in (a, b))
+    a, b = (
+        c.op(
+            "Div",
+            x,
+            c.op(
+                "Max",
+                c.op("Sqrt", c.op("ReduceSum", x * x, axes=axes, keepdims=True)),
+                c.like(eps, x),
+            ),
+        )
+        for x in (a, b)
+    )
     return c.op("ReduceSum", c.op("Mul", a, b), axes=axes)
 
 
@@ -172,16 +215,36 @@ def cross(c: AtenCall) -> Tensor:
     axis = c.axis(c.get("dim", -1), a.type.rank)
 
     def turned(x: Tensor, by: int) -> Tensor:
-        return c.op("Gather", x, c.b.constant([by % 3, (by + 1) % 3, (by + 2) % 3], "int64"), axis=axis)
+        return c.op(
+            "Gather", x, c.b.constant([by % 3, (by + 1) % 3, (by + 2) % 3], "int64"), axis=axis
+        )
 
     return c.op("Mul", turned(a, 1), turned(b, 2)) - c.op("Mul", turned(a, 2), turned(b, 1))
 
 
 LINEAR: dict[str, AtenHandler] = {
-    "mm": lambda c: matmul(c, c.tensor(), c.tensor("mat2")), "bmm": lambda c: matmul(c, c.tensor(), c.tensor("mat2")),
-    "matmul": lambda c: matmul(c, c.tensor(), c.tensor("other")), "mv": lambda c: matmul(c, c.tensor(), c.tensor("vec")),
-    "dot": lambda c: matmul(c, c.tensor(), c.tensor("tensor")), "addmm": addmm, "addmv": addmv, "baddbmm": baddbmm, "addbmm": addbmm, "linear": linear, "outer": outer,
-    "bilinear": bilinear, "einsum": einsum, "tensordot": tensordot, "scaled_dot_product_attention": attention, "_scaled_dot_product_flash_attention_for_cpu": fused_attention,
-    "_cdist_forward": cdist, "cdist": cdist, "_pdist_forward": pdist, "pdist": pdist, "cosine_similarity": cosine_similarity, "pairwise_distance": pairwise_distance,
-    "linalg_cross": cross, "cross": cross,
-}  # fmt: skip
+    "mm": lambda c: matmul(c, c.tensor(), c.tensor("mat2")),
+    "bmm": lambda c: matmul(c, c.tensor(), c.tensor("mat2")),
+    "matmul": lambda c: matmul(c, c.tensor(), c.tensor("other")),
+    "mv": lambda c: matmul(c, c.tensor(), c.tensor("vec")),
+    "dot": lambda c: matmul(c, c.tensor(), c.tensor("tensor")),
+    "addmm": addmm,
+    "addmv": addmv,
+    "baddbmm": baddbmm,
+    "addbmm": addbmm,
+    "linear": linear,
+    "outer": outer,
+    "bilinear": bilinear,
+    "einsum": einsum,
+    "tensordot": tensordot,
+    "scaled_dot_product_attention": attention,
+    "_scaled_dot_product_flash_attention_for_cpu": fused_attention,
+    "_cdist_forward": cdist,
+    "cdist": cdist,
+    "_pdist_forward": pdist,
+    "pdist": pdist,
+    "cosine_similarity": cosine_similarity,
+    "pairwise_distance": pairwise_distance,
+    "linalg_cross": cross,
+    "cross": cross,
+}

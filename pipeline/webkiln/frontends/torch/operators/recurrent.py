@@ -1,4 +1,6 @@
-"""RNN, GRU and LSTM: layers of one or two directions, whose products with the input are done for all steps at once."""
+"""RNN, GRU and LSTM: layers of one or two directions, whose products with the input are done for
+all steps at once.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ CellStep = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
 
 @dataclass(frozen=True, slots=True)
 class CellWeights:
-    """The weights of one layer in one direction: of the input [gates * H, I], of the state [gates * H, H or the projection], biases, projection."""
+    """The weights of one layer in one direction: of the input [gates * H, I], of the state [gates *
+    H, H or the projection], biases, projection.
+    """
 
     kernel: Tensor
     recurrent: Tensor
@@ -59,10 +63,18 @@ def gru_step(w: CellWeights) -> CellStep:
 
 
 def plain_step(activation: str) -> Callable[[CellWeights], CellStep]:
-    return lambda w: lambda b, x, states: [b.op(activation, [b.op("Add", [x, affine(b, states[0], w.recurrent, w.recurrent_bias)])])]
+    return lambda w: (
+        lambda b, x, states: [
+            b.op(
+                activation, [b.op("Add", [x, affine(b, states[0], w.recurrent, w.recurrent_bias)])]
+            )
+        ]
+    )
 
 
-def layers(c: AtenCall, params: Sequence[Tensor], directions: int, projected: bool) -> list[list[CellWeights]]:
+def layers(
+    c: AtenCall, params: Sequence[Tensor], directions: int, projected: bool
+) -> list[list[CellWeights]]:
     """The weights by layer and direction."""
     biased = bool(c["has_biases"])
     each = 2 + 2 * biased + projected
@@ -70,16 +82,28 @@ def layers(c: AtenCall, params: Sequence[Tensor], directions: int, projected: bo
     for start in range(0, len(params), each):
         kernel, recurrent, *more = params[start : start + each]
         bias, recurrent_bias = (more[0], more[1]) if biased else (None, None)
-        cells.append(CellWeights(kernel, recurrent, bias, recurrent_bias, more[-1] if projected else None))
+        cells.append(
+            CellWeights(kernel, recurrent, bias, recurrent_bias, more[-1] if projected else None)
+        )
     return [cells[start : start + directions] for start in range(0, len(cells), directions)]
 
 
-def run(c: AtenCall, make: Callable[[CellWeights], CellStep], firsts: Sequence[Tensor], *, projected: bool = False) -> list[Tensor]:
+def run(
+    c: AtenCall,
+    make: Callable[[CellWeights], CellStep],
+    firsts: Sequence[Tensor],
+    *,
+    projected: bool = False,
+) -> list[Tensor]:
     """All outputs, and the last states [layers * directions, N, H]."""
     if c["batch_sizes"] is not None:
-        raise c.call.unsupported("takes a packed sequence", "Pass a padded one, with all rows of one length")
+        raise c.call.unsupported(
+            "takes a packed sequence", "Pass a padded one, with all rows of one length"
+        )
     if c.get("dropout", 0.0) and c.get("train", False):
-        raise c.call.unsupported("drops elements at random", "Call model.eval() before it is exported")
+        raise c.call.unsupported(
+            "drops elements at random", "Call model.eval() before it is exported"
+        )
     x = c.tensor("input")
     first = bool(c["batch_first"])
     x = transposed(c.b, x, (1, 0, 2)) if first else x
@@ -96,11 +120,18 @@ def run(c: AtenCall, make: Callable[[CellWeights], CellStep], firsts: Sequence[T
             for pile, end in zip(lasts, ends, strict=True):
                 pile.append(end)
         x = outputs[0] if len(outputs) == 1 else c.op("Concat", *outputs, axis=2)
-    return [transposed(c.b, x, (1, 0, 2)) if first else x, *(stacked(c.b, pile, 0) for pile in lasts)]
+    return [
+        transposed(c.b, x, (1, 0, 2)) if first else x,
+        *(stacked(c.b, pile, 0) for pile in lasts),
+    ]
 
 
-def scanned(c: AtenCall, step: CellStep, starts: list[Tensor], given: Tensor, *, reverse: bool) -> tuple[list[Tensor], Tensor]:
-    def body(b: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+def scanned(
+    c: AtenCall, step: CellStep, starts: list[Tensor], given: Tensor, *, reverse: bool
+) -> tuple[list[Tensor], Tensor]:
+    def body(
+        b: GraphBuilder, states: list[Tensor], slices: list[Tensor]
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         following = step(b, slices[0], states)
         return following, [following[0]]
 
@@ -123,14 +154,24 @@ def cell(make: Callable[[CellWeights], CellStep]) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor | list[Tensor]:
         hx = c["hx"]
         states = list(hx) if isinstance(hx, tuple) else [hx]
-        weights = CellWeights(c.tensor("w_ih"), c.tensor("w_hh"), c.optional("b_ih"), c.optional("b_hh"), None)
-        found = make(weights)(c.b, affine(c.b, c.tensor("input"), weights.kernel, weights.bias), states)
+        weights = CellWeights(
+            c.tensor("w_ih"), c.tensor("w_hh"), c.optional("b_ih"), c.optional("b_hh"), None
+        )
+        found = make(weights)(
+            c.b, affine(c.b, c.tensor("input"), weights.kernel, weights.bias), states
+        )
         return found if isinstance(hx, tuple) else found[0]
 
     return handler
 
 
 RECURRENT: dict[str, AtenHandler] = {
-    "lstm": lstm, "gru": simple(gru_step), "rnn_tanh": simple(plain_step("Tanh")), "rnn_relu": simple(plain_step("Relu")), "lstm_cell": cell(lstm_step),
-    "gru_cell": cell(gru_step), "rnn_tanh_cell": cell(plain_step("Tanh")), "rnn_relu_cell": cell(plain_step("Relu")),
-}  # fmt: skip
+    "lstm": lstm,
+    "gru": simple(gru_step),
+    "rnn_tanh": simple(plain_step("Tanh")),
+    "rnn_relu": simple(plain_step("Relu")),
+    "lstm_cell": cell(lstm_step),
+    "gru_cell": cell(gru_step),
+    "rnn_tanh_cell": cell(plain_step("Tanh")),
+    "rnn_relu_cell": cell(plain_step("Relu")),
+}

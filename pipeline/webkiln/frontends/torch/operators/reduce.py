@@ -42,7 +42,9 @@ def mean(c: AtenCall) -> Tensor:
 def extreme(op: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
-        y = reduced(c, op, c.cast(x, "uint8") if x.dtype == "bool" else x, dims(c, x), keep=keeps(c))
+        y = reduced(
+            c, op, c.cast(x, "uint8") if x.dtype == "bool" else x, dims(c, x), keep=keeps(c)
+        )
         return c.cast(y, x.dtype)
 
     return handler
@@ -62,7 +64,10 @@ def min_or_max(op: str) -> AtenHandler:
         axis = c.axis(c.number("dim"), x.type.rank)
         numbers = c.cast(x, "uint8") if x.dtype == "bool" else x
         places = c.op(f"Arg{op}", numbers, axis=axis, keepdims=keeps(c))
-        return [c.cast(c.op(f"Reduce{op}", numbers, axes=(axis,), keepdims=keeps(c)), x.dtype), c.cast(places, "int64")]
+        return [
+            c.cast(c.op(f"Reduce{op}", numbers, axes=(axis,), keepdims=keeps(c)), x.dtype),
+            c.cast(places, "int64"),
+        ]
 
     return handler
 
@@ -76,7 +81,9 @@ def found(op: str) -> AtenHandler:
             return reshaped(c.b, y, (1,) * x.type.rank) if keeps(c) else y
         if not x.type.rank:
             return c.b.constant(0, "int64")
-        return c.cast(c.op(op, x, axis=c.axis(c.number("dim"), x.type.rank), keepdims=keeps(c)), "int64")
+        return c.cast(
+            c.op(op, x, axis=c.axis(c.number("dim"), x.type.rank), keepdims=keeps(c)), "int64"
+        )
 
     return handler
 
@@ -113,7 +120,9 @@ def variance(*, root: bool, both: bool) -> AtenHandler:
         axes = dims(c, x)
         spread, centre = spread_of(c, x, axes)
         spread = c.op("Sqrt", spread) if root else spread
-        shape = x.shape if not axes else [1 if d in axes else size for d, size in enumerate(x.shape)]
+        shape = (
+            x.shape if not axes else [1 if d in axes else size for d, size in enumerate(x.shape)]
+        )
         kept = shape if keeps(c) else [size for d, size in enumerate(x.shape) if d not in axes]
         found_ = [reshaped(c.b, item, kept) for item in (spread, centre)]
         return found_ if both else found_[0]
@@ -130,8 +139,14 @@ def norm(c: AtenCall) -> Tensor:
     if degree in (inf, -inf):
         return reduced(c, "ReduceMax" if degree > 0 else "ReduceMin", size, axes, keep=keeps(c))
     if degree == 0:
-        return reduced(c, "ReduceSum", c.cast(c.b.binary("NotEqual", size, 0.0), x.dtype), axes, keep=keeps(c))
-    return powered(c, reduced(c, "ReduceSum", powered(c, size, float(degree)), axes, keep=keeps(c)), 1 / float(degree))
+        return reduced(
+            c, "ReduceSum", c.cast(c.b.binary("NotEqual", size, 0.0), x.dtype), axes, keep=keeps(c)
+        )
+    return powered(
+        c,
+        reduced(c, "ReduceSum", powered(c, size, float(degree)), axes, keep=keeps(c)),
+        1 / float(degree),
+    )
 
 
 def log_sum_exp(c: AtenCall) -> Tensor:
@@ -140,7 +155,11 @@ def log_sum_exp(c: AtenCall) -> Tensor:
     largest = reduced(c, "ReduceMax", x, axes, keep=True)
     finite = c.op("Where", c.op("IsInf", largest), c.like(0, x), largest)
     whole = c.op("Log", reduced(c, "ReduceSum", c.op("Exp", x - finite), axes, keep=True)) + finite
-    return whole if keeps(c) else reshaped(c.b, whole, [size for d, size in enumerate(x.shape) if d not in axes])
+    return (
+        whole
+        if keeps(c)
+        else reshaped(c.b, whole, [size for d, size in enumerate(x.shape) if d not in axes])
+    )
 
 
 def softmax(op: str) -> AtenHandler:
@@ -159,7 +178,9 @@ def cumulative(op: str) -> AtenHandler:
         x = c.tensor()
         x = c.cast(x, c.dtype(x.dtype if is_float(x.dtype) else "int64"))
         return (
-            c.op(op, x, axis=c.axis(c.number("dim"), x.type.rank), exclusive=False, reverse=False) if x.type.rank else c.op("Identity", x)
+            c.op(op, x, axis=c.axis(c.number("dim"), x.type.rank), exclusive=False, reverse=False)
+            if x.type.rank
+            else c.op("Identity", x)
         )
 
     return handler
@@ -171,7 +192,12 @@ def sort(c: AtenCall) -> list[Tensor]:
         return [c.op("Identity", x), c.b.constant(0, "int64")]
     numbers = c.cast(x, "uint8") if x.dtype == "bool" else x
     values, places = c.b.ops(
-        "Sort", [numbers], {"axis": c.axis(c.get("dim", -1), x.type.rank), "descending": bool(c.get("descending", False))}
+        "Sort",
+        [numbers],
+        {
+            "axis": c.axis(c.get("dim", -1), x.type.rank),
+            "descending": bool(c.get("descending", False)),
+        },
     )
     return [c.cast(values, x.dtype), places]
 
@@ -196,9 +222,14 @@ def kth_value(c: AtenCall) -> list[Tensor]:
 def chosen(c: AtenCall, x: Tensor, axis: int, place: int) -> list[Tensor]:
     """The element at a place of the order along an axis, and where it stood."""
     shape = (
-        [1 if d == axis else size for d, size in enumerate(x.shape)] if keeps(c) else [size for d, size in enumerate(x.shape) if d != axis]
+        [1 if d == axis else size for d, size in enumerate(x.shape)]
+        if keeps(c)
+        else [size for d, size in enumerate(x.shape) if d != axis]
     )
-    return [reshaped(c.b, part(c.b, item, axis, place, 1), shape) for item in c.b.ops("Sort", [x], {"axis": axis, "descending": False})]
+    return [
+        reshaped(c.b, part(c.b, item, axis, place, 1), shape)
+        for item in c.b.ops("Sort", [x], {"axis": axis, "descending": False})
+    ]
 
 
 def median(c: AtenCall) -> Tensor | list[Tensor]:
@@ -218,11 +249,17 @@ def whole(c: AtenCall, x: Tensor, axes: Sequence[int], eps: float) -> tuple[Tens
     return c.op("Mul", apart, inverse), centre, inverse
 
 
-def scaled(c: AtenCall, x: Tensor, weight: Tensor | None, bias: Tensor | None, axis: int | None = None) -> Tensor:
+def scaled(
+    c: AtenCall, x: Tensor, weight: Tensor | None, bias: Tensor | None, axis: int | None = None
+) -> Tensor:
     """x times a weight plus a bias, of one axis or of the last ones."""
 
     def fitted(item: Tensor) -> Tensor:
-        return item if axis is None else reshaped(c.b, item, [*[1] * axis, item.type.size, *[1] * (x.type.rank - axis - 1)])
+        return (
+            item
+            if axis is None
+            else reshaped(c.b, item, [*[1] * axis, item.type.size, *[1] * (x.type.rank - axis - 1)])
+        )
 
     x = x if weight is None else c.op("Mul", x, fitted(weight))
     return x if bias is None else c.op("Add", x, fitted(bias))
@@ -235,13 +272,20 @@ def layer_norm(c: AtenCall) -> list[Tensor]:
     return [scaled(c, y, c.optional("weight"), c.optional("bias")), centre, inverse]
 
 
-EPSILON = {"float16": 0.0009765625, "float32": 1.1920928955078125e-07, "float64": 2.220446049250313e-16}
+EPSILON = {
+    "float16": 0.0009765625,
+    "float32": 1.1920928955078125e-07,
+    "float64": 2.220446049250313e-16,
+}
 
 
 def rms_norm(c: AtenCall) -> Tensor:
     x = c.tensor("input")
     axes = range(x.type.rank - len(c.sizes("normalized_shape")), x.type.rank)
-    inverse = c.op("Rsqrt", reduced(c, "ReduceMean", x * x, axes, keep=True) + float(c.get("eps", EPSILON[x.dtype])))
+    inverse = c.op(
+        "Rsqrt",
+        reduced(c, "ReduceMean", x * x, axes, keep=True) + float(c.get("eps", EPSILON[x.dtype])),
+    )
     return scaled(c, c.op("Mul", x, inverse), c.optional("weight"), None)
 
 
@@ -249,9 +293,14 @@ def group_norm(c: AtenCall) -> list[Tensor]:
     x = c.tensor("input")
     groups = c["group"] if c.has("group") else c.number("num_groups")
     n, channels, *rest = x.shape
-    y, centre, inverse = whole(c, reshaped(c.b, x, (n, groups, channels // groups * prod(rest))), (2,), float(c["eps"]))
+    y, centre, inverse = whole(
+        c, reshaped(c.b, x, (n, groups, channels // groups * prod(rest))), (2,), float(c["eps"])
+    )
     ends = [reshaped(c.b, item, (n, groups)) for item in (centre, inverse)]
-    return [scaled(c, reshaped(c.b, y, x.shape), c.optional("weight"), c.optional("bias"), 1), *ends]
+    return [
+        scaled(c, reshaped(c.b, y, x.shape), c.optional("weight"), c.optional("bias"), 1),
+        *ends,
+    ]
 
 
 def instance_norm(c: AtenCall) -> Tensor:
@@ -271,7 +320,9 @@ def batch_norm(c: AtenCall) -> list[Tensor]:
         y, centre, inverse = whole(c, x, [d for d in range(x.type.rank) if d != 1], float(c["eps"]))
         ends = [reshaped(c.b, item, (x.shape[1],)) for item in (centre, inverse)]
         if mean_ is not None and variance_ is not None:
-            raise c.call.unsupported("changes its running mean and variance", "Call model.eval() before it is exported")
+            raise c.call.unsupported(
+                "changes its running mean and variance", "Call model.eval() before it is exported"
+            )
         return [scaled(c, y, c.optional("weight"), c.optional("bias"), 1), *ends]
     count = (x.shape[1],)
     weight = c.optional("weight") or widened(c.b, c.like(1, x), count)
@@ -285,13 +336,51 @@ def first(handler: Callable[[AtenCall], list[Tensor]]) -> AtenHandler:
 
 
 REDUCE: dict[str, AtenHandler] = {
-    "sum": summed("ReduceSum"), "prod": summed("ReduceProd"), "mean": mean, "amax": extreme("ReduceMax"), "amin": extreme("ReduceMin"), "max": min_or_max("Max"),
-    "min": min_or_max("Min"), "argmax": found("ArgMax"), "argmin": found("ArgMin"), "any": truth("ReduceMax"), "all": truth("ReduceMin"), "count_nonzero": count_nonzero,
-    "var": variance(root=False, both=False), "std": variance(root=True, both=False), "var_mean": variance(root=False, both=True), "std_mean": variance(root=True, both=True),
-    "norm": norm, "linalg_vector_norm": norm, "frobenius_norm": norm, "logsumexp": log_sum_exp, "_softmax": softmax("Softmax"), "softmax": softmax("Softmax"),
-    "_log_softmax": softmax("LogSoftmax"), "log_softmax": softmax("LogSoftmax"), "_safe_softmax": softmax("Softmax"), "special_softmax": softmax("Softmax"),
-    "special_log_softmax": softmax("LogSoftmax"), "cumsum": cumulative("CumSum"), "cumprod": cumulative("CumProd"), "sort": sort, "msort": first(sort), "argsort": argsort,
-    "topk": top_k, "kthvalue": kth_value, "median": median, "native_layer_norm": layer_norm, "layer_norm": first(layer_norm), "rms_norm": rms_norm, "native_group_norm": group_norm,
-    "group_norm": first(group_norm), "instance_norm": instance_norm, "_native_batch_norm_legit_no_training": batch_norm, "_native_batch_norm_legit": batch_norm,
-    "native_batch_norm": batch_norm, "batch_norm": first(batch_norm), "_batch_norm_no_update": lambda c: [*batch_norm(c), c.b.constant([], "uint8")], "cudnn_batch_norm": batch_norm,
-}  # fmt: skip
+    "sum": summed("ReduceSum"),
+    "prod": summed("ReduceProd"),
+    "mean": mean,
+    "amax": extreme("ReduceMax"),
+    "amin": extreme("ReduceMin"),
+    "max": min_or_max("Max"),
+    "min": min_or_max("Min"),
+    "argmax": found("ArgMax"),
+    "argmin": found("ArgMin"),
+    "any": truth("ReduceMax"),
+    "all": truth("ReduceMin"),
+    "count_nonzero": count_nonzero,
+    "var": variance(root=False, both=False),
+    "std": variance(root=True, both=False),
+    "var_mean": variance(root=False, both=True),
+    "std_mean": variance(root=True, both=True),
+    "norm": norm,
+    "linalg_vector_norm": norm,
+    "frobenius_norm": norm,
+    "logsumexp": log_sum_exp,
+    "_softmax": softmax("Softmax"),
+    "softmax": softmax("Softmax"),
+    "_log_softmax": softmax("LogSoftmax"),
+    "log_softmax": softmax("LogSoftmax"),
+    "_safe_softmax": softmax("Softmax"),
+    "special_softmax": softmax("Softmax"),
+    "special_log_softmax": softmax("LogSoftmax"),
+    "cumsum": cumulative("CumSum"),
+    "cumprod": cumulative("CumProd"),
+    "sort": sort,
+    "msort": first(sort),
+    "argsort": argsort,
+    "topk": top_k,
+    "kthvalue": kth_value,
+    "median": median,
+    "native_layer_norm": layer_norm,
+    "layer_norm": first(layer_norm),
+    "rms_norm": rms_norm,
+    "native_group_norm": group_norm,
+    "group_norm": first(group_norm),
+    "instance_norm": instance_norm,
+    "_native_batch_norm_legit_no_training": batch_norm,
+    "_native_batch_norm_legit": batch_norm,
+    "native_batch_norm": batch_norm,
+    "batch_norm": first(batch_norm),
+    "_batch_norm_no_update": lambda c: [*batch_norm(c), c.b.constant([], "uint8")],
+    "cudnn_batch_norm": batch_norm,
+}

@@ -1,4 +1,6 @@
-"""Fourier transforms, and what is made of complex numbers: a last axis of a real and an imaginary part, which no bundle gives out."""
+"""Fourier transforms, and what is made of complex numbers: a last axis of a real and an imaginary
+part, which no bundle gives out.
+"""
 
 from math import sqrt
 
@@ -14,14 +16,28 @@ def parts(c: AtenCall, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def joined(c: AtenCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
-    return stacked(c.b, [real, filled(c.b, 0, real.dtype, real.shape) if imaginary is None else imaginary], real.type.rank)
+    return stacked(
+        c.b,
+        [real, filled(c.b, 0, real.dtype, real.shape) if imaginary is None else imaginary],
+        real.type.rank,
+    )
 
 
 def scaled(c: AtenCall, x: Tensor, count: int, mode: int, *, inverse: bool) -> Tensor:
-    """Normalisation 0 is none, 1 by the root of the size, 2 by the size; the inverse is divided by the size already."""
+    """Normalisation 0 is none, 1 by the root of the size, 2 by the size; the inverse is divided by
+    the size already.
+    """
     if inverse:
         factor = {0: count, 1: sqrt(count), 2: 1}[mode]
-        return x if factor == 1 else c.op("Mul", x, sized(c.b, factor, x.dtype) if not isinstance(factor, float) else c.like(factor, x))
+        return (
+            x
+            if factor == 1
+            else c.op(
+                "Mul",
+                x,
+                sized(c.b, factor, x.dtype) if not isinstance(factor, float) else c.like(factor, x),
+            )
+        )
     if mode == 0:
         return x
     return x * (1 / (sqrt(count) if mode == 1 else count))
@@ -34,7 +50,14 @@ def at_end(c: AtenCall, x: Tensor, axis: int) -> tuple[Tensor, list[int]]:
 
 
 def along(
-    c: AtenCall, real: Tensor, imaginary: Tensor | None, axis: int, length: int, *, inverse: bool, onesided: bool
+    c: AtenCall,
+    real: Tensor,
+    imaginary: Tensor | None,
+    axis: int,
+    length: int,
+    *,
+    inverse: bool,
+    onesided: bool,
 ) -> tuple[Tensor, Tensor | None]:
     moved, back = at_end(c, real, axis)
     other = None if imaginary is None else at_end(c, imaginary, axis)[0]
@@ -46,10 +69,14 @@ def from_real(c: AtenCall) -> Tensor:
     x = c.tensor()
     axes = [c.axis(axis, x.type.rank) for axis in c.sizes("dim")]
     last = axes[-1]
-    real, imaginary = along(c, x, None, last, x.shape[last], inverse=False, onesided=bool(c["onesided"]))
+    real, imaginary = along(
+        c, x, None, last, x.shape[last], inverse=False, onesided=bool(c["onesided"])
+    )
     count = x.shape[last]
     for axis in axes[:-1]:
-        real, imaginary = along(c, real, imaginary, axis, x.shape[axis], inverse=False, onesided=False)
+        real, imaginary = along(
+            c, real, imaginary, axis, x.shape[axis], inverse=False, onesided=False
+        )
         count *= x.shape[axis]
     assert imaginary is not None
     return scaled(c, joined(c, real, imaginary), count, c.number("normalization"), inverse=False)
@@ -57,7 +84,10 @@ def from_real(c: AtenCall) -> Tensor:
 
 def to_real(c: AtenCall) -> Tensor:
     real, imaginary = parts(c, c.tensor())
-    axes, length = [c.axis(axis, real.type.rank) for axis in c.sizes("dim")], c.number("last_dim_size")
+    axes, length = (
+        [c.axis(axis, real.type.rank) for axis in c.sizes("dim")],
+        c.number("last_dim_size"),
+    )
     count = length
     rest: Tensor | None = imaginary
     for axis in axes[:-1]:
@@ -73,7 +103,9 @@ def to_complex(c: AtenCall) -> Tensor:
     count, inverse = 1, not c["forward"]
     for axis in [c.axis(axis, real.type.rank) for axis in c.sizes("dim")]:
         count *= real.shape[axis]
-        real, imaginary = along(c, real, imaginary, axis, real.shape[axis], inverse=inverse, onesided=False)
+        real, imaginary = along(
+            c, real, imaginary, axis, real.shape[axis], inverse=inverse, onesided=False
+        )
     return scaled(c, joined(c, real, imaginary), count, c.number("normalization"), inverse=inverse)
 
 
@@ -107,7 +139,10 @@ def product(c: AtenCall) -> Tensor:
 def quotient(c: AtenCall) -> Tensor:
     """By real numbers."""
     if c.call.attr("complex") != ("self",):
-        raise c.call.unsupported("divides by complex numbers", "Multiply by the conjugate, and divide by the square of the magnitude")
+        raise c.call.unsupported(
+            "divides by complex numbers",
+            "Multiply by the conjugate, and divide by the square of the magnitude",
+        )
     (a, b), (x, _) = both(c, "self"), both(c, "other")
     return joined(c, c.op("Div", a, x), c.op("Div", b, x))
 
@@ -138,7 +173,9 @@ def moved(c: AtenCall) -> Tensor:
 
 
 def _refused(c: AtenCall) -> Tensor:
-    raise c.call.unsupported("reshapes complex numbers to an open size", "Take the real and imaginary parts first")
+    raise c.call.unsupported(
+        "reshapes complex numbers to an open size", "Take the real and imaginary parts first"
+    )
 
 
 def unsqueezed(c: AtenCall) -> Tensor:
@@ -169,13 +206,44 @@ def real_cast(c: AtenCall) -> Tensor:
     return cast(c.b, parts(c, c.tensor())[0], c.dtype("float32"))
 
 
-FOURIER: dict[str, AtenHandler] = {"_fft_r2c": from_real, "complex": complex_, "view_as_complex": lambda c: c.op("Identity", c.tensor())}
+FOURIER: dict[str, AtenHandler] = {
+    "_fft_r2c": from_real,
+    "complex": complex_,
+    "view_as_complex": lambda c: c.op("Identity", c.tensor()),
+}
 """What makes complex numbers of real ones."""
 COMPLEX: dict[str, AtenHandler] = {
-    "_fft_c2r": to_real, "_fft_c2c": to_complex, "abs": magnitude, "angle": angle, "mul": product, "conj": conjugate, "_conj": conjugate, "conj_physical": conjugate,
-    "_conj_physical": conjugate, "real": lambda c: parts(c, c.tensor())[0], "imag": lambda c: parts(c, c.tensor())[1], "view": moved, "reshape": moved,
-    "add": termwise("Add"), "sub": termwise("Sub"), "div": quotient,
-    "unsqueeze": unsqueezed, "squeeze": squeezed, "permute": turned, "transpose": turned,
-    **dict.fromkeys(("view_as_real", "view_as_real_copy", "clone", "alias", "resolve_conj", "detach", "contiguous"), lambda c: c.op("Identity", c.tensor())),
-}  # fmt: skip
+    "_fft_c2r": to_real,
+    "_fft_c2c": to_complex,
+    "abs": magnitude,
+    "angle": angle,
+    "mul": product,
+    "conj": conjugate,
+    "_conj": conjugate,
+    "conj_physical": conjugate,
+    "_conj_physical": conjugate,
+    "real": lambda c: parts(c, c.tensor())[0],
+    "imag": lambda c: parts(c, c.tensor())[1],
+    "view": moved,
+    "reshape": moved,
+    "add": termwise("Add"),
+    "sub": termwise("Sub"),
+    "div": quotient,
+    "unsqueeze": unsqueezed,
+    "squeeze": squeezed,
+    "permute": turned,
+    "transpose": turned,
+    **dict.fromkeys(
+        (
+            "view_as_real",
+            "view_as_real_copy",
+            "clone",
+            "alias",
+            "resolve_conj",
+            "detach",
+            "contiguous",
+        ),
+        lambda c: c.op("Identity", c.tensor()),
+    ),
+}
 """What takes complex numbers."""

@@ -1,4 +1,6 @@
-"""Every operator of ATen and torchvision that webkiln converts, by its domain and its name without overload. Absent means unsupported."""
+"""Every operator of ATen and torchvision that webkiln converts, by its domain and its name without
+overload. Absent means unsupported.
+"""
 
 from collections.abc import Mapping
 

@@ -24,12 +24,17 @@ def paddings(c: AtenCall, rank: int, pad: Sequence[int]) -> tuple[list[int], lis
     return low, high
 
 
-def padded(c: AtenCall, x: Tensor, low: list[int], high: list[int], value: Any = 0, mode: str = "constant") -> Tensor:
+def padded(
+    c: AtenCall, x: Tensor, low: list[int], high: list[int], value: Any = 0, mode: str = "constant"
+) -> Tensor:
     for axis, (first, last) in enumerate(zip(low, high, strict=True)):
         cut = [-item if not is_symbolic(item) and item < 0 else 0 for item in (first, last)]
         if any(cut):
             x = part(c.b, x, axis, cut[0], x.shape[axis] - sum(cut))
-    before, after = (tuple(item if is_symbolic(item) else max(item, 0) for item in items) for items in (low, high))
+    before, after = (
+        tuple(item if is_symbolic(item) else max(item, 0) for item in items)
+        for items in (low, high)
+    )
     if not any((*before, *after)):
         return c.op("Identity", x)
     if mode == "constant":
@@ -50,7 +55,12 @@ def pad(c: AtenCall) -> Tensor:
 def pad_from(mode: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
-        return padded(c, x, *paddings(c, x.type.rank, c.sizes("padding" if c.has("padding") else "pad")), mode=mode)
+        return padded(
+            c,
+            x,
+            *paddings(c, x.type.rank, c.sizes("padding" if c.has("padding") else "pad")),
+            mode=mode,
+        )
 
     return handler
 
@@ -83,7 +93,11 @@ def channel_shuffle(c: AtenCall) -> Tensor:
 def unfold(c: AtenCall) -> Tensor:
     """Windows of one axis, their elements as a new last axis."""
     x = c.tensor()
-    axis, size, step = c.axis(c.number("dimension"), x.type.rank), c.number("size"), c.number("step")
+    axis, size, step = (
+        c.axis(c.number("dimension"), x.type.rank),
+        c.number("size"),
+        c.number("step"),
+    )
     wide = unfolded(c.b, x, [axis], [size], [step], [1])
     rank = wide.type.rank
     return transposed(c.b, wide, [*(d for d in range(rank) if d != axis + 1), axis + 1])
@@ -93,11 +107,17 @@ def im2col(c: AtenCall) -> Tensor:
     x = c.tensor()
     batched = x.type.rank == 4
     x = x if batched else reshaped(c.b, x, (1, *x.shape))
-    kernel, dilation, padding, stride = (c.sizes(name) for name in ("kernel_size", "dilation", "padding", "stride"))
+    kernel, dilation, padding, stride = (
+        c.sizes(name) for name in ("kernel_size", "dilation", "padding", "stride")
+    )
     x = padded(c, x, [0, 0, *padding], [0, 0, *padding])
     wide = unfolded(c.b, x, [2, 3], kernel, stride, dilation)
     n, channels, rows, taps, columns, others = wide.shape
-    y = reshaped(c.b, transposed(c.b, wide, (0, 1, 3, 5, 2, 4)), (n, channels * taps * others, rows * columns))
+    y = reshaped(
+        c.b,
+        transposed(c.b, wide, (0, 1, 3, 5, 2, 4)),
+        (n, channels * taps * others, rows * columns),
+    )
     return y if batched else reshaped(c.b, y, y.shape[1:])
 
 
@@ -106,13 +126,31 @@ def col2im(c: AtenCall) -> Tensor:
     batched = x.type.rank == 3
     x = x if batched else reshaped(c.b, x, (1, *x.shape))
     padding = c.sizes("padding")
-    y = overlapped(c.b, x, c.sizes("output_size"), c.sizes("kernel_size"), c.sizes("stride"), c.sizes("dilation"), padding, padding)
+    y = overlapped(
+        c.b,
+        x,
+        c.sizes("output_size"),
+        c.sizes("kernel_size"),
+        c.sizes("stride"),
+        c.sizes("dilation"),
+        padding,
+        padding,
+    )
     return y if batched else reshaped(c.b, y, y.shape[1:])
 
 
 WINDOWS: dict[str, AtenHandler] = {
-    "constant_pad_nd": constant_pad, "pad": pad, **{f"reflection_pad{d}d": pad_from("reflect") for d in (1, 2, 3)},
-    **{f"replication_pad{d}d": pad_from("edge") for d in (1, 2, 3)}, "_pad_circular": pad_from("wrap"), "pixel_shuffle": pixel_shuffle,
-    "pixel_unshuffle": pixel_unshuffle, "channel_shuffle": channel_shuffle, "native_channel_shuffle": channel_shuffle, "unfold": unfold,
-    "unfold_copy": unfold, "im2col": im2col, "col2im": col2im,
-}  # fmt: skip
+    "constant_pad_nd": constant_pad,
+    "pad": pad,
+    **{f"reflection_pad{d}d": pad_from("reflect") for d in (1, 2, 3)},
+    **{f"replication_pad{d}d": pad_from("edge") for d in (1, 2, 3)},
+    "_pad_circular": pad_from("wrap"),
+    "pixel_shuffle": pixel_shuffle,
+    "pixel_unshuffle": pixel_unshuffle,
+    "channel_shuffle": channel_shuffle,
+    "native_channel_shuffle": channel_shuffle,
+    "unfold": unfold,
+    "unfold_copy": unfold,
+    "im2col": im2col,
+    "col2im": col2im,
+}
