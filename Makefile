@@ -45,7 +45,7 @@ check: .venv/tests-installed runtime/node_modules/.package-lock.json ## Lint and
 	cd runtime && node_modules/.bin/tsc -p . && node_modules/.bin/tsc -p unplugin
 
 docs: setup ## Regenerate the generated pages of docs/.
-	for page in caffe chainer keras scikit_learn tensorflow tflite torch; do $(BIN)/python -m tests.docs.$${page}_page || exit 1; done
+	for page in caffe chainer keras options scikit_learn tensorflow tflite torch; do $(BIN)/python -m tests.docs.$${page}_page || exit 1; done
 
 setup: tools .venv/tests-installed .venv/servers/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json tests/build/servers/node_modules/.package-lock.json ## Install everything that the tests need.
 
@@ -102,7 +102,7 @@ conformance: setup ## Run all node tests of onnx in a browser: [backend=webgl] [
 	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser))
 
 # Keras's tests import jax, which gets a folder of its own: Keras behaves differently where it can import it.
-conformance-keras: setup ## Run what Keras's own tests call: [backend=js,wasm]. Writes docs/keras-conformance.md.
+conformance-keras: setup ## Run what Keras's own tests call: [backend=js,wasm]. Writes build/keras-conformance.md.
 	$(BIN)/pip $(PIP) --no-deps --target .venv/keras-tests jax==0.10.2 jaxlib==0.10.2
 	$(BIN)/python -m tests.conformance.keras $(backend)
 

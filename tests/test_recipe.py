@@ -5,15 +5,9 @@ from typing import Any
 import pytest
 
 from webkiln.errors import RecipeError
-from webkiln.recipe import (
-    ExportSource,
-    PathSource,
-    UrlSource,
-    parse_recipe,
-    read_recipe,
-    read_recipes,
-    with_parameters,
-)
+from webkiln.recipe.read import parse_recipe, read_recipe, read_recipes
+from webkiln.recipe.recipe import with_parameters
+from webkiln.recipe.sources import ExportSource, PathSource, UrlSource
 
 PATH = Path("/models/m/recipe.toml")
 
@@ -75,14 +69,11 @@ def test_an_export_script_and_its_parameters() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, "unknown key '.nothing.'; valid: source, source_format, input_shapes"),
+        ({}, "unknown key '.nothing.'; valid: source, source_format, signature"),
         ({"batch_size": 1}, "the key source is missing"),
         (
             {"source": "m", "batchsize": 1},
-            (
-                "unknown key 'batchsize'; valid: source, source_format, input_shapes, sample_sizes,"
-                " batch_size"
-            ),
+            r"unknown key 'batchsize'; valid: source, source_format, .*; did you mean batch_size",
         ),
         ({"source": "m", "batch_size": 0}, "batch_size is 0, expected a positive integer"),
         ({"source": "m", "batch_size": True}, "expected a positive integer"),

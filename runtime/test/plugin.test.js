@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Builder } from '../unplugin/src/builder.js';
 import { placeFrom, withURLs } from '../unplugin/src/references.js';
-import { isRequest, readRequest } from '../unplugin/src/request.js';
+import { isRequest, optionPaths, readRequest } from '../unplugin/src/request.js';
 
 const resolve = path => `/project/src/${path.replace('./', '')}`;
 const read = (id, defaults = {}) => readRequest(id, resolve, defaults);
@@ -27,11 +27,11 @@ test('recipes are named, paths are those of the importing module, and the projec
 });
 
 test('a value may have question marks', () => {
-  assert.deepEqual(read('webkiln:digits?parameter=a=b?c&backend=js').options, [['backend', 'js'], ['parameter', 'a=b?c']]);
+  assert.deepEqual(read('webkiln:digits?parameter=a=b?c&backend=js').options, [['parameter', 'a=b?c'], ['backend', 'js']]);
 });
 
 test('options that do not exist, or stand twice, are errors', () => {
-  assert.throws(() => read('webkiln:digits?output=x'), /webkiln:digits\?output=x: there is no option output; the options are backend/);
+  assert.throws(() => read('webkiln:digits?output=x'), /webkiln:digits\?output=x: there is no option output; the options are name, weights, .*backend/);
   assert.throws(() => read('webkiln:digits?backend=js&backend=wasm'), /backend is given 2 times, expected once/);
 });
 
@@ -69,4 +69,13 @@ test('a folder for bundles that cannot be made is named', () => {
   const root = mkdtempSync(join(tmpdir(), 'webkiln-'));
   writeFileSync(join(root, '.webkiln'), '');
   assert.throws(() => new Builder(root, 'webkiln', () => {}).build(read('./a.keras?webkiln')), /bundles cannot be written to .*\.webkiln.*option `root`/);
+});
+
+test('paths among options start from the importing module, those of labels behind their output', () => {
+  const { options } = read('./net.json?webkiln&weights=w.h5&labels=scores=names.txt&labels=all.txt&tuned=t.json&winograd=off');
+  assert.deepEqual(options, [
+    ['weights', '/project/src/w.h5'], ['labels', 'scores=/project/src/names.txt'], ['labels', '/project/src/all.txt'],
+    ['winograd', 'off'], ['tuned', '/project/src/t.json'],
+  ]);
+  assert.deepEqual(optionPaths(options), ['/project/src/w.h5', '/project/src/names.txt', '/project/src/all.txt', '/project/src/t.json']);
 });

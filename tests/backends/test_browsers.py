@@ -30,7 +30,8 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.tools import Toolchain, tool_of
 from webkiln.errors import RecipeError, RunError, ToolError
-from webkiln.recipe import BACKENDS, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.values import BACKENDS
 
 verify = fake_bundle.stage("verify")
 LEGS = [(backend, variant) for backend in BACKENDS for variant in VARIANTS[backend] or (None,)]

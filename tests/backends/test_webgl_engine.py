@@ -17,7 +17,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ToolError
 from webkiln.ir.text import parse
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 SCENARIOS = ("lost", "absent", "unrenderable", "narrow", "small", "worker", "counted")
 

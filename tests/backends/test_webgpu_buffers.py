@@ -16,7 +16,7 @@ from tests.sampling import representative
 from webkiln.backends import frame, pages
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 SCENARIOS = (
     "chained",

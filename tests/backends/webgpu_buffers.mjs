@@ -190,7 +190,7 @@ const SCENARIOS = {
     const fresh = await costOf(() => model.run({ x }, { outputs: 'gpu' }));
     model.dispose();
     const others = {};
-    for (const name of ['stateful', 'late']) {
+    for (const name of ['stateful', 'data_dependent']) {
       const { load: open, manifest: { inputs: [{ shape }] } } = await named(name);
       const loaded = await open(LOCAL);
       const values = drawn(shape.reduce((product, size) => product * size, 1));
@@ -233,8 +233,8 @@ const SCENARIOS = {
     return { words, packed };
   },
 
-  async late() {
-    const { load } = await named('late');
+  async data_dependent() {
+    const { load } = await named('data_dependent');
     const model = await load(LOCAL);
     const { device } = model;
     const own = device.createBuffer({ size: 24, usage: FROM | TO });

@@ -40,7 +40,8 @@ from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 from webkiln.ops.evaluate import fixed_values
 from webkiln.program import program
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 HERE = Path(__file__).parent
 RIVALS = ("onnxruntime", "litert", "tfjs")

@@ -32,7 +32,8 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.steps import flops
 from webkiln.ir import dim
 from webkiln.program import program
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "scaling.svg"
 BOUND = 1.3

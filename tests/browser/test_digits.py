@@ -18,7 +18,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.bundles import sealed
 from webkiln.errors import VerificationError
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 verify = fake_bundle.stage("verify")
 RECIPE = fake_bundle.ROOT / "models" / "digits" / "recipe.toml"

@@ -22,7 +22,7 @@ from tests.models.conftest import Model
 from tests.runtime.tampering import Site, serve
 from webkiln.backends import browsers
 from webkiln.build.engine import Engine
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 LOADED = "const model = await load({ worker: false });"
 FILM = """

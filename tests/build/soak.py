@@ -26,7 +26,7 @@ from webkiln.build.executor import LocalPool
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import Share
 from webkiln.passes.pipeline import PASSES
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 SCRIPT = """
 import sys

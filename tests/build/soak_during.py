@@ -27,7 +27,7 @@ from webkiln.build.executor import LocalPool
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import Share
 from webkiln.errors import WebkilnError
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 PASSES = ("drop_noop", "sort_nothing")
 LONGEST_PAUSE = 0.25

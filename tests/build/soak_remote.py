@@ -34,7 +34,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.progress import warn
 from webkiln.build.remote import wire
 from webkiln.build.share import Share
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 PART = 50
 PASSES = ("drop_noop", "sort_nothing")

@@ -22,7 +22,8 @@ from webkiln.codegen.program import write_code
 from webkiln.errors import RecipeError
 from webkiln.ops.table import find
 from webkiln.program import program
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 OPENED: set[str] = set()
 """Files of kernels/ and of runtime/engines/ that were opened."""

@@ -9,10 +9,11 @@ import pytest
 from tests.build.tree import Tree, built, executed, warm
 from tests.commands.blocked import without
 from webkiln import canonical
+from webkiln.build.backends import present
 from webkiln.build.graph import ModelGraph
 from webkiln.build.share import share
 from webkiln.build.variables import read_variables
-from webkiln.recipe import parse_recipe
+from webkiln.recipe.read import parse_recipe
 
 
 @pytest.mark.parametrize(
@@ -150,6 +151,17 @@ def test_report_stands_beside_the_bundle_until_the_bundle_changes(toy: Tree) -> 
     toy.edit("models/toy/model.json", "0.5", "0.75")
     toy.build()
     assert not (toy.bundle / "report.html").exists()
+
+
+def test_report_keeps_a_backend_that_a_build_added(toy: Tree) -> None:
+    recipe = toy.root / "models" / "toy" / "recipe.toml"
+    recipe.write_text(f'backends = ["js"]\n{recipe.read_text()}')
+    toy.doit("build", "model=toy", "backend=wasm,js")
+    toy.doit("report", "model=toy")
+    assert present(toy.bundle) == ["wasm", "js"]
+    output = toy.doit("build", "model=toy")
+    assert "dist/toy: wasm is no longer in it" in output
+    assert present(toy.bundle) == ["js"]
 
 
 def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:

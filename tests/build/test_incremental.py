@@ -13,7 +13,8 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.build.state import TreeState
 from webkiln.build.store import LocalStore
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 
 def test_a_second_run_executes_nothing(tree: Tree) -> None:

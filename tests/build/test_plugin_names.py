@@ -15,7 +15,8 @@ from webkiln.build.graph import ModelGraph
 from webkiln.build.share import share
 from webkiln.frontends.keras.plugins import isolated
 from webkiln.plugins import import_file
-from webkiln.recipe import Recipe, parse_recipe
+from webkiln.recipe.read import parse_recipe
+from webkiln.recipe.recipe import Recipe
 
 HANDLER = """
 from webkiln.frontends.onnx.converter import OnnxConverter

@@ -10,15 +10,10 @@ from tests.commands.small import write_model
 from webkiln.build.action import Action, Modules, Product
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import PACKAGE, Share
-from webkiln.recipe import (
-    ExportSource,
-    Form,
-    ImageInput,
-    ModuleSource,
-    PathSource,
-    Recipe,
-    UrlSource,
-)
+from webkiln.recipe.form import Form
+from webkiln.recipe.images import ImageInput
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
 
 
 @pytest.fixture

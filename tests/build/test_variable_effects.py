@@ -1,5 +1,6 @@
 """What each `name=value` of a doit command asks for."""
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,8 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.model_tasks import model_tasks
 from webkiln.build.variables import choice_of, destination, read_variables
 from webkiln.errors import RecipeError
-from webkiln.recipe import ExportSource, PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ExportSource, PathSource
 
 FILE = Recipe(
     "file", PathSource(Path("/nowhere/m.onnx")), source_format="onnx", encodings=("float32", "int8")
@@ -115,11 +117,15 @@ def engine(tmp_path: Path) -> Any:
 
 def test_backends_that_are_asked_for_join_those_that_are_there(tmp_path: Path) -> None:
     recipe = Recipe("m", PathSource(tmp_path / "m"), backends=("wasm", "webgl", "js"))
-    assert backends_of(recipe, None, tmp_path) == ("wasm", "webgl", "js")
-    assert backends_of(recipe, ["js"], tmp_path) == ("js",)
+    backends_for = partial(backends_of, recipe, folder=tmp_path)
+    assert backends_for(None, keep=False) == ("wasm", "webgl", "js")
+    assert backends_for(["js"], keep=False) == ("js",)
     (tmp_path / "manifest.json").write_text('{"backends":{"webgl":{},"webgpu":{}}}')
     assert present(tmp_path) == ["webgpu", "webgl"]
-    assert backends_of(recipe, ["js"], tmp_path) == ("webgl", "js")
+    assert backends_for(["js"], keep=False) == ("webgl", "js")
+    assert backends_for(None, keep=False) == ("wasm", "webgl", "js")
+    assert backends_for(None, keep=True) == ("webgpu", "wasm", "webgl", "js")
+    assert backends_for(["js"], keep=True) == ("webgpu", "webgl", "js")
     (tmp_path / "manifest.json").write_text('{"backends":')
     assert present(tmp_path) == []
 

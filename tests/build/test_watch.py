@@ -14,7 +14,7 @@ from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.watch import LOOK_SECONDS, Watcher
-from webkiln.recipe import read_recipes
+from webkiln.recipe.read import read_recipes
 
 
 class Watching:

@@ -23,7 +23,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import Share
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOY = Path(__file__).parent / "toy"

@@ -23,7 +23,7 @@ from webkiln.build.tuned import Retuned
 from webkiln.commands import cache as cache_command
 from webkiln.commands import diff, profile, run, tune, worker
 from webkiln.errors import RecipeError, ToolError
-from webkiln.recipe import TOLERANCES
+from webkiln.recipe.values import TOLERANCES
 
 Call = Callable[..., str]
 WATCHED = "seen"

@@ -21,7 +21,8 @@ def built(sources: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) 
     """Bundles of good.keras, without its layers and with them."""
     from webkiln.build.engine import Engine
     from webkiln.build.graph import ModelGraph, Selection
-    from webkiln.recipe import PathSource, Recipe
+    from webkiln.recipe.recipe import Recipe
+    from webkiln.recipe.sources import PathSource
 
     folder = tmp_path_factory.mktemp("built")
     recipe = Recipe("good", PathSource(sources / "good.keras"))

@@ -22,7 +22,8 @@ from tests.frontends.keras.versions.layouts import (
 )
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph
-from webkiln.recipe import PathSource, parse_recipe, read_recipe
+from webkiln.recipe.read import parse_recipe, read_recipe
+from webkiln.recipe.sources import PathSource
 
 
 def pair(folder: Path) -> tuple[Path, Path]:

@@ -15,7 +15,8 @@ from tests.commands.small import write_model
 from webkiln import canonical, cli
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 Call = Callable[..., str]
 

@@ -18,7 +18,10 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.flame import page
 from webkiln.commands.profile import shown
-from webkiln.recipe import BACKENDS, Form, PathSource, Recipe
+from webkiln.recipe.form import Form
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
+from webkiln.recipe.values import BACKENDS
 
 STEPS = 5
 SHAPES = {"steps": (1, STEPS, 3)}

@@ -34,7 +34,7 @@ from webkiln.build.engine import Engine
 from webkiln.cli import main
 from webkiln.commands.serve import PAGE, serving
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 RECIPE = """
 source = "colours.onnx"

@@ -16,16 +16,12 @@ from tests.commands.small import write_model
 from webkiln.build.engine import Engine
 from webkiln.commands import build, diff, init
 from webkiln.errors import RecipeError
-from webkiln.recipe import (
-    KEYS,
-    ExportSource,
-    Form,
-    ImageInput,
-    ModuleSource,
-    PathSource,
-    Recipe,
-    parse_recipe,
-)
+from webkiln.recipe.form import Form
+from webkiln.recipe.images import ImageInput
+from webkiln.recipe.read import KEYS, parse_recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource
+from webkiln.recipe.values import TOLERANCES
 
 RECIPE = """
 source = "model.bin"
@@ -53,6 +49,7 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parsed:
     write_model(tmp_path / "model.onnx")
     (tmp_path / "model.bin").write_bytes(b"")
     (tmp_path / "makes.py").write_text("def net(size=3): ...\n")
+    (tmp_path / "names.txt").write_text("a cat\ndog, big\n\n")
     (tmp_path / "known").mkdir()
     (tmp_path / "known" / "recipe.toml").write_text(RECIPE)
     parser = argparse.ArgumentParser(allow_abbrev=False)
@@ -114,6 +111,24 @@ ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
         {"reads": (Path("data"), Path("more"))},
     ),
     "trust_source": (KERAS, ("--trust-source",), {"trust_source": True}),
+    "winograd": (KERAS, ("--winograd", "off"), {"winograd": False}),
+    "tuned": (KERAS, ("--tuned", "fast.json"), {"tuned": Path("fast.json")}),
+    "tolerance": (
+        KERAS,
+        ("--tolerance", "int8=0.5", "--tolerance", "precision=1e-3"),
+        {"tolerances": {**TOLERANCES, "int8": 0.5, "precision": 1e-3}},
+    ),
+    "sample_size": (
+        TFLITE,
+        ("--sample-size", "T=20", "--sample-size", "N=3"),
+        {"sample_sizes": {"T": 20, "N": 3}},
+    ),
+    "image": (
+        KERAS,
+        ("--image", 'x={fit="crop", mean=[1, 2, 3]}'),
+        {"images": {"x": ImageInput(fit="crop", mean=(1, 2, 3))}},
+    ),
+    "labels": (KERAS, ("--labels", "names.txt"), {"labels": ("a cat", "dog, big")}),
     "weights": (
         KERAS,
         ("--weights", "w.h5"),
@@ -174,6 +189,7 @@ KNOWN: dict[tuple[str, ...], dict[str, Any]] = {
     ("--plugin", "p.py"): {"plugins": (Path("known/plugin.py"), Path("p.py"))},
     ("--operators", "o.py"): {"operators": (Path("known/operators.py"), Path("o.py"))},
     ("--trust-source",): {"trust_source": True},
+    ("--labels", "scores=names.txt"): {"labels": {"scores": ("a cat", "dog, big")}},
 }
 """What options do to a recipe that says something itself."""
 
@@ -188,7 +204,11 @@ def test_an_option_joins_or_replaces_what_the_recipe_says(
 
 @pytest.mark.parametrize("given", [("--batch-size", "0"), ("--weights", "w.h5"), ("--dim", "N=3", "--dim", "N=4"), ("--dim", "=3"),
                                    ("--dim", "N=0"), ("--value", "a"), ("--value", "=3"), ("--input-shape", "x=0"), ("--input-shape", "x="),
-                                   ("--parameter", "size"), ("--parameter", "size=3"), ("--precision", "float16")], ids=" ".join)  # fmt: skip
+                                   ("--parameter", "size"), ("--parameter", "size=3"), ("--precision", "float16"), ("--precision", "half"),
+                                   ("--batch-size", "x"), ("--winograd", "yes"), ("--tolerance", "int8=x"), ("--tolerance", "int8=0"),
+                                   ("--tolerance", "int9=1"), ("--sample-size", "T=0"), ("--sample-size", "T"), ("--image", "x=crop"),
+                                   ("--image", 'x={fit="cut"}'), ("--labels", "nothing.txt"),
+                                   ("--labels", "names.txt", "--labels", "y=names.txt")], ids=" ".join)  # fmt: skip
 def test_what_an_option_does_not_take(given: tuple[str, ...], parsed: Parsed) -> None:
     with pytest.raises(RecipeError):
         parsed("known", *given)
@@ -250,7 +270,7 @@ TOML: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def test_every_key_has_a_row() -> None:
-    assert TOML.keys() | {"tolerances"} == KEYS.keys()
+    assert TOML.keys() | {"tolerances"} == set(KEYS)
 
 
 @pytest.mark.parametrize("key", TOML)
@@ -280,8 +300,11 @@ def test_tolerances_of_a_recipe_join_the_usual_ones(tmp_path: Path) -> None:
     assert recipe.tolerance("js", "float32") == usual.tolerance("js", "float32")
 
 
-NOT_OF_DIFF = {"name", "backend", "precision", "batch_size", "input_shape", "dim"}
-"""What the manifest of the bundle says instead."""
+NOT_OF_DIFF = {
+    *("name", "backend", "precision", "batch_size", "input_shape", "dim"),
+    *("winograd", "tuned", "tolerance", "image", "labels"),
+}
+"""What the manifest of the bundle states, and what does not change the framework's outputs."""
 
 
 @pytest.mark.parametrize("option", [option for option in ROWS if option not in NOT_OF_DIFF])

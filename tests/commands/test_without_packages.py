@@ -12,7 +12,7 @@ from tests.commands.blocked import without
 from tests.commands.conftest import Command
 from tests.frontends.onnx.models import classifier
 from webkiln.errors import RecipeError, ToolError
-from webkiln.recipe import find_module
+from webkiln.recipe.sources import find_module
 
 CASES = {
     "onnx": ("onnx", ["build", "net.onnx", "-o", "out"], "pip install onnx"),

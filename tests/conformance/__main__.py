@@ -13,7 +13,7 @@ from tests.conformance.cases import cases, kept
 from tests.conformance.judge import Verdict, judge
 from tests.conformance.report import USUAL, Cell, counted, skipped, state, write_page
 from webkiln.backends.browsers import BROWSERS, version, why_not
-from webkiln.recipe import BACKENDS, choose
+from webkiln.recipe.values import BACKENDS, choose
 
 
 def cells(verdicts: Sequence[Verdict], backend: str) -> dict[str, Cell]:

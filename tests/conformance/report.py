@@ -1,5 +1,6 @@
 """Which cases pass on which backend: docs/operators.md, and its header of digests."""
 
+import ast
 import hashlib
 import re
 import tomllib
@@ -12,7 +13,7 @@ import onnx
 from tests.backends.harness import ROOT
 from tests.conformance.cases import Conformance, cases, kept
 from webkiln.backends.browsers import BROWSERS
-from webkiln.recipe import BACKENDS
+from webkiln.recipe.values import BACKENDS
 
 SKIPS = Path(__file__).with_name("skips.toml")
 USUAL = "chromium"
@@ -53,7 +54,12 @@ class Skip:
 
 
 def page_of(browser: str) -> Path:
-    return ROOT / "docs" / f"operators{'' if browser == USUAL else f'-{browser}'}.md"
+    """The page of a browser. That of Chromium is part of the documentation."""
+    return (
+        ROOT / "docs" / "operators.md"
+        if browser == USUAL
+        else ROOT / "build" / f"operators-{browser}.md"
+    )
 
 
 def skip_files(browser: str) -> list[Path]:
@@ -76,10 +82,27 @@ def skipped(backend: str, browser: str = USUAL) -> dict[str, str]:
 
 
 def digest(paths: Iterable[Path]) -> str:
+    """Of files' contents; of Python modules, without comments, docstrings and format."""
     joined = hashlib.sha256()
     for path in sorted(paths):
-        joined.update(path.name.encode() + b"\0" + path.read_bytes())
+        content = (
+            _code(path.read_text("utf-8")) if path.suffix == ".py" else path.read_text("utf-8")
+        )
+        joined.update(f"{path.name}\0{content}".encode())
     return joined.hexdigest()[:16]
+
+
+def _code(text: str) -> str:
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [item for item in node.body if not _is_text(item)]
+    return ast.dump(tree)
+
+
+def _is_text(item: ast.stmt) -> bool:
+    """Whether a statement is a docstring, of a definition or of an attribute."""
+    return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
 
 
 def state(browser: str = USUAL) -> tuple[str, str, str]:
@@ -188,4 +211,6 @@ def write_page(
     lines += [
         f"| {row.case} | {', '.join(row.backends)} | {row.reason} |" for row in skips(browser)
     ]
-    page_of(browser).write_text("\n".join(lines) + "\n", "utf-8")
+    page = page_of(browser)
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("\n".join(lines) + "\n", "utf-8")

@@ -9,7 +9,7 @@ from tests.conformance.cases import cases, kept
 from tests.conformance.judge import judge
 from tests.conformance.report import USUAL, counted, skips, state, stated
 from tests.hosts import every_page, every_page_leg
-from webkiln.recipe import BACKENDS
+from webkiln.recipe.values import BACKENDS
 
 NETWORKS = 6
 ELSEWHERE = 6

@@ -28,7 +28,7 @@ from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.onnx.fold import FOLDS
 from webkiln.frontends.onnx.operators.table import DOMAINS
 from webkiln.passes.pipeline import PASSES
-from webkiln.recipe import BACKENDS, ENCODINGS
+from webkiln.recipe.values import BACKENDS, ENCODINGS
 
 NOT_RUN = {"make test"}
 

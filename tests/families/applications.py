@@ -15,7 +15,8 @@ import keras
 
 from tests.backends.harness import ROOT
 from tests.families.driver import Family, main
-from webkiln.recipe import Recipe, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.recipe import Recipe
 
 SMALLEST = {"Xception": 71, "InceptionV3": 75, "InceptionResNetV2": 75}
 USUAL = 32

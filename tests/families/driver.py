@@ -21,7 +21,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.errors import UserError
 from webkiln.ir.serial import from_json
-from webkiln.recipe import Recipe
+from webkiln.recipe.recipe import Recipe
 
 TOLERANCE = 1e-4
 COLUMNS = ("wasm relaxed", "wasm simd", "js")

@@ -32,7 +32,8 @@ from tests.families.tensorflow_sequences import (
     whisper,
 )
 from webkiln.frontends.keras.random_weights import fill_randomly
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 IMAGE = 64
 

@@ -28,7 +28,8 @@ from tests.families.torch_sequences import (
     WaveNet,
 )
 from webkiln.inputs import make_inputs
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 WHISPER = (384, 4, 6)
 LENGTH = Dim("length", min=1, max=512)

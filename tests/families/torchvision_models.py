@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from tests.families.driver import Family, main
 from tests.families.settled import settled
 from tests.frontends.torch.vision import torchvision
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 SMALL = 64
 SIZES = {"ssd300_vgg16": 300, "inception_v3": 80}

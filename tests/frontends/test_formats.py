@@ -22,7 +22,8 @@ from webkiln.frontends.chainer.recording import write
 from webkiln.frontends.core.formats import FORMATS, check_format, format_of_file, recognise
 from webkiln.frontends.core.unsupported_formats import FOREIGN, TORCH_MAGIC
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
 
 
 def small() -> keras.Model:

@@ -19,7 +19,8 @@ from webkiln.frontends.keras.reference import compute_reference, input_table
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.probe import read_model
 from webkiln.ops.evaluate import run_graph
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 
 def network():

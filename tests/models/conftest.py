@@ -9,7 +9,8 @@ from tests.hosts import backends, legs
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
-from webkiln.recipe import Recipe, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.recipe import Recipe
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 

@@ -13,7 +13,7 @@ from tests.models.conftest import Model
 from webkiln.build.engine import Engine
 from webkiln.cli import main
 from webkiln.errors import SourceError
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 
 @pytest.fixture

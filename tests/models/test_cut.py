@@ -20,7 +20,7 @@ from webkiln.backends.compare import layer_errors, layers_of
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 JOINED, FLOAT16_ARITHMETIC_BACKENDS = (
     "functional_46_1/concatenate_1/concat",

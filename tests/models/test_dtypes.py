@@ -16,7 +16,8 @@ from tests.models.conftest import Model
 from webkiln.backends import frame, pages
 from webkiln.backends.host import run_bundle
 from webkiln.build.engine import Engine
-from webkiln.recipe import BACKENDS, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.values import BACKENDS
 
 DTYPES = {
     "float32": TensorProto.FLOAT,

@@ -10,7 +10,8 @@ from tests.models.conftest import Model
 from webkiln.backends.host import read_manifest
 from webkiln.build.engine import Engine
 from webkiln.errors import SourceError
-from webkiln.recipe import Recipe, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.recipe import Recipe
 
 CORPORA = Path(__file__).resolve().parents[1] / "frontends"
 SCRIPT = """

@@ -13,7 +13,8 @@ from tests.sampling import representative
 from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Selection
-from webkiln.recipe import BACKENDS, FLOAT16_BACKENDS, parse_recipe
+from webkiln.recipe.read import parse_recipe
+from webkiln.recipe.values import BACKENDS, FLOAT16_BACKENDS
 
 
 def image():

@@ -19,7 +19,9 @@ from webkiln import canonical
 from webkiln.backends.host import read_manifest
 from webkiln.build.engine import Engine
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import LabelsFile, UrlSource, parse_recipe, read_recipe, with_parameters
+from webkiln.recipe.read import parse_recipe, read_recipe
+from webkiln.recipe.recipe import LabelsFile, with_parameters
+from webkiln.recipe.sources import UrlSource
 
 NAMES = ["cat", "dog", "größe"]
 FILES = {

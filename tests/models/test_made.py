@@ -11,7 +11,7 @@ from tests.models.conftest import Model
 from webkiln.backends.host import read_manifest
 from webkiln.build.engine import Engine
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 LAYERS = """
 import keras

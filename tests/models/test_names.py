@@ -26,7 +26,8 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.nodes.sizes import input_shapes
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.text import parse, print_graph
-from webkiln.recipe import BACKENDS, USUAL_BACKENDS, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS
 
 ALIKE = ["o b", "o_b", "o:b", "o b ", "O b", "o%20b", "o.2", "o.npy", "o", "o!.npy"]
 ODD = [

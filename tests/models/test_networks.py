@@ -11,7 +11,9 @@ from tests.hosts import HOSTS, every_host, one_page
 from tests.models.conftest import MODELS, Model
 from webkiln.build.engine import Engine
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import BACKENDS, read_recipe, with_parameters
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.recipe import with_parameters
+from webkiln.recipe.values import BACKENDS
 
 
 @pytest.fixture

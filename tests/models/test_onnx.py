@@ -19,7 +19,8 @@ from webkiln.build.engine import Engine
 from webkiln.cli import main
 from webkiln.errors import SourceError
 from webkiln.frontends.onnx import reference
-from webkiln.recipe import BACKENDS, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.values import BACKENDS
 
 
 @pytest.fixture

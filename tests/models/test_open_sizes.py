@@ -16,7 +16,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import ToolError
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.recipe import BACKENDS, USUAL_BACKENDS
+from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS
 
 SCRIPT = """
 const { load } = await import(process.argv[1]);

@@ -17,7 +17,7 @@ from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.cli import main
 from webkiln.errors import RecipeError, SourceError, ToolError, UserError, VerificationError
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 CORPORA = Path(__file__).parents[1] / "frontends"
 BLOCKED = ("keras", "tensorflow", "onnxruntime", "ai_edge_litert", "torch", "cv2")

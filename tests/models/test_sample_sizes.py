@@ -15,7 +15,7 @@ from tests.models.conftest import Model
 from webkiln import npz
 from webkiln.build.engine import Engine
 from webkiln.errors import ShapeError
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 
 def up_and_down(factor):

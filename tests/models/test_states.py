@@ -13,7 +13,7 @@ from tests.models.states import SCRIPT, runs_and_reset
 from webkiln.backends import frame, pages
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.recipe import BACKENDS, USUAL_BACKENDS
+from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS
 
 
 class ComputeSum(keras.layers.Layer):

@@ -12,7 +12,7 @@ from tests.models.conftest import Model
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 REVIEWS = [
     "a great film, great actors",

@@ -13,7 +13,8 @@ from tests.models.conftest import Model
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
-from webkiln.recipe import BACKENDS, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.values import BACKENDS
 
 CORPUS = Path(__file__).parents[1] / "frontends" / "tflite" / "corpus"
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from webkiln import canonical
 from webkiln.build.names import FOLDER, single_file
-from webkiln.recipe import Form
+from webkiln.recipe.form import Form
 
 ROOT = Path(__file__).resolve().parents[2]
 X, Y, W, TOTAL, INITIAL, NEXT, SCALED, STAGING = 0, 64, 128, 192, 256, 320, 384, 448

@@ -10,7 +10,7 @@ import pytest
 from tests.hosts import BEST, every_host
 from tests.runtime import fake_bundle
 from tests.runtime.tampering import perform
-from webkiln.recipe import Form
+from webkiln.recipe.form import Form
 
 Y = [11.5, 6.0, 10.75, 42.0]
 Z = [21.5, 16.0, 20.75, 52.0]

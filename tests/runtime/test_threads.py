@@ -13,7 +13,7 @@ from tests.models.conftest import Model
 from tests.runtime.tampering import Site, in_node, in_page
 from webkiln.backends.server import ISOLATED
 from webkiln.build.engine import Engine
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 
 def built(folder: Path, shape: tuple[int | None, ...], recipe: str = "") -> Path:

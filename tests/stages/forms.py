@@ -1,6 +1,6 @@
 """The forms of a bundle, by name."""
 
-from webkiln.recipe import Form
+from webkiln.recipe.form import Form
 
 PACKAGE = {
     "name": "@me/fake",

@@ -19,7 +19,7 @@ from webkiln.build.names import BY_BYTES, bundle_files, may_be_published
 from webkiln.codegen import declarations
 from webkiln.codegen.scripts import compact, strip_comments
 from webkiln.errors import RecipeError
-from webkiln.recipe import Form
+from webkiln.recipe.form import Form
 
 TSC = fake_bundle.ROOT / "runtime" / "node_modules" / ".bin" / "tsc"
 stage = fake_bundle.stage("bundle")

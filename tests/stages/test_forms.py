@@ -17,7 +17,8 @@ from tests.stages.forms import FORMS, PACKAGE
 from webkiln import canonical
 from webkiln.build.names import BY_BYTES, bundle_files, may_be_published
 from webkiln.errors import RecipeError
-from webkiln.recipe import Form, read_recipe
+from webkiln.recipe.form import Form
+from webkiln.recipe.read import read_recipe
 
 Y = [11.5, 6.0, 10.75, 42.0]
 forms = pytest.mark.parametrize("form", FORMS)

@@ -12,7 +12,7 @@ from webkiln.backends import browsers, frame, node, pages, remote
 from webkiln.backends.frame import FrameResult
 from webkiln.backends.server import ISOLATED
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import BACKENDS, USUAL_BACKENDS
+from webkiln.recipe.values import BACKENDS, USUAL_BACKENDS
 
 HOSTS = ("node", *browsers.BROWSERS)
 

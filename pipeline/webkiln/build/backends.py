@@ -14,16 +14,26 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import VARIANTS
 from webkiln.errors import ToolError
-from webkiln.recipe import BACKENDS, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.values import BACKENDS
 
 
-def backends_of(recipe: Recipe, asked: Sequence[str] | None, folder: Path) -> tuple[str, ...]:
-    """The recipe's backends, or those asked for with what the bundle in `folder` has of the
-    recipe's: asking for some takes none away.
+def backends_of(
+    recipe: Recipe, requested: Sequence[str] | None, folder: Path, *, keep: bool
+) -> tuple[str, ...]:
+    """The backends of the bundle in `folder`: the requested ones, or those of the recipe.
+
+    Requested backends do not remove backends of the recipe that the bundle already has. `keep` also
+    retains backends that it has from an earlier `backend=`, for commands that verify or describe
+    what is published.
     """
-    if asked is None:
+    if requested is None and not keep:
         return recipe.backends
-    kept = {*asked, *(set(present(folder)) & set(recipe.backends))}
+    published = set(present(folder))
+    kept = {
+        *(requested or recipe.backends),
+        *(published if keep else published & {*recipe.backends}),
+    }
     return tuple(backend for backend in BACKENDS if backend in kept)
 
 

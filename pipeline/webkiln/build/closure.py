@@ -18,7 +18,7 @@ from webkiln.build.digests import FileDigests
 from webkiln.build.reads import Stamp, is_fresh, stamp
 from webkiln.build.share import Share
 from webkiln.errors import RecipeError
-from webkiln.recipe import module_file
+from webkiln.recipe.sources import module_file
 
 if TYPE_CHECKING:
     import ast

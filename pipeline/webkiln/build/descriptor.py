@@ -18,7 +18,9 @@ from webkiln.build.share import Share
 from webkiln.build.structure import write_blobs, write_structure
 from webkiln.frontends.core.arrays import Weight
 from webkiln.ir.graph import Graph
-from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
+from webkiln.recipe.values import BACKENDS, ENCODINGS, choose
 
 
 class MemoryGraph(ModelGraph):

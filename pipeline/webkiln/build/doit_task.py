@@ -9,12 +9,15 @@ from typing import Any
 
 from doit.exceptions import TaskError, TaskFailed
 
+from webkiln.build import progress
 from webkiln.build.action import Action, Folder, Input, Local, Modules, Product
+from webkiln.build.backends import present
 from webkiln.build.engine import Engine
 from webkiln.build.names import REPORT, bundle_files
 from webkiln.build.tuned import hint, shown, tune
 from webkiln.errors import UserError, VerificationError, WebkilnError
-from webkiln.recipe import Form, Recipe
+from webkiln.recipe.form import Form
+from webkiln.recipe.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -60,9 +63,17 @@ class DoitTask:
             with nullcontext() if self.folder is None else self.engine.reserve(self.folder):
                 self.engine.run(self.action)
                 if self.folder is not None:
+                    before = present(self.folder) if self.role else []
                     self.engine.publish(
                         self.action, self.role, self.folder, whole=bool(self.role), force=self.force
                     )
+                    if gone := [
+                        name for name in before if name not in self.action.params["backends"]
+                    ]:
+                        progress.warn(
+                            f"{self.folder}: {', '.join(gone)} is no longer in it, since neither the"
+                            " recipe nor backend= names it"
+                        )
         except VerificationError as error:
             return TaskError(self._located(str(error)))
         except UserError as error:

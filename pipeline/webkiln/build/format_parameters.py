@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.build.action import Folder, Input, Local, Modules
-from webkiln.recipe import ModuleSource, PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ModuleSource, PathSource
 
 
 def companion(weights: Path) -> str:

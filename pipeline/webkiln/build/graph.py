@@ -18,15 +18,9 @@ from webkiln.frontends.core.format_stages import SCRIPTS
 from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.passes.pipeline import PASSES
 from webkiln.plan.tuning import Trial, trials
-from webkiln.recipe import (
-    ExportSource,
-    Form,
-    LabelsFile,
-    ModuleSource,
-    PathSource,
-    Recipe,
-    UrlSource,
-)
+from webkiln.recipe.form import Form
+from webkiln.recipe.recipe import LabelsFile, Recipe
+from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")

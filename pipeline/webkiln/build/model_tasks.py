@@ -17,7 +17,7 @@ from webkiln.build.reporter import UpToDateTask, build
 from webkiln.build.session import Session
 from webkiln.build.tuned import place, usual
 from webkiln.build.variables import Variables, choice_of, destination
-from webkiln.recipe import Recipe
+from webkiln.recipe.recipe import Recipe
 
 STAGES = {
     "fetch": "get the source of each model",
@@ -41,7 +41,11 @@ LOOKUPS = 16
 
 
 def model_tasks(
-    session: Session, command: str, recipes: Mapping[str, Stamp] | None
+    session: Session,
+    command: str,
+    recipes: Mapping[str, Stamp] | None,
+    *,
+    keep_backends: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """The tasks of all models that a command asks for, and `build`. `recipes`: the stamps of all
     recipes, where bundles alone are asked for; `command` then says which command it is.
@@ -49,7 +53,7 @@ def model_tasks(
     engine, folder = session.engine, session.folder
     for stage, doc in STAGES.items():
         yield {"basename": stage, "name": None, "doc": doc}
-    variables = session.variables
+    variables = replace(session.variables, keep_backends=keep_backends)
     bundles: list[str] = []
     short, up_to_date = _shortened(engine, variables) if recipes is not None else ({}, None)
     if up_to_date is not None and recipes is not None and not missing_compilers():

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from webkiln.recipe import BACKENDS, Form
+from webkiln.recipe.form import Form
+from webkiln.recipe.values import BACKENDS
 
 VARIANTS = ("relaxed", "simd")
 ENTRIES = ("index.js", "index.d.ts", "package.json", "manifest.json")

@@ -10,7 +10,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build.action import Action, Blob, Folder
 from webkiln.build.names import BY_BYTES, VARIANTS, bundle_files, is_plain, may_be_published
-from webkiln.recipe import Form
+from webkiln.recipe.form import Form
 
 NAMES: Mapping[str, re.Pattern[str]] = {
     "weights/": re.compile(r"[0-9a-f]{64}"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webkiln.build.engine import Engine
     from webkiln.build.graph import ModelGraph
     from webkiln.build.variables import Variables
-    from webkiln.recipe import Recipe
+    from webkiln.recipe.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Session:
 
     def all_recipes(self) -> "Mapping[str, Recipe]":
         """Those of all models, whichever were asked for."""
-        from webkiln.recipe import read_recipes
+        from webkiln.recipe.read import read_recipes
 
         return read_recipes(self.folder)
 

@@ -15,7 +15,9 @@ from webkiln.frontends.core.formats import (
 )
 from webkiln.frontends.core.model_format import ModelFormat
 from webkiln.frontends.core.unsupported_formats import ForeignFormat
-from webkiln.recipe import ModuleSource, PathSource, Recipe, UrlSource, choose
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ModuleSource, PathSource, UrlSource
+from webkiln.recipe.values import choose
 
 
 def format_of(recipe: Recipe) -> ModelFormat:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from webkiln.build.publication_record import claimed
 from webkiln.build.state import TreeState
-from webkiln.recipe import BACKENDS, ENCODINGS, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.values import BACKENDS, ENCODINGS
 
 LAYERS = "layers"
 

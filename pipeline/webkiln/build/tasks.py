@@ -33,6 +33,8 @@ ELSEWHERE = (FLEET, "WEBKILN_REMOTE_CACHE", "WEBKILN_CACHE_WRITE")
 """Variables that are checked in every build, also in one with nothing to do."""
 BUILDS = re.compile(r"(run )?((-n ?|--process[ =])\d+ |--explain |--trace[ =]\S+ |build )*")
 """Commands that build bundles alone."""
+REPORTS = re.compile(r"(report|verify)(:.*)?")
+"""Tasks of bundles as they are published."""
 READING = ("dumpdb", "graph", "help", "info", "list", "query", "tabcompletion", "watch", "why")
 """Commands that change nothing in a checkout; `watch` takes the lock for each of its builds."""
 VARIABLE = re.compile(r"\w+=")
@@ -78,7 +80,7 @@ def _tasks(session: Session) -> Iterator[dict[str, Any]]:
             return
     from webkiln.build.model_tasks import model_tasks
 
-    yield from model_tasks(session, command, recipes)
+    yield from model_tasks(session, command, recipes, keep_backends=_reports(sys.argv[1:]))
 
 
 def _changes_the_checkout(words: Sequence[str]) -> bool:
@@ -99,6 +101,11 @@ def _only_builds(words: Sequence[str]) -> bool:
         BUILDS.fullmatch("".join(f"{word} " for word in words if not VARIABLE.match(word)))
         is not None
     )
+
+
+def _reports(words: Sequence[str]) -> bool:
+    """Whether a command verifies or describes bundles, which keep the backends that they have."""
+    return any(REPORTS.fullmatch(word) for word in words)
 
 
 def _ended(

@@ -16,7 +16,8 @@ from webkiln.build.graph import ModelGraph
 from webkiln.build.table import table
 from webkiln.errors import RecipeError
 from webkiln.plan.tuning import SCHEMA, read, trials
-from webkiln.recipe import USUAL_BACKENDS, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.values import USUAL_BACKENDS
 
 NAME = "tuned.json"
 

@@ -11,17 +11,10 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.build.package_installer import install_and_restart
 from webkiln.errors import RecipeError
-from webkiln.recipe import (
-    BACKENDS,
-    ENCODINGS,
-    ExportSource,
-    ModuleSource,
-    Recipe,
-    choose,
-    with_parameters,
-)
-
-VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights", "force")
+from webkiln.recipe.options import VARIABLES
+from webkiln.recipe.recipe import Recipe, with_parameters
+from webkiln.recipe.sources import ExportSource, ModuleSource
+from webkiln.recipe.values import BACKENDS, ENCODINGS, choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +27,8 @@ class Variables:
     browsers: tuple[str, ...]
     layers: bool
     force: bool = False
+    keep_backends: bool = False
+    """Retain the backends of published bundles that neither the recipe nor `backend=` names."""
 
 
 def read_variables(given: Mapping[str, str], recipes: Mapping[str, Recipe]) -> Variables:
@@ -83,7 +78,8 @@ def choice_of(engine: Engine, graph: ModelGraph, encoding: str, variables: Varia
     """
     recipe = graph.recipe
     folder = destination(recipe.name, Selection((), encoding, variables.layers))
-    choice = Selection(backends_of(recipe, variables.backends, folder), encoding, variables.layers)
+    backends = backends_of(recipe, variables.backends, folder, keep=variables.keep_backends)
+    choice = Selection(backends, encoding, variables.layers)
     possible = choice if "wasm" in (variables.backends or ()) else buildable(engine, graph, choice)
     if possible != choice:
         if compilers.forced() in {None, "zig"}:

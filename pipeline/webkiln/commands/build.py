@@ -3,12 +3,10 @@
 import argparse
 import re
 import sys
-import tomllib
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from webkiln import canonical
 from webkiln.build import progress
@@ -23,28 +21,10 @@ from webkiln.build.share import shared_root
 from webkiln.build.source_format import format_of
 from webkiln.errors import RecipeError, SourceError, similar
 from webkiln.frontends.core.formats import BY_NAME
-from webkiln.recipe import (
-    BACKENDS,
-    ENCODINGS,
-    FLOAT16_ARITHMETIC_BACKENDS,
-    FLOAT16_BACKENDS,
-    FORMS,
-    KEYS,
-    MODULE,
-    PRECISIONS,
-    SIZE_NAME,
-    USUAL_BACKENDS,
-    Form,
-    PathSource,
-    Recipe,
-    Source,
-    checked,
-    choose,
-    find_module,
-    read_recipe,
-    read_recipes,
-    with_parameters,
-)
+from webkiln.recipe.options import BY_FLAG, PACKAGING
+from webkiln.recipe.read import read_recipe, read_recipes
+from webkiln.recipe.recipe import Recipe, checked
+from webkiln.recipe.sources import MODULE, PathSource, Source, find_module
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,174 +33,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, help="the folder of the bundle; default: dist/NAME"
     )
     parser.add_argument(
-        "--encoding",
-        default="float32",
-        help=(
-            f"some of {','.join(ENCODINGS)}; of several, each has a folder OUTPUT-ENCODING beside"
-            " that of float32"
-        ),
-    )
-    parser.add_argument(
         "--depfile",
         type=Path,
         metavar="FILE",
-        help="gets the files that the bundle was made of, one a line, for tools that watch them",
+        help="write the files that the bundle depends on, one a line, for tools that watch them",
     )
-    parser.add_argument(
-        "--format",
-        help=(
-            f"{', '.join(FORMS)}: a folder for a web server, an npm package, or one file; default:"
-            " folder"
-        ),
-    )
-    parser.add_argument(
-        "--hashed",
-        action="store_true",
-        help="files have names that follow their bytes, so that caches may keep them for ever",
-    )
-    parser.add_argument("--package", metavar="NAME@VERSION", help="of an npm package")
-    parser.add_argument("--license", help="of an npm package, such as MIT")
+    add_options(parser, ["encoding", *PACKAGING])
     parser.add_argument(
         "--force", action="store_true", help="overwrite files in OUTPUT that no build wrote"
     )
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
-    """What a recipe would say of the model; `recipe_of` reads it."""
+    """The options of a model, which `recipe_of` reads."""
     parser.add_argument(
         "source",
         type=Path,
-        help=(
-            "the model file, a function that returns a model (module:function), a folder with a"
-            " recipe.toml, a model of models/, or one that comes with webkiln:"
-            f" {', '.join(shipped())}"
-        ),
+        help="the model file, a function that returns a model (module:function), a folder with a"
+        " recipe.toml, a model of models/, or one that comes with webkiln:"
+        f" {', '.join(shipped())}",
     )
+    parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
         "--weights",
         type=Path,
-        help=(
-            "the weights of an architecture in JSON or YAML (save_weights), or of a definition of"
-            " Caffe"
-        ),
+        metavar="FILE",
+        help="the weights of an architecture in JSON or YAML (save_weights), of a definition of"
+        " Caffe, or of the model that a function returns",
     )
-    add_format_argument(parser)
-    add_reference_argument(parser)
-    parser.add_argument("--name", help="the model's name; default: that of the file")
-    parser.add_argument(
-        "--backend",
-        help=(
-            f"some of {','.join(BACKENDS)}; default: {','.join(USUAL_BACKENDS)}, or those of the"
-            " model's recipe"
-        ),
-    )
-    parser.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        help=(
-            f"of numbers between layers in the memory of {' and '.join(FLOAT16_BACKENDS)}, and of"
-            f" products on {' and '.join(FLOAT16_ARITHMETIC_BACKENDS)}; default: float32"
-        ),
-    )
-    parser.add_argument("--batch-size", type=int, help="default: 1")
-    parser.add_argument(
-        "--input-shape",
-        action="append",
-        default=[],
-        metavar="[INPUT=]1,28,28,1",
-        help="once per input",
-    )
-    parser.add_argument(
-        "--dim",
-        action="append",
-        default=[],
-        metavar="NAME=SIZE",
-        help="a size that the model file names; or another name for it",
-    )
-    parser.add_argument(
-        "--value",
-        action="append",
-        default=[],
-        metavar="INPUT=VALUE",
-        help="an input of the model file that is always this: a number or a list",
-    )
-    parser.add_argument(
-        "--signature",
-        default="",
-        metavar="NAME",
-        help="which signature or graph of a file that holds several",
-    )
-    add_cut_arguments(parser)
-    parser.add_argument(
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="for the function that makes the model",
-    )
-    parser.add_argument(
-        "--plugin",
-        action="append",
-        default=[],
-        type=Path,
-        help="a Python file that registers handlers",
-    )
-    parser.add_argument(
-        "--operators",
-        action="append",
-        default=[],
-        type=Path,
-        help="a Python file that defines operators",
-    )
-    parser.add_argument(
-        "--reads",
-        action="append",
-        default=[],
-        type=Path,
-        help="a file or folder outside this one that the model's own code may read",
-    )
-    parser.add_argument(
-        "--trust-source", action="store_true", help="run code that the model file carries"
-    )
+    add_options(parser, [flag for flag in BY_FLAG if flag not in ("encoding", *PACKAGING)])
 
 
-def add_format_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--source-format",
-        default="",
-        help=f"what the source is, where it does not tell: one of {', '.join(BY_NAME)}",
-    )
-
-
-def add_reference_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--reference",
-        type=Path,
-        metavar="NPZ",
-        help=(
-            "inputs and the outputs that the framework computed of them elsewhere, to verify"
-            " against"
-        ),
-    )
-
-
-def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
-    for option, text in (
-        ("from", "build what follows this layer: its output is an input"),
-        ("to", "build up to this layer: its output is an output"),
-    ):
-        parser.add_argument(
-            f"--{option}-layer",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help=f"{text}; once per layer",
-        )
+def add_options(parser: argparse.ArgumentParser, flags: Iterable[str]) -> None:
+    """Options of the table in webkiln/recipe/options.py."""
+    for flag in flags:
+        option = BY_FLAG[flag]
+        text = option.help.replace("%", "%%")
+        if flag == "source-format":
+            text += f"; one of {', '.join(BY_NAME)}"
+        if option.kind == "switch":
+            parser.add_argument(f"--{flag}", action="store_true", help=text)
+        else:
+            action = "append" if option.kind == "many" else "store"
+            parser.add_argument(f"--{flag}", action=action, metavar=option.metavar, help=text)
 
 
 def run(options: argparse.Namespace) -> int:
-    recipe = formed(recipe_of(options), options)
-    encodings = choose("encoding", options.encoding.split(","), ENCODINGS)
+    recipe = recipe_of(options)
+    encodings = recipe.encodings if options.encoding else ("float32",)
     wanted = options.output or Path("dist") / recipe.name
     state = state_folder(wanted)
     with Engine(state, progress=progress.console()) as engine, ExitStack() as reserved:
@@ -259,24 +119,10 @@ def run(options: argparse.Namespace) -> int:
             )
         if options.depfile is not None:
             files = {path.absolute() for action in places.values() for path in engine.files(action)}
-            files |= {path.absolute() for path in [recipe_file(options.source)] if path is not None}
+            others = [recipe_file(options.source), *label_files(options)]
+            files |= {path.absolute() for path in others if path is not None}
             write_atomic(options.depfile, "".join(f"{path}\n" for path in sorted(files)).encode())
     return 0
-
-
-def formed(recipe: Recipe, options: argparse.Namespace) -> Recipe:
-    """The recipe with what the options say of how its bundle is written."""
-    said = dict(recipe.form.package)
-    if options.package is not None:
-        said["name"], at, said["version"] = options.package.rpartition("@")
-        if not at or not said["name"]:
-            raise RecipeError(
-                f"--package is {options.package!r}, expected NAME@VERSION, such as @me/model@1.0.0"
-            )
-    if options.license is not None:
-        said["license"] = options.license
-    form = Form(options.format or recipe.form.kind, recipe.form.hashed or options.hashed, said)
-    return checked(replace(recipe, form=form), str(options.source))
 
 
 def output_of(output: Path, encoding: str, encodings: Sequence[str]) -> Path:
@@ -323,9 +169,7 @@ def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
-    """The recipe that the options amount to."""
-    if options.batch_size is not None and options.batch_size < 1:
-        raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
+    """The recipe of the source, with the options of the command line applied to it."""
     file = recipe_file(options.source)
     if options.weights is not None and (
         file is not None or not (options.source.is_file() or MODULE.fullmatch(str(options.source)))
@@ -334,34 +178,32 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             f"{options.source}: --weights are those of an architecture in JSON or YAML, of a"
             " definition of Caffe or of a function's model, which this is not"
         )
-    known = with_parameters(
-        read_recipe(file) if file is not None else _plain(options), parameters_of(options)
-    )
-    changed = replace(
-        known,
-        name=options.name or known.name,
-        source_format=options.source_format or known.source_format,
-        signature=options.signature or known.signature,
-        reference=known.reference if options.reference is None else options.reference.absolute(),
-        backends=(
-            choose("backend", options.backend.split(","), BACKENDS)
-            if options.backend
-            else known.backends
-        ),
-        precision=options.precision or known.precision,
-        batch_size=known.batch_size if options.batch_size is None else options.batch_size,
-        reads=(*known.reads, *(path.absolute() for path in options.reads)),
-        plugins=(*known.plugins, *(path.absolute() for path in options.plugin)),
-        operators=(*known.operators, *(path.absolute() for path in options.operators)),
-        trust_source=known.trust_source or options.trust_source,
-        input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
-        dims={**known.dims, **_dims(options.dim)},
-        values={**known.values, **dict(map(_value, options.value))},
-        from_layers=tuple(dict.fromkeys(options.from_layer)) or known.from_layers,
-        to_layers=tuple(dict.fromkeys(options.to_layer)) or known.to_layers,
-    )
-    format_of(changed)
-    return checked(changed, str(options.source))
+    recipe = read_recipe(file) if file is not None else _plain(options)
+    recipe = with_options(recipe, options)
+    format_of(recipe)
+    return checked(recipe, str(options.source))
+
+
+def with_options(
+    recipe: Recipe, options: argparse.Namespace, flags: Collection[str] = BY_FLAG.keys()
+) -> Recipe:
+    """The recipe with those of `flags` that the command line has."""
+    if getattr(options, "name", None):
+        recipe = replace(recipe, name=options.name)
+    for flag, option in BY_FLAG.items():
+        given = getattr(options, option.attribute, None)
+        if not given or flag not in flags:
+            continue
+        value = option.read(given if option.kind == "many" else [given], f"--{flag}")
+        if not option.is_valid(value):
+            raise RecipeError(f"--{flag} is {given!r}, expected {option.expected}")
+        recipe = option.apply(recipe, value, Path.cwd(), f"--{flag}")
+    return recipe
+
+
+def label_files(options: argparse.Namespace) -> list[Path]:
+    """The files of `--labels`, which become part of the bundle without being inputs of an action."""
+    return [Path(text.rpartition("=")[2]) for text in options.labels or ()]
 
 
 def _plain(options: argparse.Namespace) -> Recipe:
@@ -389,11 +231,6 @@ def _plain(options: argparse.Namespace) -> Recipe:
     return Recipe(name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", stem), source=source)
 
 
-def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The values of `--parameter`."""
-    return dict(map(_parameter, options.parameter))
-
-
 def recipe_file(source: Path) -> Path | None:
     """The recipe that a source names: a folder that has one, a model in `models/` here, or one that
     is installed with webkiln.
@@ -416,57 +253,3 @@ def recipe_file(source: Path) -> Path | None:
 def shipped() -> dict[str, Recipe]:
     """The recipes of the models that are installed with webkiln."""
     return read_recipes(shared_root() / "models")
-
-
-def _parameter(text: str) -> tuple[str, Any]:
-    """A string, or what TOML reads as a number or truth value."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise RecipeError(f"--parameter is {text!r}, expected NAME=VALUE, such as weights=random")
-    try:
-        read = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        read = value
-    return name, read if isinstance(read, bool | int | float | str) else value
-
-
-def _value(text: str) -> tuple[str, Any]:
-    """An input and its value, as TOML writes numbers, truth values and lists."""
-    name, _, value = text.rpartition("=")
-    with suppress(tomllib.TOMLDecodeError):
-        read = tomllib.loads(f"value = {value}")["value"]
-        if name and KEYS["values"][1]({name: read}):
-            return name, read
-    raise RecipeError(
-        f"--value is {text!r}, expected INPUT=VALUE, such as sr=16000 or scales=[1,1,2,2]"
-    )
-
-
-def _dims(texts: Sequence[str]) -> dict[str, int | str]:
-    made: dict[str, int | str] = {}
-    for name, size in map(_dim, texts):
-        if made.setdefault(name, size) != size:
-            raise RecipeError(f"--dim gives {name} twice, as {made[name]} and as {size}")
-    return made
-
-
-def _dim(text: str) -> tuple[str, int | str]:
-    name, _, size = text.rpartition("=")
-    if not name or not re.fullmatch(SIZE, size):
-        raise RecipeError(
-            f"--dim is {text!r}, expected NAME=SIZE, such as batch=1; the size may be a name, too"
-        )
-    return name, int(size) if size.isdecimal() else size
-
-
-SIZE = rf"[1-9]\d*|{SIZE_NAME.pattern}"
-
-
-def _input_shape(text: str) -> tuple[str, tuple[int | str, ...]]:
-    name, _, sizes = text.rpartition("=")
-    if not re.fullmatch(rf"({SIZE})(,({SIZE}))*", sizes):
-        raise RecipeError(
-            f"--input-shape is {text!r}, expected sizes such as 1,28,28,1 or image=1,28,28,1; a"
-            " name, as in 1,T,16, is set at run time"
-        )
-    return name, tuple(int(size) if size.isdecimal() else size for size in sizes.split(","))

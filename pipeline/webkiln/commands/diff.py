@@ -19,17 +19,12 @@ from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.declarations import inputs_of
-from webkiln.commands.build import (
-    add_cut_arguments,
-    add_format_argument,
-    add_reference_argument,
-    parameters_of,
-    recipe_of,
-    shipped,
-)
+from webkiln.commands.build import add_options, recipe_of, shipped, with_options
 from webkiln.errors import RecipeError, VerificationError
 from webkiln.ir.types import Array
-from webkiln.recipe import PRECISIONS, TOLERANCES, Recipe, choose, read_recipe, with_parameters
+from webkiln.recipe.options import BY_FLAG
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.values import PRECISIONS, TOLERANCES, choose
 
 REFERENCE = "reference"
 NO_LAYERS = (
@@ -38,6 +33,13 @@ NO_LAYERS = (
 )
 
 Sets = dict[str, dict[str, Array]]
+
+
+BUILT_WITH = (
+    *("source-format", "reference", "value", "from-layer", "to-layer", "signature", "parameter"),
+    *("plugin", "operators", "reads", "trust-source", "sample-size"),
+)
+"""Options of webkiln build that say what the bundle was built from."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,51 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="what the bundle was built from; default: the model of its name in models/",
     )
-    add_format_argument(parser)
-    add_reference_argument(parser)
     parser.add_argument(
-        "--weights", type=Path, help="the weights of an architecture, as the bundle was built with"
-    )
-    parser.add_argument(
-        "--value",
-        action="append",
-        default=[],
-        metavar="INPUT=VALUE",
-        help="as the bundle was built with",
-    )
-    add_cut_arguments(parser)
-    parser.add_argument("--signature", default="", help="as the bundle was built with")
-    parser.add_argument(
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="for the function that makes the model",
-    )
-    parser.add_argument(
-        "--plugin",
-        action="append",
-        default=[],
+        "--weights",
         type=Path,
-        help="a Python file that registers handlers",
+        metavar="FILE",
+        help="the weights of an architecture, as the bundle was built with",
     )
-    parser.add_argument(
-        "--operators",
-        action="append",
-        default=[],
-        type=Path,
-        help="a Python file that defines operators",
-    )
-    parser.add_argument(
-        "--reads",
-        action="append",
-        default=[],
-        type=Path,
-        help="what the model's own code may read elsewhere",
-    )
-    parser.add_argument(
-        "--trust-source", action="store_true", help="run code that the model file carries"
-    )
+    add_options(parser, BUILT_WITH)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -252,29 +216,24 @@ def _actions(
         if "distribution" not in tensor
     }
     if options.source is None and local.is_file():
-        recipe: Recipe = with_parameters(read_recipe(local), parameters_of(options))
-        recipe = (
-            recipe
-            if options.reference is None
-            else replace(recipe, reference=options.reference.absolute())
-        )
+        recipe = with_options(read_recipe(local), options, ("parameter", "reference"))
     elif options.source is None and name not in shipped():
         raise RecipeError(
             f"{options.bundle}: {why}, and what it was built from is not known; give it with"
             " --source"
         )
     else:
-        told = {
-            "source": options.source or Path(name),
-            "name": name,
-            "backend": ",".join(manifest["backends"]),
-            "precision": max(
-                (entry.get("precision", "float32") for entry in manifest["backends"].values()),
-                key=PRECISIONS.index,
-            ),
-            "batch_size": 1,
-            "dim": [],
-            "input_shape": [],
-        }
-        recipe = recipe_of(argparse.Namespace(**{**vars(options), **told}))
+        entries = manifest["backends"].values()
+        precisions = [entry.get("precision", "float32") for entry in entries]
+        attributes = [BY_FLAG[flag].attribute for flag in BUILT_WITH]
+        recipe = recipe_of(
+            argparse.Namespace(
+                source=options.source or Path(name),
+                name=name,
+                weights=options.weights,
+                backend=",".join(manifest["backends"]),
+                precision=max(precisions, key=PRECISIONS.index),
+                **{attribute: getattr(options, attribute) for attribute in attributes},
+            )
+        )
     return ModelGraph(replace(recipe, input_shapes={**recipe.input_shapes, **shapes}), engine.share)

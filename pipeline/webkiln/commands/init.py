@@ -28,7 +28,9 @@ from webkiln.commands.project import Project, find_project, with_package, with_p
 from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, with_types
 from webkiln.errors import SourceError, similar
 from webkiln.frontends.core.formats import BY_NAME, format_of_file
-from webkiln.recipe import MODULE, PathSource, Recipe, parse_recipe, read_recipe
+from webkiln.recipe.read import parse_recipe, read_recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import MODULE, PathSource
 
 FIRST = "digits"
 """The model of who has none."""
@@ -95,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " which comes with webkiln"
         ),
     )
-    build.add_format_argument(parser)
+    build.add_options(parser, ["source-format"])
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
         "--plugin",

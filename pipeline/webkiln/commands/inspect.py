@@ -41,7 +41,8 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.guards import said
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import DTYPES, Type
-from webkiln.recipe import ModuleSource, PathSource, Recipe, UrlSource
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ModuleSource, PathSource, UrlSource
 
 WIDTH = 80
 LABEL = 14

@@ -10,7 +10,7 @@ from webkiln.backends.remote import VARIABLE, remote_url
 from webkiln.build.backends import missing_compilers
 from webkiln.build.tools import TOOLS, find, read_version
 from webkiln.errors import ToolError
-from webkiln.recipe import BACKENDS
+from webkiln.recipe.values import BACKENDS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { FLAGS } from './request.js';
+import { argumentsOf } from './request.js';
 
 const WINDOWS = process.platform === 'win32';
 
@@ -79,7 +79,7 @@ export class Builder {
    * @returns {Promise<Bundle>}
    */
   build(request, changed = false) {
-    const flags = request.options.map(([name, value]) => FLAGS.has(name) ? `--${name}` : `--${name}=${value}`);
+    const flags = argumentsOf(request.options);
     const digest = createHash('sha256').update(JSON.stringify([request.source, flags])).digest('hex').slice(0, 8);
     const stem = basename(request.source).replace(/\.[^.]*$/, '').replace(/[^\w-]/g, '_');
     const folder = join(this.#home(), `${stem}-${digest}`);

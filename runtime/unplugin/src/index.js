@@ -10,7 +10,7 @@ import { withUpdates } from './hot.js';
 import { Imports } from './imports.js';
 import { preloads } from './preload.js';
 import { PLACE, isServed, placeFrom, withURLs } from './references.js';
-import { FILTER, PATHS, divided, isRequest, keyOf, readRequest } from './request.js';
+import { FILTER, divided, isRequest, keyOf, optionPaths, readRequest } from './request.js';
 import { Types } from './types.js';
 
 /** Bundlers that leave `new URL(..., import.meta.url)` as it is, but emit files. */
@@ -82,7 +82,7 @@ export const factory = (options = {}, { framework }) => {
   async function build(id, request, changed) {
     const begun = Date.now();
     if (resolved?.command === 'serve') {
-      for (const path of pathsOf(request)) checkServed(id, path, resolved);
+      for (const path of contentsOf(request)) checkServed(id, path, resolved);
     }
     const bundle = await builder.build(request, changed).catch(error => {
       broken.set(id, { request, error });
@@ -106,7 +106,7 @@ export const factory = (options = {}, { framework }) => {
    */
   const readBy = ({ source, recipe, options }) => [
     ...(recipe ? [join(root, 'models', source, 'recipe.toml'), join(root, source, 'recipe.toml')] : [source]),
-    ...options.filter(([name]) => PATHS.has(name)).map(([, path]) => path),
+    ...optionPaths(options),
   ];
 
   /**
@@ -177,13 +177,14 @@ export const factory = (options = {}, { framework }) => {
   });
 
   /**
-   * Where the model of a request lies, as far as its import says.
+   * The files of a request whose contents become part of the bundle.
    * @param {import('./request.js').Request} request
    */
-  function pathsOf({ source, recipe }) {
-    if (!recipe) return [source];
+  function contentsOf({ source, recipe, options }) {
+    const files = optionPaths(options.filter(([name]) => name === 'weights' || name === 'labels'));
+    if (!recipe) return [source, ...files];
     const path = resolve(root, source);
-    return existsSync(path) ? [path] : [];
+    return existsSync(path) ? [path, ...files] : files;
   }
 
   /** @type {import('unplugin').UnpluginOptions} */

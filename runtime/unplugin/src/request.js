@@ -1,14 +1,6 @@
 /** What an import asks for: a model and how it is to be built. */
 
-/** The options of `webkiln build` that an import may give, and whether they may be given more than once. */
-const OPTIONS = new Map(Object.entries({
-  backend: false, encoding: false, precision: false, name: false, 'batch-size': false, 'input-shape': true, dim: true, value: true, 'from-layer': true,
-  'to-layer': true, parameter: true,
-  plugin: true, operators: true, reads: true, 'trust-source': false,
-}));
-
-/** Options whose values are paths, which are relative to the module that imports. */
-export const PATHS = new Set(['plugin', 'operators', 'reads']);
+import { OPTIONS } from './options.js';
 
 /**
  * @typedef {object} Request
@@ -17,8 +9,18 @@ export const PATHS = new Set(['plugin', 'operators', 'reads']);
  * @property {[option: string, value: string][]} options in the order of OPTIONS
  */
 
-/** Options that have no value. */
-export const FLAGS = new Set(['trust-source']);
+/**
+ * The arguments of `webkiln build`.
+ * @param {Request['options']} options
+ */
+export const argumentsOf = options => options.map(([name, value]) => OPTIONS.get(name)?.flag ? `--${name}` : `--${name}=${value}`);
+
+/**
+ * The files and folders that options name.
+ * @param {Request['options']} options
+ */
+export const optionPaths = options => options.filter(([name]) => OPTIONS.get(name)?.path)
+  .map(([name, value]) => OPTIONS.get(name)?.named ? value.slice(value.lastIndexOf('=') + 1) : value);
 
 /**
  * An import's path, and what follows its first question mark.
@@ -51,9 +53,13 @@ export function readRequest(id, resolve, defaults) {
   if (unknown.length > 0) throw new Error(`${id}: there is no option ${unknown.join(', ')}; the options are ${[...OPTIONS.keys()].join(', ')}`);
   /** @type {Request['options']} */
   const options = [];
-  for (const [name, many] of OPTIONS) {
-    const values = asked.filter(([given]) => given === name).map(([, value]) => PATHS.has(name) ? resolve(value) : value);
-    if (FLAGS.has(name) && values.some(value => value !== '')) throw new Error(`${id}: ${name} takes no value; leave it out where it is not meant`);
+  for (const [name, { many, flag, path: isPath, named }] of OPTIONS) {
+    const located = (/** @type {string} */ value) => {
+      const start = named ? value.lastIndexOf('=') + 1 : 0;
+      return value.slice(0, start) + resolve(value.slice(start));
+    };
+    const values = asked.filter(([given]) => given === name).map(([, value]) => isPath ? located(value) : value);
+    if (flag && values.some(value => value !== '')) throw new Error(`${id}: ${name} takes no value; leave it out where it is not meant`);
     if (values.length > 1 && !many) throw new Error(`${id}: ${name} is given ${values.length} times, expected once`);
     const otherwise = defaults[name];
     if (values.length === 0 && otherwise !== undefined) values.push(otherwise);

@@ -1,5 +1,5 @@
 """make conformance-keras [backend=js,wasm]: what becomes of the calls that Keras's own tests make;
-writes docs/keras-conformance.md.
+writes build/keras-conformance.md.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from tests.conformance.keras.judge import Converted, Refused, convert, explained
 from tests.conformance.keras.recorded import PARTS, recorded
 from tests.conformance.keras.report import Row, Wrong, name_of, share, state, write_page
 from webkiln.errors import UnsupportedError
-from webkiln.recipe import BACKENDS, choose
+from webkiln.recipe.values import BACKENDS, choose
 
 
 def table(results: Sequence[Converted | Refused]) -> dict[str, Row]:

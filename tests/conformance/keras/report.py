@@ -1,10 +1,9 @@
-"""docs/keras-conformance.md: what became of every call that Keras's own tests make."""
+"""build/keras-conformance.md: what became of every call that Keras's own tests make."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -13,9 +12,9 @@ from tests.backends.harness import ROOT
 from tests.conformance.keras.judge import Refused, summary
 from tests.conformance.keras.recorded import Left
 from tests.conformance.report import digest
-from webkiln.recipe import BACKENDS
+from webkiln.recipe.values import BACKENDS
 
-PAGE = ROOT / "docs" / "keras-conformance.md"
+PAGE = ROOT / "build" / "keras-conformance.md"
 FRONTEND = ROOT / "pipeline" / "webkiln" / "frontends" / "keras"
 HEAD = """# Keras's own tests
 
@@ -189,4 +188,5 @@ def write_page(
     lines += [
         f"| `{name}` | {reason} | {count} |" for (name, reason), count in sorted(totals.items())
     ]
-    Path(PAGE).write_text("\n".join(lines) + "\n", "utf-8")
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text("\n".join(lines) + "\n", "utf-8")

@@ -2,13 +2,10 @@
 conformance-keras` runs all of them.
 """
 
-import keras
 import pytest
 
 from tests.conformance.keras.judge import Converted, convert, judge
 from tests.conformance.keras.recorded import SAMPLE, read, run_tests
-from tests.conformance.keras.report import state, stated
-from webkiln.recipe import BACKENDS
 
 
 @pytest.mark.long
@@ -37,11 +34,3 @@ def test_what_some_of_keras_own_tests_call(tmp_path):
             for item, wrong in zip(tried, verdicts, strict=True)
             if wrong is not None
         ] == []
-
-
-def test_the_page_of_keras_own_tests_is_fresh():
-    """A column takes minutes to an hour: all are of this Keras, and the quickest of these handlers."""
-    assert {backend: version for backend, (_, version) in stated().items()} == dict.fromkeys(
-        BACKENDS, keras.__version__
-    )
-    assert stated()["js"] == state(), "run make conformance-keras backend=js"

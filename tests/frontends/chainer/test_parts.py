@@ -24,7 +24,7 @@ from webkiln.frontends.core.subgraph import Cut
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.ir.bind import bind, placeholders
 from webkiln.ops.evaluate import run_graph
-from webkiln.recipe import read_recipe
+from webkiln.recipe.read import read_recipe
 
 Arrays = dict[str, np.ndarray]
 

@@ -14,7 +14,8 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.errors import RecipeError, SourceError, ToolError
 from webkiln.frontends.chainer.recording import read
-from webkiln.recipe import Recipe, read_recipe
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.recipe import Recipe
 
 pytestmark = pytest.mark.probes
 

@@ -26,7 +26,8 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.onnx.classical import DESCRIBED
 from webkiln.frontends.onnx.load import describe_model
-from webkiln.recipe import PathSource, Recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import PathSource
 
 ABSENT = ("Binarizer", "OneHotEncoder", "LabelEncoder")
 """Operators that onnxruntime has for some types only; the onnx package's evaluator computes the

@@ -15,7 +15,7 @@ from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import UnsupportedError
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import next_states, run_graph
-from webkiln.recipe import USUAL_BACKENDS
+from webkiln.recipe.values import USUAL_BACKENDS
 
 X = tf.TensorSpec([2, 4], tf.float32, name="x")
 

@@ -30,7 +30,9 @@ from webkiln.frontends.torch.probe import check_file
 from webkiln.frontends.torch.program import read_program
 from webkiln.frontends.torch.source import program_of
 from webkiln.frontends.torch.weights import read_state
-from webkiln.recipe import ModuleSource, PathSource, Recipe, parse_recipe
+from webkiln.recipe.read import parse_recipe
+from webkiln.recipe.recipe import Recipe
+from webkiln.recipe.sources import ModuleSource, PathSource
 
 pytestmark = pytest.mark.probes
 

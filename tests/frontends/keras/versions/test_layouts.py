@@ -19,7 +19,7 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.serial import to_json
 from webkiln.ops.evaluate import fixed_values, run_graph
 from webkiln.passes.pipeline import PASSES
-from webkiln.recipe import BACKENDS
+from webkiln.recipe.values import BACKENDS
 
 BOUNDS = {
     "TensorFlow.js, float16": 2e-3,

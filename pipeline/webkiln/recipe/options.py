@@ -1,0 +1,468 @@
+"""The options of a build: one table for recipes, the command line, imports and doit.
+
+A row is a key of recipe.toml, an option of `webkiln build`, an option of an import
+(`./my.keras?webkiln&dim=batch=1`) and, for some, a variable of doit. `docs/options.md` and the
+plugin's `options.js` are written from this table by `make docs`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from webkiln.recipe import checks, texts
+from webkiln.recipe.form import PACKAGE
+from webkiln.recipe.images import parse_image
+from webkiln.recipe.recipe import LabelsFile, Recipe, with_parameters
+from webkiln.recipe.sources import parse_url
+from webkiln.recipe.values import (
+    BACKENDS,
+    ENCODINGS,
+    FLOAT16_ARITHMETIC_BACKENDS,
+    FLOAT16_BACKENDS,
+    FORMS,
+    PRECISIONS,
+    TOLERANCES,
+    USUAL_BACKENDS,
+    choose,
+)
+
+Apply = Callable[[Recipe, Any, Path, str], Recipe]
+"""(recipe, value, folder that relative paths start from, where the value was given)."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A setting of a build.
+
+    `key` is its key in recipe.toml, whose values satisfy `is_valid`; errors say `expected`. `flag` is
+    its option on the command line and in imports, without dashes. `read` makes the value that
+    recipe.toml would have from the texts of a flag: one, `many`, or none for a `switch`. `apply` adds
+    a value to a recipe: tables and lists of files extend those that the recipe has. A `path` is
+    relative to the recipe, the working directory, or the importing module. `in_imports` is false for
+    options that change no bundle, and for those of packaging, which a bundler does itself.
+    """
+
+    key: str
+    help: str
+    expected: str
+    is_valid: Callable[[Any], bool]
+    apply: Apply
+    flag: str = ""
+    metavar: str = ""
+    read: Callable[[Sequence[str], str], Any] = texts.last
+    kind: Literal["one", "many", "switch"] = "one"
+    path: bool = False
+    in_imports: bool = True
+    variable: str = ""
+
+    @property
+    def attribute(self) -> str:
+        """The attribute of an argparse.Namespace."""
+        return self.flag.replace("-", "_")
+
+
+def _with(recipe: Recipe, field: str, value: Any) -> Recipe:
+    changes: dict[str, Any] = {field: value}
+    return replace(recipe, **changes)
+
+
+def _set(field: str) -> Apply:
+    return lambda recipe, value, folder, where: _with(recipe, field, value)
+
+
+def _merge(field: str) -> Apply:
+    return lambda recipe, value, folder, where: _with(
+        recipe, field, {**getattr(recipe, field), **value}
+    )
+
+
+def _set_path(field: str) -> Apply:
+    return lambda recipe, value, folder, where: _with(recipe, field, folder / value)
+
+
+def _append_paths(field: str) -> Apply:
+    return lambda recipe, value, folder, where: _with(
+        recipe, field, (*getattr(recipe, field), *(folder / item for item in value))
+    )
+
+
+def _layers(field: str) -> Apply:
+    return lambda recipe, value, folder, where: _with(recipe, field, tuple(dict.fromkeys(value)))
+
+
+def _choose(field: str, what: str, valid: Sequence[str]) -> Apply:
+    return lambda recipe, value, folder, where: _with(
+        recipe, field, choose(what, value, valid, where)
+    )
+
+
+def _form(field: str) -> Apply:
+    def apply(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+        changes: dict[str, Any] = {field: value}
+        return replace(recipe, form=replace(recipe.form, **changes))
+
+    return apply
+
+
+def _package(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+    return replace(recipe, form=replace(recipe.form, package={**recipe.form.package, **value}))
+
+
+def _input_shapes(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+    shapes = {name: tuple(shape) for name, shape in value.items()}
+    return replace(recipe, input_shapes={**recipe.input_shapes, **shapes})
+
+
+def _tolerances(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+    if value:
+        choose("encoding in tolerances", value.keys(), TOLERANCES, where)
+    bounds = {name: float(bound) for name, bound in value.items()}
+    return replace(recipe, tolerances={**recipe.tolerances, **bounds})
+
+
+def _labels(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+    if checks.is_labels_file(value):
+        file = LabelsFile(parse_url(value, f"{where}: labels"), dict(value.get("when", {})))
+        return replace(recipe, labels=file)
+    if isinstance(value, dict):
+        named = {name: tuple(names) for name, names in value.items()}
+        return replace(recipe, labels=named)
+    return replace(recipe, labels=tuple(value))
+
+
+def _images(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+    images = {name: parse_image(table, f"{where}: inputs.{name}") for name, table in value.items()}
+    return replace(recipe, images={**recipe.images, **images})
+
+
+def _parameters(recipe: Recipe, value: Any, folder: Path, where: str) -> Recipe:
+    return with_parameters(recipe, value)
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "source_format",
+        "the format of the source, if the file does not show it",
+        "the name of a model format",
+        checks.is_string,
+        _set("source_format"),
+        flag="source-format",
+        metavar="FORMAT",
+    ),
+    Option(
+        "signature",
+        "the signature or graph to build, of a file that has several",
+        "the name of a signature or graph",
+        checks.is_string,
+        _set("signature"),
+        flag="signature",
+        metavar="NAME",
+    ),
+    Option(
+        "parameters",
+        "an argument of the function that makes the model",
+        "a table: name = string, number or truth value",
+        checks.table(checks.is_plain),
+        _parameters,
+        flag="parameter",
+        metavar="NAME=VALUE",
+        read=texts.pairs(texts.parameter),
+        kind="many",
+    ),
+    Option(
+        "backends",
+        f"backends of the bundle: some of {','.join(BACKENDS)}; default:"
+        f" {','.join(USUAL_BACKENDS)}",
+        "a list of strings",
+        checks.is_strings,
+        _choose("backends", "backend", BACKENDS),
+        flag="backend",
+        metavar="LIST",
+        read=texts.commas,
+        variable="backend",
+    ),
+    Option(
+        "encodings",
+        f"how weights are stored: some of {','.join(ENCODINGS)}; default: float32. With several,"
+        " each except float32 has a folder OUTPUT-ENCODING",
+        "a list of strings",
+        checks.is_strings,
+        _choose("encodings", "encoding", ENCODINGS),
+        flag="encoding",
+        metavar="LIST",
+        read=texts.commas,
+        variable="encoding",
+    ),
+    Option(
+        "precision",
+        f"how the memory of {' and '.join(FLOAT16_BACKENDS)} holds numbers between layers, and how"
+        f" {' and '.join(FLOAT16_ARITHMETIC_BACKENDS)} computes large products: one of"
+        f" {', '.join(PRECISIONS)}; default: float32",
+        f"one of {', '.join(PRECISIONS)}",
+        lambda value: value in PRECISIONS,
+        _set("precision"),
+        flag="precision",
+        metavar="PRECISION",
+    ),
+    Option(
+        "batch_size",
+        "the size of the batch, if the model leaves it open; default: 1",
+        "a positive integer",
+        checks.is_size,
+        _set("batch_size"),
+        flag="batch-size",
+        metavar="SIZE",
+        read=texts.integer,
+    ),
+    Option(
+        "input_shapes",
+        "the shape of an input; a name, as in 1,T,16, stays open until the model runs",
+        "a table: input name = [positive sizes, or names of sizes that are set at run time]",
+        checks.table(checks.is_shape),
+        _input_shapes,
+        flag="input-shape",
+        metavar="[INPUT=]1,28,28,1",
+        read=texts.pairs(texts.input_shape),
+        kind="many",
+    ),
+    Option(
+        "dims",
+        "a size that the model file names: a number, or another name",
+        "a table: name of a size in the model file = a positive size, or another name",
+        checks.table(checks.is_size_or_name),
+        _merge("dims"),
+        flag="dim",
+        metavar="NAME=SIZE",
+        read=texts.dims,
+        kind="many",
+    ),
+    Option(
+        "values",
+        "a constant value for an input of the model file: a number, a truth value or a list",
+        "a table: name of an input of the model file = the number, truth value or list of these"
+        " that it always is",
+        checks.table(checks.is_constant),
+        _merge("values"),
+        flag="value",
+        metavar="INPUT=VALUE",
+        read=texts.pairs(texts.value),
+        kind="many",
+    ),
+    Option(
+        "from_layers",
+        "build what follows this layer: its output becomes an input; once for each layer",
+        "a list of layers, whose outputs are the inputs of what is built",
+        checks.is_strings,
+        _layers("from_layers"),
+        flag="from-layer",
+        metavar="NAME",
+        read=texts.every,
+        kind="many",
+    ),
+    Option(
+        "to_layers",
+        "build up to this layer: its output becomes an output; once for each layer",
+        "a list of layers, whose outputs are the outputs of what is built",
+        checks.is_strings,
+        _layers("to_layers"),
+        flag="to-layer",
+        metavar="NAME",
+        read=texts.every,
+        kind="many",
+    ),
+    Option(
+        "inputs",
+        'how an image becomes an input: INPUT={fit="crop", color="BGR", mean=127.5}',
+        "a table: input name = {size, fit, color, mean, scale, layout}",
+        checks.table(checks.is_table),
+        _images,
+        flag="image",
+        metavar="INPUT={...}",
+        read=texts.pairs(texts.image),
+        kind="many",
+    ),
+    Option(
+        "labels",
+        "a file of labels for an output, one a line",
+        "a list of strings, or a table: output name = [strings], or {url, sha256, when} of a"
+        " file that has them",
+        lambda value: (
+            checks.is_strings(value)
+            or checks.table(checks.is_strings)(value)
+            or checks.is_labels_file(value)
+        ),
+        _labels,
+        flag="labels",
+        metavar="[OUTPUT=]FILE",
+        read=texts.labels,
+        kind="many",
+        path=True,
+    ),
+    Option(
+        "plugins",
+        "a Python file that registers handlers",
+        "a list of Python files",
+        checks.is_strings,
+        _append_paths("plugins"),
+        flag="plugin",
+        metavar="FILE",
+        read=texts.every,
+        kind="many",
+        path=True,
+    ),
+    Option(
+        "operators",
+        "a Python file that defines operators",
+        "a list of Python files",
+        checks.is_strings,
+        _append_paths("operators"),
+        flag="operators",
+        metavar="FILE",
+        read=texts.every,
+        kind="many",
+        path=True,
+    ),
+    Option(
+        "reads",
+        "a file or folder outside of the project that the model's own code may read",
+        "a list of files and folders",
+        checks.is_strings,
+        _append_paths("reads"),
+        flag="reads",
+        metavar="PATH",
+        read=texts.every,
+        kind="many",
+        path=True,
+    ),
+    Option(
+        "trust_source",
+        "run code that the model file contains",
+        "true or false",
+        checks.is_boolean,
+        _set("trust_source"),
+        flag="trust-source",
+        read=texts.switch,
+        kind="switch",
+    ),
+    Option(
+        "winograd",
+        "compute convolutions of stride 1 with fewer multiplications: on or off; default: on",
+        "'on' or 'off'",
+        lambda value: value in ("on", "off"),
+        lambda recipe, value, folder, where: replace(recipe, winograd=value == "on"),
+        flag="winograd",
+        metavar="on|off",
+    ),
+    Option(
+        "tuned",
+        "the file that webkiln tune writes",
+        "the path of the file that webkiln tune writes",
+        checks.is_path,
+        _set_path("tuned"),
+        flag="tuned",
+        metavar="FILE",
+        path=True,
+    ),
+    Option(
+        "reference",
+        "inputs, and the outputs that the framework computed from them elsewhere, to verify against",
+        "the path of an .npz file of inputs and outputs that the framework computed",
+        checks.is_path,
+        _set_path("reference"),
+        flag="reference",
+        metavar="NPZ",
+        path=True,
+        in_imports=False,
+    ),
+    Option(
+        "tolerances",
+        "the largest error that verification accepts, for an encoding or for precision",
+        "a table: encoding, or precision = positive number",
+        checks.table(checks.is_positive),
+        _tolerances,
+        flag="tolerance",
+        metavar="ENCODING=ERROR",
+        read=texts.pairs(texts.number),
+        kind="many",
+        in_imports=False,
+    ),
+    Option(
+        "sample_sizes",
+        "the size that verification uses for an open size",
+        "a table: name of a size = the positive size that verification uses",
+        checks.table(checks.is_size),
+        _merge("sample_sizes"),
+        flag="sample-size",
+        metavar="NAME=SIZE",
+        read=texts.pairs(texts.size),
+        kind="many",
+        in_imports=False,
+    ),
+    Option(
+        "format",
+        f"how the bundle is written: {', '.join(FORMS)} (for a web server, an npm package, or one"
+        " file); default: folder",
+        f"one of {', '.join(FORMS)}",
+        checks.is_string,
+        _form("kind"),
+        flag="format",
+        metavar="FORMAT",
+        in_imports=False,
+    ),
+    Option(
+        "hashed",
+        "give files content-hashed names, so that caches may keep them for ever",
+        "true or false",
+        checks.is_boolean,
+        _form("hashed"),
+        flag="hashed",
+        read=texts.switch,
+        kind="switch",
+        in_imports=False,
+    ),
+    Option(
+        "package",
+        "the name and version of an npm package",
+        f"a table: one of {', '.join(PACKAGE)} = string",
+        checks.table(checks.is_string),
+        _package,
+        flag="package",
+        metavar="NAME@VERSION",
+        read=texts.package,
+        in_imports=False,
+    ),
+    Option(
+        "package.license",
+        "the license of an npm package, such as MIT",
+        "",
+        checks.is_string,
+        lambda recipe, value, folder, where: _package(recipe, {"license": value}, folder, where),
+        flag="license",
+        metavar="LICENSE",
+        in_imports=False,
+    ),
+    Option(
+        "on_request",
+        "build the model only if it is named",
+        "true or false",
+        checks.is_boolean,
+        _set("on_request"),
+    ),
+)
+"""Every option except the source, in the order in which they apply."""
+
+BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
+BY_FLAG: Mapping[str, Option] = {option.flag: option for option in OPTIONS if option.flag}
+PACKAGING = ("format", "hashed", "package", "license")
+"""Flags of commands that write bundles."""
+
+VARIABLES: Mapping[str, str] = {
+    "model": "the models to build; default: all whose recipe does not say on_request",
+    **{option.variable: option.help for option in OPTIONS if option.variable},
+    "browser": "the browsers that verify bundles; default: chromium",
+    "layers": "yes: bundles that also return the output of every layer",
+    "weights": "the parameter `weights` of a recipe's function, such as random",
+    "force": "yes: overwrite files in dist/ that no build wrote, or that have changed since",
+}
+"""The variables of doit, with their help."""

@@ -1,0 +1,38 @@
+"""Names that recipes, options and variables choose from."""
+
+from collections.abc import Collection
+
+from webkiln.errors import RecipeError, similar
+
+BACKENDS = ("webgpu", "wasm", "webgl", "js")
+"""In the order in which a bundle tries them."""
+USUAL_BACKENDS = ("wasm", "js")
+"""The default: they run in every browser and in Node."""
+ENCODINGS = ("float32", "float16", "int8", "eightbit")
+"""How weights are stored."""
+FLOAT16, FLOAT16_ARITHMETIC = "float16", "float16-arithmetic"
+PRECISIONS = ("float32", FLOAT16, FLOAT16_ARITHMETIC)
+"""How memory holds numbers between layers. The last one also computes large products in float16."""
+FLOAT16_BACKENDS = ("webgpu", "webgl")
+"""Backends that can store float16 between layers."""
+FLOAT16_ARITHMETIC_BACKENDS = ("webgpu",)
+"""Backends that can also compute products in float16."""
+TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1, "precision": 5e-3}
+"""Default tolerances of verification: by encoding, and for float16 between layers."""
+FORMS = ("folder", "npm", "single")
+
+
+def choose(
+    what: str, values: Collection[str], valid: Collection[str], where: str = ""
+) -> tuple[str, ...]:
+    """The values in the order of `valid`. Raises RecipeError for an unknown one, and for none."""
+    prefix = f"{where}: " if where else ""
+    for value in values:
+        if value not in valid:
+            raise RecipeError(
+                f"{prefix}unknown {what} {value!r}; valid: {', '.join(valid)}"
+                f"{similar(value, valid)}"
+            )
+    if not values:
+        raise RecipeError(f"{prefix}no {what} given; valid: {', '.join(valid)}")
+    return tuple(value for value in valid if value in values)

@@ -1,0 +1,105 @@
+"""Writes docs/options.md and the plugin's options.js from the table of options.
+
+Run: python -m tests.docs.options_page
+"""
+
+import json
+import textwrap
+from pathlib import Path
+
+from webkiln.recipe.options import OPTIONS, VARIABLES, Option
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "options.md"
+SCRIPT = ROOT / "runtime" / "unplugin" / "src" / "options.js"
+HEAD = """# Options
+
+<!-- Written by `make docs` from pipeline/webkiln/recipe/options.py -->
+
+An option of a build is a key of `recipe.toml`, an option of `webkiln build`, and, where it changes
+the bundle that a page loads, an option of an import (`import { load } from './my.keras?webkiln&…'`).
+Options on the command line and in imports apply to the recipe: tables and lists of files extend it,
+other values replace it. Paths are relative to the recipe, the working directory, or the importing
+module.
+
+"""
+SOURCE = """### source
+
+Where the model comes from. In a recipe it is a path, `"package.module:function"`,
+`{ url = ..., sha256 = ... }`, `{ path = ..., weights = ... }`, `{ module = ..., weights = ... }` or
+`{ script = ..., function = ... }`. On the command line it is the argument of `webkiln build`, with
+`--weights FILE`; in imports it is the path, with `weights=FILE`. `--name` and `name=` set the name of
+the bundle, which is that of the recipe's folder or of the file otherwise.
+
+"""
+
+
+def page() -> str:
+    sections = "".join(map(_section, OPTIONS))
+    variables = "".join(_wrapped(f"* `{name}=`: {text}.", "  ") for name, text in VARIABLES.items())
+    return (
+        f"{HEAD}{SOURCE}{sections}## Variables of doit\n\n"
+        "`doit build model=digits encoding=int8`; a variable with several values has commas.\n\n"
+        f"{variables}"
+    )
+
+
+def _section(option: Option) -> str:
+    forms = [] if "." in option.key else [f"recipe: `{option.key}`"]
+    if option.flag:
+        value = f" {option.metavar}" if option.metavar else ""
+        again = ", several times" if option.kind == "many" else ""
+        forms.append(f"command line: `--{option.flag}{value}`{again}")
+        if option.in_imports:
+            forms.append(f"import: `{option.flag}`")
+    if option.variable:
+        forms.append(f"doit: `{option.variable}=`")
+    text = option.help[0].upper() + option.help[1:]
+    expected = f" The recipe has {option.expected}." if option.expected else ""
+    lines = "".join(_wrapped(f"* {form}", "  ") for form in forms)
+    return f"### {option.key}\n\n{_wrapped(f'{text}.{expected}')}\n{lines}\n"
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    lines = textwrap.wrap(
+        text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"
+
+
+def script() -> str:
+    """The options of imports, for the plugin of bundlers."""
+    rows: dict[str, dict[str, bool]] = {"name": {}, "weights": {"path": True}}
+    for option in OPTIONS:
+        if option.flag and option.in_imports:
+            facts = {
+                "many": option.kind == "many",
+                "flag": option.kind == "switch",
+                "path": option.path,
+                "named": option.flag == "labels",
+            }
+            rows[option.flag] = {name: fact for name, fact in facts.items() if fact}
+    lines = "".join(f"  {_key(name)}: {_object(facts)},\n" for name, facts in rows.items())
+    return (
+        "/* Written by `make docs` from pipeline/webkiln/recipe/options.py. */\n\n"
+        "/**\n * The options of an import: whether they may be given several times, have no value,"
+        " or are paths,\n * which are relative to the importing module; `named` paths may follow"
+        " NAME=.\n"
+        " * @type {Map<string, { many?: boolean, flag?: boolean, path?: boolean, named?: boolean"
+        " }>}\n */\n"
+        f"export const OPTIONS = new Map(Object.entries({{\n{lines}}}));\n"
+    )
+
+
+def _key(name: str) -> str:
+    return f"'{name}'" if "-" in name else name
+
+
+def _object(facts: dict[str, bool]) -> str:
+    inside = ", ".join(f"{name}: {json.dumps(fact)}" for name, fact in facts.items())
+    return f"{{ {inside} }}" if inside else "{}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
+    SCRIPT.write_text(script(), "utf-8")
