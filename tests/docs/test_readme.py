@@ -1,6 +1,4 @@
-"""The README is true: its blocks run, in order, in a fresh clone with a fresh home, and what they
-promise is there afterwards.
-"""
+"""The blocks of README.md and docs/recipes.md run, in order, in a fresh clone with a fresh home."""
 
 import json
 import os
@@ -224,7 +222,7 @@ CHECKS: tuple[Callable[[Clone, str], None], ...] = (
 def test_every_block_runs_in_a_fresh_clone(tmp_path: Path) -> None:
     clone = Clone(tmp_path)
     checks = iter(CHECKS)
-    for block in blocks("README.md"):
+    for block in (*blocks("README.md"), *blocks("docs/recipes.md")):
         if "network" in block.marks:
             continue
         match block:
@@ -237,8 +235,8 @@ def test_every_block_runs_in_a_fresh_clone(tmp_path: Path) -> None:
             case Block("toml", _, text):
                 assert text == (ROOT / "models" / "digits" / "recipe.toml").read_text()
             case _:
-                pytest.fail(f"a block of the README is of no known language: {block}")
-    assert next(checks, None) is None, "the README lost a block that was promised here"
+                pytest.fail(f"a block has an unknown language: {block}")
+    assert next(checks, None) is None, "a block is missing"
 
 
 def supported(row: str) -> list[str]:
@@ -280,7 +278,8 @@ def test_what_is_supported_is_what_the_tables_say() -> None:
         "README.md",
         "ARCHITECTURE.md",
         "CHANGELOG.md",
-        *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+        "CONTRIBUTING.md",
+        *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
     ],
 )
 def test_links_lead_somewhere(page: str) -> None:
@@ -292,20 +291,35 @@ def test_links_lead_somewhere(page: str) -> None:
         )
 
 
-def test_files_that_the_architecture_names_are_there() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
+WRITTEN = {
+    *("dist/", ".webkiln/", "__init__.py", "index.js", "index.d.ts", "format.py", "facts.py"),
+    *("stage_load.py", "stage_convert.py", "stage_reference.py", "stage_fetch.py", "main.c"),
+}
+"""Files that builds write, and that every package or format has."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        *sorted(p.name for p in (ROOT / "docs/design").iterdir()),
+    ],
+)
+def test_files_that_pages_of_the_design_name_exist(page: str) -> None:
+    """A path starts from the root, from the package, or from frontends/."""
+    path = ROOT / page if (ROOT / page).exists() else ROOT / "docs" / "design" / page
+    text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
     package = ROOT / "pipeline" / "webkiln"
-    departures = text.partition("## Departures")[0]
-    for name in set(re.findall(r"`([\w/.]+(?:\.py|\.toml|\.lock|\.md|/))`", departures)) - {
-        ".webkiln/",
-        "dist/",
-    }:
-        rooms = (
-            ROOT,
-            package,
-            package / "frontends" / "keras",
-            package / "frontends" / "onnx",
-            ROOT / "models" / "digits",
-            ROOT / "tests" / "backends",
-        )
-        assert any((room / name).exists() for room in rooms), name
+    names = set(re.findall(r"`([\w/.-]+(?:\.py|\.toml|\.lock|\.md|\.js|\.c|/))`", text))
+    runtime, frontends = ROOT / "runtime" / "src", package / "frontends"
+    folders = (
+        ROOT,
+        package,
+        frontends,
+        frontends / "keras",
+        runtime,
+        runtime.parent / "unplugin/src",
+    )
+    missing = [name for name in names if not any((folder / name).exists() for folder in folders)]
+    assert not set(missing) - WRITTEN
