@@ -1,7 +1,7 @@
 # `make` lists the targets.
 
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := install -qq --disable-pip-version-check
 VARIABLES := $(foreach name,model backend encoding browser layers weights force,$(if $($(name)),$(name)=$($(name))))
 # Programs as command:package, or file:package, for Debian and Ubuntu. geckodriver comes with a Python package.
@@ -14,13 +14,14 @@ CHECKERS := glslangValidator:glslang-tools nginx:nginx-light
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help build verify report models test check docs setup tools browsers formats conformance conformance-keras families web fuzz \
-	fuzz-files soak mutants bench bench-others
+	fuzz-files soak mutants bench bench-others locks
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "make %-18s %s\n", $$1, $$2 }'
 
-# What a build needs: seven packages. Those of frameworks, and a compiler where the machine has none, are installed when a recipe first needs them.
+# What a build needs: seven packages. Those of frameworks, and a compiler if the machine has none,
+# are installed when a recipe first needs them.
 build: .venv/installed ## Build bundles: model=digits [backend=wasm,js] [encoding=float16] [layers=yes] [weights=random].
 	@WEBKILN_INSTALL=1 $(BIN)/doit $@ $(VARIABLES)
 
@@ -49,23 +50,26 @@ docs: setup ## Regenerate the generated pages of docs/.
 
 setup: tools .venv/tests-installed .venv/servers/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json tests/build/servers/node_modules/.package-lock.json ## Install everything that the tests need.
 
-.venv/installed: requirements.lock pyproject.toml
+.venv/installed: base.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -qq python3-venv; } \
 		|| { echo "Python's venv module is missing (on Debian and Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip $(PIP) --constraint requirements.lock --editable .
+	$(BIN)/pip $(PIP) --require-hashes -r base.lock
+	$(BIN)/pip $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # The frameworks and what tests and checks run. Python compiles what is imported; compiling all of it takes longer than half of the rest.
-.venv/tests-installed: .venv/installed requirements.lock
-	$(BIN)/pip $(PIP) --no-compile -r requirements.lock
+# PyTorch has no hashes: each index has builds of its own, for CPUs and for GPUs.
+.venv/tests-installed: .venv/installed requirements.lock tests.lock
+	$(BIN)/pip $(PIP) --no-compile --require-hashes -r tests.lock
+	$(BIN)/pip $(PIP) --no-compile --constraint requirements.lock torch torchvision
 	@touch $@
 
 # Servers that tests talk to and checkers that they run, whose packages are kept apart from what a build has.
 .venv/servers/installed: servers.lock .venv/installed
 	$(PYTHON) -m venv .venv/servers
-	.venv/servers/bin/pip $(PIP) --no-compile -r servers.lock
+	.venv/servers/$(notdir $(BIN))/pip $(PIP) --no-compile --require-hashes -r servers.lock
 	@touch $@
 
 # TypeScript, which checks the runtime's types, the bundlers of the examples, which tests/web tries, and a server of object storage. Not `npm ci`: it refuses
@@ -145,6 +149,16 @@ fuzz: setup ## Compare random graphs on every backend with numpy: [n=2000] [back
 
 fuzz-files: setup ## Read mutated model files: [n=1000].
 	for format in onnx keras tensorflow tflite caffe chainer torch weight; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done
+
+# PyTorch and what it needs: the index that has the builds for CPUs decides on its files.
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate
+OF_TORCH := fsspec networkx pillow sympy
+
+locks: ## Pin the newest versions of all packages, with hashes. Needs uv.
+	$(LOCK) --upgrade requirements.in -o requirements.lock
+	{ grep -v ^torch requirements.in; printf '%s\n' $(OF_TORCH); } | $(LOCK) --generate-hashes -c requirements.lock - -o tests.lock
+	printf '%s\n' hatchling editables | $(LOCK) --generate-hashes -c requirements.lock pyproject.toml - -o base.lock
+	$(LOCK) --upgrade --generate-hashes servers.in -o servers.lock
 
 mutants: setup .venv/mutants/cosmic_ray ## Plant small defects in passes, plans, weights and builds, and count those that tests find: [n=60]. At most an hour.
 	PYTHONPATH=.venv/mutants $(BIN)/python -m tests.mutants --count $(or $(n),60)

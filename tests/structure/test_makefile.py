@@ -38,8 +38,9 @@ def test_make_alone_is_help() -> None:
 
 def test_a_build_installs_no_framework_and_no_browser() -> None:
     commands = make("--dry-run", "--always-make", "build", "model=digits")
-    assert "requirements.lock --editable ." in commands
-    for part in ("-r requirements.lock", "apt-get update", "npm"):
+    assert "--require-hashes -r base.lock" in commands
+    assert "--no-deps --no-build-isolation --editable ." in commands
+    for part in ("tests.lock", "apt-get update", "npm"):
         assert part not in commands
 
 
@@ -51,3 +52,21 @@ def test_docs_names_every_page_that_is_generated() -> None:
     }
     (listed,) = re.findall(r"for page in ([a-z_ ]+); do", (ROOT / "Makefile").read_text())
     assert set(listed.split()) == pages
+
+
+def test_what_is_installed_has_hashes_and_the_locked_versions() -> None:
+    locked = pins("requirements.lock")
+    for name in ("base.lock", "tests.lock"):
+        assert pins(name) <= locked, "run make locks"
+    assert {pin.partition("==")[0] for pin in locked - pins("tests.lock")} == {
+        "torch",
+        "torchvision",
+    }
+    for name in ("base.lock", "tests.lock", "servers.lock"):
+        blocks = re.split(r"\n(?=\S)", (ROOT / name).read_text().strip())
+        assert all("--hash=sha256:" in block for block in blocks if not block.startswith("#"))
+
+
+def pins(name: str) -> set[str]:
+    """The pins `package==version` of a lock file."""
+    return set(re.findall(r"^[\w.-]+==[^ \n]+", (ROOT / name).read_text(), re.MULTILINE))
