@@ -378,7 +378,7 @@ def page(
     lines += [
         (
             "Operations are those of the network as it is written; convolutions that multiply less"
-            " (docs/speed.md) can be above the peak."
+            " (docs/kernels.md) can be above the peak."
         ),
         "",
         *others(found, max(rounds // FEWER, 1)),

@@ -1,5 +1,5 @@
 """The compositions of transcendental functions: how far they are from float64, in units in the last
-place of the result, and that docs/speed.md says so.
+place of the result, and that docs/kernels.md says so.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from webkiln.nest.expr import FLOAT, Expr, apply, const, local, walk
 from webkiln.nest.semantics import SEMANTICS, compute
 from webkiln.ops.elementwise import sigmoid
 
-PAGE = Path(__file__).parents[2] / "docs" / "speed.md"
+PAGE = Path(__file__).parents[2] / "docs" / "kernels.md"
 X = local("x", FLOAT)
 RANGES: dict[str, tuple[float, float, float]] = {
     "exp": (-87, 88.7, 2),
