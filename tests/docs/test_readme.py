@@ -174,7 +174,7 @@ def after_verifying(clone: Clone, printed: str) -> None:
     shared = sum(sizes[name] for name in ("index.js", "runtime.js", "worker.js", "webdnn.js"))
     wasm, js = map(
         int,
-        re.findall(r"(\d+) KB(?: in brotli)? for (?:wasm|js)", (ROOT / "README.md").read_text()),
+        re.findall(r"(\d+) KB(?: in brotli)?\s+for (?:wasm|js)", (ROOT / "README.md").read_text()),
     )
     assert shared + sizes["wasm.js"] + sizes["relaxed.wasm"] == pytest.approx(1000 * wasm, abs=1000)
     assert shared + sizes["js.js"] == pytest.approx(1000 * js, abs=1000)

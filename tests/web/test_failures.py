@@ -45,9 +45,8 @@ def test_a_layer_that_is_not_supported(tool: str, tmp_path: Path) -> None:
 
 def test_an_option_that_does_not_exist(tmp_path: Path) -> None:
     place = place_with(tmp_path, "webkiln:digits?backends=wasm")
-    assert (
-        "there is no option backends; the options are backend, encoding, precision, name"
-        in refused("rollup", place)
+    assert "there is no option backends; the options are name, weights, source-format" in refused(
+        "rollup", place
     )
 
 
