@@ -10,6 +10,8 @@ BROWSERS := chromium:chromium chromedriver:chromium-driver firefox-esr:firefox-e
 	/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 CHECKERS := glslangValidator:glslang-tools nginx:nginx-light
 
+SCRIPTS := runtime pipeline/webkiln "tests/**/*.{mjs,js}"
+
 # Tests start hundreds of processes, each of which compiles webkiln's modules where no byte code is written.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -44,6 +46,7 @@ check: .venv/tests-installed runtime/node_modules/.package-lock.json ## Lint and
 	$(BIN)/mypy
 	@[ -x runtime/node_modules/.bin/tsc ] || { echo "TypeScript is missing: npm install failed in runtime/" >&2; exit 1; }
 	cd runtime && node_modules/.bin/tsc -p . && node_modules/.bin/tsc -p unplugin
+	runtime/node_modules/.bin/prettier --check --log-level warn $(SCRIPTS)
 
 docs: setup ## Regenerate the generated pages of docs/.
 	for page in caffe chainer keras options scikit_learn tensorflow tflite torch; do $(BIN)/python -m tests.docs.$${page}_page || exit 1; done

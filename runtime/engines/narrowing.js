@@ -3,9 +3,18 @@ export const WORDS = { float32: Float32Array, int32: Int32Array, uint32: Uint32A
 
 /** How a caller holds each dtype. @type {Record<string, any>} */
 const HELD = {
-  float32: Float32Array, float16: Uint16Array, float64: Float64Array, bool: Uint8Array,
-  int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
-  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
+  float32: Float32Array,
+  float16: Uint16Array,
+  float64: Float64Array,
+  bool: Uint8Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
 };
 
 /**
@@ -36,7 +45,9 @@ export function narrowed(placed, value) {
   const { dtype, storage } = placed;
   if (dtype === storage) return value;
   if (dtype === 'float16') return Float32Array.from(value, wk_half);
-  return dtype === 'int64' || dtype === 'uint64' ? checkedWords(placed, value) : WORDS[storage].from(value);
+  return dtype === 'int64' || dtype === 'uint64'
+    ? checkedWords(placed, value)
+    : WORDS[storage].from(value);
 }
 
 /**
@@ -64,5 +75,7 @@ export function stagedWords(bytes, narrow) {
   if (narrow === undefined) return words;
   const storage = { int64: 'int32', uint64: 'uint32' }[narrow] ?? 'float32';
   const value = new HELD[narrow](words.buffer);
-  return new Uint8Array(narrowed(/** @type {any} */ ({ name: 'a weight', dtype: narrow, storage }), value).buffer);
+  return new Uint8Array(
+    narrowed(/** @type {any} */ ({ name: 'a weight', dtype: narrow, storage }), value).buffer,
+  );
 }

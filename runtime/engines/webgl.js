@@ -31,7 +31,9 @@ void main() { gl_Position = vec4(gl_VertexID == 1 ? 3 : -1, gl_VertexID == 2 ? 3
 const POLL_MS = 4;
 // Textures are narrow: what draws to them is divided by rows among processors, and a drawing of one row would leave half of each block of 2x2
 // fragments unused. WIDE is for models whose sizes are told later.
-const NARROW = 6, WIDE = 9, WIDEST = 12;
+const NARROW = 6,
+  WIDE = 9,
+  WIDEST = 12;
 
 /**
  * @param {string} code
@@ -55,14 +57,72 @@ class Textures {
     this.layers = gl.getParameter(gl.MAX_ARRAY_TEXTURE_LAYERS);
     /** @type {Record<string, { internal: number, format: number, type: number, all: number, array: any, lanes: number, quarters?: boolean }>} */
     this.formats = {
-      float32x4q: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4, quarters: true },
-      float32x4: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4 },
-      float32: { internal: gl.R32F, format: gl.RED, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 1 },
-      float16x4q: { internal: gl.RGBA16F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4, quarters: true },
-      float16x4: { internal: gl.RGBA16F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4 },
-      float16: { internal: gl.R16F, format: gl.RED, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 1 },
-      int32: { internal: gl.R32I, format: gl.RED_INTEGER, type: gl.INT, all: gl.RGBA_INTEGER, array: Int32Array, lanes: 1 },
-      uint32: { internal: gl.R32UI, format: gl.RED_INTEGER, type: gl.UNSIGNED_INT, all: gl.RGBA_INTEGER, array: Uint32Array, lanes: 1 },
+      float32x4q: {
+        internal: gl.RGBA32F,
+        format: gl.RGBA,
+        type: gl.FLOAT,
+        all: gl.RGBA,
+        array: Float32Array,
+        lanes: 4,
+        quarters: true,
+      },
+      float32x4: {
+        internal: gl.RGBA32F,
+        format: gl.RGBA,
+        type: gl.FLOAT,
+        all: gl.RGBA,
+        array: Float32Array,
+        lanes: 4,
+      },
+      float32: {
+        internal: gl.R32F,
+        format: gl.RED,
+        type: gl.FLOAT,
+        all: gl.RGBA,
+        array: Float32Array,
+        lanes: 1,
+      },
+      float16x4q: {
+        internal: gl.RGBA16F,
+        format: gl.RGBA,
+        type: gl.FLOAT,
+        all: gl.RGBA,
+        array: Float32Array,
+        lanes: 4,
+        quarters: true,
+      },
+      float16x4: {
+        internal: gl.RGBA16F,
+        format: gl.RGBA,
+        type: gl.FLOAT,
+        all: gl.RGBA,
+        array: Float32Array,
+        lanes: 4,
+      },
+      float16: {
+        internal: gl.R16F,
+        format: gl.RED,
+        type: gl.FLOAT,
+        all: gl.RGBA,
+        array: Float32Array,
+        lanes: 1,
+      },
+      int32: {
+        internal: gl.R32I,
+        format: gl.RED_INTEGER,
+        type: gl.INT,
+        all: gl.RGBA_INTEGER,
+        array: Int32Array,
+        lanes: 1,
+      },
+      uint32: {
+        internal: gl.R32UI,
+        format: gl.RED_INTEGER,
+        type: gl.UNSIGNED_INT,
+        all: gl.RGBA_INTEGER,
+        array: Uint32Array,
+        lanes: 1,
+      },
     };
     /** @type {(Buffer | undefined)[]} */
     this.buffers = [];
@@ -73,8 +133,17 @@ class Textures {
     this.reader = gl.createFramebuffer();
     this.made = 0;
     const widest = Math.min(WIDEST, this.rows);
-    this.shift = Math.min(generated.buffers.every(([, elements]) => elements > 0) ? NARROW : WIDE, widest);
-    while (this.shift < widest && generated.buffers.some(([format, elements]) => this.texels(format, elements) > this.most(format))) this.shift++;
+    this.shift = Math.min(
+      generated.buffers.every(([, elements]) => elements > 0) ? NARROW : WIDE,
+      widest,
+    );
+    while (
+      this.shift < widest &&
+      generated.buffers.some(
+        ([format, elements]) => this.texels(format, elements) > this.most(format),
+      )
+    )
+      this.shift++;
   }
 
   /**
@@ -100,7 +169,10 @@ class Textures {
     const texts = [...new Set(Object.values(this.generated.kernels).map(kernel => kernel.text))];
     const vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
     const made = texts.map(text => {
-      const fragment = this.shader(gl.FRAGMENT_SHADER, text.replace('\n', `\n#define WK_SHIFT ${this.shift}\n#define WK_ROWS ${this.rows}\n`));
+      const fragment = this.shader(
+        gl.FRAGMENT_SHADER,
+        text.replace('\n', `\n#define WK_SHIFT ${this.shift}\n#define WK_ROWS ${this.rows}\n`),
+      );
       const program = gl.createProgram();
       gl.attachShader(program, vertex);
       gl.attachShader(program, fragment);
@@ -109,18 +181,32 @@ class Textures {
     });
     const parallel = gl.getExtension('KHR_parallel_shader_compile');
     for (const { text, fragment, program } of made) {
-      while (parallel && !gl.isContextLost() && !gl.getProgramParameter(program, parallel.COMPLETION_STATUS_KHR)) {
-        await new Promise(resolve => { setTimeout(resolve, POLL_MS); });
+      while (
+        parallel &&
+        !gl.isContextLost() &&
+        !gl.getProgramParameter(program, parallel.COMPLETION_STATUS_KHR)
+      ) {
+        await new Promise(resolve => {
+          setTimeout(resolve, POLL_MS);
+        });
       }
       this.check();
       if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
-        throw failure('CompileFailed', `a shader does not compile here (${gl.getShaderInfoLog(fragment) || gl.getProgramInfoLog(program)})`);
+        throw failure(
+          'CompileFailed',
+          `a shader does not compile here (${gl.getShaderInfoLog(fragment) || gl.getProgramInfoLog(program)})`,
+        );
       }
       gl.deleteShader(fragment);
       gl.useProgram(program);
       const samplers = gl.getParameter(gl.MAX_TEXTURE_IMAGE_UNITS);
-      for (let unit = 0; unit < samplers; unit++) gl.uniform1i(gl.getUniformLocation(program, `x${unit}`), unit);
-      this.linked.set(text, { program, args: gl.getUniformLocation(program, 'P'), first: gl.getUniformLocation(program, 'first') });
+      for (let unit = 0; unit < samplers; unit++)
+        gl.uniform1i(gl.getUniformLocation(program, `x${unit}`), unit);
+      this.linked.set(text, {
+        program,
+        args: gl.getUniformLocation(program, 'P'),
+        first: gl.getUniformLocation(program, 'first'),
+      });
     }
     gl.deleteShader(vertex);
   }
@@ -137,14 +223,19 @@ class Textures {
   }
 
   check() {
-    if (this.gl.isContextLost()) throw failure('ContextLost', 'the WebGL context was lost, and the model with it; load it again');
+    if (this.gl.isContextLost())
+      throw failure(
+        'ContextLost',
+        'the WebGL context was lost, and the model with it; load it again',
+      );
   }
 
   /** Reports what went wrong since the last call; the context waits for all that was asked of it. */
   settle() {
     const error = this.gl.getError();
     this.check();
-    if (error === this.gl.OUT_OF_MEMORY) throw failure('OutOfMemory', 'the textures of this model could not be had');
+    if (error === this.gl.OUT_OF_MEMORY)
+      throw failure('OutOfMemory', 'the textures of this model could not be had');
     if (error) throw new Error(`WebGL error ${error}`);
   }
 
@@ -155,10 +246,18 @@ class Textures {
    */
   sides(format, elements) {
     const { lanes, quarters } = this.format(format);
-    const texels = this.texels(format, elements), largest = 2 ** (this.shift + this.rows), most = this.most(format);
-    if (texels > most) throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${most * lanes} here`);
-    const span = quarters ? Math.ceil(texels / 4) : largest, held = Math.min(texels, span);
-    const width = Math.min(held, 2 ** this.shift), height = Math.ceil(held / 2 ** this.shift);
+    const texels = this.texels(format, elements),
+      largest = 2 ** (this.shift + this.rows),
+      most = this.most(format);
+    if (texels > most)
+      throw failure(
+        'OutOfMemory',
+        `a tensor has ${elements} elements, textures hold ${most * lanes} here`,
+      );
+    const span = quarters ? Math.ceil(texels / 4) : largest,
+      held = Math.min(texels, span);
+    const width = Math.min(held, 2 ** this.shift),
+      height = Math.ceil(held / 2 ** this.shift);
     return { width, height, layers: quarters ? 4 : Math.ceil(texels / largest), span };
   }
 
@@ -185,7 +284,9 @@ class Textures {
 
   /** @param {number} number */
   numbered(number) {
-    return this.buffers[number] ??= this.allocate(.../** @type {[string, number]} */ (this.generated.buffers[number]));
+    return (this.buffers[number] ??= this.allocate(
+      .../** @type {[string, number]} */ (this.generated.buffers[number]),
+    ));
   }
 
   /**
@@ -203,8 +304,12 @@ class Textures {
     }
     const made = gl.createFramebuffer();
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, made);
-    const layers = buffers.flatMap(({ texture, format }) => (this.format(format).quarters ? [0, 1, 2, 3] : [layer]).map(z => ({ texture, z })));
-    layers.forEach(({ texture, z }, index) => gl.framebufferTextureLayer(gl.DRAW_FRAMEBUFFER, gl.COLOR_ATTACHMENT0 + index, texture, 0, z));
+    const layers = buffers.flatMap(({ texture, format }) =>
+      (this.format(format).quarters ? [0, 1, 2, 3] : [layer]).map(z => ({ texture, z })),
+    );
+    layers.forEach(({ texture, z }, index) =>
+      gl.framebufferTextureLayer(gl.DRAW_FRAMEBUFFER, gl.COLOR_ATTACHMENT0 + index, texture, 0, z),
+    );
     gl.drawBuffers(layers.map((_, index) => gl.COLOR_ATTACHMENT0 + index));
     this.targets.set(key, made);
   }
@@ -227,13 +332,44 @@ class Textures {
   upload({ format: name, texture, layers, span }, data) {
     const { gl } = this;
     const { format, type, lanes } = this.format(name);
-    const width = 2 ** this.shift, texels = data.length / lanes;
+    const width = 2 ** this.shift,
+      texels = data.length / lanes;
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
     for (let layer = 0; layer < layers; layer++) {
-      const begin = layer * span, end = Math.min(begin + span, texels);
-      const rows = Math.floor((end - begin) / width), rest = (end - begin) % width;
-      if (rows > 0) gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, layer, width, rows, 1, format, type, data, begin * lanes);
-      if (rest > 0) gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, rows, layer, rest, 1, 1, format, type, data, (end - rest) * lanes);
+      const begin = layer * span,
+        end = Math.min(begin + span, texels);
+      const rows = Math.floor((end - begin) / width),
+        rest = (end - begin) % width;
+      if (rows > 0)
+        gl.texSubImage3D(
+          gl.TEXTURE_2D_ARRAY,
+          0,
+          0,
+          0,
+          layer,
+          width,
+          rows,
+          1,
+          format,
+          type,
+          data,
+          begin * lanes,
+        );
+      if (rest > 0)
+        gl.texSubImage3D(
+          gl.TEXTURE_2D_ARRAY,
+          0,
+          0,
+          rows,
+          layer,
+          rest,
+          1,
+          1,
+          format,
+          type,
+          data,
+          (end - rest) * lanes,
+        );
     }
   }
 
@@ -271,7 +407,11 @@ class Textures {
    * @param {number[]} args
    */
   launch(kernel, operands, args) {
-    this.draw(kernel, operands.map(number => this.numbered(number)), args);
+    this.draw(
+      kernel,
+      operands.map(number => this.numbered(number)),
+      args,
+    );
   }
 
   /** A profile puts another in its place: what was asked for last is the step `site`. */
@@ -282,9 +422,19 @@ class Textures {
    * @param {Uint8Array} bytes
    */
   init(entry, bytes) {
-    const [kernel, operands, args] = /** @type {Generated['entries'][number]} */ (this.generated.entries[entry]);
-    const staged = operands.map(operand => typeof operand === 'number' ? null : this.stage(operand, bytes));
-    this.draw(kernel, operands.map((operand, index) => staged[index] ?? this.numbered(/** @type {number} */ (operand))), args);
+    const [kernel, operands, args] = /** @type {Generated['entries'][number]} */ (
+      this.generated.entries[entry]
+    );
+    const staged = operands.map(operand =>
+      typeof operand === 'number' ? null : this.stage(operand, bytes),
+    );
+    this.draw(
+      kernel,
+      operands.map(
+        (operand, index) => staged[index] ?? this.numbered(/** @type {number} */ (operand)),
+      ),
+      args,
+    );
     for (const buffer of staged) if (buffer) this.gl.deleteTexture(buffer.texture);
     this.settle();
   }
@@ -363,10 +513,16 @@ class Textures {
    * @param {number[]} args
    */
   host(procedure, operands, inputs, args) {
-    const given = operands.slice(0, inputs).map(([place, elements]) => this.words(place).subarray(0, elements));
-    const results = operands.slice(inputs).map(([place, , storage]) => new WORDS[storage](this.numbered(place).elements));
+    const given = operands
+      .slice(0, inputs)
+      .map(([place, elements]) => this.words(place).subarray(0, elements));
+    const results = operands
+      .slice(inputs)
+      .map(([place, , storage]) => new WORDS[storage](this.numbered(place).elements));
     const found = procedure(...given, ...results, ...args);
-    operands.slice(inputs).forEach(([place], index) => this.upload(this.numbered(place), results[index]));
+    operands
+      .slice(inputs)
+      .forEach(([place], index) => this.upload(this.numbered(place), results[index]));
     return found;
   }
 
@@ -398,13 +554,17 @@ class Textures {
     const buffer = this.numbered(place);
     const { format, type, all, array, lanes } = this.format(buffer.format);
     this.source(buffer, 0);
-    const single = gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_FORMAT) === format && gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_TYPE) === type;
+    const single =
+      gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_FORMAT) === format &&
+      gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_TYPE) === type;
     const step = single ? 1 : 4 / lanes;
-    const data = new array(buffer.width * buffer.height * lanes * step), values = new array(buffer.elements);
+    const data = new array(buffer.width * buffer.height * lanes * step),
+      values = new array(buffer.elements);
     for (let layer = 0; layer < buffer.layers; layer++) {
       this.source(buffer, layer);
       gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data);
-      const begin = layer * buffer.span * lanes, count = Math.min(buffer.span * lanes, values.length - begin);
+      const begin = layer * buffer.span * lanes,
+        count = Math.min(buffer.span * lanes, values.length - begin);
       for (let index = 0; index < count; index++) values[begin + index] = data[index * step];
     }
     this.settle();
@@ -436,7 +596,8 @@ class Textures {
   /** @param {Move[]} moves */
   copy(moves) {
     const values = moves.map(({ source, target }) => {
-      const from = this.numbered(source), value = this.allocate(from.format, from.elements);
+      const from = this.numbered(source),
+        value = this.allocate(from.format, from.elements);
       this.transfer(from, value);
       return { value, target };
     });
@@ -462,11 +623,16 @@ class Textures {
  * @returns {Promise<Textures>}
  */
 export async function textures(generated) {
-  if (typeof WebGL2RenderingContext === 'undefined') throw failure('NoBackend', 'there is no WebGL 2 here');
-  const canvas = typeof document === 'undefined' ? new OffscreenCanvas(1, 1) : document.createElement('canvas');
-  const gl = /** @type {WebGL2RenderingContext | null} */ (canvas.getContext('webgl2', { alpha: false, antialias: false, depth: false }));
+  if (typeof WebGL2RenderingContext === 'undefined')
+    throw failure('NoBackend', 'there is no WebGL 2 here');
+  const canvas =
+    typeof document === 'undefined' ? new OffscreenCanvas(1, 1) : document.createElement('canvas');
+  const gl = /** @type {WebGL2RenderingContext | null} */ (
+    canvas.getContext('webgl2', { alpha: false, antialias: false, depth: false })
+  );
   if (!gl) throw failure('NoBackend', 'there is no WebGL 2 here');
-  if (!gl.getExtension('EXT_color_buffer_float')) throw failure('NoBackend', 'WebGL 2 cannot draw to float textures here');
+  if (!gl.getExtension('EXT_color_buffer_float'))
+    throw failure('NoBackend', 'WebGL 2 cannot draw to float textures here');
   const made = new Textures(gl, generated);
   try {
     await made.link();

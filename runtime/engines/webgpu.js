@@ -83,8 +83,13 @@ export class WebGpuEngine {
     const limit = Math.min(device.limits.maxStorageBufferBindingSize, device.limits.maxBufferSize);
     if (size <= this.size) return;
     if (size > limit) {
-      const advice = this.gpu.given ? '; request the device with the requiredLimits maxStorageBufferBindingSize and maxBufferSize of its adapter' : '';
-      throw gpuError('OutOfMemory', `the model needs ${size} bytes of GPU memory at once; this GPU binds at most ${limit}${advice}`);
+      const advice = this.gpu.given
+        ? '; request the device with the requiredLimits maxStorageBufferBindingSize and maxBufferSize of its adapter'
+        : '';
+      throw gpuError(
+        'OutOfMemory',
+        `the model needs ${size} bytes of GPU memory at once; this GPU binds at most ${limit}${advice}`,
+      );
     }
     device.pushErrorScope('out-of-memory');
     const arena = device.createBuffer({ label: 'arena', size, usage: 0x80 | 0x4 | 0x8 });
@@ -101,7 +106,8 @@ export class WebGpuEngine {
   }
 
   async hasGrown() {
-    if (await this.grown) throw gpuError('OutOfMemory', `${this.size} bytes of GPU memory could not be had`);
+    if (await this.grown)
+      throw gpuError('OutOfMemory', `${this.size} bytes of GPU memory could not be had`);
   }
 
   /** @returns {any} the encoder of what comes next */
@@ -126,7 +132,9 @@ export class WebGpuEngine {
 
   /** Hands over what no run waits for. */
   hasten() {
-    this.hand().then(refused => { if (refused && !this.disposed) this.gpu.fail(refused.message); });
+    this.hand().then(refused => {
+      if (refused && !this.disposed) this.gpu.fail(refused.message);
+    });
   }
 
   /** Forgets what is recorded. */
@@ -142,7 +150,11 @@ export class WebGpuEngine {
    */
   init(entry, bytes) {
     this.check();
-    this.gpu.device.queue.writeBuffer(this.arena, this.program.staging.offset, stagedWords(bytes, this.program.init[entry]?.[3]));
+    this.gpu.device.queue.writeBuffer(
+      this.arena,
+      this.program.staging.offset,
+      stagedWords(bytes, this.program.init[entry]?.[3]),
+    );
     this.inits.encode(this.open(), this.group, this.inits.dispatches.slice(entry, entry + 1));
     this.hasten();
   }
@@ -168,7 +180,8 @@ export class WebGpuEngine {
    */
   write(placed, value) {
     if (!isLent(value)) {
-      if (value.length) this.gpu.device.queue.writeBuffer(this.arena, placed.offset, narrowed(placed, value));
+      if (value.length)
+        this.gpu.device.queue.writeBuffer(this.arena, placed.offset, narrowed(placed, value));
       return;
     }
     const bytes = bytesOf(placed.shape);
@@ -213,11 +226,15 @@ export class WebGpuEngine {
   async bring(tensors, moves = []) {
     const encoder = this.open();
     const sizes = tensors.map(({ shape }) => bytesOf(shape));
-    const bytes = Math.max(sizes.reduce((sum, size) => sum + size, 0), 4);
+    const bytes = Math.max(
+      sizes.reduce((sum, size) => sum + size, 0),
+      4,
+    );
     const slot = this.staging.take(bytes);
     let end = 0;
     const starts = tensors.map(({ offset }, index) => {
-      const start = end, size = sizes[index] ?? 0;
+      const start = end,
+        size = sizes[index] ?? 0;
       if (size) encoder.copyBufferToBuffer(this.arena, offset, slot.buffer, start, size);
       end += size;
       return start;
@@ -260,21 +277,34 @@ export class WebGpuEngine {
    */
   read(tensors, moves, into) {
     const wanted = keptOf(tensors, into);
-    const kept = tensors.map(placed => this.#keep(/** @type {Placed} */ (placed), wanted.get(/** @type {Placed} */ (placed).name)));
+    const kept = tensors.map(placed =>
+      this.#keep(/** @type {Placed} */ (placed), wanted.get(/** @type {Placed} */ (placed).name)),
+    );
     const others = tensors.filter((_, index) => !kept[index]);
     const { lent, made, delivered } = this;
     if (others.length === 0) this.#move(this.open(), moves);
-    const brought = others.length > 0 ? this.bring(others, moves) : this.hand().then(refused => this.#passed(refused, lent)).then(() => []);
+    const brought =
+      others.length > 0
+        ? this.bring(others, moves)
+        : this.hand()
+            .then(refused => this.#passed(refused, lent))
+            .then(() => []);
     this.lent = [];
     this.made = [];
     const lacking = Promise.all(made.map(item => item.lacking));
     const values = Promise.all([brought, lacking, delivered]).then(([arrays, errors]) => {
-      if (errors.some(Boolean)) throw gpuError('OutOfMemory', 'GPU memory for the outputs could not be had');
+      if (errors.some(Boolean))
+        throw gpuError('OutOfMemory', 'GPU memory for the outputs could not be had');
       if (this.disposed) throw new Error('the model was disposed of');
       let next = 0;
-      return tensors.map((placed, index) => kept[index] ?? widened(placed, /** @type {ArrayBuffer} */ (arrays[next++])));
+      return tensors.map(
+        (placed, index) =>
+          kept[index] ?? widened(placed, /** @type {ArrayBuffer} */ (arrays[next++])),
+      );
     });
-    this.delivered = values.catch(() => { for (const { buffer } of made) buffer.destroy(); });
+    this.delivered = values.catch(() => {
+      for (const { buffer } of made) buffer.destroy();
+    });
     return values;
   }
 
@@ -309,7 +339,11 @@ export class WebGpuEngine {
     if (!total) return;
     if (!(this.between?.size >= total)) {
       this.between?.destroy();
-      this.between = this.gpu.device.createBuffer({ label: 'moves', size: total, usage: 0x4 | 0x8 });
+      this.between = this.gpu.device.createBuffer({
+        label: 'moves',
+        size: total,
+        usage: 0x4 | 0x8,
+      });
     }
     let at = 0;
     for (const { source, bytes } of moves) {
@@ -334,7 +368,8 @@ export class WebGpuEngine {
     this.disposed = true;
     this.drop();
     for (const buffer of [this.arena, this.between, this.staging]) buffer?.destroy();
-    for (const recording of [this.recording, this.inits, ...this.spent, ...this.reusable]) recording?.dispose();
+    for (const recording of [this.recording, this.inits, ...this.spent, ...this.reusable])
+      recording?.dispose();
   }
 }
 
@@ -346,7 +381,13 @@ export class WebGpuEngine {
  * @returns {Promise<WebGpuEngine>}
  */
 export async function openEngine(shaders, variants, code, device) {
-  const [gpu, pipelines] = await prepared(device, found => Object.entries(Object.assign({}, shaders, ...usable(found.device).map(name => variants[name]), { copy: COPY })));
+  const [gpu, pipelines] = await prepared(device, found =>
+    Object.entries(
+      Object.assign({}, shaders, ...usable(found.device).map(name => variants[name]), {
+        copy: COPY,
+      }),
+    ),
+  );
   const engine = new WebGpuEngine(gpu, pipelines, code);
   try {
     engine.grow(code.program.loaded);

@@ -19,8 +19,11 @@ const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');
 export const gpuError = (code, message) => Object.assign(new Error(message), { code });
 
 /** @param {Gpu} gpu whose device was lost */
-export const lossOf = ({ lost, given }) => gpuError('DeviceLost',
-  `the GPU device was lost (${lost.message || lost.reason}): dispose of the model and load it again${given ? ' with a new device' : ''}`);
+export const lossOf = ({ lost, given }) =>
+  gpuError(
+    'DeviceLost',
+    `the GPU device was lost (${lost.message || lost.reason}): dispose of the model and load it again${given ? ' with a new device' : ''}`,
+  );
 
 /**
  * Waits until a loss of the device that has happened is known: engines tell of it later than of what it breaks.
@@ -28,7 +31,15 @@ export const lossOf = ({ lost, given }) => gpuError('DeviceLost',
  * @param {number} [ms] for how long after the device has answered
  */
 export async function settled({ device }, ms = 0) {
-  const answer = device.queue.onSubmittedWorkDone().catch(() => {}).then(() => new Promise(resolve => { setTimeout(resolve, ms); }));
+  const answer = device.queue
+    .onSubmittedWorkDone()
+    .catch(() => {})
+    .then(
+      () =>
+        new Promise(resolve => {
+          setTimeout(resolve, ms);
+        }),
+    );
   await Promise.race([device.lost, answer]);
 }
 
@@ -37,7 +48,13 @@ export async function settled({ device }, ms = 0) {
  * @param {{ features: Set<string> }} of
  * @returns {string[]}
  */
-export const usable = ({ features }) => FEATURES.filter(name => features.has(name) && (name !== 'subgroups' || /** @type {any} */ (navigator).gpu.wgslLanguageFeatures.has('subgroup_id')));
+export const usable = ({ features }) =>
+  FEATURES.filter(
+    name =>
+      features.has(name) &&
+      (name !== 'subgroups' ||
+        /** @type {any} */ (navigator).gpu.wgslLanguageFeatures.has('subgroup_id')),
+  );
 
 /**
  * @param {any} device
@@ -69,10 +86,17 @@ function described(device, given, forget) {
 async function openGpu() {
   const { gpu } = /** @type {any} */ (globalThis.navigator ?? {});
   if (!gpu) {
-    throw gpuError('NoBackend', 'there is no navigator.gpu: WebGPU needs a browser that has it and a page served by HTTPS or from localhost');
+    throw gpuError(
+      'NoBackend',
+      'there is no navigator.gpu: WebGPU needs a browser that has it and a page served by HTTPS or from localhost',
+    );
   }
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
-  if (!adapter) throw gpuError('NoBackend', 'the browser has WebGPU but gives no adapter: there is no GPU, or it is blocked');
+  if (!adapter)
+    throw gpuError(
+      'NoBackend',
+      'the browser has WebGPU but gives no adapter: there is no GPU, or it is blocked',
+    );
   const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
   const device = await adapter.requestDevice({
     requiredLimits: { maxStorageBufferBindingSize, maxBufferSize },
@@ -80,8 +104,12 @@ async function openGpu() {
   });
   const home = /** @type {any} */ (globalThis);
   const own = home[GPU_KEY];
-  const opened = described(device, false, () => { if (home[GPU_KEY] === own) delete home[GPU_KEY]; });
-  device.addEventListener('uncapturederror', (/** @type {any} */ { error }) => opened.fail(error.message));
+  const opened = described(device, false, () => {
+    if (home[GPU_KEY] === own) delete home[GPU_KEY];
+  });
+  device.addEventListener('uncapturederror', (/** @type {any} */ { error }) =>
+    opened.fail(error.message),
+  );
   return opened;
 }
 
@@ -93,9 +121,14 @@ async function openGpu() {
 export async function gpuOf(device) {
   const home = /** @type {any} */ (globalThis);
   if (device) {
-    if (Object.prototype.toString.call(device) !== '[object GPUDevice]') throw gpuError('WrongOption', 'device: expected a GPUDevice');
-    const given = home[GIVEN_KEY] ??= new WeakMap();
-    if (!given.has(device)) given.set(device, described(device, true, () => given.delete(device)));
+    if (Object.prototype.toString.call(device) !== '[object GPUDevice]')
+      throw gpuError('WrongOption', 'device: expected a GPUDevice');
+    const given = (home[GIVEN_KEY] ??= new WeakMap());
+    if (!given.has(device))
+      given.set(
+        device,
+        described(device, true, () => given.delete(device)),
+      );
     return given.get(device);
   }
   home[GPU_KEY] ??= openGpu().catch(error => {
@@ -115,8 +148,12 @@ export async function prepared(given, shadersOf) {
   for (let again = !given; ; again = false) {
     const gpu = await gpuOf(given);
     const shaders = shadersOf(gpu);
-    const [made] = await Promise.allSettled([Promise.all(shaders.map(([name, code]) => pipelineOf(gpu, name, code))), settled(gpu)]);
-    if (made.status === 'fulfilled' && !gpu.lost) return [gpu, new Map(shaders.map(([name], index) => [name, made.value[index]]))];
+    const [made] = await Promise.allSettled([
+      Promise.all(shaders.map(([name, code]) => pipelineOf(gpu, name, code))),
+      settled(gpu),
+    ]);
+    if (made.status === 'fulfilled' && !gpu.lost)
+      return [gpu, new Map(shaders.map(([name], index) => [name, made.value[index]]))];
     if (made.status === 'rejected') await settled(gpu, LOSS_MS);
     if (gpu.lost && again) continue;
     throw gpu.lost ? lossOf(gpu) : /** @type {PromiseRejectedResult} */ (made).reason;
@@ -133,16 +170,23 @@ export function pipelineOf({ device, layout, pipelines }, name, code) {
   const found = pipelines.get(code);
   if (found) return found;
   const module = device.createShaderModule({ label: name, code });
-  const made = device.createComputePipelineAsync({
-    label: name,
-    layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-    compute: { module, entryPoint: 'main' },
-  }).catch(async (/** @type {Error} */ error) => {
-    pipelines.delete(code);
-    const { messages } = await module.getCompilationInfo();
-    const reasons = messages.map((/** @type {any} */ { lineNum, message }) => `line ${lineNum}: ${message}`);
-    throw gpuError('CompileFailed', `the shader ${name} does not compile here: ${reasons.join('; ') || error.message}`);
-  });
+  const made = device
+    .createComputePipelineAsync({
+      label: name,
+      layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: { module, entryPoint: 'main' },
+    })
+    .catch(async (/** @type {Error} */ error) => {
+      pipelines.delete(code);
+      const { messages } = await module.getCompilationInfo();
+      const reasons = messages.map(
+        (/** @type {any} */ { lineNum, message }) => `line ${lineNum}: ${message}`,
+      );
+      throw gpuError(
+        'CompileFailed',
+        `the shader ${name} does not compile here: ${reasons.join('; ') || error.message}`,
+      );
+    });
   pipelines.set(code, made);
   return made;
 }

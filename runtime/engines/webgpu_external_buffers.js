@@ -22,10 +22,17 @@ export const isLent = value => Object.prototype.toString.call(value) === '[objec
  */
 export function keptOf(tensors, asked) {
   const names = tensors.map(placed => /** @type {Placed} */ (placed).name);
-  if (asked === undefined || asked === 'gpu') return new Map(asked && names.map(name => [name, asked]));
+  if (asked === undefined || asked === 'gpu')
+    return new Map(asked && names.map(name => [name, asked]));
   const kept = Object.entries(Object(asked));
-  const wrong = Object(asked) !== asked || kept.some(([name, value]) => !names.includes(name) || value !== 'gpu' && !isLent(value));
-  if (wrong) throw gpuError('WrongOption', `outputs: expected 'gpu', or 'gpu' or a GPUBuffer by the name of an output; the outputs are '${names.join("', '")}'`);
+  const wrong =
+    Object(asked) !== asked ||
+    kept.some(([name, value]) => !names.includes(name) || (value !== 'gpu' && !isLent(value)));
+  if (wrong)
+    throw gpuError(
+      'WrongOption',
+      `outputs: expected 'gpu', or 'gpu' or a GPUBuffer by the name of an output; the outputs are '${names.join("', '")}'`,
+    );
   return new Map(kept);
 }
 
@@ -41,10 +48,17 @@ export function checkLent(kind, { name, dtype, storage, shape }, buffer, bytes) 
   const fits = kind === 'input' ? buffer.size === bytes : buffer.size >= bytes;
   if (!fits) {
     const elements = bytes / 4;
-    throw gpuError('WrongBuffer', `${kind} '${name}': expected a GPUBuffer of ${kind === 'input' ? '' : 'at least '}${bytes} bytes for shape [${shape}] `
-      + `(${elements} elements of ${dtype}, each a word of ${storage}), got ${buffer.size}`);
+    throw gpuError(
+      'WrongBuffer',
+      `${kind} '${name}': expected a GPUBuffer of ${kind === 'input' ? '' : 'at least '}${bytes} bytes for shape [${shape}] ` +
+        `(${elements} elements of ${dtype}, each a word of ${storage}), got ${buffer.size}`,
+    );
   }
-  if (!(buffer.usage & usage)) throw gpuError('WrongBuffer', `${kind} '${name}': the GPUBuffer lacks the usage GPUBufferUsage.${named}`);
+  if (!(buffer.usage & usage))
+    throw gpuError(
+      'WrongBuffer',
+      `${kind} '${name}': the GPUBuffer lacks the usage GPUBufferUsage.${named}`,
+    );
 }
 
 /**
@@ -64,7 +78,10 @@ export async function refusal({ device }, refused, lent) {
     device.queue.submit([encoder.finish()]);
     const error = await device.popErrorScope();
     if (error) {
-      found = gpuError('WrongBuffer', `${what}: the GPUBuffer must be of model.device, and neither mapped nor destroyed (${error.message})`);
+      found = gpuError(
+        'WrongBuffer',
+        `${what}: the GPUBuffer must be of model.device, and neither mapped nor destroyed (${error.message})`,
+      );
       break;
     }
   }

@@ -50,7 +50,9 @@ export class Live {
    */
   async look(operands) {
     this.record();
-    const found = await this.engine.bring(operands.map(([offset, elements]) => /** @type {any} */ ({ offset, shape: [elements] })));
+    const found = await this.engine.bring(
+      operands.map(([offset, elements]) => /** @type {any} */ ({ offset, shape: [elements] })),
+    );
     return operands.map(([, , storage], index) => new WORDS[storage](found[index]));
   }
 
@@ -62,11 +64,14 @@ export class Live {
    */
   async host(procedure, operands, inputs, args) {
     const given = await this.look(operands.slice(0, inputs));
-    const results = operands.slice(inputs).map(([, elements, storage]) => new WORDS[storage](elements));
+    const results = operands
+      .slice(inputs)
+      .map(([, elements, storage]) => new WORDS[storage](elements));
     const found = procedure(...given, ...results, ...args);
     const { device } = this.engine.gpu;
     operands.slice(inputs).forEach(([offset], index) => {
-      if (results[index].length) device.queue.writeBuffer(this.engine.arena, offset, results[index]);
+      if (results[index].length)
+        device.queue.writeBuffer(this.engine.arena, offset, results[index]);
     });
     return found;
   }

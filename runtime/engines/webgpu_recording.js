@@ -55,7 +55,12 @@ export class Recording {
   launch(kernel, invocations, words) {
     const groups = Math.ceil(invocations / WORKGROUP);
     const x = Math.min(groups, GROUPS);
-    this.dispatches.push({ pipeline: this.pipelines.get(kernel), block: this.blocks.length, x, y: Math.ceil(groups / GROUPS) });
+    this.dispatches.push({
+      pipeline: this.pipelines.get(kernel),
+      block: this.blocks.length,
+      x,
+      y: Math.ceil(groups / GROUPS),
+    });
     this.blocks.push(words);
   }
 
@@ -77,13 +82,23 @@ export class Recording {
    */
   finish(spent) {
     const { device } = this.gpu;
-    const words = new Int32Array(Math.max(this.blocks.length, 1) * this.stride / 4);
-    this.blocks.forEach((block, index) => words.set([0x7f800000, 0x7fc00000, ...block], index * this.stride / 4));
+    const words = new Int32Array((Math.max(this.blocks.length, 1) * this.stride) / 4);
+    this.blocks.forEach((block, index) =>
+      words.set([0x7f800000, 0x7fc00000, ...block], (index * this.stride) / 4),
+    );
     if (spent?.buffer.size >= words.byteLength) {
-      ({ buffer: this.buffer, arena: this.arena, group: this.group } = /** @type {Recording} */ (spent));
+      ({
+        buffer: this.buffer,
+        arena: this.arena,
+        group: this.group,
+      } = /** @type {Recording} */ (spent));
     } else {
       spent?.dispose();
-      this.buffer = device.createBuffer({ label: 'arguments', size: words.byteLength, usage: 0x40 | 0x8 });
+      this.buffer = device.createBuffer({
+        label: 'arguments',
+        size: words.byteLength,
+        usage: 0x40 | 0x8,
+      });
     }
     device.queue.writeBuffer(this.buffer, 0, words);
     return this;
@@ -100,7 +115,7 @@ export class Recording {
       { binding: 1, resource: { buffer: this.buffer, size: this.stride } },
     ];
     this.arena = arena;
-    return this.group = this.gpu.device.createBindGroup({ layout: this.gpu.layout, entries });
+    return (this.group = this.gpu.device.createBindGroup({ layout: this.gpu.layout, entries }));
   }
 
   /**
@@ -113,7 +128,7 @@ export class Recording {
     let current = null;
     for (const { pipeline, block, x, y } of dispatches) {
       if (x === 0) continue;
-      if (pipeline !== current) pass.setPipeline(current = pipeline);
+      if (pipeline !== current) pass.setPipeline((current = pipeline));
       pass.setBindGroup(0, group, [block * this.stride]);
       pass.dispatchWorkgroups(x, y);
     }

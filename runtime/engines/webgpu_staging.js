@@ -20,7 +20,11 @@ export class Staging {
     if (!slot) {
       free[0]?.buffer.destroy();
       this.slots = this.slots.filter(other => other !== free[0]);
-      slot = { buffer: this.gpu.device.createBuffer({ label: 'outputs', size: bytes, usage: 0x1 | 0x8 }), size: bytes, busy: false };
+      slot = {
+        buffer: this.gpu.device.createBuffer({ label: 'outputs', size: bytes, usage: 0x1 | 0x8 }),
+        size: bytes,
+        busy: false,
+      };
       this.slots.push(slot);
     }
     slot.busy = true;

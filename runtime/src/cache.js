@@ -42,7 +42,8 @@ export class Reader {
     /** @type {Set<Promise<void>>} */
     this.stores = new Set();
     /** @type {Promise<Cache | null>} */
-    this.cache = policy.strategy === 'networkOnly' && !policy.save ? Promise.resolve(null) : openCache(bundle);
+    this.cache =
+      policy.strategy === 'networkOnly' && !policy.save ? Promise.resolve(null) : openCache(bundle);
   }
 
   /**
@@ -55,19 +56,32 @@ export class Reader {
   async read(entry, url, begin, buffer) {
     const { strategy, signal } = this.policy;
     const stored = strategy === 'networkOnly' ? null : await this.find(entry, url);
-    const cached = stored && strategy !== 'networkFirst' ? await this.restore(stored, entry, begin, buffer) : null;
+    const cached =
+      stored && strategy !== 'networkFirst'
+        ? await this.restore(stored, entry, begin, buffer)
+        : null;
     if (cached) return cached;
     if (strategy === 'cacheOnly') {
-      throw new WebkilnError('MissingFile', `${entry.file} is not in the cache and the cache strategy is 'cacheOnly'`);
+      throw new WebkilnError(
+        'MissingFile',
+        `${entry.file} is not in the cache and the cache strategy is 'cacheOnly'`,
+      );
     }
     // With a copy at hand, one failure of the network is enough.
     const fallback = strategy === 'networkFirst' ? stored : null;
     try {
-      const bytes = await this.fetch(entry, url, begin, buffer, fallback ? { ...this.policy, retries: 0 } : this.policy);
+      const bytes = await this.fetch(
+        entry,
+        url,
+        begin,
+        buffer,
+        fallback ? { ...this.policy, retries: 0 } : this.policy,
+      );
       await this.store(entry, url, bytes);
       return bytes;
     } catch (error) {
-      const bytes = fallback && !signal?.aborted ? await this.restore(fallback, entry, begin, buffer) : null;
+      const bytes =
+        fallback && !signal?.aborted ? await this.restore(fallback, entry, begin, buffer) : null;
       if (bytes) return bytes;
       throw error;
     }
@@ -86,8 +100,13 @@ export class Reader {
     try {
       return await download(entry, url, { policy, feed: begin(), buffer });
     } catch (error) {
-      if (policy.ignoreCache || !(error instanceof WebkilnError && STALE.has(error.code))) throw error;
-      return download(entry, url, { policy: { ...policy, ignoreCache: true }, feed: begin(), buffer });
+      if (policy.ignoreCache || !(error instanceof WebkilnError && STALE.has(error.code)))
+        throw error;
+      return download(entry, url, {
+        policy: { ...policy, ignoreCache: true },
+        feed: begin(),
+        buffer,
+      });
     }
   }
 
@@ -111,7 +130,12 @@ export class Reader {
   async restore(stored, entry, begin, buffer) {
     const { signal } = this.policy;
     try {
-      return await collect(entry, 'the cache', readerOf(/** @type {any} */ (stored.body)), { signal, feed: begin(), buffer, checked: true });
+      return await collect(entry, 'the cache', readerOf(/** @type {any} */ (stored.body)), {
+        signal,
+        feed: begin(),
+        buffer,
+        checked: true,
+      });
     } catch (error) {
       if (signal?.aborted) throw error;
       return null;
@@ -126,9 +150,16 @@ export class Reader {
    */
   async store({ digest }, url, bytes) {
     if (!this.policy.save) return;
-    const response = new Response(/** @type {Uint8Array<ArrayBuffer>} */ (bytes), { headers: { [CHECKED]: digest } });
+    const response = new Response(/** @type {Uint8Array<ArrayBuffer>} */ (bytes), {
+      headers: { [CHECKED]: digest },
+    });
     // A full or refused store only costs the next load time.
-    const storing = this.cache.then(cache => cache?.put(url, response)).catch(() => {}).then(() => { this.stores.delete(storing); });
+    const storing = this.cache
+      .then(cache => cache?.put(url, response))
+      .catch(() => {})
+      .then(() => {
+        this.stores.delete(storing);
+      });
     this.stores.add(storing);
     if (this.stores.size >= MOST_STORES) await Promise.race(this.stores);
   }
@@ -140,7 +171,7 @@ export class Reader {
   async settle(urls) {
     await Promise.all(this.stores);
     const cache = this.policy.save ? await this.cache : null;
-    for (const request of await cache?.keys() ?? []) {
+    for (const request of (await cache?.keys()) ?? []) {
       if (!urls.includes(request.url)) await cache?.delete(request);
     }
   }

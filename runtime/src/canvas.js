@@ -7,7 +7,8 @@ import { WebkilnError } from './main.js';
  * @typedef {HTMLCanvasElement | OffscreenCanvas} Canvas
  */
 
-const DRAWABLE = /^\[object (HTML(Image|Video|Canvas)Element|OffscreenCanvas|ImageBitmap|ImageData|VideoFrame)\]$/;
+const DRAWABLE =
+  /^\[object (HTML(Image|Video|Canvas)Element|OffscreenCanvas|ImageBitmap|ImageData|VideoFrame)\]$/;
 
 /**
  * @param {unknown} value
@@ -34,7 +35,8 @@ export function makeCanvas(width, height) {
  */
 export function contextOf(canvas) {
   const context = /** @type {any} */ (canvas).getContext('2d', { willReadFrequently: true });
-  if (!context) throw new WebkilnError('WrongOption', 'the canvas has another kind of context than 2d');
+  if (!context)
+    throw new WebkilnError('WrongOption', 'the canvas has another kind of context than 2d');
   return context;
 }
 
@@ -43,8 +45,20 @@ export function contextOf(canvas) {
  * @returns {[width: number, height: number]} of its own pixels, whatever the page shows
  */
 export function extentOf(drawable) {
-  const { naturalWidth, videoWidth, displayWidth, width, naturalHeight, videoHeight, displayHeight, height } = /** @type {any} */ (drawable);
-  return [naturalWidth ?? videoWidth ?? displayWidth ?? width, naturalHeight ?? videoHeight ?? displayHeight ?? height];
+  const {
+    naturalWidth,
+    videoWidth,
+    displayWidth,
+    width,
+    naturalHeight,
+    videoHeight,
+    displayHeight,
+    height,
+  } = /** @type {any} */ (drawable);
+  return [
+    naturalWidth ?? videoWidth ?? displayWidth ?? width,
+    naturalHeight ?? videoHeight ?? displayHeight ?? height,
+  ];
 }
 
 /**

@@ -24,7 +24,10 @@ async function openFile(file, url, signal) {
       cancel: () => handle.close(),
     };
   } catch (error) {
-    throw new WebkilnError('MissingFile', `${file} is not at ${url} (${messageOf(error)}); deploy the bundle's folder whole`);
+    throw new WebkilnError(
+      'MissingFile',
+      `${file} is not at ${url} (${messageOf(error)}); deploy the bundle's folder whole`,
+    );
   }
 }
 
@@ -68,7 +71,12 @@ class Seal {
       const start = this.pieces.length * PIECE_BYTES;
       const end = Math.min(start + PIECE_BYTES, bytes.length);
       if (start >= end || end > arrived) return;
-      this.pieces.push(this.subtle.digest('SHA-256', /** @type {Uint8Array<ArrayBuffer>} */ (bytes).subarray(start, end)));
+      this.pieces.push(
+        this.subtle.digest(
+          'SHA-256',
+          /** @type {Uint8Array<ArrayBuffer>} */ (bytes).subarray(start, end),
+        ),
+      );
     }
   }
 
@@ -77,7 +85,9 @@ class Seal {
     if (!this.subtle) return true;
     // Joined by hand: WebKitGTK reads no Blob on pages from a disk.
     const all = new Uint8Array(DIGEST_BYTES * this.pieces.length);
-    (await Promise.all(this.pieces)).forEach((digest, index) => all.set(new Uint8Array(digest), DIGEST_BYTES * index));
+    (await Promise.all(this.pieces)).forEach((digest, index) =>
+      all.set(new Uint8Array(digest), DIGEST_BYTES * index),
+    );
     const found = new Uint8Array(await this.subtle.digest('SHA-256', all));
     return Array.from(found, byte => byte.toString(16).padStart(2, '0')).join('') === digest;
   }
@@ -91,17 +101,27 @@ class Seal {
  * @param {{ signal: AbortSignal | undefined, feed: Feed, buffer?: Uint8Array | undefined, checked?: boolean }} context
  * @returns {Promise<Uint8Array>} a part of the buffer, where one is given that is as long, or of what has its memory now
  */
-export async function collect(entry, place, reader, { signal, feed, buffer = new Uint8Array(), checked = false }) {
+export async function collect(
+  entry,
+  place,
+  reader,
+  { signal, feed, buffer = new Uint8Array(), checked = false },
+) {
   const { file, bytes: length } = entry;
   let bytes = buffer.length < length ? new Uint8Array(length) : buffer.subarray(0, length);
   const seal = new Seal(checked);
   let arrived = 0;
   try {
     for (;;) {
-      const { done, value } = await reader.read(arrived < length ? bytes.subarray(arrived) : new Uint8Array(1));
+      const { done, value } = await reader.read(
+        arrived < length ? bytes.subarray(arrived) : new Uint8Array(1),
+      );
       if (done) break;
       if (arrived + value.length > length) {
-        throw new WebkilnError('Altered', `${file}: expected ${length} bytes from ${place}, got more; deploy the bundle's files unchanged`);
+        throw new WebkilnError(
+          'Altered',
+          `${file}: expected ${length} bytes from ${place}, got more; deploy the bundle's files unchanged`,
+        );
       }
       // A buffer is empty whose memory was taken away.
       if (bytes.length) bytes.set(value, arrived);
@@ -113,15 +133,24 @@ export async function collect(entry, place, reader, { signal, feed, buffer = new
   } catch (error) {
     if (signal?.aborted) throw abortedError('the load');
     if (error instanceof WebkilnError) throw error;
-    throw new WebkilnError('Truncated', `${file}: ${place} could be read up to ${arrived} of ${length} bytes only (${messageOf(error)}); try again`);
+    throw new WebkilnError(
+      'Truncated',
+      `${file}: ${place} could be read up to ${arrived} of ${length} bytes only (${messageOf(error)}); try again`,
+    );
   } finally {
     reader.cancel().catch(() => {});
   }
   if (arrived < length) {
-    throw new WebkilnError('Truncated', `${file}: expected ${length} bytes from ${place}, got ${arrived}; deploy the file again`);
+    throw new WebkilnError(
+      'Truncated',
+      `${file}: expected ${length} bytes from ${place}, got ${arrived}; deploy the file again`,
+    );
   }
-  if (!await seal.isOf(entry.digest)) {
-    throw new WebkilnError('Altered', `${file}: the bytes from ${place} are not those of the manifest; deploy all files of one build together`);
+  if (!(await seal.isOf(entry.digest))) {
+    throw new WebkilnError(
+      'Altered',
+      `${file}: the bytes from ${place} are not those of the manifest; deploy all files of one build together`,
+    );
   }
   return bytes;
 }
@@ -135,8 +164,15 @@ export async function collect(entry, place, reader, { signal, feed, buffer = new
  */
 export async function download(entry, url, { policy, feed, buffer }) {
   const { signal } = policy;
-  const reader = isNode && url.startsWith('file:') ? await openFile(entry.file, url, signal)
-    : url.startsWith('data:') ? readerOf(/** @type {any} */ (new Response(/** @type {any} */ (inlined(url))).body))
-    : new Transfer(entry, url, policy);
-  return collect(entry, policy.ignoreCache ? `${url}, past the HTTP cache,` : url, reader, { signal, feed, buffer });
+  const reader =
+    isNode && url.startsWith('file:')
+      ? await openFile(entry.file, url, signal)
+      : url.startsWith('data:')
+        ? readerOf(/** @type {any} */ (new Response(/** @type {any} */ (inlined(url))).body))
+        : new Transfer(entry, url, policy);
+  return collect(entry, policy.ignoreCache ? `${url}, past the HTTP cache,` : url, reader, {
+    signal,
+    feed,
+    buffer,
+  });
 }

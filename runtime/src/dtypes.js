@@ -3,9 +3,18 @@ import { WebkilnError } from './errors.js';
 
 /** How memory holds a dtype; float16 is its 16 bits there. @type {Record<Dtype, any>} */
 export const ARRAYS = {
-  float32: Float32Array, float16: Uint16Array, float64: Float64Array, bool: Uint8Array,
-  int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
-  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
+  float32: Float32Array,
+  float16: Uint16Array,
+  float64: Float64Array,
+  bool: Uint8Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
 };
 
 /** @type {any} */
@@ -25,7 +34,7 @@ export const arrayOf = dtype => ARRAYS[dtype];
  * @param {Dtype} dtype
  * @returns {TypedArrayConstructor}
  */
-export const shownAs = dtype => dtype === 'float16' && HALVES || ARRAYS[dtype];
+export const shownAs = dtype => (dtype === 'float16' && HALVES) || ARRAYS[dtype];
 
 /**
  * What memory holds, as a caller sees it.
@@ -33,7 +42,8 @@ export const shownAs = dtype => dtype === 'float16' && HALVES || ARRAYS[dtype];
  * @param {TypedArray} value
  * @returns {TypedArray}
  */
-export const shown = (dtype, value) => new (shownAs(dtype))(value.buffer, value.byteOffset, value.length);
+export const shown = (dtype, value) =>
+  new (shownAs(dtype))(value.buffer, value.byteOffset, value.length);
 
 /**
  * @param {number[]} shape
@@ -47,7 +57,10 @@ export const sizeOf = shape => shape.reduce((product, length) => product * lengt
  * @param {Record<string, number>} values
  * @returns {number[]}
  */
-export const shapeAt = (shape, values) => shape.map(size => typeof size === 'number' ? size : Object.hasOwn(values, size) ? Number(values[size]) : NaN);
+export const shapeAt = (shape, values) =>
+  shape.map(size =>
+    typeof size === 'number' ? size : Object.hasOwn(values, size) ? Number(values[size]) : NaN,
+  );
 
 /**
  * @param {any} value
@@ -64,26 +77,36 @@ const LONGEST = 60;
  * @returns {string}
  */
 export function said(value) {
-  if (Object(value) !== value) return typeof value === 'string' ? `'${cut(value)}'` : cut(String(value));
+  if (Object(value) !== value)
+    return typeof value === 'string' ? `'${cut(value)}'` : cut(String(value));
   const { length } = /** @type {any} */ (value);
   return typeof length === 'number' ? `${kindOf(value)} of ${length}` : kindOf(value);
 }
 
 /** @param {string} text */
-const cut = text => text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text;
+const cut = text => (text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text);
 
 /**
  * @param {string[]} names
  * @returns {string}
  */
-export const listOf = names => names.slice(0, LISTED).map(name => `'${cut(String(name))}'`).concat(names.length > LISTED ? ['...'] : []).join(', ') || 'none';
+export const listOf = names =>
+  names
+    .slice(0, LISTED)
+    .map(name => `'${cut(String(name))}'`)
+    .concat(names.length > LISTED ? ['...'] : [])
+    .join(', ') || 'none';
 
 /**
  * @param {unknown} value
  * @returns {string}
  */
-export const kindOf = value => value === null ? 'null' : Object(value) === value
-  ? /** @type {any} */ (value).constructor?.name ?? 'an object' : typeof value;
+export const kindOf = value =>
+  value === null
+    ? 'null'
+    : Object(value) === value
+      ? (/** @type {any} */ (value).constructor?.name ?? 'an object')
+      : typeof value;
 
 /**
  * Writes an array of numbers; every element must be what the dtype holds.
@@ -94,10 +117,17 @@ export const kindOf = value => value === null ? 'null' : Object(value) === value
 function writePlain({ name, dtype }, value, into) {
   const zero = typeof into[0];
   value.forEach((item, index) => {
-    const fits = typeof item === zero || dtype === 'bool' && typeof item === 'boolean';
+    const fits = typeof item === zero || (dtype === 'bool' && typeof item === 'boolean');
     if (fits) into[index] = item;
-    if (fits && (dtype.startsWith('float') || into[index] == item && (dtype !== 'bool' || item <= 1))) return;
-    throw new WebkilnError(fits ? 'WrongValue' : 'WrongDtype', `input '${name}': element ${index} is ${said(item)}, not of ${dtype}`);
+    if (
+      fits &&
+      (dtype.startsWith('float') || (into[index] == item && (dtype !== 'bool' || item <= 1)))
+    )
+      return;
+    throw new WebkilnError(
+      fits ? 'WrongValue' : 'WrongDtype',
+      `input '${name}': element ${index} is ${said(item)}, not of ${dtype}`,
+    );
   });
 }
 
@@ -113,26 +143,38 @@ function takeInput(tensor, value, placeholders, lent) {
   if (isBuffer(value)) return value;
   const { name, dtype } = tensor;
   const type = arrayOf(dtype);
-  const taken = [type.name, ...ALSO[dtype] ?? []];
+  const taken = [type.name, ...(ALSO[dtype] ?? [])];
   const kind = ArrayBuffer.isView(value) ? /** @type {any} */ (value)[Symbol.toStringTag] : '';
   const plain = Array.isArray(value) && (dtype !== 'float16' || HALVES);
   if (!plain && !taken.includes(kind)) {
-    throw new WebkilnError('WrongDtype', `input '${name}': expected ${taken.join(' or ')} or an array of numbers (${dtype}), got ${said(value)}`);
+    throw new WebkilnError(
+      'WrongDtype',
+      `input '${name}': expected ${taken.join(' or ')} or an array of numbers (${dtype}), got ${said(value)}`,
+    );
   }
   const shape = shapeAt(tensor.shape, placeholders);
   const size = sizeOf(shape);
   if (value.length !== size) {
-    throw new WebkilnError('WrongLength', `input '${name}': expected ${size} elements for shape [${shape}], got ${value.length}`);
+    throw new WebkilnError(
+      'WrongLength',
+      `input '${name}': expected ${size} elements for shape [${shape}], got ${value.length}`,
+    );
   }
   if (lent && kind === type.name && dtype !== 'bool') return value;
-  const copy = /** @type {any} */ (new (plain || kind === 'Float16Array' ? shownAs(dtype) : type)(size));
+  const copy = /** @type {any} */ (
+    new (plain || kind === 'Float16Array' ? shownAs(dtype) : type)(size)
+  );
   if (plain) writePlain(tensor, value, copy);
   else copy.set(dtype === 'bool' ? value.map(Boolean) : value);
   return new type(copy.buffer);
 }
 
 /** @param {Tensor[]} tensors */
-const advice = tensors => `pass { ${tensors.slice(0, LISTED).map(({ name }) => `${/^\w+$/.test(name) ? name : `'${name}'`}: ...`).join(', ')} } to run`;
+const advice = tensors =>
+  `pass { ${tensors
+    .slice(0, LISTED)
+    .map(({ name }) => `${/^\w+$/.test(name) ? name : `'${name}'`}: ...`)
+    .join(', ')} } to run`;
 
 /**
  * Inputs by name: the only input of a model may be given without its name.
@@ -141,10 +183,18 @@ const advice = tensors => `pass { ${tensors.slice(0, LISTED).map(({ name }) => `
  * @returns {any}
  */
 export function named(tensors, inputs) {
-  if (inputs === undefined || inputs === null || Object.prototype.toString.call(inputs) === '[object Object]') return inputs ?? {};
+  if (
+    inputs === undefined ||
+    inputs === null ||
+    Object.prototype.toString.call(inputs) === '[object Object]'
+  )
+    return inputs ?? {};
   const [only, ...others] = tensors;
   if (only && others.length === 0 && typeof inputs === 'object') return { [only.name]: inputs };
-  throw new WebkilnError('MissingInput', `expected an object with the inputs, got ${said(inputs)}; ${advice(tensors)}`);
+  throw new WebkilnError(
+    'MissingInput',
+    `expected an object with the inputs, got ${said(inputs)}; ${advice(tensors)}`,
+  );
 }
 
 /**
@@ -160,11 +210,22 @@ export function takeInputs(tensors, inputs, placeholders, lent) {
   const given = Object.keys(inputs);
   const unknown = given.filter(name => !names.includes(name));
   if (unknown.length > 0) {
-    throw new WebkilnError('UnknownInput', `there is no input ${listOf(unknown)}; the inputs are ${listOf(names)}`);
+    throw new WebkilnError(
+      'UnknownInput',
+      `there is no input ${listOf(unknown)}; the inputs are ${listOf(names)}`,
+    );
   }
   const missing = names.filter(name => !given.includes(name) || inputs[name] === undefined);
   if (missing.length > 0) {
-    throw new WebkilnError('MissingInput', `input ${listOf(missing)} is missing; ${advice(tensors)}`);
+    throw new WebkilnError(
+      'MissingInput',
+      `input ${listOf(missing)} is missing; ${advice(tensors)}`,
+    );
   }
-  return Object.fromEntries(tensors.map(tensor => [tensor.name, takeInput(tensor, inputs[tensor.name], placeholders, lent)]));
+  return Object.fromEntries(
+    tensors.map(tensor => [
+      tensor.name,
+      takeInput(tensor, inputs[tensor.name], placeholders, lent),
+    ]),
+  );
 }

@@ -22,18 +22,27 @@ export class WebkilnError extends Error {
  * @param {unknown} error
  * @returns {string}
  */
-export const messageOf = error => error instanceof Error ? error.message : String(error);
+export const messageOf = error => (error instanceof Error ? error.message : String(error));
 
 /**
  * @param {string} what
  * @returns {WebkilnError}
  */
-export const abortedError = what => new WebkilnError('Aborted', `${what} was aborted by its signal`);
+export const abortedError = what =>
+  new WebkilnError('Aborted', `${what} was aborted by its signal`);
 
 /** What ends a model: nothing but loading it again helps. @type {Set<unknown>} */
 export const FATAL = new Set(['Trapped', 'DeviceLost', 'ContextLost']);
 
-const TOLD = new Set([...FATAL, 'OutOfMemory', 'WrongValue', 'WrongBuffer', 'WrongOption', 'CompileFailed', 'NoBackend']);
+const TOLD = new Set([
+  ...FATAL,
+  'OutOfMemory',
+  'WrongValue',
+  'WrongBuffer',
+  'WrongOption',
+  'CompileFailed',
+  'NoBackend',
+]);
 
 /**
  * The error of the runtime that this one is, or what an engine, which does not know that class, says by a `code`.
@@ -41,4 +50,8 @@ const TOLD = new Set([...FATAL, 'OutOfMemory', 'WrongValue', 'WrongBuffer', 'Wro
  * @returns {WebkilnError | null}
  */
 export const toldBy = error =>
-  error instanceof WebkilnError ? error : TOLD.has(error?.code) ? new WebkilnError(error.code, error.message) : null;
+  error instanceof WebkilnError
+    ? error
+    : TOLD.has(error?.code)
+      ? new WebkilnError(error.code, error.message)
+      : null;

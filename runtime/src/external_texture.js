@@ -6,10 +6,13 @@ import { layout } from './pixels.js';
 const SIDE = 8;
 /** The most samples along a side of a pixel of an input that shows more than one of the video. */
 const MOST_SAMPLES = 16;
-const UNIFORM = 0x40 | 0x8, FILLED = 0x80 | 0x4;
+const UNIFORM = 0x40 | 0x8,
+  FILLED = 0x80 | 0x4;
 
 /** Pixels are what the samples of their part of the frame are on average, as whole numbers to 255, and become elements as `pack` has it. */
-const shaderOf = (/** @type {string} */ texture) => `struct Frame { part: vec4f, bias: vec4f, scale: vec4f, channels: vec4u, size: vec2u, samples: vec2u, depth: u32, planar: u32, grey: u32 }
+const shaderOf = (
+  /** @type {string} */ texture,
+) => `struct Frame { part: vec4f, bias: vec4f, scale: vec4f, channels: vec4u, size: vec2u, samples: vec2u, depth: u32, planar: u32, grey: u32 }
 @group(0) @binding(0) var frame: ${texture};
 @group(0) @binding(1) var between: sampler;
 @group(0) @binding(2) var<uniform> told: Frame;
@@ -38,7 +41,8 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 }`;
 
 /** What is imported as it is, and what is copied. */
-const MOVING = /^\[object (HTMLVideoElement|VideoFrame)\]$/, STILL = /^\[object (HTMLCanvasElement|OffscreenCanvas|ImageBitmap)\]$/;
+const MOVING = /^\[object (HTMLVideoElement|VideoFrame)\]$/,
+  STILL = /^\[object (HTMLCanvasElement|OffscreenCanvas|ImageBitmap)\]$/;
 const COPIED = 0x2 | 0x4 | 0x10;
 
 /** Makes inputs of frames of videos, of canvases and of bitmaps on the GPU on which the model runs. */
@@ -58,9 +62,15 @@ export class TextureImporter {
    * @returns {{ type: string, resource: any, texture?: any } | null}
    */
   textureOf(source, extent) {
-    const { device } = this, kind = Object.prototype.toString.call(source);
+    const { device } = this,
+      kind = Object.prototype.toString.call(source);
     if (STILL.test(kind)) {
-      const texture = device.createTexture({ label: 'frame', size: extent, format: 'rgba8unorm', usage: COPIED });
+      const texture = device.createTexture({
+        label: 'frame',
+        size: extent,
+        format: 'rgba8unorm',
+        usage: COPIED,
+      });
       device.queue.copyExternalImageToTexture({ source }, { texture }, extent);
       return { type: 'texture_2d<f32>', resource: texture.createView(), texture };
     }
@@ -85,25 +95,61 @@ export class TextureImporter {
   take(source, extent, { srcX, srcY, srcW, srcH, dstW, dstH }, options) {
     const found = this.textureOf(source, extent);
     if (!found) return null;
-    const { device } = this, { type, resource, texture } = found, [width, height] = extent;
-    const pipeline = this.pipelines[type] ??= device.createComputePipeline({
-      label: 'importer', layout: 'auto', compute: { module: device.createShaderModule({ code: shaderOf(type) }) },
-    });
+    const { device } = this,
+      { type, resource, texture } = found,
+      [width, height] = extent;
+    const pipeline = (this.pipelines[type] ??= device.createComputePipeline({
+      label: 'importer',
+      layout: 'auto',
+      compute: { module: device.createShaderModule({ code: shaderOf(type) }) },
+    }));
     const { grey, channels, planar, bias, scale } = layout(options);
-    const padded = (/** @type {number[]} */ values, /** @type {number} */ rest) => [...values, rest, rest, rest, rest].slice(0, 4);
-    const samples = [srcW / dstW, srcH / dstH].map(ratio => Math.min(MOST_SAMPLES, Math.max(1, Math.ceil(ratio))));
+    const padded = (/** @type {number[]} */ values, /** @type {number} */ rest) =>
+      [...values, rest, rest, rest, rest].slice(0, 4);
+    const samples = [srcW / dstW, srcH / dstH].map(ratio =>
+      Math.min(MOST_SAMPLES, Math.max(1, Math.ceil(ratio))),
+    );
     const words = new ArrayBuffer(96);
-    new Float32Array(words).set([srcX / width, srcY / height, srcW / width, srcH / height, ...padded(bias, 0), ...padded(scale, 1)]);
-    new Uint32Array(words).set([...padded(channels, 0), dstW, dstH, ...samples, channels.length, Number(planar), Number(grey)], 12);
+    new Float32Array(words).set([
+      srcX / width,
+      srcY / height,
+      srcW / width,
+      srcH / height,
+      ...padded(bias, 0),
+      ...padded(scale, 1),
+    ]);
+    new Uint32Array(words).set(
+      [
+        ...padded(channels, 0),
+        dstW,
+        dstH,
+        ...samples,
+        channels.length,
+        Number(planar),
+        Number(grey),
+      ],
+      12,
+    );
     const told = device.createBuffer({ label: 'frame', size: words.byteLength, usage: UNIFORM });
     device.queue.writeBuffer(told, 0, words);
     const bytes = 4 * dstW * dstH * (grey ? 1 : channels.length);
-    const buffer = this.free.get(bytes)?.pop() ?? device.createBuffer({ label: 'importer', size: bytes, usage: FILLED });
-    const resources = [resource, device.createSampler({ magFilter: 'linear', minFilter: 'linear' }), { buffer: told }, { buffer }];
+    const buffer =
+      this.free.get(bytes)?.pop() ??
+      device.createBuffer({ label: 'importer', size: bytes, usage: FILLED });
+    const resources = [
+      resource,
+      device.createSampler({ magFilter: 'linear', minFilter: 'linear' }),
+      { buffer: told },
+      { buffer },
+    ];
     const entries = resources.map((item, binding) => ({ binding, resource: item }));
-    const encoder = device.createCommandEncoder(), pass = encoder.beginComputePass();
+    const encoder = device.createCommandEncoder(),
+      pass = encoder.beginComputePass();
     pass.setPipeline(pipeline);
-    pass.setBindGroup(0, device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries }));
+    pass.setBindGroup(
+      0,
+      device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries }),
+    );
     pass.dispatchWorkgroups(Math.ceil(dstW / SIDE), Math.ceil(dstH / SIDE));
     pass.end();
     device.queue.submit([encoder.finish()]);

@@ -6,10 +6,10 @@ const [K0, K1, K2] = [0xc3a5c85c97cb3127n, 0xb492b66fbe98f273n, 0x9ae16a3b2f9040
 const wrap = value => BigInt.asUintN(64, value);
 
 /** @param {bigint} value @param {bigint} count */
-const right = (value, count) => wrap(value >> count | value << (64n - count));
+const right = (value, count) => wrap((value >> count) | (value << (64n - count)));
 
 /** @param {bigint} value */
-const mixed = value => value ^ value >> 47n;
+const mixed = value => value ^ (value >> 47n);
 
 /** @param {bigint} u @param {bigint} v @param {bigint} factor */
 function ofTwo(u, v, factor) {
@@ -26,24 +26,58 @@ export function fingerprint(bytes) {
   if (size <= 16) {
     if (size >= 8) {
       const [a, b] = [wrap(long(0) + K2), long(size - 8)];
-      return ofTwo(wrap(right(b, 37n) * factor + a), wrap((right(a, 25n) + b) * factor), wrap(factor));
+      return ofTwo(
+        wrap(right(b, 37n) * factor + a),
+        wrap((right(a, 25n) + b) * factor),
+        wrap(factor),
+      );
     }
-    if (size >= 4) return ofTwo(BigInt(size) + (BigInt(view.getUint32(0, true)) << 3n), BigInt(view.getUint32(size - 4, true)), wrap(factor));
+    if (size >= 4)
+      return ofTwo(
+        BigInt(size) + (BigInt(view.getUint32(0, true)) << 3n),
+        BigInt(view.getUint32(size - 4, true)),
+        wrap(factor),
+      );
     if (size === 0) return K2;
-    const [a, b, c] = [bytes[0], bytes[size >> 1], bytes[size - 1]].map(byte => BigInt(byte ?? 0));
-    const [y, z] = [/** @type {bigint} */ (a) + (/** @type {bigint} */ (b) << 8n), BigInt(size) + (/** @type {bigint} */ (c) << 2n)];
+    const [a = 0n, b = 0n, c = 0n] = [bytes[0], bytes[size >> 1], bytes[size - 1]].map(byte =>
+      BigInt(byte ?? 0),
+    );
+    const [y, z] = [a + (b << 8n), BigInt(size) + (c << 2n)];
     return wrap(mixed(wrap(y * K2) ^ wrap(z * K0)) * K2);
   }
   if (size <= 32) {
-    const [a, b, c, d] = [wrap(long(0) * K1), long(8), wrap(long(size - 8) * factor), wrap(long(size - 16) * K2)];
-    return ofTwo(wrap(right(wrap(a + b), 43n) + right(c, 30n) + d), wrap(a + right(wrap(b + K2), 18n) + c), wrap(factor));
+    const [a, b, c, d] = [
+      wrap(long(0) * K1),
+      long(8),
+      wrap(long(size - 8) * factor),
+      wrap(long(size - 16) * K2),
+    ];
+    return ofTwo(
+      wrap(right(wrap(a + b), 43n) + right(c, 30n) + d),
+      wrap(a + right(wrap(b + K2), 18n) + c),
+      wrap(factor),
+    );
   }
   if (size <= 64) {
-    const [a, b, c, d] = [wrap(long(0) * K2), long(8), wrap(long(size - 8) * factor), wrap(long(size - 16) * K2)];
+    const [a, b, c, d] = [
+      wrap(long(0) * K2),
+      long(8),
+      wrap(long(size - 8) * factor),
+      wrap(long(size - 16) * K2),
+    ];
     const y = wrap(right(wrap(a + b), 43n) + right(c, 30n) + d);
     const z = ofTwo(y, wrap(a + right(wrap(b + K2), 18n) + c), wrap(factor));
-    const [e, f, g, h] = [wrap(long(16) * factor), long(24), wrap((y + long(size - 32)) * factor), wrap((z + long(size - 24)) * factor)];
-    return ofTwo(wrap(right(wrap(e + f), 43n) + right(g, 30n) + h), wrap(e + right(wrap(f + a), 18n) + g), wrap(factor));
+    const [e, f, g, h] = [
+      wrap(long(16) * factor),
+      long(24),
+      wrap((y + long(size - 32)) * factor),
+      wrap((z + long(size - 24)) * factor),
+    ];
+    return ofTwo(
+      wrap(right(wrap(e + f), 43n) + right(g, 30n) + h),
+      wrap(e + right(wrap(f + a), 18n) + g),
+      wrap(factor),
+    );
   }
   return ofMany(size, long);
 }
@@ -57,13 +91,17 @@ function ofMany(size, long) {
   let v = [0n, 0n];
   /** @type {[bigint, bigint]} */
   let w = [0n, 0n];
-  const weak = (/** @type {number} */ at, /** @type {bigint} */ first, /** @type {bigint} */ second) => {
+  const weak = (
+    /** @type {number} */ at,
+    /** @type {bigint} */ first,
+    /** @type {bigint} */ second,
+  ) => {
     const a = wrap(first + long(at));
     const b = right(wrap(second + a + long(at + 24)), 21n);
     const c = wrap(a + long(at + 8) + long(at + 16));
     return /** @type {[bigint, bigint]} */ ([wrap(c + long(at + 24)), wrap(b + right(c, 44n) + a)]);
   };
-  const end = (size - 1) >> 6 << 6;
+  const end = ((size - 1) >> 6) << 6;
   const last = end + ((size - 1) & 63) - 63;
   for (let at = 0; at < end; at += 64) {
     x = wrap(right(wrap(x + y + v[0] + long(at + 8)), 37n) * K1);
@@ -87,15 +125,23 @@ function ofMany(size, long) {
   v = weak(last, wrap(v[1] * factor), wrap(x + w[0]));
   w = weak(last + 32, wrap(z + w[1]), wrap(y + long(last + 16)));
   [z, x] = [x, z];
-  return ofTwo(wrap(ofTwo(v[0], w[0], factor) + wrap(mixed(y) * K0) + z), wrap(ofTwo(v[1], w[1], factor) + x), factor);
+  return ofTwo(
+    wrap(ofTwo(v[0], w[0], factor) + wrap(mixed(y) * K0) + z),
+    wrap(ofTwo(v[1], w[1], factor) + x),
+    factor,
+  );
 }
 
 /** SipHash-2-4 (https://www.aumasson.jp/siphash/siphash.pdf). @param {Uint8Array} bytes @param {[bigint, bigint]} key @returns {bigint} */
 export function keyed(bytes, [first, second]) {
   let [a, b, c, d] = /** @type {[bigint, bigint, bigint, bigint]} */ ([
-    first ^ 0x736f6d6570736575n, second ^ 0x646f72616e646f6dn, first ^ 0x6c7967656e657261n, second ^ 0x7465646279746573n,
+    first ^ 0x736f6d6570736575n,
+    second ^ 0x646f72616e646f6dn,
+    first ^ 0x6c7967656e657261n,
+    second ^ 0x7465646279746573n,
   ]);
-  const left = (/** @type {bigint} */ value, /** @type {bigint} */ count) => right(value, 64n - count);
+  const left = (/** @type {bigint} */ value, /** @type {bigint} */ count) =>
+    right(value, 64n - count);
   const round = () => {
     a = wrap(a + b);
     b = left(b, 13n) ^ a;
@@ -132,6 +178,8 @@ export function keyed(bytes, [first, second]) {
 export function bucketOf(text, count, salt) {
   const bytes = new TextEncoder().encode(text);
   const [first = 0, second = 0] = salt ?? [];
-  const hash = salt ? keyed(bytes, [wrap(BigInt(first)), wrap(BigInt(second))]) : fingerprint(bytes);
+  const hash = salt
+    ? keyed(bytes, [wrap(BigInt(first)), wrap(BigInt(second))])
+    : fingerprint(bytes);
   return Number(hash % BigInt(count));
 }

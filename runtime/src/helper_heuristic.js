@@ -23,18 +23,20 @@ export class HelperHeuristic {
   begin() {
     this.began = this.now();
     this.rest = this.began - this.ended > REST_MS;
-    if (!this.rest) return this.helped = true;
+    if (!this.rest) return (this.helped = true);
     const [alone, helped] = /** @type {[number, number]} */ (this.spent);
     const number = this.rested++;
     const other = number >= 2 * TRIES && number % AGAIN === 0;
-    return this.helped = number < 2 * TRIES ? number % 2 === 0 : (helped <= alone) !== other;
+    return (this.helped = number < 2 * TRIES ? number % 2 === 0 : helped <= alone !== other);
   }
 
   /** @param {number} operations */
   end(operations) {
     this.ended = this.now();
     if (!this.rest) return;
-    const way = Number(this.helped), found = (this.ended - this.began) / operations, before = this.spent[way];
+    const way = Number(this.helped),
+      found = (this.ended - this.began) / operations,
+      before = this.spent[way];
     this.spent[way] = before ? (before + found) / 2 : found;
   }
 }

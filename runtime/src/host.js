@@ -38,7 +38,10 @@ export class Local {
    * @returns {Promise<LoadReply>}
    */
   async load(request, onProgress, signal, onThreads) {
-    const { session, stored, ...reply } = await withSignal(instantiate(request, this.modules, onProgress, signal, onThreads), signal);
+    const { session, stored, ...reply } = await withSignal(
+      instantiate(request, this.modules, onProgress, signal, onThreads),
+      signal,
+    );
     this.session = session;
     this.stored = stored;
     return reply;
@@ -60,7 +63,8 @@ export class Local {
   /** @param {number} threads */
   async profile(threads) {
     const { profiler } = this.loaded;
-    if (!profiler) throw new WebkilnError('WrongOption', 'load the model with { profile: true } for that');
+    if (!profiler)
+      throw new WebkilnError('WrongOption', 'load the model with { profile: true } for that');
     return profiler.report(threads);
   }
 
@@ -85,7 +89,13 @@ export function serve(modules) {
   const local = new Local(modules);
   /** @type {Record<Call['method'], (argument: any) => any>} */
   const methods = {
-    load: request => local.load(request, progress => port.postMessage({ progress }), undefined, threads => port.postMessage({ threads })),
+    load: request =>
+      local.load(
+        request,
+        progress => port.postMessage({ progress }),
+        undefined,
+        threads => port.postMessage({ threads }),
+      ),
     run: request => local.run(request),
     reset: () => local.reset(),
     layers: () => local.layers(),
@@ -98,8 +108,12 @@ export function serve(modules) {
   const answer = async ({ id, method, argument }) => {
     try {
       const result = await methods[method](argument);
-      const values = method === 'run' ? Object.values(/** @type {RunReply} */ (result).outputs) : [];
-      port.postMessage({ id, result }, values.map(value => value.buffer));
+      const values =
+        method === 'run' ? Object.values(/** @type {RunReply} */ (result).outputs) : [];
+      port.postMessage(
+        { id, result },
+        values.map(value => value.buffer),
+      );
       if (method === 'load') local.stored.then(() => port.postMessage({ stored: true }));
     } catch (error) {
       const code = error instanceof WebkilnError ? error.code : 'Trapped';
@@ -129,7 +143,9 @@ export async function startHost(make, modules, limit, signal) {
   } catch (error) {
     remote?.dispose();
     if (signal?.aborted) throw abortedError('the load');
-    console.warn(`webkiln: the model runs in the main thread, because no Worker could be made (${messageOf(error)})`);
+    console.warn(
+      `webkiln: the model runs in the main thread, because no Worker could be made (${messageOf(error)})`,
+    );
     return new Local(modules);
   }
 }

@@ -16,13 +16,15 @@ export const getImageArrayFromImageData = (image, options = {}) => pack(image, o
  * @param {HTMLCanvasElement} canvas
  * @param {ImageOptions} [options]
  */
-export const getImageArrayFromCanvas = (canvas, options = {}) => pack(pixelsOf(canvas, options), options);
+export const getImageArrayFromCanvas = (canvas, options = {}) =>
+  pack(pixelsOf(canvas, options), options);
 
 /**
  * @param {Drawable} drawable
  * @param {ImageOptions} [options]
  */
-export const getImageArrayFromDrawable = (drawable, options = {}) => pack(pixelsOf(drawable, options), options);
+export const getImageArrayFromDrawable = (drawable, options = {}) =>
+  pack(pixelsOf(drawable, options), options);
 
 /**
  * @param {string} url
@@ -32,7 +34,8 @@ export async function loadImageByUrl(url) {
   const image = document.createElement('img');
   const loaded = new Promise((resolve, reject) => {
     image.onload = resolve;
-    image.onerror = () => reject(new WebkilnError('MissingFile', `${url} is not an image that can be loaded`));
+    image.onerror = () =>
+      reject(new WebkilnError('MissingFile', `${url} is not an image that can be loaded`));
   });
   image.src = url;
   await loaded;
@@ -77,10 +80,15 @@ export function loadImageByDialog() {
  * @param {ImageOptions} [options]
  */
 export async function getImageArray(image, options = {}) {
-  if (typeof image === 'string') return getImageArrayFromDrawable(await loadImageByUrl(image), options);
-  if (image instanceof HTMLInputElement) return getImageArrayFromDrawable(await loadImageFromFileInput(image), options);
+  if (typeof image === 'string')
+    return getImageArrayFromDrawable(await loadImageByUrl(image), options);
+  if (image instanceof HTMLInputElement)
+    return getImageArrayFromDrawable(await loadImageFromFileInput(image), options);
   if (isDrawable(image)) return getImageArrayFromDrawable(image, options);
-  throw new WebkilnError('WrongDtype', 'image: expected a URL, a file input, an image, a video, a canvas, an ImageBitmap or ImageData');
+  throw new WebkilnError(
+    'WrongDtype',
+    'image: expected a URL, a file input, an image, a video, a canvas, an ImageBitmap or ImageData',
+  );
 }
 
 /**
@@ -95,7 +103,13 @@ export function setImageArrayToCanvas(array, imageW, imageH, canvas, options = {
   const { srcX = 0, srcY = 0, srcW = imageW, srcH = imageH } = options;
   const { dstX = 0, dstY = 0, dstW = canvas.width, dstH = canvas.height } = options;
   const flat = Array.isArray(array) ? array.flat(Infinity) : array;
-  const image = unpack(flat, imageW, imageH, { x: srcX, y: srcY, width: srcW, height: srcH }, options);
+  const image = unpack(
+    flat,
+    imageW,
+    imageH,
+    { x: srcX, y: srcY, width: srcW, height: srcH },
+    options,
+  );
   const context = contextOf(canvas);
   if (srcW === dstW && srcH === dstH) {
     context.putImageData(image, dstX, dstY);

@@ -38,7 +38,10 @@ class Meter {
     this.heard = performance.now();
     // A file that is read again does not take back what was reported of it.
     this.arrived.set(file, Math.max(arrived, this.arrived.get(file) ?? 0));
-    this.report({ loaded: [...this.arrived.values()].reduce((sum, bytes) => sum + bytes, 0), total: this.total });
+    this.report({
+      loaded: [...this.arrived.values()].reduce((sum, bytes) => sum + bytes, 0),
+      total: this.total,
+    });
   }
 }
 
@@ -50,10 +53,15 @@ class Meter {
 function chooseVariant(request, backend) {
   const variants = request.manifest.backends[backend]?.variants;
   if (!variants) return null;
-  const chosen = variants.find(({ name }) => request.variant === undefined ? supportsVariant(name) : name === request.variant);
+  const chosen = variants.find(({ name }) =>
+    request.variant === undefined ? supportsVariant(name) : name === request.variant,
+  );
   if (chosen) return chosen;
   const names = variants.map(variant => variant.name).join(', ');
-  throw new WebkilnError('CompileFailed', `this engine runs none of the variants ${names} of the ${backend} backend`);
+  throw new WebkilnError(
+    'CompileFailed',
+    `this engine runs none of the variants ${names} of the ${backend} backend`,
+  );
 }
 
 /**
@@ -73,8 +81,11 @@ async function compile(file, bytes) {
  * @param {string} file
  * @param {unknown} error
  */
-const refused = (file, error) => new WebkilnError('CompileFailed',
-  `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`);
+const refused = (file, error) =>
+  new WebkilnError(
+    'CompileFailed',
+    `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`,
+  );
 
 /**
  * @param {Engine} engine
@@ -99,7 +110,11 @@ function initialise(engine, entry, bytes) {
 function decoder(engine, { init }, shard) {
   let next = init.findIndex(([owner]) => owner === shard);
   return (bytes, arrived) => {
-    for (let item; (item = init[next]) && item[0] === shard && item[1] + item[2] <= arrived; next++) {
+    for (
+      let item;
+      (item = init[next]) && item[0] === shard && item[1] + item[2] <= arrived;
+      next++
+    ) {
       initialise(engine, next, bytes.subarray(item[1], item[1] + item[2]));
     }
   };
@@ -116,8 +131,15 @@ function follower(engine, { init }) {
   const done = [];
   let next = init.findIndex(([owner]) => owner < 0);
   return shard => {
-    init.forEach(([owner], entry) => { if (owner === shard) done[entry] = 1; });
-    for (let item; (item = init[next]) && done.slice(item[1], item[1] + item[2]).filter(Boolean).length === item[2]; next++) {
+    init.forEach(([owner], entry) => {
+      if (owner === shard) done[entry] = 1;
+    });
+    for (
+      let item;
+      (item = init[next]) &&
+      done.slice(item[1], item[1] + item[2]).filter(Boolean).length === item[2];
+      next++
+    ) {
       initialise(engine, next, new Uint8Array());
     }
   };
@@ -153,13 +175,18 @@ class Attempt {
    * @param {Uint8Array} [buffer]
    */
   read(entry, begin, buffer) {
-    return this.reader.read(entry, this.request.urls[entry.file] ?? '', () => {
-      const feed = begin?.();
-      return (bytes, arrived) => {
-        this.meter.advance(entry.file, arrived);
-        feed?.(bytes, arrived);
-      };
-    }, buffer);
+    return this.reader.read(
+      entry,
+      this.request.urls[entry.file] ?? '',
+      () => {
+        const feed = begin?.();
+        return (bytes, arrived) => {
+          this.meter.advance(entry.file, arrived);
+          feed?.(bytes, arrived);
+        };
+      },
+      buffer,
+    );
   }
 
   /**
@@ -170,16 +197,24 @@ class Attempt {
    * @returns {Promise<T>}
    */
   async import({ module, build }, load) {
-    const imported = await this.importOnce(module, load).catch(async error => {
-      if (isNode || !(error instanceof TypeError)) throw error;
-      await this.reach(module, /https?:\/\/\S+/.exec(error.message)?.[0]);
-      return this.importOnce(module, load);
-    }).catch(error => {
-      if (error instanceof WebkilnError) throw error;
-      throw new WebkilnError('MissingFile', `${module} could not be imported (${messageOf(error)}); open its URL: it must be there and of type text/javascript; then load the page again`);
-    });
+    const imported = await this.importOnce(module, load)
+      .catch(async error => {
+        if (isNode || !(error instanceof TypeError)) throw error;
+        await this.reach(module, /https?:\/\/\S+/.exec(error.message)?.[0]);
+        return this.importOnce(module, load);
+      })
+      .catch(error => {
+        if (error instanceof WebkilnError) throw error;
+        throw new WebkilnError(
+          'MissingFile',
+          `${module} could not be imported (${messageOf(error)}); open its URL: it must be there and of type text/javascript; then load the page again`,
+        );
+      });
     if (imported.build === build) return imported;
-    throw new WebkilnError('Altered', `${module} is of another build; deploy all files of one build together`);
+    throw new WebkilnError(
+      'Altered',
+      `${module} is of another build; deploy all files of one build together`,
+    );
   }
 
   /**
@@ -192,7 +227,12 @@ class Attempt {
     const { stallTimeout } = this.policy;
     return within(load(), isNode ? 0 : stallTimeout, () => {
       const rest = this.meter.heard + stallTimeout - performance.now();
-      return rest > 0 ? rest : new WebkilnError('Stalled', `${module}: nothing has arrived for ${stallTimeout / 1000} s; load the page again`);
+      return rest > 0
+        ? rest
+        : new WebkilnError(
+            'Stalled',
+            `${module}: nothing has arrived for ${stallTimeout / 1000} s; load the page again`,
+          );
     });
   }
 
@@ -213,7 +253,11 @@ class Attempt {
     const { manifest } = this.request;
     const entry = manifest.backends[backend];
     const load = this.modules[backend];
-    if (!entry || !load) throw new WebkilnError('UnknownBackend', `the bundle '${manifest.name}' was built without it`);
+    if (!entry || !load)
+      throw new WebkilnError(
+        'UnknownBackend',
+        `the bundle '${manifest.name}' was built without it`,
+      );
     const variant = chooseVariant(this.request, backend);
     this.meter.expect([...(variant ? [variant] : []), ...manifest.shards]);
     const [compiled, { program, create }] = await Promise.all([
@@ -221,10 +265,17 @@ class Attempt {
       this.import(entry, load),
     ]);
     try {
-      return { engine: engineOf(await create(compiled, this.request.device), program), program, backend, variant: variant?.name ?? null };
+      return {
+        engine: engineOf(await create(compiled, this.request.device), program),
+        program,
+        backend,
+        variant: variant?.name ?? null,
+      };
     } catch (error) {
       // WebKit compiles what a Content-Security-Policy forbids, and refuses it here.
-      throw variant && error instanceof WebAssembly.CompileError ? refused(variant.file, error) : error;
+      throw variant && error instanceof WebAssembly.CompileError
+        ? refused(variant.file, error)
+        : error;
     }
   }
 
@@ -239,7 +290,7 @@ class Attempt {
     let last = null;
     for (const backend of this.request.backends) {
       try {
-        return { ...await this.start(backend), failures };
+        return { ...(await this.start(backend)), failures };
       } catch (error) {
         if (this.stop.signal.aborted) throw abortedError('the load');
         last = toldBy(error);
@@ -261,10 +312,13 @@ class Attempt {
     let started;
     /** @type {(shard: number) => void} */
     let follow = () => {};
-    starting.then(found => {
-      started = found;
-      follow = follower(found.engine, found.program);
-    }, () => {});
+    starting.then(
+      found => {
+        started = found;
+        follow = follower(found.engine, found.program);
+      },
+      () => {},
+    );
     let next = 0;
     const worker = async () => {
       // Fresh memory costs more than what is written to it.
@@ -273,18 +327,22 @@ class Attempt {
         const shard = /** @type {FileEntry} */ (shards[index]);
         /** @type {Feed | undefined} */
         let decode;
-        const bytes = await this.read(shard, () => {
-          decode = undefined;
-          return (all, arrived) => {
-            if (!started) return;
-            decode ??= decoder(started.engine, started.program, index);
-            try {
-              decode(all, arrived);
-            } catch {
-              // Bytes that are not known to be right: what fails with them is tried again.
-            }
-          };
-        }, buffer);
+        const bytes = await this.read(
+          shard,
+          () => {
+            decode = undefined;
+            return (all, arrived) => {
+              if (!started) return;
+              decode ??= decoder(started.engine, started.program, index);
+              try {
+                decode(all, arrived);
+              } catch {
+                // Bytes that are not known to be right: what fails with them is tried again.
+              }
+            };
+          },
+          buffer,
+        );
         buffer = new Uint8Array(bytes.buffer);
         const { engine, program } = await starting;
         (decode ?? decoder(engine, program, index))(bytes, bytes.length);
@@ -305,21 +363,41 @@ class Attempt {
   /** @returns {Promise<LoadReply & { session: Session, stored: Promise<void> }>} */
   async load() {
     const starting = this.first();
-    starting.then(({ engine }) => {
-      this.engine = engine;
-      const { threads } = engine;
-      if (threads && this.request.threads > 1 && !this.stop.signal.aborted) this.onThreads(threads);
-    }, () => {});
+    starting.then(
+      ({ engine }) => {
+        this.engine = engine;
+        const { threads } = engine;
+        if (threads && this.request.threads > 1 && !this.stop.signal.aborted)
+          this.onThreads(threads);
+      },
+      () => {},
+    );
     try {
-      const [{ engine, program, ...found }, profile] = await Promise.all([starting, this.profiler(), this.fill(starting)]);
+      const [{ engine, program, ...found }, profile] = await Promise.all([
+        starting,
+        this.profiler(),
+        this.fill(starting),
+      ]);
       if (this.stop.signal.aborted) throw abortedError('the load');
       const session = new Session(engine, program);
       session.profiler = profile?.watch(session, found) ?? null;
-      return { ...found, session, shareable: Boolean(engine.threads), overlap: profile ? 1 : engine.overlap ?? 1, stored: this.reader.settle(Object.values(this.request.urls)) };
+      return {
+        ...found,
+        session,
+        shareable: Boolean(engine.threads),
+        overlap: profile ? 1 : (engine.overlap ?? 1),
+        stored: this.reader.settle(Object.values(this.request.urls)),
+      };
     } catch (error) {
-      const cause = error instanceof WebkilnError && error.code === 'Trapped' ? toldBy(await causeOf(this.engine, error)) : error;
+      const cause =
+        error instanceof WebkilnError && error.code === 'Trapped'
+          ? toldBy(await causeOf(this.engine, error))
+          : error;
       this.stop.abort();
-      starting.then(({ engine }) => engine.dispose(), () => {});
+      starting.then(
+        ({ engine }) => engine.dispose(),
+        () => {},
+      );
       throw cause;
     }
   }
@@ -334,4 +412,5 @@ class Attempt {
  * @param {AbortSignal} [signal]
  * @param {(program: ThreadedProgram) => void} [onThreads]
  */
-export const instantiate = (request, modules, report, signal, onThreads = () => {}) => new Attempt(request, modules, report, signal, onThreads).load();
+export const instantiate = (request, modules, report, signal, onThreads = () => {}) =>
+  new Attempt(request, modules, report, signal, onThreads).load();

@@ -9,7 +9,10 @@ import { WebkilnError } from './errors.js';
  */
 function ranked(values, k, compare) {
   const indices = Array.from({ length: values.length }, (_, index) => index);
-  indices.sort((a, b) => compare(/** @type {number} */ (values[a]), /** @type {number} */ (values[b])) || a - b);
+  indices.sort(
+    (a, b) =>
+      compare(/** @type {number} */ (values[a]), /** @type {number} */ (values[b])) || a - b,
+  );
   return indices.slice(0, k);
 }
 
@@ -35,10 +38,17 @@ export const argmin = (values, k = 1) => ranked(values, k, (a, b) => a - b);
  * @returns {{ index: number, label: string, score: number }[]}
  */
 export function top({ outputs }, scores, k = 1) {
-  const all = outputs.flatMap(({ labels }) => labels ? [labels] : []);
+  const all = outputs.flatMap(({ labels }) => (labels ? [labels] : []));
   const [labels, other] = all.filter(names => names.length === scores.length);
-  if (all.length > 0 && (!labels || other && String(other) !== String(labels))) {
-    throw new WebkilnError('WrongLength', `top: ${scores.length} scores; give one row of one output, which have ${all.map(names => names.length)} labels`);
+  if (all.length > 0 && (!labels || (other && String(other) !== String(labels)))) {
+    throw new WebkilnError(
+      'WrongLength',
+      `top: ${scores.length} scores; give one row of one output, which have ${all.map(names => names.length)} labels`,
+    );
   }
-  return argmax(scores, k).map(index => ({ index, label: labels?.[index] ?? String(index), score: Number(scores[index]) }));
+  return argmax(scores, k).map(index => ({
+    index,
+    label: labels?.[index] ?? String(index),
+    score: Number(scores[index]),
+  }));
 }

@@ -68,7 +68,10 @@ export class Memory {
     try {
       this.linear = this.linear.grow(memory);
     } catch (error) {
-      throw new WebkilnError('OutOfMemory', `inputs of this size need ${memory} bytes (${messageOf(error)})`);
+      throw new WebkilnError(
+        'OutOfMemory',
+        `inputs of this size need ${memory} bytes (${messageOf(error)})`,
+      );
     }
   }
 
@@ -88,7 +91,8 @@ export class Memory {
     const { threads, run } = this.linear;
     const { first, helpers } = this;
     this.first = false;
-    if (!threads || this.flops < threads.short || (helpers.length === 0 && !first)) return run(...placeholders);
+    if (!threads || this.flops < threads.short || (helpers.length === 0 && !first))
+      return run(...placeholders);
     // The first run is in code that engines have not optimised yet: it tells nothing of later ones.
     const helped = helpers.length > 0 && (first || this.heuristic.begin());
     const { begin, end, share } = threads.exports;
@@ -119,7 +123,9 @@ export class Memory {
   /** @param {Move[]} moves */
   copy(moves) {
     const values = moves.map(({ source, bytes }) => this.bytes(source, bytes).slice());
-    moves.forEach(({ target, bytes }, index) => this.bytes(target, bytes).set(/** @type {Uint8Array} */ (values[index])));
+    moves.forEach(({ target, bytes }, index) =>
+      this.bytes(target, bytes).set(/** @type {Uint8Array} */ (values[index])),
+    );
   }
 
   dispose() {}

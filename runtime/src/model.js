@@ -38,7 +38,15 @@ export class Model {
    * @param {TakeInputs} [take]
    * @param {(device: any) => TextureImporter} [makeTextureImporter]
    */
-  constructor(host, manifest, { backend, variant, failures, overlap }, loadMs, help = { threads: 1, end: () => {} }, take = (_, inputs, placeholders) => [inputs, placeholders], makeTextureImporter) {
+  constructor(
+    host,
+    manifest,
+    { backend, variant, failures, overlap },
+    loadMs,
+    help = { threads: 1, end: () => {} },
+    take = (_, inputs, placeholders) => [inputs, placeholders],
+    makeTextureImporter,
+  ) {
     this.#host = host;
     this.#endHelp = help.end;
     this.threads = help.threads;
@@ -93,7 +101,10 @@ export class Model {
 
   /** @param {number} overlap */
   #free(overlap) {
-    return this.#current.size < [...this.#current].reduce((least, job) => Math.min(least, job.overlap), overlap);
+    return (
+      this.#current.size <
+      [...this.#current].reduce((least, job) => Math.min(least, job.overlap), overlap)
+    );
   }
 
   #work() {
@@ -106,10 +117,13 @@ export class Model {
   /** @param {Job} job */
   async #answer(job) {
     this.#current.add(job);
-    const tell = await job.start().then((/** @type {any} */ value) => () => job.resolve(job.finish(value)), (/** @type {Error} */ error) => {
-      if (error instanceof WebkilnError && FATAL.has(error.code)) this.#end(error);
-      return () => job.reject(error);
-    });
+    const tell = await job.start().then(
+      (/** @type {any} */ value) => () => job.resolve(job.finish(value)),
+      (/** @type {Error} */ error) => {
+        if (error instanceof WebkilnError && FATAL.has(error.code)) this.#end(error);
+        return () => job.reject(error);
+      },
+    );
     this.#current.delete(job);
     this.#work();
     this.#told = this.#tell(tell, this.#told);
@@ -146,26 +160,48 @@ export class Model {
     checkNames('run', ['signal', 'placeholders', 'outputs'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
-    const [given, sizes, imported = []] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {}, this.#importer);
+    const [given, sizes, imported = []] = this.#take(
+      tensors,
+      named(tensors, inputs),
+      options.placeholders ?? {},
+      this.#importer,
+    );
     if (!this.device && (options.outputs || Object.values(given).some(isBuffer))) {
-      throw new WebkilnError('WrongOption', `GPUBuffers need worker: false and the webgpu backend; this model runs on ${this.backend}${this.worker ? ' in a Worker' : ''}`);
+      throw new WebkilnError(
+        'WrongOption',
+        `GPUBuffers need worker: false and the webgpu backend; this model runs on ${this.backend}${this.worker ? ' in a Worker' : ''}`,
+      );
     }
     const values = placeholdersOf(this.manifest, given, sizes);
     // A model in this thread that is idle reads its inputs before this call returns.
-    const taken = takeInputs(tensors, given, values, !this.worker && this.#queue.length === 0 && this.#free(this.#overlap));
-    return this.#enqueue(async () => {
-      const begin = performance.now();
-      const reply = await this.#host.run({ inputs: taken, placeholders: values, into: options.outputs });
-      this.#importer?.give(imported);
-      return { ...reply, ms: performance.now() - begin };
-    }, this.#overlap, options.signal, (/** @type {RunReply & { ms: number }} */ { outputs, shapes, ms }) => {
-      this.stats.lastRunMs = ms;
-      this.shapes = shapes;
-      for (const { name, dtype } of this.manifest.outputs) {
-        if (ArrayBuffer.isView(outputs[name])) outputs[name] = shown(dtype, outputs[name]);
-      }
-      return outputs;
-    });
+    const taken = takeInputs(
+      tensors,
+      given,
+      values,
+      !this.worker && this.#queue.length === 0 && this.#free(this.#overlap),
+    );
+    return this.#enqueue(
+      async () => {
+        const begin = performance.now();
+        const reply = await this.#host.run({
+          inputs: taken,
+          placeholders: values,
+          into: options.outputs,
+        });
+        this.#importer?.give(imported);
+        return { ...reply, ms: performance.now() - begin };
+      },
+      this.#overlap,
+      options.signal,
+      (/** @type {RunReply & { ms: number }} */ { outputs, shapes, ms }) => {
+        this.stats.lastRunMs = ms;
+        this.shapes = shapes;
+        for (const { name, dtype } of this.manifest.outputs) {
+          if (ArrayBuffer.isView(outputs[name])) outputs[name] = shown(dtype, outputs[name]);
+        }
+        return outputs;
+      },
+    );
   }
 
   /**
@@ -181,7 +217,12 @@ export class Model {
    * @returns {Promise<LayerValue[]>}
    */
   layers() {
-    return this.#enqueue(async () => (await this.#host.layers()).map(layer => ({ ...layer, data: shown(layer.dtype, layer.data) })));
+    return this.#enqueue(async () =>
+      (await this.#host.layers()).map(layer => ({
+        ...layer,
+        data: shown(layer.dtype, layer.data),
+      })),
+    );
   }
 
   /**
@@ -190,13 +231,22 @@ export class Model {
    */
   profile() {
     const { backend, variant } = this;
-    return this.#enqueue(async () => ({ backend, variant, ...await this.#host.profile(this.threads) }));
+    return this.#enqueue(async () => ({
+      backend,
+      variant,
+      ...(await this.#host.profile(this.threads)),
+    }));
   }
 
   /** Frees the memory and the Worker; runs that have not ended are rejected. */
   dispose() {
     if (this.#lost?.code === 'Disposed') return;
-    this.#end(new WebkilnError('Disposed', `the model '${this.manifest.name}' was disposed of; load it again`));
+    this.#end(
+      new WebkilnError(
+        'Disposed',
+        `the model '${this.manifest.name}' was disposed of; load it again`,
+      ),
+    );
     this.#importer?.dispose();
     this.#host.dispose();
     this.#endHelp();

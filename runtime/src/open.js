@@ -15,8 +15,20 @@ const STALL_MS = 30_000;
 const START_MS = 10_000;
 const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
 const OPTIONS = [
-  'backends', 'threads', 'variant', 'worker', 'baseURL', 'transformURL', 'cacheStrategy', 'saveCache', 'ignoreCache', 'stallTimeout', 'onProgress',
-  'signal', 'profile', 'device',
+  'backends',
+  'threads',
+  'variant',
+  'worker',
+  'baseURL',
+  'transformURL',
+  'cacheStrategy',
+  'saveCache',
+  'ignoreCache',
+  'stallTimeout',
+  'onProgress',
+  'signal',
+  'profile',
+  'device',
 ];
 
 /**
@@ -28,12 +40,17 @@ function orderOf({ manifest }, { backends = BACKENDS }) {
   const asked = [backends].flat();
   const unknown = asked.filter(backend => !BACKENDS.includes(backend));
   if (unknown.length > 0) {
-    throw new WebkilnError('UnknownBackend', `there is no backend ${listOf(unknown)}; the backends are ${listOf(BACKENDS)}`);
+    throw new WebkilnError(
+      'UnknownBackend',
+      `there is no backend ${listOf(unknown)}; the backends are ${listOf(BACKENDS)}`,
+    );
   }
   const order = asked.filter(backend => backend in manifest.backends);
   if (order.length === 0) {
-    throw new WebkilnError('NoBackend',
-      `the bundle '${manifest.name}' has none of the backends ${listOf(asked)}; it has ${listOf(Object.keys(manifest.backends))}`);
+    throw new WebkilnError(
+      'NoBackend',
+      `the bundle '${manifest.name}' has none of the backends ${listOf(asked)}; it has ${listOf(Object.keys(manifest.backends))}`,
+    );
   }
   return order;
 }
@@ -44,9 +61,14 @@ function orderOf({ manifest }, { backends = BACKENDS }) {
  * @param {string} [variant]
  */
 function checkVariant({ manifest }, order, variant) {
-  const known = order.flatMap(backend => manifest.backends[backend]?.variants ?? []).map(({ name }) => name);
+  const known = order
+    .flatMap(backend => manifest.backends[backend]?.variants ?? [])
+    .map(({ name }) => name);
   if (variant === undefined || known.includes(variant)) return;
-  throw new WebkilnError('UnknownVariant', `there is no variant ${said(variant)} of ${listOf(order)}; the variants are ${listOf(known)}`);
+  throw new WebkilnError(
+    'UnknownVariant',
+    `there is no variant ${said(variant)} of ${listOf(order)}; the variants are ${listOf(known)}`,
+  );
 }
 
 /**
@@ -58,7 +80,12 @@ function locate({ urls }, { baseURL, transformURL = url => url }) {
   // Whole, because a Worker would take a relative URL to start from its own script.
   const whole = (/** @type {string} */ url, base = documentURL()) => new URL(url, base).href;
   const root = baseURL === undefined ? baseURL : whole(String(baseURL).replace(/\/*$/, '/'));
-  return Object.fromEntries(Object.entries(urls).map(([file, url]) => [file, whole(transformURL(root ? whole(file, root) : url, file))]));
+  return Object.fromEntries(
+    Object.entries(urls).map(([file, url]) => [
+      file,
+      whole(transformURL(root ? whole(file, root) : url, file)),
+    ]),
+  );
 }
 
 /**
@@ -66,20 +93,37 @@ function locate({ urls }, { baseURL, transformURL = url => url }) {
  * @param {string[]} order
  */
 function checkValues(options, order) {
-  const { threads = 'auto', cacheStrategy = 'networkOnly', stallTimeout = STALL_MS, device, worker } = options;
+  const {
+    threads = 'auto',
+    cacheStrategy = 'networkOnly',
+    stallTimeout = STALL_MS,
+    device,
+    worker,
+  } = options;
   if (threads !== 'auto' && !(Number.isInteger(threads) && threads >= 1)) {
-    throw new WebkilnError('WrongOption', `threads: expected 'auto' or a whole number from 1, got ${said(threads)}`);
+    throw new WebkilnError(
+      'WrongOption',
+      `threads: expected 'auto' or a whole number from 1, got ${said(threads)}`,
+    );
   }
   if (!STRATEGIES.includes(cacheStrategy)) {
-    throw new WebkilnError('WrongOption', `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${said(cacheStrategy)}`);
+    throw new WebkilnError(
+      'WrongOption',
+      `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${said(cacheStrategy)}`,
+    );
   }
   if (!(typeof stallTimeout === 'number' && stallTimeout >= 0)) {
-    throw new WebkilnError('WrongOption', `stallTimeout: expected milliseconds from 0, which is no limit, got ${said(stallTimeout)}`);
+    throw new WebkilnError(
+      'WrongOption',
+      `stallTimeout: expected milliseconds from 0, which is no limit, got ${said(stallTimeout)}`,
+    );
   }
-  if (device && (worker !== false || !order.includes('webgpu'))) throw new WebkilnError('WrongOption', 'device: needs worker: false and the webgpu backend');
+  if (device && (worker !== false || !order.includes('webgpu')))
+    throw new WebkilnError('WrongOption', 'device: needs worker: false and the webgpu backend');
 }
 
-const HEADERS = "serve it with the headers 'Cross-Origin-Opener-Policy: same-origin' and 'Cross-Origin-Embedder-Policy: require-corp' for more";
+const HEADERS =
+  "serve it with the headers 'Cross-Origin-Opener-Policy: same-origin' and 'Cross-Origin-Embedder-Policy: require-corp' for more";
 
 /**
  * How many threads may run the model: those asked for, where memory can be shared with a Worker.
@@ -115,7 +159,10 @@ class Help {
    * @param {AbortSignal} [signal]
    */
   async enlist(host, reply, threads, limit, signal) {
-    if (reply.shareable && !isolated() && host.remote) console.info(`webkiln: one thread runs the model, because the page is not cross-origin isolated; ${HEADERS}`);
+    if (reply.shareable && !isolated() && host.remote)
+      console.info(
+        `webkiln: one thread runs the model, because the page is not cross-origin isolated; ${HEADERS}`,
+      );
     try {
       if (this.#pool) await host.enlist(await withSignal(started(this.#pool.ports, limit), signal));
     } catch (error) {
@@ -128,7 +175,9 @@ class Help {
 
   /** @param {unknown} error */
   #fail(error) {
-    console.warn(`webkiln: one thread runs the model, because others could not be started (${messageOf(error)})`);
+    console.warn(
+      `webkiln: one thread runs the model, because others could not be started (${messageOf(error)})`,
+    );
   }
 
   end() {
@@ -146,22 +195,48 @@ class Help {
 export async function open(bundle, options = {}) {
   const begin = performance.now();
   checkNames('load', OPTIONS, options);
-  const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false, stallTimeout = STALL_MS, profile = false } = options;
+  const {
+    signal,
+    onProgress = () => {},
+    cacheStrategy = 'networkOnly',
+    saveCache = false,
+    ignoreCache = false,
+    stallTimeout = STALL_MS,
+    profile = false,
+  } = options;
   const backends = orderOf(bundle, options);
   checkValues(options, backends);
   checkVariant(bundle, backends, options.variant);
-  if (profile && !bundle.manifest.profile) throw new WebkilnError('WrongOption', `profile: '${bundle.manifest.name}' has no data for it; build a folder`);
+  if (profile && !bundle.manifest.profile)
+    throw new WebkilnError(
+      'WrongOption',
+      `profile: '${bundle.manifest.name}' has no data for it; build a folder`,
+    );
   /** @type {LoadRequest} */
   const request = {
-    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache, stallTimeout, threads: 1, profile, device: options.device,
+    manifest: bundle.manifest,
+    urls: locate(bundle, options),
+    backends,
+    variant: options.variant,
+    cacheStrategy,
+    saveCache,
+    ignoreCache,
+    stallTimeout,
+    threads: 1,
+    profile,
+    device: options.device,
   };
   if (signal?.aborted) throw abortedError('the load');
   // Scripts of Workers cannot be watched; in Node they are on the disk.
   const limit = isNode || !stallTimeout ? 0 : Math.max(stallTimeout, START_MS);
-  let host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, limit, signal);
+  let host =
+    options.worker === false
+      ? new Local(bundle.modules)
+      : await startHost(bundle.worker, bundle.modules, limit, signal);
   request.threads = threadsOf(options, host);
   const help = new Help();
-  const call = (/** @type {ThreadedProgram} */ program) => help.call(program, bundle.worker, request.threads);
+  const call = (/** @type {ThreadedProgram} */ program) =>
+    help.call(program, bundle.worker, request.threads);
   try {
     const reply = await host.load(request, onProgress, signal, call).catch(async error => {
       // WebKitGTK has WebGL in pages only, not in Workers.
@@ -170,14 +245,26 @@ export async function open(bundle, options = {}) {
       host = new Local(bundle.modules);
       request.threads = threadsOf(options, host);
       const found = await host.load(request, onProgress, signal, call);
-      console.warn(`webkiln: the model runs in the main thread, because no Worker runs a backend (${messageOf(error)})`);
+      console.warn(
+        `webkiln: the model runs in the main thread, because no Worker runs a backend (${messageOf(error)})`,
+      );
       return found;
     });
     for (const { backend, message } of reply.failures) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
-    const take = bundle.loadTexts ? await bundle.loadTexts(bundle, request, signal) : bundle.takeImages;
-    return new Model(host, bundle.manifest, reply, performance.now() - begin, await help.enlist(host, reply, request.threads, limit, signal), take, bundle.makeTextureImporter);
+    const take = bundle.loadTexts
+      ? await bundle.loadTexts(bundle, request, signal)
+      : bundle.takeImages;
+    return new Model(
+      host,
+      bundle.manifest,
+      reply,
+      performance.now() - begin,
+      await help.enlist(host, reply, request.threads, limit, signal),
+      take,
+      bundle.makeTextureImporter,
+    );
   } catch (error) {
     help.end();
     host.dispose();

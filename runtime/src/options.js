@@ -11,13 +11,19 @@ const ALIKE = 3;
  */
 export function checkNames(of, known, options) {
   if (Object(options) !== options || Array.isArray(options)) {
-    throw new WebkilnError('WrongOption', `${of}: expected an object of options, got ${said(options)}; the options are ${listOf(known)}`);
+    throw new WebkilnError(
+      'WrongOption',
+      `${of}: expected an object of options, got ${said(options)}; the options are ${listOf(known)}`,
+    );
   }
   const start = (/** @type {string} */ name) => name.slice(0, ALIKE).toLowerCase();
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
     const near = known.find(other => start(other) === start(name));
     const hint = near ? `; did you mean '${near}'?` : '';
-    throw new WebkilnError('WrongOption', `${of}: there is no option ${listOf([name])}; the options are ${listOf(known)}${hint}`);
+    throw new WebkilnError(
+      'WrongOption',
+      `${of}: there is no option ${listOf([name])}; the options are ${listOf(known)}${hint}`,
+    );
   }
 }

@@ -12,8 +12,10 @@ import { pack } from './pixels.js';
  * @param {number} dstH
  */
 function cutOf([width, height], fit, dstW, dstH) {
-  const srcW = fit === 'crop' ? Math.max(1, Math.min(width, Math.round(height * dstW / dstH))) : width;
-  const srcH = fit === 'crop' ? Math.max(1, Math.min(height, Math.round(width * dstH / dstW))) : height;
+  const srcW =
+    fit === 'crop' ? Math.max(1, Math.min(width, Math.round((height * dstW) / dstH))) : width;
+  const srcH =
+    fit === 'crop' ? Math.max(1, Math.min(height, Math.round((width * dstH) / dstW))) : height;
   return { srcX: (width - srcW) >> 1, srcY: (height - srcH) >> 1, srcW, srcH, dstW, dstH };
 }
 
@@ -23,7 +25,11 @@ function cutOf([width, height], fit, dstW, dstH) {
  */
 function pixelsAt(drawable, cut) {
   const [width, height] = extentOf(drawable);
-  const same = 'data' in drawable && width === cut.dstW && height === cut.dstH && drawable.data instanceof Uint8ClampedArray;
+  const same =
+    'data' in drawable &&
+    width === cut.dstW &&
+    height === cut.dstH &&
+    drawable.data instanceof Uint8ClampedArray;
   return same ? /** @type {ImageData} */ (drawable) : pixelsOf(drawable, cut, 'high');
 }
 
@@ -33,8 +39,12 @@ function pixelsAt(drawable, cut) {
  * @param {[modulus: number, remainders: number[]]} allowed
  */
 function near(extent, [modulus, remainders]) {
-  const below = remainders.map(rest => extent - ((extent - rest) % modulus + modulus) % modulus).filter(size => size > 0);
-  return below.length > 0 ? Math.max(...below) : Math.min(...remainders.map(rest => rest || modulus));
+  const below = remainders
+    .map(rest => extent - ((((extent - rest) % modulus) + modulus) % modulus))
+    .filter(size => size > 0);
+  return below.length > 0
+    ? Math.max(...below)
+    : Math.min(...remainders.map(rest => rest || modulus));
 }
 
 /**
@@ -54,22 +64,43 @@ export function takeImages(tensors, inputs, placeholders, importer) {
     const value = inputs[name];
     if (!image || !isDrawable(value)) continue;
     const extent = extentOf(value);
-    if (extent.includes(0)) throw new WebkilnError('WrongLength', `input '${name}': the image has no pixels; wait until it has loaded`);
+    if (extent.includes(0))
+      throw new WebkilnError(
+        'WrongLength',
+        `input '${name}': the image has no pixels; wait until it has loaded`,
+      );
     const lengthOf = (/** @type {Size} */ size, /** @type {number} */ otherwise) => {
       if (typeof size === 'number') return size;
-      if (!Object.hasOwn(sizes, size)) sizes[size] = image.remainders?.[size] ? near(otherwise, image.remainders[size]) : otherwise;
+      if (!Object.hasOwn(sizes, size))
+        sizes[size] = image.remainders?.[size]
+          ? near(otherwise, image.remainders[size])
+          : otherwise;
       return Number(sizes[size]);
     };
     if (shape.length === 4) lengthOf(/** @type {Size} */ (shape[0]), 1);
     try {
-      const cut = cutOf(extent, image.fit, lengthOf(image.size[1], extent[0]), lengthOf(image.size[0], extent[1]));
-      const options = { type: /** @type {any} */ (arrayOf(dtype)), color: image.color, order: image.layout, bias: image.mean, scale: image.scale };
+      const cut = cutOf(
+        extent,
+        image.fit,
+        lengthOf(image.size[1], extent[0]),
+        lengthOf(image.size[0], extent[1]),
+      );
+      const options = {
+        type: /** @type {any} */ (arrayOf(dtype)),
+        color: image.color,
+        order: image.layout,
+        bias: image.mean,
+        scale: image.scale,
+      };
       const buffer = dtype === 'float32' ? importer?.take(value, extent, cut, options) : null;
       if (buffer) imported.push(buffer);
       arrays[name] = buffer ?? pack(pixelsAt(value, cut), options);
     } catch (error) {
       if (/** @type {any} */ (error).name !== 'SecurityError') throw error;
-      throw new WebkilnError('Tainted', `input '${name}': the image is of another origin, which keeps its pixels; load it with crossorigin="anonymous" from a server that allows it`);
+      throw new WebkilnError(
+        'Tainted',
+        `input '${name}': the image is of another origin, which keeps its pixels; load it with crossorigin="anonymous" from a server that allows it`,
+      );
     }
   }
   return [arrays, sizes, imported];

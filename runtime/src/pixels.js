@@ -5,11 +5,26 @@ export const Order = Object.freeze({ CHW: 0, HWC: 1, 0: 'CHW', 1: 'HWC' });
 
 /** @type {Record<string | number, any>} */
 export const Color = Object.freeze({
-  RGB: 0, BGR: 1, GREY: 2, RGBA: 3, BGRA: 4, 0: 'RGB', 1: 'BGR', 2: 'GREY', 3: 'RGBA', 4: 'BGRA',
+  RGB: 0,
+  BGR: 1,
+  GREY: 2,
+  RGBA: 3,
+  BGRA: 4,
+  0: 'RGB',
+  1: 'BGR',
+  2: 'GREY',
+  3: 'RGBA',
+  4: 'BGRA',
 });
 
 /** For each color format, the place in a canvas pixel (red, green, blue, alpha) of each channel. @type {Record<string, number[]>} */
-const CHANNELS = { RGB: [0, 1, 2], BGR: [2, 1, 0], GREY: [0, 1, 2], RGBA: [0, 1, 2, 3], BGRA: [2, 1, 0, 3] };
+const CHANNELS = {
+  RGB: [0, 1, 2],
+  BGR: [2, 1, 0],
+  GREY: [0, 1, 2],
+  RGBA: [0, 1, 2, 3],
+  BGRA: [2, 1, 0, 3],
+};
 
 /** The weights of red, green and blue in luma (ITU-R BT.709). */
 const LUMA = [0.2126, 0.7152, 0.0722];
@@ -28,7 +43,9 @@ const LUMA = [0.2126, 0.7152, 0.0722];
 function nameOf(names, option, value) {
   const name = typeof value === 'string' && value in names ? value : names[value];
   if (typeof name === 'string' && typeof names[name] === 'number') return name;
-  const valid = Object.keys(names).filter(key => typeof names[key] === 'number').join(', ');
+  const valid = Object.keys(names)
+    .filter(key => typeof names[key] === 'number')
+    .join(', ');
   throw new WebkilnError('WrongOption', `${option}: expected one of ${valid}, got ${said(value)}`);
 }
 
@@ -37,10 +54,20 @@ export function layout({ color = Color.RGB, order = Order.HWC, bias = 0, scale =
   const format = nameOf(Color, 'color', color);
   const grey = format === 'GREY';
   const channels = /** @type {number[]} */ (CHANNELS[format]);
-  const pick = (/** @type {number | number[]} */ values, /** @type {number} */ channel, /** @type {number} */ otherwise) =>
-    typeof values === 'number' ? channel < 3 ? values : otherwise : values[channel] ?? (grey ? values[0] : otherwise) ?? otherwise;
+  const pick = (
+    /** @type {number | number[]} */ values,
+    /** @type {number} */ channel,
+    /** @type {number} */ otherwise,
+  ) =>
+    typeof values === 'number'
+      ? channel < 3
+        ? values
+        : otherwise
+      : (values[channel] ?? (grey ? values[0] : otherwise) ?? otherwise);
   return {
-    grey, channels, planar: nameOf(Order, 'order', order) === 'CHW',
+    grey,
+    channels,
+    planar: nameOf(Order, 'order', order) === 'CHW',
     bias: channels.map((_, channel) => pick(bias, channel, 0)),
     scale: channels.map((_, channel) => pick(scale, channel, 1)),
   };
@@ -60,9 +87,10 @@ export function pack(image, options = {}) {
   for (let pixel = 0; pixel < pixels; pixel++) {
     let luma = 0;
     for (let channel = 0; channel < channels.length; channel++) {
-      const value = (/** @type {any} */ (data)[pixel * 4 + /** @type {any} */ (channels[channel])] - /** @type {any} */ (bias[channel]))
-        / /** @type {any} */ (scale[channel]);
-      if (grey) luma += value * /** @type {any} */ (LUMA[channel]);
+      const from = pixel * 4 + /** @type {number} */ (channels[channel]);
+      const element = /** @type {number} */ (data[from]) - /** @type {number} */ (bias[channel]);
+      const value = element / /** @type {number} */ (scale[channel]);
+      if (grey) luma += value * /** @type {number} */ (LUMA[channel]);
       else array[planar ? channel * pixels + pixel : pixel * depth + channel] = value;
     }
     if (grey) array[pixel] = luma;
@@ -82,7 +110,10 @@ export function unpack(array, width, height, crop, options = {}) {
   const { grey, channels, planar, bias, scale } = layout(options);
   const depth = grey ? 1 : channels.length;
   if (array.length !== width * height * depth) {
-    throw new WebkilnError('WrongLength', `image: expected ${width * height * depth} elements for ${width} x ${height} x ${depth}, got ${array.length}`);
+    throw new WebkilnError(
+      'WrongLength',
+      `image: expected ${width * height * depth} elements for ${width} x ${height} x ${depth}, got ${array.length}`,
+    );
   }
   const data = new Uint8ClampedArray(crop.width * crop.height * 4).fill(255);
   for (let row = 0; row < crop.height; row++) {
@@ -91,7 +122,9 @@ export function unpack(array, width, height, crop, options = {}) {
       const target = (row * crop.width + column) * 4;
       for (let channel = 0; channel < channels.length; channel++) {
         const source = grey ? 0 : channel;
-        const value = /** @type {any} */ (array[planar ? source * width * height + pixel : pixel * depth + source]);
+        const value = /** @type {any} */ (
+          array[planar ? source * width * height + pixel : pixel * depth + source]
+        );
         data[target + /** @type {any} */ (channels[channel])] =
           value * /** @type {any} */ (scale[source]) + /** @type {any} */ (bias[source]);
       }

@@ -9,11 +9,17 @@ import { isBuffer, listOf, said } from './dtypes.js';
 export function checkPlaceholders(known, given) {
   const unknown = Object.keys(given).filter(name => !known.includes(name));
   if (unknown.length > 0) {
-    throw new WebkilnError('UnknownPlaceholder', `there is no placeholder ${listOf(unknown)}; the placeholders are ${listOf(known)}`);
+    throw new WebkilnError(
+      'UnknownPlaceholder',
+      `there is no placeholder ${listOf(unknown)}; the placeholders are ${listOf(known)}`,
+    );
   }
   for (const [name, value] of Object.entries(given)) {
     if (Number.isInteger(value) && value >= 1) continue;
-    throw new WebkilnError('WrongSize', `placeholder '${name}': expected a whole number of at least 1, got ${said(value)}`);
+    throw new WebkilnError(
+      'WrongSize',
+      `placeholder '${name}': expected a whole number of at least 1, got ${said(value)}`,
+    );
   }
 }
 
@@ -30,23 +36,36 @@ export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given)
   for (let before = Infinity; open().length > 0 && open().length < before;) {
     before = open().length;
     for (const { name, shape } of tensors) {
-      const missing = [...new Set(shape.filter(size => typeof size === 'string' && !Object.hasOwn(values, size)))];
+      const missing = [
+        ...new Set(shape.filter(size => typeof size === 'string' && !Object.hasOwn(values, size))),
+      ];
       const [placeholder] = missing;
       const length = isBuffer(inputs[name]) ? inputs[name].size / 4 : inputs[name]?.length;
       if (missing.length !== 1 || placeholder === undefined || typeof length !== 'number') continue;
-      const known = shape.reduce((/** @type {number} */ product, size) => size === placeholder ? product : product * Number(values[size] ?? size), 1);
+      const known = shape.reduce(
+        (/** @type {number} */ product, size) =>
+          size === placeholder ? product : product * Number(values[size] ?? size),
+        1,
+      );
       const power = shape.filter(size => size === placeholder).length;
       const value = Math.round((length / known) ** (1 / power));
       if (value < 1 || known * value ** power !== length) {
-        throw new WebkilnError('WrongLength', `input '${name}': ${length} elements do not fit shape [${shape}]`);
+        throw new WebkilnError(
+          'WrongLength',
+          `input '${name}': ${length} elements do not fit shape [${shape}]`,
+        );
       }
       values[placeholder] = value;
     }
   }
-  const unset = open().filter(name => tensors.some(tensor => Object.hasOwn(inputs, tensor.name) && tensor.shape.includes(name)));
+  const unset = open().filter(name =>
+    tensors.some(tensor => Object.hasOwn(inputs, tensor.name) && tensor.shape.includes(name)),
+  );
   if (unset.length > 0) {
-    throw new WebkilnError('MissingPlaceholder',
-      `the lengths of the inputs do not tell ${listOf(unset)}; pass { placeholders: { ${unset.map(name => `${name}: ...`).join(', ')} } } to run`);
+    throw new WebkilnError(
+      'MissingPlaceholder',
+      `the lengths of the inputs do not tell ${listOf(unset)}; pass { placeholders: { ${unset.map(name => `${name}: ...`).join(', ')} } } to run`,
+    );
   }
   return values;
 }

@@ -1,7 +1,8 @@
 /** @type {any} */
 const root = globalThis;
 
-export const isNode = typeof root.process?.versions?.node === 'string' && typeof root.window === 'undefined';
+export const isNode =
+  typeof root.process?.versions?.node === 'string' && typeof root.window === 'undefined';
 
 /**
  * A module of Node, without an import that a bundler for browsers would have to resolve.

@@ -16,5 +16,7 @@ const PROBES = {
 export function supportsVariant(variant) {
   const probe = PROBES[variant];
   if (probe === undefined || typeof WebAssembly === 'undefined') return false;
-  return WebAssembly.validate(Uint8Array.from(probe.match(/../g) ?? [], digits => parseInt(digits, 16)));
+  return WebAssembly.validate(
+    Uint8Array.from(probe.match(/../g) ?? [], digits => parseInt(digits, 16)),
+  );
 }

@@ -42,7 +42,11 @@ export class Profiler {
     this.current = this.#nothing();
     this.spoilt = false;
     const { engine } = session;
-    const timer = this.timer = /** @type {NonNullable<typeof TIMERS[string]>} */ (TIMERS[backend])(engine, this, variant);
+    const timer = (this.timer = /** @type {NonNullable<typeof TIMERS[string]>} */ (TIMERS[backend])(
+      engine,
+      this,
+      variant,
+    ));
     engine.run = async (...placeholders) => {
       const found = await timer.run(...placeholders);
       this.found = found ?? [];
@@ -97,9 +101,10 @@ export class Profiler {
   async report(threads) {
     const runs = this.runs.splice(0).sort((a, b) => a.ms - b.ms);
     const faster = runs.slice(0, Math.ceil(runs.length / 2));
-    const mean = (/** @type {number} */ sum) => faster.length ? sum / faster.length : 0;
-    const launches = this.sites(...this.session.placeholders, ...this.found).map(([layer, kernel, flops, bytes]) =>
-      ({ layer, kernel, flops, bytes, count: 0, ms: 0 }));
+    const mean = (/** @type {number} */ sum) => (faster.length ? sum / faster.length : 0);
+    const launches = this.sites(...this.session.placeholders, ...this.found).map(
+      ([layer, kernel, flops, bytes]) => ({ layer, kernel, flops, bytes, count: 0, ms: 0 }),
+    );
     for (const { sites, times } of faster) {
       sites.forEach((site, index) => {
         const launch = /** @type {NonNullable<typeof launches[number]>} */ (launches[site]);
@@ -110,10 +115,22 @@ export class Profiler {
     const { clock, resolutionMs, peakGflops } = this.timer;
     const { sites, starts, times } = runs[0] ?? this.#nothing();
     return {
-      threads, clock, resolutionMs: resolutionMs(), peakGflops: threads * await peakGflops(), runs: runs.length,
+      threads,
+      clock,
+      resolutionMs: resolutionMs(),
+      peakGflops: threads * (await peakGflops()),
+      runs: runs.length,
       runMs: mean(faster.reduce((sum, { ms }) => sum + ms, 0)),
-      launches: launches.map(launch => ({ ...launch, count: mean(launch.count), ms: mean(launch.ms) })),
-      timeline: sites.map((launch, index) => ({ launch, startMs: starts[index] ?? 0, ms: times[index] ?? 0 })),
+      launches: launches.map(launch => ({
+        ...launch,
+        count: mean(launch.count),
+        ms: mean(launch.ms),
+      })),
+      timeline: sites.map((launch, index) => ({
+        launch,
+        startMs: starts[index] ?? 0,
+        ms: times[index] ?? 0,
+      })),
     };
   }
 }

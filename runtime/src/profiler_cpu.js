@@ -24,41 +24,87 @@ export function tickMs() {
  * @param {number} flops of a turn
  */
 export async function fastest(compute, flops) {
-  let turns = 1024, best = 0;
+  let turns = 1024,
+    best = 0;
   for (const begin = performance.now(); performance.now() - begin < PEAK_MS;) {
     const before = performance.now();
     await compute(turns);
     const ms = performance.now() - before;
     if (ms < CHUNK_MS) turns *= 2;
-    else best = Math.max(best, turns * flops / ms / 1e6);
+    else best = Math.max(best, (turns * flops) / ms / 1e6);
   }
   return best;
 }
 
 /** @param {number[]} bytes with their number before them, in two bytes of seven bits */
-const counted = (...bytes) => [bytes.length & 127 | 128, bytes.length >> 7, ...bytes];
+const counted = (...bytes) => [(bytes.length & 127) | 128, bytes.length >> 7, ...bytes];
 
 /**
  * A module whose function `peak` multiplies and adds four numbers at a time, in as many chains as keep a processor busy.
  * @param {boolean} fused
  */
 function peakModule(fused) {
-  const get = 0x20, set = 0x21, x = ACCUMULATORS + 1, y = x + 1;
-  const splat = (/** @type {number} */ local, /** @type {number[]} */ ...float) => [0x43, ...float, 0xfd, 0x13, set, local];
+  const get = 0x20,
+    set = 0x21,
+    x = ACCUMULATORS + 1,
+    y = x + 1;
+  const splat = (/** @type {number} */ local, /** @type {number[]} */ ...float) => [
+    0x43,
+    ...float,
+    0xfd,
+    0x13,
+    set,
+    local,
+  ];
   const chains = Array.from({ length: ACCUMULATORS }, (_, chain) => chain + 1);
-  const step = (/** @type {number} */ local) => fused
-    ? [get, local, get, x, get, y, 0xfd, 0x85, 0x02, set, local]
-    : [get, local, get, x, 0xfd, 0xe6, 0x01, get, y, 0xfd, 0xe4, 0x01, set, local];
+  const step = (/** @type {number} */ local) =>
+    fused
+      ? [get, local, get, x, get, y, 0xfd, 0x85, 0x02, set, local]
+      : [get, local, get, x, 0xfd, 0xe6, 0x01, get, y, 0xfd, 0xe4, 0x01, set, local];
   const body = [
-    1, y, 0x7b,
-    ...splat(x, 0x77, 0xbe, 0x7f, 0x3f), ...splat(y, 0x6f, 0x12, 0x83, 0x3a),
-    0x03, 0x40, ...chains.flatMap(step), get, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b,
-    get, 1, ...chains.slice(1).flatMap(local => [get, local, 0xfd, 0xe4, 0x01]), 0xfd, 0x1f, 0, 0x0b,
+    1,
+    y,
+    0x7b,
+    ...splat(x, 0x77, 0xbe, 0x7f, 0x3f),
+    ...splat(y, 0x6f, 0x12, 0x83, 0x3a),
+    0x03,
+    0x40,
+    ...chains.flatMap(step),
+    get,
+    0,
+    0x41,
+    1,
+    0x6b,
+    0x22,
+    0,
+    0x0d,
+    0,
+    0x0b,
+    get,
+    1,
+    ...chains.slice(1).flatMap(local => [get, local, 0xfd, 0xe4, 0x01]),
+    0xfd,
+    0x1f,
+    0,
+    0x0b,
   ];
   return new Uint8Array([
-    0, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
-    1, ...counted(1, 0x60, 1, 0x7f, 1, 0x7d), 3, ...counted(1, 0), 7, ...counted(1, 4, 0x70, 0x65, 0x61, 0x6b, 0, 0),
-    10, ...counted(1, ...counted(...body)),
+    0,
+    0x61,
+    0x73,
+    0x6d,
+    1,
+    0,
+    0,
+    0,
+    1,
+    ...counted(1, 0x60, 1, 0x7f, 1, 0x7d),
+    3,
+    ...counted(1, 0),
+    7,
+    ...counted(1, 4, 0x70, 0x65, 0x61, 0x6b, 0, 0),
+    10,
+    ...counted(1, ...counted(...body)),
   ]);
 }
 
@@ -66,10 +112,19 @@ function peakModule(fused) {
 function peakOfScript() {
   let result = 0;
   return fastest(turns => {
-    let a = 0, b = 1, c = 2, d = 3, e = 4, f = 5;
+    let a = 0,
+      b = 1,
+      c = 2,
+      d = 3,
+      e = 4,
+      f = 5;
     for (let turn = 0; turn < turns; turn++) {
-      a = a * 0.999 + 0.001; b = b * 0.999 + 0.001; c = c * 0.999 + 0.001;
-      d = d * 0.999 + 0.001; e = e * 0.999 + 0.001; f = f * 0.999 + 0.001;
+      a = a * 0.999 + 0.001;
+      b = b * 0.999 + 0.001;
+      c = c * 0.999 + 0.001;
+      d = d * 0.999 + 0.001;
+      e = e * 0.999 + 0.001;
+      f = f * 0.999 + 0.001;
     }
     result += a + b + c + d + e + f;
   }, 12);
@@ -91,7 +146,8 @@ async function peakOfModule(fused) {
  */
 export function timeSteps(engine, profiler, variant) {
   const run = engine.run.bind(engine);
-  let begin = 0, last = 0;
+  let begin = 0,
+    last = 0;
   const tell = (/** @type {number} */ site) => {
     const now = performance.now();
     profiler.add(site, last - begin, now - last);
@@ -100,7 +156,7 @@ export function timeSteps(engine, profiler, variant) {
   return {
     clock: 'performance.now()',
     resolutionMs: tickMs,
-    peakGflops: () => variant === null ? peakOfScript() : peakOfModule(variant === 'relaxed'),
+    peakGflops: () => (variant === null ? peakOfScript() : peakOfModule(variant === 'relaxed')),
     run: (...placeholders) => {
       // A larger memory may have come with other functions.
       engine.linear.watch(tell);

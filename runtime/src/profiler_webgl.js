@@ -22,12 +22,19 @@ for (int i = 0; i < turns; i++) { a = a * x + z; b = b * x + z; c = c * x + z; d
  * @param {number} side
  */
 function square(gl, side) {
-  const texture = gl.createTexture(), framebuffer = gl.createFramebuffer();
+  const texture = gl.createTexture(),
+    framebuffer = gl.createFramebuffer();
   gl.bindTexture(gl.TEXTURE_2D, texture);
   gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA32F, side, side);
   gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
   gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
-  return { framebuffer, end: () => { gl.deleteFramebuffer(framebuffer); gl.deleteTexture(texture); } };
+  return {
+    framebuffer,
+    end: () => {
+      gl.deleteFramebuffer(framebuffer);
+      gl.deleteTexture(texture);
+    },
+  };
 }
 
 /**
@@ -37,7 +44,10 @@ function square(gl, side) {
  */
 async function peakOfFragments(gl, settled) {
   const program = gl.createProgram();
-  for (const [type, text] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, CORNERS], [gl.FRAGMENT_SHADER, FRAGMENT]])) {
+  for (const [type, text] of /** @type {[number, string][]} */ ([
+    [gl.VERTEX_SHADER, CORNERS],
+    [gl.FRAGMENT_SHADER, FRAGMENT],
+  ])) {
     const shader = /** @type {WebGLShader} */ (gl.createShader(type));
     gl.shaderSource(shader, text);
     gl.compileShader(shader);
@@ -70,8 +80,10 @@ export function timeDraws(engine, profiler) {
   /** @type {WebGL2RenderingContext} */
   const gl = engine.gl;
   const queries = Boolean(gl.getExtension('EXT_disjoint_timer_query_webgl2'));
-  const pixel = new Float32Array(4), own = square(gl, 1);
-  const run = engine.run.bind(engine), host = engine.host.bind(engine);
+  const pixel = new Float32Array(4),
+    own = square(gl, 1);
+  const run = engine.run.bind(engine),
+    host = engine.host.bind(engine);
   const steps = new Set();
   /** @type {{ site: number, ms: number | null, query: WebGLQuery | null }[]} */
   let asked = [];
@@ -87,7 +99,7 @@ export function timeDraws(engine, profiler) {
     gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.FLOAT, pixel);
   };
   const start = () => {
-    if (queries) gl.beginQuery(TIME_ELAPSED, query = gl.createQuery());
+    if (queries) gl.beginQuery(TIME_ELAPSED, (query = gl.createQuery()));
     else last = performance.now();
   };
   engine.host = (/** @type {any[]} */ ...given) => {
@@ -109,8 +121,14 @@ export function timeDraws(engine, profiler) {
   async function collect() {
     let start = 0;
     for (const { site, ms, query } of asked) {
-      while (query && !gl.isContextLost() && !gl.getQueryParameter(query, gl.QUERY_RESULT_AVAILABLE)) {
-        await new Promise(resolve => { setTimeout(resolve, POLL_MS); });
+      while (
+        query &&
+        !gl.isContextLost() &&
+        !gl.getQueryParameter(query, gl.QUERY_RESULT_AVAILABLE)
+      ) {
+        await new Promise(resolve => {
+          setTimeout(resolve, POLL_MS);
+        });
       }
       const nanoseconds = query ? Number(gl.getQueryParameter(query, gl.QUERY_RESULT)) : 0;
       const taken = ms ?? nanoseconds / 1e6;
@@ -122,8 +140,10 @@ export function timeDraws(engine, profiler) {
   }
 
   return {
-    clock: queries ? 'timer queries of WebGL' : 'a wait for each draw, since WebGL has no timer queries here',
-    resolutionMs: () => queries ? stepOf(steps) : tickMs(),
+    clock: queries
+      ? 'timer queries of WebGL'
+      : 'a wait for each draw, since WebGL has no timer queries here',
+    resolutionMs: () => (queries ? stepOf(steps) : tickMs()),
     peakGflops: () => peakOfFragments(gl, settled),
     run: async (...placeholders) => {
       asked = [];

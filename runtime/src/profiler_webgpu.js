@@ -31,9 +31,19 @@ export function stepOf(numbers) {
  */
 async function peakOfInvocations(device) {
   const module = device.createShaderModule({ label: 'peak', code: INVOCATION });
-  const pipeline = await device.createComputePipelineAsync({ layout: 'auto', compute: { module, entryPoint: 'main' } });
-  const buffer = device.createBuffer({ label: 'peak', size: 16 + GROUPS * 64 * 16, usage: 0x80 | 0x8 });
-  const group = device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: [{ binding: 0, resource: { buffer } }] });
+  const pipeline = await device.createComputePipelineAsync({
+    layout: 'auto',
+    compute: { module, entryPoint: 'main' },
+  });
+  const buffer = device.createBuffer({
+    label: 'peak',
+    size: 16 + GROUPS * 64 * 16,
+    usage: 0x80 | 0x8,
+  });
+  const group = device.createBindGroup({
+    layout: pipeline.getBindGroupLayout(0),
+    entries: [{ binding: 0, resource: { buffer } }],
+  });
   const best = await fastest(async turns => {
     device.queue.writeBuffer(buffer, 0, new Float32Array([turns]));
     const encoder = device.createCommandEncoder();
@@ -58,7 +68,8 @@ async function peakOfInvocations(device) {
 export function timeDispatches(engine, profiler) {
   const { device } = engine.gpu;
   const stamps = device.features.has('timestamp-query');
-  const main = engine.main, run = engine.run.bind(engine);
+  const main = engine.main,
+    run = engine.run.bind(engine);
   const steps = new Set();
   /** @type {((first: bigint | null) => Promise<bigint | null>)[]} what hands on the times of each part of a run */
   let parts = [];
@@ -73,10 +84,18 @@ export function timeDispatches(engine, profiler) {
   function stamped(encode, encoder, group, dispatches) {
     const count = 2 * dispatches.length;
     const querySet = device.createQuerySet({ type: 'timestamp', count });
-    const [resolved, readable] = [0x200 | 0x4, 0x1 | 0x8].map(usage => device.createBuffer({ label: 'times', size: 8 * count, usage }));
+    const [resolved, readable] = [0x200 | 0x4, 0x1 | 0x8].map(usage =>
+      device.createBuffer({ label: 'times', size: 8 * count, usage }),
+    );
     dispatches.forEach((dispatch, index) => {
-      const timestampWrites = { querySet, beginningOfPassWriteIndex: 2 * index, endOfPassWriteIndex: 2 * index + 1 };
-      encode({ beginComputePass: () => encoder.beginComputePass({ timestampWrites }) }, group, [dispatch]);
+      const timestampWrites = {
+        querySet,
+        beginningOfPassWriteIndex: 2 * index,
+        endOfPassWriteIndex: 2 * index + 1,
+      };
+      encode({ beginComputePass: () => encoder.beginComputePass({ timestampWrites }) }, group, [
+        dispatch,
+      ]);
     });
     encoder.resolveQuerySet(querySet, 0, count, resolved, 0);
     encoder.copyBufferToBuffer(resolved, 0, readable, 0, 8 * count);
@@ -85,7 +104,9 @@ export function timeDispatches(engine, profiler) {
       const times = new BigUint64Array(readable.getMappedRange().slice(0));
       const origin = first ?? times[0] ?? 0n;
       dispatches.forEach(({ site }, index) => {
-        const [begin = 0, end = 0] = Array.from(times.subarray(2 * index, 2 * index + 2), time => Number(time - origin));
+        const [begin = 0, end = 0] = Array.from(times.subarray(2 * index, 2 * index + 2), time =>
+          Number(time - origin),
+        );
         // Some drivers' clocks step back between passes.
         const taken = Math.max(end - begin, 0);
         steps.add(taken);
@@ -99,10 +120,17 @@ export function timeDispatches(engine, profiler) {
   /** @param {any} recording gets a `mark` that tells its dispatches their steps */
   function timed(recording) {
     const encode = recording.encode.bind(recording);
-    recording.mark = (/** @type {number} */ site) => { recording.dispatches.at(-1).site = site; };
+    recording.mark = (/** @type {number} */ site) => {
+      recording.dispatches.at(-1).site = site;
+    };
     if (stamps) {
-      recording.encode = (/** @type {any} */ encoder, /** @type {any} */ group, /** @type {any[]} */ dispatches) => {
-        for (let at = 0; at < dispatches.length; at += PASSES) stamped(encode, encoder, group, dispatches.slice(at, at + PASSES));
+      recording.encode = (
+        /** @type {any} */ encoder,
+        /** @type {any} */ group,
+        /** @type {any[]} */ dispatches,
+      ) => {
+        for (let at = 0; at < dispatches.length; at += PASSES)
+          stamped(encode, encoder, group, dispatches.slice(at, at + PASSES));
       };
     }
     return recording;
@@ -110,7 +138,8 @@ export function timeDispatches(engine, profiler) {
 
   /** @param {any} live a program that looks at what it computed: what it calls on the CPU is timed there */
   function followed(live) {
-    const begin = live.begin.bind(live), host = live.host.bind(live);
+    const begin = live.begin.bind(live),
+      host = live.host.bind(live);
     let called = 0;
     live.begin = () => timed(begin());
     timed(live.recording);
@@ -137,7 +166,13 @@ export function timeDispatches(engine, profiler) {
 
   engine.main = (/** @type {any} */ step, /** @type {number[]} */ ...placeholders) => {
     if (!engine.dynamic) return main(timed(step), ...placeholders);
-    if (!stamps) throw Object.assign(new Error('this model looks at what it computes, and the GPU has no timestamps; profile another backend'), { code: 'NoBackend' });
+    if (!stamps)
+      throw Object.assign(
+        new Error(
+          'this model looks at what it computes, and the GPU has no timestamps; profile another backend',
+        ),
+        { code: 'NoBackend' },
+      );
     return main(followed(step), ...placeholders);
   };
 
@@ -165,8 +200,10 @@ export function timeDispatches(engine, profiler) {
   }
 
   return {
-    clock: stamps ? 'timestamps of WebGPU' : 'a wait for each dispatch, since WebGPU has no timestamps here',
-    resolutionMs: () => stamps ? stepOf(steps) : tickMs(),
+    clock: stamps
+      ? 'timestamps of WebGPU'
+      : 'a wait for each dispatch, since WebGPU has no timestamps here',
+    resolutionMs: () => (stamps ? stepOf(steps) : tickMs()),
     peakGflops: () => peakOfInvocations(device),
     run: async (...placeholders) => {
       parts = [];

@@ -25,7 +25,8 @@ export function withSignal(promise, signal) {
  * @param {Promise<T>} promise
  * @param {number} limit
  */
-export const started = (promise, limit) => within(promise, limit, () => new Error(`its script did not start within ${limit / 1000} s`));
+export const started = (promise, limit) =>
+  within(promise, limit, () => new Error(`its script did not start within ${limit / 1000} s`));
 
 /**
  * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers' | 'profile' | 'enlist' | 'assist' | 'dismiss', argument?: any }} Call
@@ -61,7 +62,8 @@ export class Remote {
       else if (message.stored) this.hasStored();
       else this.settle(message);
     };
-    const fail = (/** @type {any} */ event) => this.fail(messageOf(event?.error ?? event?.message ?? event));
+    const fail = (/** @type {any} */ event) =>
+      this.fail(messageOf(event?.error ?? event?.message ?? event));
     if (worker.on) {
       worker.on('message', receive);
       worker.on('error', fail);
@@ -87,7 +89,10 @@ export class Remote {
 
   /** @param {string} reason */
   fail(reason) {
-    this.lost ??= new WebkilnError('Trapped', `the model's Worker failed (${reason}); dispose of the model and load it again`);
+    this.lost ??= new WebkilnError(
+      'Trapped',
+      `the model's Worker failed (${reason}); dispose of the model and load it again`,
+    );
     for (const { reject } of this.calls.values()) reject(this.lost);
     this.calls.clear();
     this.storing = false;
@@ -140,7 +145,11 @@ export class Remote {
    * @returns {Promise<RunReply>}
    */
   run(request) {
-    return this.call('run', request, Object.values(request.inputs).map(value => /** @type {ArrayBuffer} */ (value.buffer)));
+    return this.call(
+      'run',
+      request,
+      Object.values(request.inputs).map(value => /** @type {ArrayBuffer} */ (value.buffer)),
+    );
   }
 
   /** @returns {Promise<void>} */
@@ -196,7 +205,9 @@ function withWorker(constructor, make) {
 /** Node's Worker. One inherits the flags of the process, of which Node refuses `--input-type` for files; it refuses to be told of V8's, which hold anyway. */
 const nodeWorker = () => {
   const { Worker } = nodeModule('worker_threads');
-  const typed = nodeModule('process').execArgv.some((/** @type {string} */ flag) => flag.startsWith('--input-type'));
+  const typed = nodeModule('process').execArgv.some((/** @type {string} */ flag) =>
+    flag.startsWith('--input-type'),
+  );
   return function (/** @type {any} */ url, /** @type {object} */ options) {
     return new Worker(url, typed ? { ...options, execArgv: [] } : options);
   };
@@ -210,8 +221,15 @@ const nodeWorker = () => {
  */
 export function startWorker(make) {
   if (isNode && !globalThis.Worker) return withWorker(nodeWorker(), make);
-  const { href, origin } = withWorker(function (/** @type {any} */ url) { return { url }; }, () => new URL(make().url, documentURL()));
+  const { href, origin } = withWorker(
+    function (/** @type {any} */ url) {
+      return { url };
+    },
+    () => new URL(make().url, documentURL()),
+  );
   if (isNode || origin === 'null' || origin === globalThis.origin) return make();
-  const start = URL.createObjectURL(new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' }));
+  const start = URL.createObjectURL(
+    new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' }),
+  );
   return new Worker(start, { type: 'module' });
 }

@@ -20,9 +20,16 @@ export function tokensOf(texts, { standardize, split, ngrams }) {
     const small = standardize?.startsWith('lower') ? lower(text) : text;
     return standardize?.endsWith('punctuation') ? small.replace(PUNCTUATION, '') : small;
   });
-  const words = split === 'whitespace' ? plain.flatMap(text => text.split(SPACES).filter(Boolean)) : split === 'character' ? plain.flatMap(text => [...text]) : plain;
+  const words =
+    split === 'whitespace'
+      ? plain.flatMap(text => text.split(SPACES).filter(Boolean))
+      : split === 'character'
+        ? plain.flatMap(text => [...text])
+        : plain;
   if (!ngrams) return words;
-  return ngrams.flatMap(width => words.slice(width - 1).map((_, at) => words.slice(at, at + width).join(' ')));
+  return ngrams.flatMap(width =>
+    words.slice(width - 1).map((_, at) => words.slice(at, at + width).join(' ')),
+  );
 }
 
 /**
@@ -39,7 +46,11 @@ function indexer(name, { first, other, others, salt, mask, masked }, vocabulary,
   return token => {
     const found = table.get(token);
     if (found !== undefined) return found;
-    if (others === 0) throw new WebkilnError('WrongValue', `input '${name}': ${said(token)} is not in the vocabulary, which has no place for other words`);
+    if (others === 0)
+      throw new WebkilnError(
+        'WrongValue',
+        `input '${name}': ${said(token)} is not in the vocabulary, which has no place for other words`,
+      );
     return others > 1 && bucketOf ? other + bucketOf(token, others, salt) : other;
   };
 }
@@ -55,15 +66,29 @@ function indexer(name, { first, other, others, salt, mask, masked }, vocabulary,
 function textsOf(name, value, shape, sizes) {
   const texts = Array.isArray(value) ? value.flat(Infinity) : [value];
   const wrong = texts.find(text => typeof text !== 'string');
-  if (wrong !== undefined) throw new WebkilnError('WrongDtype', `input '${name}': expected strings, got ${said(wrong)}`);
+  if (wrong !== undefined)
+    throw new WebkilnError('WrongDtype', `input '${name}': expected strings, got ${said(wrong)}`);
   const broken = texts.find(text => /\p{Surrogate}/u.test(text));
-  if (broken !== undefined) throw new WebkilnError('WrongValue', `input '${name}': ${said(broken)} has half of a surrogate pair, which no UTF-8 says`);
+  if (broken !== undefined)
+    throw new WebkilnError(
+      'WrongValue',
+      `input '${name}': ${said(broken)} has half of a surrogate pair, which no UTF-8 says`,
+    );
   const open = shape.filter(size => typeof size === 'string' && !Object.hasOwn(sizes, size));
-  const known = sizeOf(shapeAt(shape.map(size => open.includes(size) ? 1 : size), sizes));
-  if (open.length === 1 && texts.length % known === 0 && texts.length > 0) sizes[/** @type {string} */ (open[0])] = texts.length / known;
+  const known = sizeOf(
+    shapeAt(
+      shape.map(size => (open.includes(size) ? 1 : size)),
+      sizes,
+    ),
+  );
+  if (open.length === 1 && texts.length % known === 0 && texts.length > 0)
+    sizes[/** @type {string} */ (open[0])] = texts.length / known;
   const expected = shapeAt(shape, sizes);
   if (texts.length !== sizeOf(expected)) {
-    throw new WebkilnError('WrongLength', `input '${name}': expected ${sizeOf(expected)} strings for shape [${expected}], got ${texts.length}`);
+    throw new WebkilnError(
+      'WrongLength',
+      `input '${name}': expected ${sizeOf(expected)} strings for shape [${expected}], got ${texts.length}`,
+    );
   }
   return texts;
 }
@@ -75,21 +100,39 @@ function textsOf(name, value, shape, sizes) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<TakeInputs>}
  */
-export async function loadTexts({ bucketOf, takeImages }, { manifest, urls, cacheStrategy: strategy, saveCache: save, ignoreCache, stallTimeout }, signal) {
+export async function loadTexts(
+  { bucketOf, takeImages },
+  { manifest, urls, cacheStrategy: strategy, saveCache: save, ignoreCache, stallTimeout },
+  signal,
+) {
   const reader = new Reader(manifest.name, { strategy, save, ignoreCache, stallTimeout, signal });
-  const made = await Promise.all(manifest.inputs.map(async ({ text }) => {
-    if (!text) return undefined;
-    const { vocabulary: file, input } = text;
-    const bytes = file && await reader.read(file, urls[file.file] ?? '', () => () => {});
-    return indexer(input, text, bytes ? JSON.parse(new TextDecoder().decode(bytes)) : [], bucketOf);
-  }));
+  const made = await Promise.all(
+    manifest.inputs.map(async ({ text }) => {
+      if (!text) return undefined;
+      const { vocabulary: file, input } = text;
+      const bytes = file && (await reader.read(file, urls[file.file] ?? '', () => () => {}));
+      return indexer(
+        input,
+        text,
+        bytes ? JSON.parse(new TextDecoder().decode(bytes)) : [],
+        bucketOf,
+      );
+    }),
+  );
   return (tensors, inputs, placeholders) => {
-    const [arrays, sizes] = takeImages?.(tensors, inputs, placeholders) ?? [{ ...inputs }, { ...placeholders }];
+    const [arrays, sizes] = takeImages?.(tensors, inputs, placeholders) ?? [
+      { ...inputs },
+      { ...placeholders },
+    ];
     tensors.forEach(({ name, text }, number) => {
       const [index, value] = [made[number], text && inputs[text.input]];
       if (!text || !index || value === undefined || ArrayBuffer.isView(inputs[name])) return;
       const texts = textsOf(text.input, value, text.shape, sizes);
-      arrays[name] = Int32Array.from(text.length === null ? texts.map(index) : padded(rowsOf(texts, text, sizes), index, text, sizes));
+      arrays[name] = Int32Array.from(
+        text.length === null
+          ? texts.map(index)
+          : padded(rowsOf(texts, text, sizes), index, text, sizes),
+      );
     });
     return [arrays, sizes];
   };
@@ -103,7 +146,9 @@ export async function loadTexts({ bucketOf, takeImages }, { manifest, urls, cach
  */
 function rowsOf(texts, text, sizes) {
   const width = text.split === null ? Number(shapeAt(text.shape, sizes)[1]) : 1;
-  return Array.from({ length: texts.length / width }, (_, row) => tokensOf(texts.slice(row * width, (row + 1) * width), text));
+  return Array.from({ length: texts.length / width }, (_, row) =>
+    tokensOf(texts.slice(row * width, (row + 1) * width), text),
+  );
 }
 
 /**
@@ -116,13 +161,23 @@ function rowsOf(texts, text, sizes) {
 function padded(rows, index, { input, length, fill }, sizes) {
   if (typeof length === 'string') {
     const longest = Math.max(...rows.map(row => row.length));
-    if (longest === 0 && fill === 0) throw new WebkilnError('WrongLength', `input '${input}': there is no word in the texts, and the model needs one`);
+    if (longest === 0 && fill === 0)
+      throw new WebkilnError(
+        'WrongLength',
+        `input '${input}': there is no word in the texts, and the model needs one`,
+      );
     sizes[length] ??= Math.max(1, longest);
-    if (Number(sizes[length]) < longest) throw new WebkilnError('WrongSize', `placeholder '${length}': a text has ${longest} words, got ${sizes[length]}`);
+    if (Number(sizes[length]) < longest)
+      throw new WebkilnError(
+        'WrongSize',
+        `placeholder '${length}': a text has ${longest} words, got ${sizes[length]}`,
+      );
   }
   const width = typeof length === 'string' ? Number(sizes[length]) : Number(length);
-  return rows.flatMap(row => Array.from({ length: width }, (_, at) => {
-    const token = row[at];
-    return token === undefined ? fill : index(token);
-  }));
+  return rows.flatMap(row =>
+    Array.from({ length: width }, (_, at) => {
+      const token = row[at];
+      return token === undefined ? fill : index(token);
+    }),
+  );
 }

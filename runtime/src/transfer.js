@@ -122,12 +122,12 @@ function refusal(file, url, status) {
   if (status === 404 || status === 410) {
     return new WebkilnError(
       'MissingFile',
-      `${file}: the server has nothing at ${url} (${status}); deploy the bundle's folder whole`
+      `${file}: the server has nothing at ${url} (${status}); deploy the bundle's folder whole`,
     );
   }
   return new WebkilnError(
     'Refused',
-    `${file}: the server refused ${url} (${status}); let this page read the file`
+    `${file}: the server refused ${url} (${status}); let this page read the file`,
   );
 }
 
@@ -146,7 +146,7 @@ function checkType(file, url, type) {
       : 'set the type on the server';
   throw new WebkilnError(
     'WrongType',
-    `${file}: expected ${expected} from ${url}, got ${essence}; ${hint}`
+    `${file}: expected ${expected} from ${url}, got ${essence}; ${hint}`,
   );
 }
 
@@ -195,14 +195,14 @@ export class Transfer {
       await this.open();
       try {
         const { done, value } = await this.#watch(
-          /** @type {ByteReader} */ (this.body).read(this.room)
+          /** @type {ByteReader} */ (this.body).read(this.room),
         );
         if (done) {
           if (this.arrived >= this.bytes || this.short) return { done };
           throw new Setback(
             'Unavailable',
             `the answer of ${this.url} ended after ${this.#progress}`,
-            'try again, or see what cuts it short'
+            'try again, or see what cuts it short',
           );
         }
         if (!this.room.length) this.room = new Uint8Array(value.buffer);
@@ -256,8 +256,8 @@ export class Transfer {
         new Setback(
           'Stalled',
           `${this.fresh || 'no'} bytes came from ${this.url} in ${stallTimeout / 1000} s, after ${this.#progress}`,
-          'try again, or allow longer pauses by stallTimeout'
-        )
+          'try again, or allow longer pauses by stallTimeout',
+        ),
     );
   }
 
@@ -278,7 +278,7 @@ export class Transfer {
         : new Setback(
             'Unavailable',
             `${what} (${messageOf(error)})`,
-            'check the connection, and CORS where the file is of another origin'
+            'check the connection, and CORS where the file is of another origin',
           );
     if (!(met instanceof Setback)) throw met;
     if (++this.failures > retries || met.pause > MAX_PAUSE_MS) {
@@ -288,12 +288,12 @@ export class Transfer {
         met.code,
         `${this.file}: ${met.message}${asked} (attempt ${this.failures} of ${retries + 1}); ${
           met.advice
-        }`
+        }`,
       );
     }
     await sleep(
       Math.max(met.pause, BACKOFF_MS * 2 ** (this.failures - 1) * (0.5 + Math.random())),
-      signal
+      signal,
     );
   }
 
@@ -321,7 +321,7 @@ export class Transfer {
         'Unavailable',
         `the server answered ${status} for ${url}`,
         status === 429 ? 'it limits requests: try again later' : 'it failed: try again later',
-        pauseOf(get('retry-after'))
+        pauseOf(get('retry-after')),
       );
     }
     if (status === 206 || (resumed && status === 416)) {
@@ -334,7 +334,7 @@ export class Transfer {
         throw new Setback(
           'Unavailable',
           `expected bytes from ${arrived} of ${url}, got ${status} with the range '${range}'`,
-          'correct how it answers Range'
+          'correct how it answers Range',
         );
       }
     } else if (!response.ok || !body) {
@@ -345,7 +345,7 @@ export class Transfer {
     if (arrived > 0 && mark !== this.mark && (mark || status !== 206)) {
       throw new WebkilnError(
         'Altered',
-        `${file}: ${url} changed while it was downloaded; deploy all files of one build together`
+        `${file}: ${url} changed while it was downloaded; deploy all files of one build together`,
       );
     }
     this.passed = status === 206 ? 0 : arrived;
@@ -362,8 +362,8 @@ export class Transfer {
       this.validator =
         type === 'cors'
           ? null
-          : [get('etag'), get('last-modified')].find(value => value && !value.startsWith('W/')) ??
-            null;
+          : ([get('etag'), get('last-modified')].find(value => value && !value.startsWith('W/')) ??
+            null);
     }
     this.#restartClock();
     if (!this.room.length) this.room = new Uint8Array(CHUNK_BYTES);

@@ -1,11 +1,28 @@
 export type Dtype =
-  | 'float32' | 'float16' | 'float64' | 'bool'
-  | 'int8' | 'int16' | 'int32' | 'int64'
-  | 'uint8' | 'uint16' | 'uint32' | 'uint64';
+  | 'float32'
+  | 'float16'
+  | 'float64'
+  | 'bool'
+  | 'int8'
+  | 'int16'
+  | 'int32'
+  | 'int64'
+  | 'uint8'
+  | 'uint16'
+  | 'uint32'
+  | 'uint64';
 
 export type TypedArray =
-  | Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | BigInt64Array
-  | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | BigInt64Array
+  | Uint8Array
+  | Uint16Array
+  | Uint32Array
+  | BigUint64Array;
 
 export interface TypedArrayConstructor {
   readonly name: string;
@@ -63,7 +80,10 @@ export interface ImageInput {
 
 /** What makes arrays of the images or texts among the inputs, and what it sets placeholders to. */
 export type TakeInputs = (
-  tensors: Tensor[], inputs: Record<string, any>, placeholders: Record<string, number>, importer?: TextureImporter | null,
+  tensors: Tensor[],
+  inputs: Record<string, any>,
+  placeholders: Record<string, number>,
+  importer?: TextureImporter | null,
 ) => [inputs: Record<string, any>, placeholders: Record<string, number>, imported?: any[]];
 
 /** Makes buffers of the frames of videos, and takes them back when the runs that read them have been submitted. */
@@ -135,7 +155,15 @@ export interface Layout {
 export interface Program {
   placeholders: string[];
   /** What sizes must leave when divided; where that is one number, the size is so many times the placeholder, and `offset` more. */
-  divisibility?: { name: string; modulus: number; remainders: number[]; text: string; layer: string; placeholder?: string; offset?: number }[];
+  divisibility?: {
+    name: string;
+    modulus: number;
+    remainders: number[];
+    text: string;
+    layer: string;
+    placeholder?: string;
+    offset?: number;
+  }[];
   /** Bytes that the memory has at first. */
   loaded: number;
   states: { name: string; offset: number; initial: number; next: number; bytes: number }[];
@@ -159,7 +187,11 @@ export interface Engine {
   /** Gives the sizes that the run found out, in the order in which `layout` takes them behind the placeholders. */
   run(...placeholders: number[]): Found | Promise<Found>;
   /** The values of tensors; copies, as if all at once, follow them. Those that `into` names stay on the GPU. */
-  read(tensors: Omit<Placed, 'name'>[], moves: Move[], into?: Kept): TypedArray[] | Promise<TypedArray[]>;
+  read(
+    tensors: Omit<Placed, 'name'>[],
+    moves: Move[],
+    into?: Kept,
+  ): TypedArray[] | Promise<TypedArray[]>;
   /** Copies as if all at once. */
   copy(moves: Move[]): void;
   /** Forgets the part of a run that an error has ended. */
@@ -203,7 +235,12 @@ export interface Linear {
   /** The same program with at least that many bytes behind its base; this one must not be used any more. */
   grow(bytes: number): Linear;
   /** `short`: the operations of a run that is over before another thread has woken up. */
-  readonly threads?: { module: WebAssembly.Module; memory: WebAssembly.Memory; exports: any; short: number };
+  readonly threads?: {
+    module: WebAssembly.Module;
+    memory: WebAssembly.Memory;
+    exports: any;
+    short: number;
+  };
 }
 
 export interface BackendModule {
@@ -353,7 +390,10 @@ export interface Host {
   readonly device?: any;
   /** `onThreads` gets what other threads need, where they could help, before the weights are there. */
   load(
-    request: LoadRequest, onProgress: (progress: Progress) => void, signal?: AbortSignal, onThreads?: (program: ThreadedProgram) => void,
+    request: LoadRequest,
+    onProgress: (progress: Progress) => void,
+    signal?: AbortSignal,
+    onThreads?: (program: ThreadedProgram) => void,
   ): Promise<LoadReply>;
   run(request: RunRequest): Promise<RunReply>;
   reset(): Promise<void>;

@@ -23,7 +23,8 @@ export class SymbolicTypedArray {
 
   /** @param {number[]} shape */
   resize(shape) {
-    if (this.#array?.length !== sizeOf(shape)) this.#array = new (shownAs(this.dtype))(sizeOf(shape));
+    if (this.#array?.length !== sizeOf(shape))
+      this.#array = new (shownAs(this.dtype))(sizeOf(shape));
     this.shape = shape;
   }
 
@@ -40,7 +41,10 @@ export class SymbolicTypedArray {
   /** @returns {any} */
   toActual() {
     if (this.#array) return this.#array;
-    throw new WebkilnError('MissingPlaceholder', `'${this.name}' has shape [${this.#declared}]; call setPlaceholderValue first`);
+    throw new WebkilnError(
+      'MissingPlaceholder',
+      `'${this.name}' has shape [${this.#declared}]; call setPlaceholderValue first`,
+    );
   }
 
   /**
@@ -55,7 +59,8 @@ export class SymbolicTypedArray {
 export class SymbolicFloat32Array extends SymbolicTypedArray {}
 
 /** @param {Tensor} tensor */
-const viewOf = tensor => tensor.dtype === 'float32' ? new SymbolicFloat32Array(tensor) : new SymbolicTypedArray(tensor);
+const viewOf = tensor =>
+  tensor.dtype === 'float32' ? new SymbolicFloat32Array(tensor) : new SymbolicTypedArray(tensor);
 
 /**
  * Views by index, and by name wherever the name is not one of an array's own.

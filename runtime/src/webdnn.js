@@ -1,6 +1,22 @@
-import { WebkilnError, argmax, argmin, checkPlaceholders, documentURL, supportsVariant } from './main.js';
+import {
+  WebkilnError,
+  argmax,
+  argmin,
+  checkPlaceholders,
+  documentURL,
+  supportsVariant,
+} from './main.js';
 import { Color, Order } from './pixels.js';
-import { getImageArray, getImageArrayFromCanvas, getImageArrayFromDrawable, getImageArrayFromImageData, loadImageByDialog, loadImageByUrl, loadImageFromFileInput, setImageArrayToCanvas } from './image.js';
+import {
+  getImageArray,
+  getImageArrayFromCanvas,
+  getImageArrayFromDrawable,
+  getImageArrayFromImageData,
+  loadImageByDialog,
+  loadImageByUrl,
+  loadImageFromFileInput,
+  setImageArrayToCanvas,
+} from './image.js';
 import { SymbolicFloat32Array, SymbolicTypedArray, viewsOf } from './views.js';
 
 /** The names of WebDNN 1.x for the backends. @type {Record<string, string>} */
@@ -13,7 +29,8 @@ const configurations = {};
  * @param {string} key
  * @param {any} [otherwise]
  */
-export const getConfiguration = (key, otherwise) => key in configurations ? configurations[key] : otherwise;
+export const getConfiguration = (key, otherwise) =>
+  key in configurations ? configurations[key] : otherwise;
 
 /**
  * @param {string} key
@@ -45,7 +62,8 @@ export class DescriptorRunner {
   /** @param {any} model */
   constructor(model) {
     this.#model = model;
-    this.backendName = Object.keys(BACKEND_OF).find(name => BACKEND_OF[name] === model.backend) ?? model.backend;
+    this.backendName =
+      Object.keys(BACKEND_OF).find(name => BACKEND_OF[name] === model.backend) ?? model.backend;
     this.descriptor = model.manifest;
     this.inputs = viewsOf(model.manifest.inputs);
     this.outputs = viewsOf(model.manifest.outputs);
@@ -115,33 +133,65 @@ export class DescriptorRunner {
  * @returns {Promise<DescriptorRunner>}
  */
 export async function load(directory, options = {}) {
-  const { backendOrder = getBackendAvailability().defaultOrder, backendOptions = {}, weightDirectory } = options;
+  const {
+    backendOrder = getBackendAvailability().defaultOrder,
+    backendOptions = {},
+    weightDirectory,
+  } = options;
   const { progressCallback = () => {}, transformUrlDelegate = url => url } = options;
   const { cacheStrategy = 'latest', saveCache = true, ignoreCache = false, stallTimeout } = options;
   const folder = (/** @type {string} */ path) => new URL(path.replace(/\/*$/, '/'), documentURL());
   const backends = [backendOrder].flat().map(name => BACKEND_OF[name] ?? name);
   const entry = transformUrlDelegate(new URL('index.js', folder(directory)).href);
   const bundle = await import(/* @vite-ignore */ /* webpackIgnore: true */ entry).catch(error => {
-    throw new WebkilnError('MissingFile', `${entry} could not be imported (${error.message}); open it: the directory must be that of a bundle, and the server must answer`);
+    throw new WebkilnError(
+      'MissingFile',
+      `${entry} could not be imported (${error.message}); open it: the directory must be that of a bundle, and the server must answer`,
+    );
   });
   const model = await bundle.load({
-    backends, cacheStrategy, saveCache, ignoreCache, stallTimeout,
+    backends,
+    cacheStrategy,
+    saveCache,
+    ignoreCache,
+    stallTimeout,
     variant: backendOptions.webassembly?.variant,
-    onProgress: (/** @type {{ loaded: number, total: number }} */ { loaded, total }) => progressCallback(loaded, total),
+    onProgress: (/** @type {{ loaded: number, total: number }} */ { loaded, total }) =>
+      progressCallback(loaded, total),
     transformURL: (/** @type {string} */ url, /** @type {string} */ file) =>
-      transformUrlDelegate(weightDirectory && file.endsWith('.bin') ? new URL(file, folder(weightDirectory)).href : url),
+      transformUrlDelegate(
+        weightDirectory && file.endsWith('.bin')
+          ? new URL(file, folder(weightDirectory)).href
+          : url,
+      ),
   });
   return new DescriptorRunner(model);
 }
 
 const image = {
-  Color, Order, getImageArray, getImageArrayFromCanvas, getImageArrayFromDrawable, getImageArrayFromImageData,
-  loadImageByDialog, loadImageByUrl, loadImageFromFileInput, setImageArrayToCanvas,
+  Color,
+  Order,
+  getImageArray,
+  getImageArrayFromCanvas,
+  getImageArrayFromDrawable,
+  getImageArrayFromImageData,
+  loadImageByDialog,
+  loadImageByUrl,
+  loadImageFromFileInput,
+  setImageArrayToCanvas,
 };
 const math = { argmax, argmin };
 const WebDNN = {
-  load, getBackendAvailability, getConfiguration, setConfiguration, DescriptorRunner, SymbolicFloat32Array, SymbolicTypedArray,
-  WebkilnError, Image: image, Math: math,
+  load,
+  getBackendAvailability,
+  getConfiguration,
+  setConfiguration,
+  DescriptorRunner,
+  SymbolicFloat32Array,
+  SymbolicTypedArray,
+  WebkilnError,
+  Image: image,
+  Math: math,
 };
 /** @type {any} */ (globalThis).WebDNN = WebDNN;
 

@@ -36,15 +36,19 @@ class Pool {
 }
 
 const KEY = Symbol.for('webkiln.pool/2');
+/** @type {any} */
+const globals = globalThis;
 /** @returns {Pool} */
-const pool = () => /** @type {any} */ (globalThis)[KEY] ??= new Pool();
+const pool = () => (globals[KEY] ??= new Pool());
 
 /** Whether memory can be shared between threads here. */
 export const isolated = () => isNode || globalThis.crossOriginIsolated === true;
 
 /** How many threads a model has unless it is told: a core each, of few. */
 export function cores() {
-  const found = globalThis.navigator?.hardwareConcurrency ?? (isNode ? nodeModule('os').availableParallelism() : 1);
+  const found =
+    globalThis.navigator?.hardwareConcurrency ??
+    (isNode ? nodeModule('os').availableParallelism() : 1);
   return Math.min(MOST, found);
 }
 
@@ -52,7 +56,8 @@ export function cores() {
  * Ends the help that a program has, in the middle of a run and for good.
  * @param {ThreadedProgram} program
  */
-export const stop = ({ memory, stopped }) => Atomics.store(new Int32Array(memory.buffer), stopped / 4, 1);
+export const stop = ({ memory, stopped }) =>
+  Atomics.store(new Int32Array(memory.buffer), stopped / 4, 1);
 
 /**
  * Starts Workers of the page, unless there are some, to help with the runs of a model.
@@ -76,7 +81,9 @@ export function recruit(make, program, size) {
   ports.catch(() => {});
   const end = () => {
     stop(program);
-    helpers.forEach((helper, index) => joining[index]?.then(() => helper.call('dismiss', number)).catch(() => {}));
+    helpers.forEach((helper, index) =>
+      joining[index]?.then(() => helper.call('dismiss', number)).catch(() => {}),
+    );
     pool().give();
   };
   return { ports, end };
@@ -90,7 +97,9 @@ const ports = new Map();
  * @param {{ number: number, module: WebAssembly.Module, memory: WebAssembly.Memory, index: number, port: MessagePort }} given
  */
 export async function assist({ number, module, memory, index, port }) {
-  const { exports } = /** @type {any} */ (await WebAssembly.instantiate(module, { env: { memory, mark() {} } }));
+  const { exports } = /** @type {any} */ (
+    await WebAssembly.instantiate(module, { env: { memory, mark() {} } })
+  );
   exports.__stack_pointer.value = exports.stack(index);
   ports.set(number, port);
   port.onmessage = () => exports.help();

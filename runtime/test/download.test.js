@@ -4,17 +4,30 @@ import { download } from '../src/download.js';
 import { sealed } from '../fixtures/sealed.js';
 
 const entry = bytes => sealed('small.bin', bytes);
-const context = { policy: { ignoreCache: false, signal: undefined, stallTimeout: 0 }, feed: () => {} };
+const context = {
+  policy: { ignoreCache: false, signal: undefined, stallTimeout: 0 },
+  feed: () => {},
+};
 
 test('files inside their URLs, as bundlers write them', async () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, value) => value);
   const base64 = Buffer.from(bytes).toString('base64');
-  for (const head of ['data:application/octet-stream;base64,', 'data:;base64,', 'data:application/wasm;charset=utf-8;base64,']) {
+  for (const head of [
+    'data:application/octet-stream;base64,',
+    'data:;base64,',
+    'data:application/wasm;charset=utf-8;base64,',
+  ]) {
     assert.deepEqual(await download(entry(bytes), head + base64, context), bytes);
-    assert.deepEqual(await download(entry(bytes), head + encodeURIComponent(base64), context), bytes);
+    assert.deepEqual(
+      await download(entry(bytes), head + encodeURIComponent(base64), context),
+      bytes,
+    );
   }
   const text = new TextEncoder().encode('a\0 \u00e9%,;');
-  assert.deepEqual(await download(entry(text), 'data:text/plain,a%00%20%C3%A9%25,;', context), text);
+  assert.deepEqual(
+    await download(entry(text), 'data:text/plain,a%00%20%C3%A9%25,;', context),
+    text,
+  );
 });
 
 test('files inside their URLs are checked as others are', async () => {
@@ -31,9 +44,20 @@ test('a change in any piece is found, and so are pieces in another order', async
   const url = data => `data:;base64,${Buffer.from(data).toString('base64')}`;
   assert.deepEqual(await download(entry(bytes), url(bytes), context), bytes);
   for (const at of [0, piece - 1, piece, 2 * piece + 9, 3 * piece, bytes.length - 1]) {
-    await assert.rejects(download(entry(bytes), url(bytes.map((byte, index) => index === at ? byte ^ 1 : byte)), context), { code: 'Altered', message: /small\.bin/ });
+    await assert.rejects(
+      download(
+        entry(bytes),
+        url(bytes.map((byte, index) => (index === at ? byte ^ 1 : byte))),
+        context,
+      ),
+      { code: 'Altered', message: /small\.bin/ },
+    );
   }
-  const swapped = Buffer.concat([bytes.subarray(piece, 2 * piece), bytes.subarray(0, piece), bytes.subarray(2 * piece)]);
+  const swapped = Buffer.concat([
+    bytes.subarray(piece, 2 * piece),
+    bytes.subarray(0, piece),
+    bytes.subarray(2 * piece),
+  ]);
   await assert.rejects(download(entry(bytes), url(swapped), context), { code: 'Altered' });
 });
 

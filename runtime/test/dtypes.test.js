@@ -17,25 +17,59 @@ test('no dtype takes the array of another', () => {
   for (const [dtype, type] of Object.entries(ARRAYS)) {
     for (const other of new Set(Object.values(ARRAYS))) {
       if (other === type) continue;
-      assert.throws(() => takeInputs([tensor(dtype)], { x: new other(4) }), { code: 'WrongDtype', message: new RegExp(`${type.name}.*${other.name}`) });
+      assert.throws(() => takeInputs([tensor(dtype)], { x: new other(4) }), {
+        code: 'WrongDtype',
+        message: new RegExp(`${type.name}.*${other.name}`),
+      });
     }
   }
 });
 
 test('plain arrays hold what the dtype holds', () => {
   const taken = {
-    float32: [1, 2.5, NaN, -Infinity], float64: [1e300, 2.5, NaN, -0], bool: [true, false, 1, 0], int8: [-128, 127, 0, 1], uint8: [0, 255, 1, 2],
-    int16: [-32768, 32767, 0, 1], uint16: [0, 65535, 1, 2], int32: [-(2 ** 31), 2 ** 31 - 1, 0, 1], uint32: [0, 2 ** 32 - 1, 1, 2],
-    int64: [-(2n ** 63n), 2n ** 63n - 1n, 0n, 1n], uint64: [0n, 2n ** 64n - 1n, 1n, 2n],
+    float32: [1, 2.5, NaN, -Infinity],
+    float64: [1e300, 2.5, NaN, -0],
+    bool: [true, false, 1, 0],
+    int8: [-128, 127, 0, 1],
+    uint8: [0, 255, 1, 2],
+    int16: [-32768, 32767, 0, 1],
+    uint16: [0, 65535, 1, 2],
+    int32: [-(2 ** 31), 2 ** 31 - 1, 0, 1],
+    uint32: [0, 2 ** 32 - 1, 1, 2],
+    int64: [-(2n ** 63n), 2n ** 63n - 1n, 0n, 1n],
+    uint64: [0n, 2n ** 64n - 1n, 1n, 2n],
   };
   for (const [dtype, values] of Object.entries(taken)) {
-    assert.deepEqual(takeInputs([tensor(dtype)], { x: values }).x, ARRAYS[dtype].from(dtype === 'bool' ? values.map(Number) : values), dtype);
+    assert.deepEqual(
+      takeInputs([tensor(dtype)], { x: values }).x,
+      ARRAYS[dtype].from(dtype === 'bool' ? values.map(Number) : values),
+      dtype,
+    );
   }
-  const refused = { bool: 2, int8: 128, uint8: -1, int16: 40000, uint16: 65536, int32: 0.5, uint32: -1, int64: 2n ** 63n, uint64: -1n };
+  const refused = {
+    bool: 2,
+    int8: 128,
+    uint8: -1,
+    int16: 40000,
+    uint16: 65536,
+    int32: 0.5,
+    uint32: -1,
+    int64: 2n ** 63n,
+    uint64: -1n,
+  };
   for (const [dtype, value] of Object.entries(refused)) {
-    assert.throws(() => takeInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongValue', message: new RegExp(`element 0 is ${value}, not of ${dtype}`) });
+    assert.throws(() => takeInputs([tensor(dtype, [1])], { x: [value] }), {
+      code: 'WrongValue',
+      message: new RegExp(`element 0 is ${value}, not of ${dtype}`),
+    });
   }
-  for (const [dtype, value] of [['int64', 1], ['int32', 1n], ['float32', '1'], ['uint8', true], ['bool', null]]) {
+  for (const [dtype, value] of [
+    ['int64', 1],
+    ['int32', 1n],
+    ['float32', '1'],
+    ['uint8', true],
+    ['bool', null],
+  ]) {
     assert.throws(() => takeInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongDtype' });
   }
 });
@@ -50,9 +84,16 @@ test('bytes of pictures and of files are uint8, and bytes other than 0 are true'
 test('the only input needs no name', () => {
   assert.deepEqual(named([tensor('float32')], [1, 2]), { x: [1, 2] });
   assert.deepEqual(named([tensor('float32')], { x: 1 }), { x: 1 });
-  assert.deepEqual({ ...named([tensor('float32')], Object.assign(Object.create(null), { x: 1 })) }, { x: 1 });
-  const message = /^expected an object with the inputs, got Float32Array of 150528; pass \{ x: \.\.\., 'y z': \.\.\. \} to run$/;
-  assert.throws(() => named([tensor('float32'), { name: 'y z' }], new Float32Array(150528)), { code: 'MissingInput', message });
+  assert.deepEqual(
+    { ...named([tensor('float32')], Object.assign(Object.create(null), { x: 1 })) },
+    { x: 1 },
+  );
+  const message =
+    /^expected an object with the inputs, got Float32Array of 150528; pass \{ x: \.\.\., 'y z': \.\.\. \} to run$/;
+  assert.throws(() => named([tensor('float32'), { name: 'y z' }], new Float32Array(150528)), {
+    code: 'MissingInput',
+    message,
+  });
 });
 
 test('no message prints data', () => {
@@ -60,17 +101,38 @@ test('no message prints data', () => {
   assert.equal(said('a'.repeat(1000)).length, 65);
   const tensors = [tensor('float32'), { name: 'y' }];
   const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`k${index}`, 0]));
-  for (const given of [new Float32Array(1e5), Array.from({ length: 1e5 }, () => 0), 'x'.repeat(1e5), () => 0, new Map()]) {
-    assert.throws(() => named(tensors, given), ({ message }) => message.length < 200);
-    assert.throws(() => takeInputs([tensor('float64')], { x: given }), ({ message }) => message.length < 200);
+  for (const given of [
+    new Float32Array(1e5),
+    Array.from({ length: 1e5 }, () => 0),
+    'x'.repeat(1e5),
+    () => 0,
+    new Map(),
+  ]) {
+    assert.throws(
+      () => named(tensors, given),
+      ({ message }) => message.length < 200,
+    );
+    assert.throws(
+      () => takeInputs([tensor('float64')], { x: given }),
+      ({ message }) => message.length < 200,
+    );
   }
-  assert.throws(() => takeInputs(tensors, many), ({ code, message }) => code === 'UnknownInput' && message.length < 300);
+  assert.throws(
+    () => takeInputs(tensors, many),
+    ({ code, message }) => code === 'UnknownInput' && message.length < 300,
+  );
 });
 
 test('messages name the input, what was expected and what came', () => {
   const message = /input 'x': expected 4 elements for shape \[2,2\], got 3/;
-  assert.throws(() => takeInputs([tensor('float32')], { x: new Float32Array(3) }), { code: 'WrongLength', message });
-  assert.throws(() => takeInputs([tensor('float32')], { y: [1] }), { code: 'UnknownInput', message: /there is no input 'y'; the inputs are 'x'/ });
+  assert.throws(() => takeInputs([tensor('float32')], { x: new Float32Array(3) }), {
+    code: 'WrongLength',
+    message,
+  });
+  assert.throws(() => takeInputs([tensor('float32')], { y: [1] }), {
+    code: 'UnknownInput',
+    message: /there is no input 'y'; the inputs are 'x'/,
+  });
 });
 
 test('a scalar has one element', () => {
@@ -82,5 +144,8 @@ test('an input that is lent and as memory holds it is not copied', () => {
   const given = Float32Array.of(1, 2, 3, 4);
   assert.equal(takeInputs([tensor('float32')], { x: given }, {}, true).x, given);
   assert.notEqual(takeInputs([tensor('float32')], { x: given }, {}, false).x, given);
-  assert.deepEqual(takeInputs([tensor('bool')], { x: Uint8Array.of(0, 2, 1, 0) }, {}, true).x, Uint8Array.of(0, 1, 1, 0));
+  assert.deepEqual(
+    takeInputs([tensor('bool')], { x: Uint8Array.of(0, 2, 1, 0) }, {}, true).x,
+    Uint8Array.of(0, 1, 1, 0),
+  );
 });

@@ -29,14 +29,25 @@ test('after a rest both ways are tried, then the faster one is taken', () => {
 
 test('the slower way is tried again now and then, and taken when it has become the faster one', () => {
   assert.equal(helpedOf(decided(48, 50, 12, 17)), 2 + 2);
-  const changed = decided(64, 50, 12, number => number < 10 ? 17 : 5);
-  assert.deepEqual(changed.slice(17), [...Array(15).fill(true), false, ...Array(15).fill(true), false, ...Array(15).fill(true)]);
+  const changed = decided(64, 50, 12, number => (number < 10 ? 17 : 5));
+  assert.deepEqual(changed.slice(17), [
+    ...Array(15).fill(true),
+    false,
+    ...Array(15).fill(true),
+    false,
+    ...Array(15).fill(true),
+  ]);
 });
 
 test('times count by operation, so that a model of several sizes compares them', () => {
   let now = 0;
   const heuristic = new HelperHeuristic(() => now);
-  for (const [operations, ms] of [[1e6, 7], [4e6, 48], [1e6, 7], [4e6, 48]]) {
+  for (const [operations, ms] of [
+    [1e6, 7],
+    [4e6, 48],
+    [1e6, 7],
+    [4e6, 48],
+  ]) {
     now += 100;
     heuristic.begin();
     now += ms;

@@ -12,22 +12,33 @@ async function served(hot, make) {
 const make = globalThis.made;
 export const load = options => make(options);
 `;
-  const text = withUpdates(code).replaceAll('import.meta.hot', 'hot').replace(/^/, `const hot = globalThis.hot;\n// ${count++}\n`);
+  const text = withUpdates(code)
+    .replaceAll('import.meta.hot', 'hot')
+    .replace(/^/, `const hot = globalThis.hot;\n// ${count++}\n`);
   globalThis.hot = hot;
   return import(`data:text/javascript,${encodeURIComponent(text)}`);
 }
 
 function page() {
-  const hot = { data: {}, reloads: 0, accept() {}, invalidate() { hot.reloads += 1; } };
+  const hot = {
+    data: {},
+    reloads: 0,
+    accept() {},
+    invalidate() {
+      hot.reloads += 1;
+    },
+  };
   return hot;
 }
 
 test('new weights take the place of the old ones, though the signal of the load has told of its end', async () => {
   const hot = page();
-  const make = name => async ({ signal } = {}) => {
-    if (signal?.aborted) throw new Error('aborted');
-    return { name, run: async () => name, dispose() {} };
-  };
+  const make =
+    name =>
+    async ({ signal } = {}) => {
+      if (signal?.aborted) throw new Error('aborted');
+      return { name, run: async () => name, dispose() {} };
+    };
   const { load } = await served(hot, make('first'));
   const controller = new AbortController();
   const model = await load({ signal: controller.signal });
@@ -41,7 +52,13 @@ test('new weights take the place of the old ones, though the signal of the load 
 test('the old weights stay until each call has ended, whichever ends first', async () => {
   const hot = page();
   const ends = [];
-  const first = { disposed: false, run: () => new Promise((resolve, reject) => ends.push(resolve, reject)), dispose() { first.disposed = true; } };
+  const first = {
+    disposed: false,
+    run: () => new Promise((resolve, reject) => ends.push(resolve, reject)),
+    dispose() {
+      first.disposed = true;
+    },
+  };
   const { load } = await served(hot, async () => first);
   const model = await load();
   const long = model.run();

@@ -15,12 +15,14 @@ let files = [];
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'webkiln-'));
-  files = await Promise.all(Array.from({ length: SHARDS }, async (_, shard) => {
-    const bytes = Buffer.alloc(BYTES, shard + 1);
-    const file = `weights-${shard}.bin`;
-    await writeFile(join(folder, file), bytes);
-    return sealed(file, bytes);
-  }));
+  files = await Promise.all(
+    Array.from({ length: SHARDS }, async (_, shard) => {
+      const bytes = Buffer.alloc(BYTES, shard + 1);
+      const file = `weights-${shard}.bin`;
+      await writeFile(join(folder, file), bytes);
+      return sealed(file, bytes);
+    }),
+  );
   await writeFile(join(folder, 'js.js'), '');
 });
 after(() => rm(folder, { recursive: true }));
@@ -33,10 +35,19 @@ test('entries are decoded as their ranges arrive, each once, from the right byte
   const buffer = new ArrayBuffer(64 + ENTRY);
   const seen = new Map();
   const arrived = [];
-  const program = { memory: buffer.byteLength, inputs: [], outputs: [], states: [], layers: [], staging: { offset: 64, bytes: ENTRY }, init };
+  const program = {
+    memory: buffer.byteLength,
+    inputs: [],
+    outputs: [],
+    states: [],
+    layers: [],
+    staging: { offset: 64, bytes: ENTRY },
+    init,
+  };
   let loaded = 0;
   const engine = {
-    buffer, base: 0,
+    buffer,
+    base: 0,
     init(entry) {
       seen.set(entry, (seen.get(entry) ?? 0) + 1);
       assert.ok(new Uint8Array(buffer, 64, ENTRY).every(byte => byte === init[entry][0] + 1));
@@ -45,11 +56,28 @@ test('entries are decoded as their ranges arrive, each once, from the right byte
     run() {},
   };
   const manifest = { name: 'm', shards: files, backends: { js: { module: 'js.js' } } };
-  const urls = Object.fromEntries(['js.js', ...files.map(({ file }) => file)].map(file => [file, pathToFileURL(join(folder, file)).href]));
-  const request = { manifest, urls, backends: ['js'], variant: undefined, cacheStrategy: 'networkOnly', saveCache: false, ignoreCache: false };
-  const reply = await instantiate(request, { js: async () => ({ program, create: () => engine }) }, progress => {
-    loaded = progress.loaded;
-  });
+  const urls = Object.fromEntries(
+    ['js.js', ...files.map(({ file }) => file)].map(file => [
+      file,
+      pathToFileURL(join(folder, file)).href,
+    ]),
+  );
+  const request = {
+    manifest,
+    urls,
+    backends: ['js'],
+    variant: undefined,
+    cacheStrategy: 'networkOnly',
+    saveCache: false,
+    ignoreCache: false,
+  };
+  const reply = await instantiate(
+    request,
+    { js: async () => ({ program, create: () => engine }) },
+    progress => {
+      loaded = progress.loaded;
+    },
+  );
   assert.equal(reply.backend, 'js');
   assert.equal(seen.size, init.length);
   assert.ok([...seen.values()].every(times => times === 1));
@@ -63,21 +91,60 @@ test('what follows entries is done after the last of them, whatever shards they 
     for (let start = 0; start < BYTES; start += ENTRY) init.push([shard, start, ENTRY]);
   }
   const each = BYTES / ENTRY;
-  const ranges = [[0, 1], [each - 1, 2], [2 * each, each], [0, SHARDS * each]];
+  const ranges = [
+    [0, 1],
+    [each - 1, 2],
+    [2 * each, each],
+    [0, SHARDS * each],
+  ];
   const transforms = ranges.map((range, index) => ({ range, index: init.length + index }));
   init.push(...ranges.map(range => [-1, ...range]));
   const buffer = new ArrayBuffer(64 + ENTRY);
   const order = [];
-  const program = { memory: buffer.byteLength, inputs: [], outputs: [], states: [], layers: [], staging: { offset: 64, bytes: ENTRY }, init };
-  const engine = { buffer, base: 0, init(entry) { order.push(entry); }, run() {} };
+  const program = {
+    memory: buffer.byteLength,
+    inputs: [],
+    outputs: [],
+    states: [],
+    layers: [],
+    staging: { offset: 64, bytes: ENTRY },
+    init,
+  };
+  const engine = {
+    buffer,
+    base: 0,
+    init(entry) {
+      order.push(entry);
+    },
+    run() {},
+  };
   const manifest = { name: 'm', shards: files, backends: { js: { module: 'js.js' } } };
-  const urls = Object.fromEntries(['js.js', ...files.map(({ file }) => file)].map(file => [file, pathToFileURL(join(folder, file)).href]));
-  const request = { manifest, urls, backends: ['js'], variant: undefined, cacheStrategy: 'networkOnly', saveCache: false, ignoreCache: false };
+  const urls = Object.fromEntries(
+    ['js.js', ...files.map(({ file }) => file)].map(file => [
+      file,
+      pathToFileURL(join(folder, file)).href,
+    ]),
+  );
+  const request = {
+    manifest,
+    urls,
+    backends: ['js'],
+    variant: undefined,
+    cacheStrategy: 'networkOnly',
+    saveCache: false,
+    ignoreCache: false,
+  };
   await instantiate(request, { js: async () => ({ program, create: () => engine }) }, () => {});
   assert.equal(order.length, init.length, 'each once');
-  for (const { range: [first, count], index } of transforms) {
+  for (const {
+    range: [first, count],
+    index,
+  } of transforms) {
     const last = Math.max(...Array.from({ length: count }, (_, n) => order.indexOf(first + n)));
     assert.ok(order.indexOf(index) > last);
   }
-  assert.deepEqual(order.filter(entry => entry >= SHARDS * each), transforms.map(({ index }) => index));
+  assert.deepEqual(
+    order.filter(entry => entry >= SHARDS * each),
+    transforms.map(({ index }) => index),
+  );
 });

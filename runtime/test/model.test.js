@@ -4,7 +4,12 @@ import { test } from 'node:test';
 import { WebkilnError } from '../src/errors.js';
 import { Model } from '../src/model.js';
 
-const manifest = { name: 'm', inputs: [{ name: 'x', dtype: 'float32', shape: [1] }], outputs: [], placeholders: [] };
+const manifest = {
+  name: 'm',
+  inputs: [{ name: 'x', dtype: 'float32', shape: [1] }],
+  outputs: [],
+  placeholders: [],
+};
 const reply = { backend: 'js', variant: null, failures: [] };
 const tick = () => new Promise(resolve => setTimeout(resolve, 1));
 
@@ -34,7 +39,9 @@ test('calls do not overlap and keep their order', async () => {
 
 test('runs that end together leave each its own shapes to who awaits it', async () => {
   let end;
-  const ended = new Promise(resolve => { end = resolve; });
+  const ended = new Promise(resolve => {
+    end = resolve;
+  });
   const host = {
     remote: false,
     run: async ({ inputs: { x } }) => {
@@ -70,7 +77,10 @@ test('an aborted run never starts, the one that runs goes on', async () => {
 test('a trap ends the model', async () => {
   const { model } = make();
   const outcomes = await Promise.allSettled([model.run({ x: [-1] }), model.run({ x: [1] })]);
-  assert.deepEqual(outcomes.map(({ reason }) => reason.code), ['Trapped', 'Trapped']);
+  assert.deepEqual(
+    outcomes.map(({ reason }) => reason.code),
+    ['Trapped', 'Trapped'],
+  );
   await assert.rejects(model.layers(), { code: 'Trapped' });
 });
 
@@ -80,7 +90,10 @@ test('dispose rejects what has not ended, once', async () => {
   await null;
   model.dispose();
   model.dispose();
-  assert.deepEqual((await outcomes).map(({ reason }) => reason.code), ['Disposed', 'Disposed']);
+  assert.deepEqual(
+    (await outcomes).map(({ reason }) => reason.code),
+    ['Disposed', 'Disposed'],
+  );
   await tick();
   assert.equal(log.filter(line => line === 'dispose').length, 1);
   await assert.rejects(model.run({ x: [1] }), { code: 'Disposed', message: /load it again/ });

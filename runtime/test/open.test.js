@@ -27,7 +27,14 @@ async function loaded(options) {
   const seen = [];
   const engine = { init: (_, bytes) => seen.push(...bytes), copy: () => {}, dispose: () => {} };
   const program = { init: [[0, 0, 4]], states: [], placeholders: [] };
-  const manifest = { name: 'm', inputs: [], outputs: [], placeholders: [], shards: [shard], backends: { js: { module: 'js.js', build: 'b' } } };
+  const manifest = {
+    name: 'm',
+    inputs: [],
+    outputs: [],
+    placeholders: [],
+    shards: [shard],
+    backends: { js: { module: 'js.js', build: 'b' } },
+  };
   const modules = { js: async () => ({ build: 'b', program, create: () => engine }) };
   const urls = { [shard.file]: 'file:///nowhere/weights-1.bin' };
   await open({ manifest, urls, modules, worker: () => {} }, { worker: false, ...options });

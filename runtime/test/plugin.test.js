@@ -11,33 +11,77 @@ const resolve = path => `/project/src/${path.replace('./', '')}`;
 const read = (id, defaults = {}) => readRequest(id, resolve, defaults);
 
 test('requests are told from other imports', () => {
-  for (const id of ['webkiln:digits', './a.keras?webkiln', './a b.keras?webkiln&backend=js', './a.onnx?backend=js&webkiln']) assert.ok(isRequest(id), id);
-  for (const id of ['webkiln', './webkiln.js', './a.svg?url', './a.js?webkilned', 'unplugin-webkiln/vite']) assert.ok(!isRequest(id), id);
+  for (const id of [
+    'webkiln:digits',
+    './a.keras?webkiln',
+    './a b.keras?webkiln&backend=js',
+    './a.onnx?backend=js&webkiln',
+  ])
+    assert.ok(isRequest(id), id);
+  for (const id of [
+    'webkiln',
+    './webkiln.js',
+    './a.svg?url',
+    './a.js?webkilned',
+    'unplugin-webkiln/vite',
+  ])
+    assert.ok(!isRequest(id), id);
 });
 
 test('options keep one order, so that one model is built once', () => {
   const first = read('./größe 1.keras?webkiln&encoding=float16&backend=wasm,js');
   assert.deepEqual(first, read('./größe 1.keras?backend=wasm,js&webkiln&encoding=float16'));
-  assert.deepEqual(first, { source: '/project/src/größe 1.keras', recipe: false, options: [['backend', 'wasm,js'], ['encoding', 'float16']] });
+  assert.deepEqual(first, {
+    source: '/project/src/größe 1.keras',
+    recipe: false,
+    options: [
+      ['backend', 'wasm,js'],
+      ['encoding', 'float16'],
+    ],
+  });
 });
 
 test('recipes are named, paths are those of the importing module, and the project has defaults', () => {
-  assert.deepEqual(read('webkiln:digits?backend=js', { backend: 'wasm', encoding: 'int8' }), { source: 'digits', recipe: true, options: [['backend', 'js'], ['encoding', 'int8']] });
-  assert.deepEqual(read('./a.onnx?webkiln&plugin=./one.py&plugin=./two.py&dim=n%3D2').options, [['dim', 'n=2'], ['plugin', '/project/src/one.py'], ['plugin', '/project/src/two.py']]);
+  assert.deepEqual(read('webkiln:digits?backend=js', { backend: 'wasm', encoding: 'int8' }), {
+    source: 'digits',
+    recipe: true,
+    options: [
+      ['backend', 'js'],
+      ['encoding', 'int8'],
+    ],
+  });
+  assert.deepEqual(read('./a.onnx?webkiln&plugin=./one.py&plugin=./two.py&dim=n%3D2').options, [
+    ['dim', 'n=2'],
+    ['plugin', '/project/src/one.py'],
+    ['plugin', '/project/src/two.py'],
+  ]);
 });
 
 test('a value may have question marks', () => {
-  assert.deepEqual(read('webkiln:digits?parameter=a=b?c&backend=js').options, [['parameter', 'a=b?c'], ['backend', 'js']]);
+  assert.deepEqual(read('webkiln:digits?parameter=a=b?c&backend=js').options, [
+    ['parameter', 'a=b?c'],
+    ['backend', 'js'],
+  ]);
 });
 
 test('options that do not exist, or stand twice, are errors', () => {
-  assert.throws(() => read('webkiln:digits?output=x'), /webkiln:digits\?output=x: there is no option output; the options are name, weights, .*backend/);
-  assert.throws(() => read('webkiln:digits?backend=js&backend=wasm'), /backend is given 2 times, expected once/);
+  assert.throws(
+    () => read('webkiln:digits?output=x'),
+    /webkiln:digits\?output=x: there is no option output; the options are name, weights, .*backend/,
+  );
+  assert.throws(
+    () => read('webkiln:digits?backend=js&backend=wasm'),
+    /backend is given 2 times, expected once/,
+  );
 });
 
 test('references are replaced, whatever quotes they have', () => {
-  const code = "a(new URL('./x.wasm', import.meta.url)); b(new URL(\"./y.bin\", import.meta.url)); c(new URL('./z', base));";
-  assert.equal(withURLs(code, file => `<${file}>`), "a(new URL(<x.wasm>)); b(new URL(<y.bin>)); c(new URL('./z', base));");
+  const code =
+    "a(new URL('./x.wasm', import.meta.url)); b(new URL(\"./y.bin\", import.meta.url)); c(new URL('./z', base));";
+  assert.equal(
+    withURLs(code, file => `<${file}>`),
+    "a(new URL(<x.wasm>)); b(new URL(<y.bin>)); c(new URL('./z', base));",
+  );
 });
 
 test('the folder of bundles is found from files in folders', () => {
@@ -54,7 +98,12 @@ test('what a bundle lacks that was built nevertheless is told, and options witho
     console.log(process.argv[5] + ': written\\n  backends  js');`;
   writeFileSync(join(root, 'fake.mjs'), script);
   const [said, warned] = [[], []];
-  const builder = new Builder(root, [process.execPath, join(root, 'fake.mjs')], line => said.push(line), text => warned.push(text));
+  const builder = new Builder(
+    root,
+    [process.execPath, join(root, 'fake.mjs')],
+    line => said.push(line),
+    text => warned.push(text),
+  );
   await builder.build(read('./a.keras?webkiln&trust-source'));
   assert.deepEqual(warned, ['built without wasm:\n  emcc is needed and was not found']);
   assert.deepEqual(said, ['[1/1] bundle:a', '[1/1] bundle:a']);
@@ -68,14 +117,27 @@ test('options without a value take none', () => {
 test('a folder for bundles that cannot be made is named', () => {
   const root = mkdtempSync(join(tmpdir(), 'webkiln-'));
   writeFileSync(join(root, '.webkiln'), '');
-  assert.throws(() => new Builder(root, 'webkiln', () => {}).build(read('./a.keras?webkiln')), /bundles cannot be written to .*\.webkiln.*option `root`/);
+  assert.throws(
+    () => new Builder(root, 'webkiln', () => {}).build(read('./a.keras?webkiln')),
+    /bundles cannot be written to .*\.webkiln.*option `root`/,
+  );
 });
 
 test('paths among options start from the importing module, those of labels behind their output', () => {
-  const { options } = read('./net.json?webkiln&weights=w.h5&labels=scores=names.txt&labels=all.txt&tuned=t.json&winograd=off');
+  const { options } = read(
+    './net.json?webkiln&weights=w.h5&labels=scores=names.txt&labels=all.txt&tuned=t.json&winograd=off',
+  );
   assert.deepEqual(options, [
-    ['weights', '/project/src/w.h5'], ['labels', 'scores=/project/src/names.txt'], ['labels', '/project/src/all.txt'],
-    ['winograd', 'off'], ['tuned', '/project/src/t.json'],
+    ['weights', '/project/src/w.h5'],
+    ['labels', 'scores=/project/src/names.txt'],
+    ['labels', '/project/src/all.txt'],
+    ['winograd', 'off'],
+    ['tuned', '/project/src/t.json'],
   ]);
-  assert.deepEqual(optionPaths(options), ['/project/src/w.h5', '/project/src/names.txt', '/project/src/all.txt', '/project/src/t.json']);
+  assert.deepEqual(optionPaths(options), [
+    '/project/src/w.h5',
+    '/project/src/names.txt',
+    '/project/src/all.txt',
+    '/project/src/t.json',
+  ]);
 });

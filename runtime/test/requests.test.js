@@ -21,7 +21,10 @@ function answer(headers, { from = 0, breaks, status = 200 } = {}) {
       stream.error(new Error('broken'));
     },
   });
-  return new Response(body, { status, headers: { 'Content-Length': BYTES.length - from, ...headers } });
+  return new Response(body, {
+    status,
+    headers: { 'Content-Length': BYTES.length - from, ...headers },
+  });
 }
 
 /** What a transfer gives of these answers, and the requests that it made. */
@@ -31,17 +34,23 @@ async function got(answers, { file = 'weights.bin', ...policy } = {}) {
     asked.push({ cache, ...headers });
     return answers.shift();
   };
-  const transfer = new Transfer({ file, bytes: BYTES.length }, 'http://there/file', { signal: undefined, ignoreCache: false, stallTimeout: 0, ...policy });
+  const transfer = new Transfer({ file, bytes: BYTES.length }, 'http://there/file', {
+    signal: undefined,
+    ignoreCache: false,
+    stallTimeout: 0,
+    ...policy,
+  });
   const parts = [];
   try {
-    for (let next; !(next = await transfer.read()).done; ) parts.push(...next.value);
+    for (let next; !(next = await transfer.read()).done;) parts.push(...next.value);
     return { parts, asked };
   } catch ({ code }) {
     return { code, asked };
   }
 }
 
-const rest = headers => answer({ 'Content-Range': 'bytes 40-99/100', ...headers }, { from: 40, status: 206 });
+const rest = headers =>
+  answer({ 'Content-Range': 'bytes 40-99/100', ...headers }, { from: 40, status: 206 });
 
 test('a request that goes on names the version that it began with, if its tag is a strong one', async () => {
   const day = 'Wed, 21 Oct 2026 07:28:00 GMT';
@@ -55,13 +64,21 @@ test('a request that goes on names the version that it began with, if its tag is
   ]) {
     const { parts, asked } = await got([answer(headers, { breaks: 40 }), rest(headers)]);
     assert.deepEqual(parts, [...BYTES]);
-    const expected = { cache: 'no-store', Range: 'bytes=40-', ...(condition ? { 'If-Range': condition } : {}) };
+    const expected = {
+      cache: 'no-store',
+      Range: 'bytes=40-',
+      ...(condition ? { 'If-Range': condition } : {}),
+    };
     assert.deepEqual(asked, [{ cache: 'default' }, expected]);
   }
 });
 
 test('no range is requested from a server without ranges, nor of a compressed body or one of unknown length', async () => {
-  for (const headers of [{ 'Accept-Ranges': 'none' }, { 'Content-Encoding': 'br' }, { 'Content-Length': 'none' }]) {
+  for (const headers of [
+    { 'Accept-Ranges': 'none' },
+    { 'Content-Encoding': 'br' },
+    { 'Content-Length': 'none' },
+  ]) {
     const { parts, asked } = await got([answer(headers, { breaks: 40 }), answer(headers)]);
     assert.deepEqual(parts, [...BYTES]);
     assert.deepEqual(asked, [{ cache: 'default' }, { cache: 'default' }]);
@@ -75,11 +92,17 @@ test('a compressed answer may be shorter than the file', async () => {
 
 test('past the HTTP cache all is read anew, but for the rest of it', async () => {
   const { asked } = await got([answer({}, { breaks: 40 }), rest({})], { ignoreCache: true });
-  assert.deepEqual(asked.map(({ cache }) => cache), ['reload', 'no-store']);
+  assert.deepEqual(
+    asked.map(({ cache }) => cache),
+    ['reload', 'no-store'],
+  );
 });
 
 test('an answer that changed meanwhile is not put together with what came before', async () => {
-  for (const [first, then] of [[{ ETag: '"1"' }, { ETag: '"2"' }], [{ ETag: '"1"' }, { ETag: '"1x"' }]]) {
+  for (const [first, then] of [
+    [{ ETag: '"1"' }, { ETag: '"2"' }],
+    [{ ETag: '"1"' }, { ETag: '"1x"' }],
+  ]) {
     assert.equal((await got([answer(first, { breaks: 40 }), rest(then)])).code, 'Altered');
     assert.equal((await got([answer(first, { breaks: 40 }), answer(then)])).code, 'Altered');
   }
@@ -88,10 +111,18 @@ test('an answer that changed meanwhile is not put together with what came before
 
 test('text is no weights and no code, but for modules', async () => {
   for (const [file, type, code] of [
-    ['weights.bin', 'text/html; charset=utf-8', 'WrongType'], ['weights.bin', 'TEXT/plain', 'WrongType'], ['simd.wasm', 'text/plain', 'WrongType'],
-    ['js.js', 'text/javascript', undefined], ['weights.bin', 'application/octet-stream', undefined], ['simd.wasm', 'application/wasm', undefined],
+    ['weights.bin', 'text/html; charset=utf-8', 'WrongType'],
+    ['weights.bin', 'TEXT/plain', 'WrongType'],
+    ['simd.wasm', 'text/plain', 'WrongType'],
+    ['js.js', 'text/javascript', undefined],
+    ['weights.bin', 'application/octet-stream', undefined],
+    ['simd.wasm', 'application/wasm', undefined],
     ['weights.bin', '', undefined],
   ]) {
-    assert.equal((await got([answer({ 'Content-Type': type })], { file })).code, code, `${file} ${type}`);
+    assert.equal(
+      (await got([answer({ 'Content-Type': type })], { file })).code,
+      code,
+      `${file} ${type}`,
+    );
   }
 });

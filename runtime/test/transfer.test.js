@@ -53,7 +53,7 @@ test('a dropped connection goes on where it ended', async () => {
   ]);
   assert.deepEqual(
     [found.same, ranges(found)],
-    [true, [null, `bytes=${PIECE + 10}-`, `bytes=${PIECE + 15}-`, `bytes=${2 * PIECE + 15}-`]]
+    [true, [null, `bytes=${PIECE + 10}-`, `bytes=${PIECE + 15}-`, `bytes=${2 * PIECE + 15}-`]],
   );
   assert.ok(found.asked.slice(1).every(({ condition }) => condition === '"1"'));
 });
@@ -63,7 +63,7 @@ test('four attempts, and no more', async () => {
   assert.deepEqual([found.code, found.asked.length], ['Unavailable', 4]);
   assert.match(
     found.message,
-    /file\.bin: the connection to .* broke after 40 of \d+ bytes .*\(attempt 4 of 4\)/
+    /file\.bin: the connection to .* broke after 40 of \d+ bytes .*\(attempt 4 of 4\)/,
   );
 });
 
@@ -76,7 +76,7 @@ test('a server that fails for a while, and one that does so for ever', async () 
           ['status', [status]],
         ])
       ).same,
-      true
+      true,
     );
     const found = await got(Array(9).fill(['status', [status]]));
     assert.deepEqual([found.code, found.asked.length], ['Unavailable', 4]);
@@ -85,8 +85,8 @@ test('a server that fails for a while, and one that does so for ever', async () 
       new RegExp(
         `answered ${status} for .*attempt 4 of 4.*${
           status === 429 ? 'limits requests' : 'it failed'
-        }`
-      )
+        }`,
+      ),
     );
     assert.doesNotMatch(found.message, /deploy/);
   }
@@ -112,7 +112,7 @@ test('no request follows what another would not change', async () => {
     assert.deepEqual([found.code, found.asked.length], [code, 1]);
     assert.ok(
       found.message.includes(part) && found.message.includes(String(status)),
-      found.message
+      found.message,
     );
   }
 });
@@ -141,7 +141,7 @@ test('what stalls for ever is an error that says so', async () => {
   assert.deepEqual([found.code, found.asked.length], ['Stalled', 4]);
   assert.match(
     found.message,
-    /100 bytes came from .* in 20 s, after 400 of .*attempt 4 of 4.*stallTimeout/
+    /100 bytes came from .* in 20 s, after 400 of .*attempt 4 of 4.*stallTimeout/,
   );
 });
 
@@ -150,7 +150,10 @@ test('a byte now and then is a stall, a slow server is not', async () => {
   const policy = { stallTimeout: 400 };
   const found = await got(Array(9).fill(['drip', [1, HASTE * 2]]), { signal, policy });
   assert.deepEqual([found.code, found.asked.length], ['Stalled', 4]);
-  const slow = await got([['drip', [3000, HASTE * 2]]], { bytes: BYTES.subarray(0, 99_000), policy: { stallTimeout: 8000 } });
+  const slow = await got([['drip', [3000, HASTE * 2]]], {
+    bytes: BYTES.subarray(0, 99_000),
+    policy: { stallTimeout: 8000 },
+  });
   assert.deepEqual([slow.same, slow.asked.length], [true, 1]);
 });
 
@@ -246,11 +249,11 @@ test('a thread that was busy sees what arrived meanwhile', async () => {
   const transfer = new Transfer({ file: 'file.bin', bytes: BYTES.length }, server.url, policy);
   try {
     let arrived = 0;
-    for (let next; !(next = await transfer.read()).done; ) {
+    for (let next; !(next = await transfer.read()).done;) {
       // Only once: the timer of the next read has to expire while the thread is busy.
       if (!arrived)
         Promise.resolve().then(() => {
-          for (const until = performance.now() + 700; performance.now() < until; );
+          for (const until = performance.now() + 700; performance.now() < until;);
         });
       arrived += next.value.length;
     }
@@ -299,7 +302,7 @@ test('whatever fails, the bytes are those of the file or there is a clear error'
       faults.every(
         ([kind, of]) =>
           ['drop', 'reset', 'stall'].includes(kind) ||
-          (kind === 'status' && (of[0] === 429 || of[0] >= 500))
+          (kind === 'status' && (of[0] === 429 || of[0] >= 500)),
       );
     if (passing) assert.ok(found.same, told);
     assert.ok(found.asked.length <= 8, told);

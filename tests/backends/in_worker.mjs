@@ -2,7 +2,8 @@
 export async function runSets(request, get, put) {
   if (globalThis.document) {
     return new Promise((_, reject) => {
-      new Worker('/harness/harness_page.js', { type: 'module' }).onerror = event => reject(new Error(event.message || 'the Worker did not start'));
+      new Worker('/harness/harness_page.js', { type: 'module' }).onerror = event =>
+        reject(new Error(event.message || 'the Worker did not start'));
     });
   }
   const { runSets: run } = await import(request.inWorker);

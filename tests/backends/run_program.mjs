@@ -9,7 +9,9 @@ let helper;
 /** Lets another thread take chunks of every launch; it is there before the first one. */
 async function help(engine) {
   if (!engine.threads) return;
-  helper ??= new Remote(startWorker(() => new Worker(new URL('./helper.mjs', import.meta.url), { type: 'module' })));
+  helper ??= new Remote(
+    startWorker(() => new Worker(new URL('./helper.mjs', import.meta.url), { type: 'module' })),
+  );
   const { port1, port2 } = new MessageChannel();
   const here = new Int32Array(new SharedArrayBuffer(4));
   await helper.call('assist', { ...engine.threads, here, port: port1 }, [port1]);
@@ -25,9 +27,12 @@ async function checkAlone(engine, session, { states }, given, outputs) {
   engine.enlist([]);
   const again = await session.run(given);
   for (const [name, value] of Object.entries(outputs)) {
-    const [one, other] = [value, again.outputs[name]].map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength));
+    const [one, other] = [value, again.outputs[name]].map(
+      ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
+    );
     const at = one.findIndex((byte, index) => byte !== other[index]);
-    if (at >= 0 || one.length !== other.length) throw new Error(`${name}: with two threads its byte ${at} is another`);
+    if (at >= 0 || one.length !== other.length)
+      throw new Error(`${name}: with two threads its byte ${at} is another`);
   }
 }
 
@@ -35,23 +40,38 @@ async function checkAlone(engine, session, { states }, given, outputs) {
 export async function runProgram({ program, create }, compiled, { values }) {
   const engine = engineOf(await create(compiled), program);
   try {
-    program.init.forEach(([shard, start, bytes], entry) => engine.init(entry, (values[`shard.${shard}`] ?? new Uint8Array()).subarray(start, start + bytes)));
+    program.init.forEach(([shard, start, bytes], entry) =>
+      engine.init(
+        entry,
+        (values[`shard.${shard}`] ?? new Uint8Array()).subarray(start, start + bytes),
+      ),
+    );
     const session = new Session(engine, program);
     await help(engine);
     const sizes = program.placeholders.map((placeholder, index) => {
-      const { name = placeholder, modulus = 1, offset = 0 } = program.divisibility?.find(item => item.placeholder === placeholder) ?? {};
+      const {
+        name = placeholder,
+        modulus = 1,
+        offset = 0,
+      } = program.divisibility?.find(item => item.placeholder === placeholder) ?? {};
       return [name, values.placeholders[index] * modulus + offset];
     });
     const placeholders = Object.fromEntries(sizes);
-    const inputs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name.replace('input.', ''), value]));
+    const inputs = Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name.replace('input.', ''), value]),
+    );
     const { outputs, shapes } = await session.run({ inputs, placeholders });
     await checkAlone(engine, session, program, { inputs, placeholders }, outputs);
     const described = program.layout(...values.placeholders).outputs;
     for (const { name, dtype } of described) {
-      if (outputs[name].constructor !== arrayOf(dtype)) throw new Error(`${name} is ${dtype}, read as ${outputs[name].constructor.name}`);
+      if (outputs[name].constructor !== arrayOf(dtype))
+        throw new Error(`${name} is ${dtype}, read as ${outputs[name].constructor.name}`);
     }
     const tensors = described.map(({ name, dtype }) => ({ name, dtype, shape: shapes[name] }));
-    return [{ ms: 0, loadMs: 0, variant: null, tensors }, described.map(({ name }) => outputs[name])];
+    return [
+      { ms: 0, loadMs: 0, variant: null, tensors },
+      described.map(({ name }) => outputs[name]),
+    ];
   } finally {
     if (engine.threads) stop(engine.threads);
     engine.dispose();

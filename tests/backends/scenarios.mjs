@@ -1,6 +1,15 @@
 import { encode } from '/harness/harness.js';
 
-const text = value => encode({ ms: 0, loadMs: 0, variant: null, tensors: [{ name: 'text', dtype: 'uint8', shape: [value.length] }] }, [value]);
+const text = value =>
+  encode(
+    {
+      ms: 0,
+      loadMs: 0,
+      variant: null,
+      tensors: [{ name: 'text', dtype: 'uint8', shape: [value.length] }],
+    },
+    [value],
+  );
 
 /** The code and message with which a promise is rejected, or null. */
 export async function failure(promise) {
@@ -37,17 +46,24 @@ export async function counted(methods, action) {
   try {
     return await action(counts);
   } finally {
-    methods.forEach(([owner, name], at) => { owner[name] = originals[at]; });
+    methods.forEach(([owner, name], at) => {
+      owner[name] = originals[at];
+    });
   }
 }
 
 /** What harness_page.js runs: every scenario, each with the bundle and an input of zeros. */
-export const runScenarios = (known, prepare) => async ({ bundle, scenarios }, get, put) => {
-  const module = await import(bundle);
-  const { name, shape } = module.manifest.inputs[0];
-  const input = { [name]: new Float32Array(shape.reduce((product, size) => product * size, 1)) };
-  for (const [number, scenario] of scenarios.entries()) {
-    prepare();
-    await put(number, text(new TextEncoder().encode(JSON.stringify(await known[scenario](module, input)))));
-  }
-};
+export const runScenarios =
+  (known, prepare) =>
+  async ({ bundle, scenarios }, get, put) => {
+    const module = await import(bundle);
+    const { name, shape } = module.manifest.inputs[0];
+    const input = { [name]: new Float32Array(shape.reduce((product, size) => product * size, 1)) };
+    for (const [number, scenario] of scenarios.entries()) {
+      prepare();
+      await put(
+        number,
+        text(new TextEncoder().encode(JSON.stringify(await known[scenario](module, input)))),
+      );
+    }
+  };

@@ -3,14 +3,35 @@ import { decode, encode } from '/harness/harness.js';
 /** What harness_page.js runs: each set is the text of a compute shader; the answer is what the browser objects to. */
 export async function runSets({ count }, get, put) {
   const adapter = await navigator.gpu.requestAdapter();
-  const device = await adapter.requestDevice({ requiredFeatures: ['subgroups', 'shader-f16'].filter(name => adapter.features.has(name)) });
+  const device = await adapter.requestDevice({
+    requiredFeatures: ['subgroups', 'shader-f16'].filter(name => adapter.features.has(name)),
+  });
   for (let number = 0; number < count; number++) {
     const { values } = decode(await get(number));
     const module = device.createShaderModule({ code: new TextDecoder().decode(values.text) });
     const { messages } = await module.getCompilationInfo();
-    const pipeline = device.createComputePipelineAsync({ layout: 'auto', compute: { module, entryPoint: 'main' } });
-    const failure = await pipeline.then(() => [], ({ message }) => [message]);
-    const text = new TextEncoder().encode([...messages.map(({ lineNum, message }) => `${lineNum}: ${message}`), ...failure].join('\n'));
-    await put(number, encode({ ms: 0, loadMs: 0, variant: null, tensors: [{ name: 'text', dtype: 'uint8', shape: [text.length] }] }, [text]));
+    const pipeline = device.createComputePipelineAsync({
+      layout: 'auto',
+      compute: { module, entryPoint: 'main' },
+    });
+    const failure = await pipeline.then(
+      () => [],
+      ({ message }) => [message],
+    );
+    const text = new TextEncoder().encode(
+      [...messages.map(({ lineNum, message }) => `${lineNum}: ${message}`), ...failure].join('\n'),
+    );
+    await put(
+      number,
+      encode(
+        {
+          ms: 0,
+          loadMs: 0,
+          variant: null,
+          tensors: [{ name: 'text', dtype: 'uint8', shape: [text.length] }],
+        },
+        [text],
+      ),
+    );
   }
 }

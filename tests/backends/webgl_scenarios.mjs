@@ -6,23 +6,40 @@ const LOCAL = { backends: ['webgl'], worker: false };
 /** Loads with a canvas whose context `change` may touch or replace. */
 function withContext(change, action) {
   const { getContext } = HTMLCanvasElement.prototype;
-  return replaced(HTMLCanvasElement.prototype, 'getContext', function (...values) {
-    return change(getContext.apply(this, values));
-  }, action);
+  return replaced(
+    HTMLCanvasElement.prototype,
+    'getContext',
+    function (...values) {
+      return change(getContext.apply(this, values));
+    },
+    action,
+  );
 }
 
 /** As on a machine whose textures have at most `size` texels a side and that many layers. */
 function narrowTextures(size, layers, action) {
   const { getParameter } = CONTEXT;
-  return replaced(CONTEXT, 'getParameter', function (name) {
-    return name === this.MAX_TEXTURE_SIZE ? size : name === this.MAX_ARRAY_TEXTURE_LAYERS ? layers : getParameter.call(this, name);
-  }, action);
+  return replaced(
+    CONTEXT,
+    'getParameter',
+    function (name) {
+      return name === this.MAX_TEXTURE_SIZE
+        ? size
+        : name === this.MAX_ARRAY_TEXTURE_LAYERS
+          ? layers
+          : getParameter.call(this, name);
+    },
+    action,
+  );
 }
 
 const SCENARIOS = {
   async lost({ load, manifest }, input) {
     let context;
-    const model = await withContext(found => context = found, () => load(LOCAL));
+    const model = await withContext(
+      found => (context = found),
+      () => load(LOCAL),
+    );
     const first = await model.run(input);
     context.getExtension('WEBGL_lose_context').loseContext();
     const errors = [await failure(model.run(input)), await failure(model.run(input))];
@@ -35,16 +52,24 @@ const SCENARIOS = {
   },
 
   absent({ load }) {
-    return withContext(() => null, async () => {
-      const alone = await failure(load(LOCAL));
-      const model = await load({ backends: ['webgl', 'js'], worker: false });
-      model.dispose();
-      return { alone, backend: model.backend, failures: model.failures };
-    });
+    return withContext(
+      () => null,
+      async () => {
+        const alone = await failure(load(LOCAL));
+        const model = await load({ backends: ['webgl', 'js'], worker: false });
+        model.dispose();
+        return { alone, backend: model.backend, failures: model.failures };
+      },
+    );
   },
 
   unrenderable({ load }) {
-    return replaced(CONTEXT, 'getExtension', () => null, () => failure(load(LOCAL)));
+    return replaced(
+      CONTEXT,
+      'getExtension',
+      () => null,
+      () => failure(load(LOCAL)),
+    );
   },
 
   async narrow({ load, manifest }, input) {
@@ -71,17 +96,21 @@ const SCENARIOS = {
 
   counted({ load }, input) {
     const methods = ['Texture', 'Framebuffer', 'Program'].flatMap(what => [
-      [CONTEXT, `create${what}`, 'created'], [CONTEXT, `delete${what}`, 'deleted'],
+      [CONTEXT, `create${what}`, 'created'],
+      [CONTEXT, `delete${what}`, 'deleted'],
     ]);
-    return counted([...methods, [CONTEXT, 'drawArrays', 'draws'], [CONTEXT, 'readPixels', 'reads']], async counts => {
-      const model = await load(LOCAL);
-      await model.run(input);
-      const { draws, reads } = counts;
-      await model.run(input);
-      const run = { draws: counts.draws - draws, reads: counts.reads - reads };
-      model.dispose();
-      return { run, created: counts.created, deleted: counts.deleted };
-    });
+    return counted(
+      [...methods, [CONTEXT, 'drawArrays', 'draws'], [CONTEXT, 'readPixels', 'reads']],
+      async counts => {
+        const model = await load(LOCAL);
+        await model.run(input);
+        const { draws, reads } = counts;
+        await model.run(input);
+        const run = { draws: counts.draws - draws, reads: counts.reads - reads };
+        model.dispose();
+        return { run, created: counts.created, deleted: counts.deleted };
+      },
+    );
   },
 };
 

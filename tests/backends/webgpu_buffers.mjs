@@ -1,9 +1,13 @@
 import { counted, failure, replaced, runScenarios } from './scenarios.mjs';
 
-const STORAGE = GPUBufferUsage.STORAGE, FROM = GPUBufferUsage.COPY_SRC, TO = GPUBufferUsage.COPY_DST, MAP = GPUBufferUsage.MAP_READ;
+const STORAGE = GPUBufferUsage.STORAGE,
+  FROM = GPUBufferUsage.COPY_SRC,
+  TO = GPUBufferUsage.COPY_DST,
+  MAP = GPUBufferUsage.MAP_READ;
 const LOCAL = { backends: 'webgpu', worker: false };
 
-const drawn = (count, seed = 1) => Float32Array.from({ length: count }, (_, index) => Math.sin(seed + 1.7 * index));
+const drawn = (count, seed = 1) =>
+  Float32Array.from({ length: count }, (_, index) => Math.sin(seed + 1.7 * index));
 
 function bufferOf(device, values, usage = FROM | TO) {
   const buffer = device.createBuffer({ size: values.byteLength, usage });
@@ -22,19 +26,23 @@ async function read(device, buffer, type = Float32Array, size = buffer.size) {
   return values;
 }
 
-const equal = (one, other) => one.length === other.length && one.every((value, index) => Object.is(value, other[index]));
+const equal = (one, other) =>
+  one.length === other.length && one.every((value, index) => Object.is(value, other[index]));
 const other = async () => (await navigator.gpu.requestAdapter()).requestDevice();
 const named = name => import(`/${name}/index.js`);
 
 const METHODS = [
-  [GPUDevice.prototype, 'createBuffer', 'buffers'], [GPUDevice.prototype, 'createBindGroup', 'groups'], [GPUQueue.prototype, 'submit', 'submitted'],
+  [GPUDevice.prototype, 'createBuffer', 'buffers'],
+  [GPUDevice.prototype, 'createBindGroup', 'groups'],
+  [GPUQueue.prototype, 'submit', 'submitted'],
 ];
 
 /** What the calls of `action` make. */
-const costOf = action => counted(METHODS, async counts => {
-  await action();
-  return { ...counts };
-});
+const costOf = action =>
+  counted(METHODS, async counts => {
+    await action();
+    return { ...counts };
+  });
 
 const SCENARIOS = {
   async chained({ load }) {
@@ -45,13 +53,16 @@ const SCENARIOS = {
     return counted([[GPUBuffer.prototype, 'mapAsync', 'mapped']], async counts => {
       const kept = await first.run({ x }, { outputs: 'gpu' });
       const fresh = await second.run({ x: kept.y }, { outputs: { y: 'gpu', z: 'gpu' } });
-      const between = bufferOf(first.device, x), end = bufferOf(first.device, new Float32Array(60), STORAGE | FROM | TO);
+      const between = bufferOf(first.device, x),
+        end = bufferOf(first.device, new Float32Array(60), STORAGE | FROM | TO);
       const filled = await first.run({ x: between }, { outputs: { y: between, z: end } });
       const { y: given } = await second.run({ x: filled.y }, { outputs: { y: end, z: between } });
       const { mapped } = counts;
       const mixed = await second.run({ x: kept.y }, { outputs: { z: 'gpu' } });
       const found = {
-        fresh: equal(await read(first.device, fresh.y), wanted.y) && equal(await read(first.device, fresh.z), wanted.z),
+        fresh:
+          equal(await read(first.device, fresh.y), wanted.y) &&
+          equal(await read(first.device, fresh.z), wanted.z),
         given: given === end && equal(await read(first.device, end, Float32Array, 192), wanted.y),
         mixed: equal(mixed.y, wanted.y) && equal(await read(first.device, mixed.z), wanted.z),
         same: first.device === second.device,
@@ -68,35 +79,54 @@ const SCENARIOS = {
     const inputs = Array.from({ length: 8 }, (_, index) => drawn(48, index));
     const wanted = [];
     for (const x of inputs) wanted.push(await model.run({ x }));
-    const begun = [], order = [];
+    const begun = [],
+      order = [];
     let slots = new Set();
-    const { submit } = GPUQueue.prototype, { mapAsync } = GPUBuffer.prototype;
-    const got = await replaced(GPUQueue.prototype, 'submit', function (...given) {
-      begun.push('submit');
-      return submit.apply(this, given);
-    }, () => replaced(GPUBuffer.prototype, 'mapAsync', function (...given) {
-      begun.push('map');
-      slots.add(this);
-      return mapAsync.apply(this, given);
-    }, async () => {
-      const x = new Float32Array(48);
-      const runs = inputs.map((values, index) => {
-        x.set(values);
-        return model.run({ x }).then(outputs => {
-          order.push(index);
-          return outputs;
-        });
-      });
-      const first = [...begun];
-      const outputs = await Promise.all(runs);
-      begun.splice(0, begun.length, ...first);
-      return outputs;
-    }));
+    const { submit } = GPUQueue.prototype,
+      { mapAsync } = GPUBuffer.prototype;
+    const got = await replaced(
+      GPUQueue.prototype,
+      'submit',
+      function (...given) {
+        begun.push('submit');
+        return submit.apply(this, given);
+      },
+      () =>
+        replaced(
+          GPUBuffer.prototype,
+          'mapAsync',
+          function (...given) {
+            begun.push('map');
+            slots.add(this);
+            return mapAsync.apply(this, given);
+          },
+          async () => {
+            const x = new Float32Array(48);
+            const runs = inputs.map((values, index) => {
+              x.set(values);
+              return model.run({ x }).then(outputs => {
+                order.push(index);
+                return outputs;
+              });
+            });
+            const first = [...begun];
+            const outputs = await Promise.all(runs);
+            begun.splice(0, begun.length, ...first);
+            return outputs;
+          },
+        ),
+    );
     model.dispose();
     const remote = await load({ backends: 'webgpu' });
     const there = await Promise.all(inputs.map(x => remote.run({ x })));
     remote.dispose();
-    return { worker: remote.worker && there.every(({ y }, index) => equal(y, wanted[index].y)), begun, order, slots: slots.size, right: got.every(({ y }, index) => equal(y, wanted[index].y)) };
+    return {
+      worker: remote.worker && there.every(({ y }, index) => equal(y, wanted[index].y)),
+      begun,
+      order,
+      slots: slots.size,
+      right: got.every(({ y }, index) => equal(y, wanted[index].y)),
+    };
   },
 
   async refused({ load }) {
@@ -104,31 +134,54 @@ const SCENARIOS = {
     const { device } = model;
     const x = drawn(48);
     const wanted = await model.run({ x });
-    const [foreign, destroyed, mapped] = [bufferOf(await other(), x), bufferOf(device, x), device.createBuffer({ size: 192, usage: FROM | GPUBufferUsage.MAP_WRITE })];
+    const [foreign, destroyed, mapped] = [
+      bufferOf(await other(), x),
+      bufferOf(device, x),
+      device.createBuffer({ size: 192, usage: FROM | GPUBufferUsage.MAP_WRITE }),
+    ];
     destroyed.destroy();
     await mapped.mapAsync(GPUMapMode.WRITE);
     const sound = bufferOf(device, x);
     const found = {};
     const runs = {
-      small: [{ x: bufferOf(device, x.slice(0, 24)) }], usage: [{ x: bufferOf(device, x, TO | STORAGE) }], device: [{ x: foreign }], destroyed: [{ x: destroyed }], mapped: [{ x: mapped }],
-      outputSmall: [{ x: sound }, { outputs: { y: bufferOf(device, x.slice(0, 24)) } }], outputUsage: [{ x }, { outputs: { z: 'gpu', y: bufferOf(device, x, FROM) } }],
-      outputDevice: [{ x }, { outputs: { z: 'gpu', y: foreign } }], outputName: [{ x }, { outputs: { w: 'gpu' } }],
-      outputValue: [{ x }, { outputs: { y: 'cpu' } }], outputKind: [{ x }, { outputs: 'GPU' }],
+      small: [{ x: bufferOf(device, x.slice(0, 24)) }],
+      usage: [{ x: bufferOf(device, x, TO | STORAGE) }],
+      device: [{ x: foreign }],
+      destroyed: [{ x: destroyed }],
+      mapped: [{ x: mapped }],
+      outputSmall: [{ x: sound }, { outputs: { y: bufferOf(device, x.slice(0, 24)) } }],
+      outputUsage: [{ x }, { outputs: { z: 'gpu', y: bufferOf(device, x, FROM) } }],
+      outputDevice: [{ x }, { outputs: { z: 'gpu', y: foreign } }],
+      outputName: [{ x }, { outputs: { w: 'gpu' } }],
+      outputValue: [{ x }, { outputs: { y: 'cpu' } }],
+      outputKind: [{ x }, { outputs: 'GPU' }],
     };
-    for (const [name, given] of Object.entries(runs)) found[name] = await failure(model.run(...given));
-    const [, again] = await Promise.all([failure(model.run({ x: foreign })), model.run({ x: sound })]);
+    for (const [name, given] of Object.entries(runs))
+      found[name] = await failure(model.run(...given));
+    const [, again] = await Promise.all([
+      failure(model.run({ x: foreign })),
+      model.run({ x: sound }),
+    ]);
     found.afterwards = equal(again.y, wanted.y) && equal((await model.run({ x })).z, wanted.z);
     model.dispose();
     return found;
   },
 
   async elsewhere({ load }) {
-    const [device, js, worker] = [await other(), await load({ backends: 'js', worker: false }), await load({ backends: 'webgpu' })];
+    const [device, js, worker] = [
+      await other(),
+      await load({ backends: 'js', worker: false }),
+      await load({ backends: 'webgpu' }),
+    ];
     const x = bufferOf(device, drawn(48));
     const found = {
-      js: await failure(js.run({ x })), worker: await failure(worker.run({ x })), outputs: await failure(js.run({ x: drawn(48) }, { outputs: 'gpu' })),
-      device: await failure(load({ backends: 'js', worker: false, device })), deviceInWorker: await failure(load({ backends: 'webgpu', device })),
-      noDevice: await failure(load({ ...LOCAL, device: {} })), devices: [js.device, worker.device],
+      js: await failure(js.run({ x })),
+      worker: await failure(worker.run({ x })),
+      outputs: await failure(js.run({ x: drawn(48) }, { outputs: 'gpu' })),
+      device: await failure(load({ backends: 'js', worker: false, device })),
+      deviceInWorker: await failure(load({ backends: 'webgpu', device })),
+      noDevice: await failure(load({ ...LOCAL, device: {} })),
+      devices: [js.device, worker.device],
     };
     for (const model of [js, worker]) model.dispose();
     return found;
@@ -145,11 +198,13 @@ const SCENARIOS = {
     const right = equal(await read(device, y), wanted.y);
     device.createBuffer({ size: 16, usage: 0 });
     await device.queue.onSubmittedWorkDone();
-    const own = await failure(model.run({ x })) ?? { code: 'no error' };
+    const own = (await failure(model.run({ x }))) ?? { code: 'no error' };
     model.dispose();
     const usable = equal(await read(device, y), wanted.y);
     const limits = { maxStorageBufferBindingSize: 64, maxBufferSize: 64 };
-    const small = await replaced(device, 'limits', limits, () => failure(load({ ...LOCAL, device })));
+    const small = await replaced(device, 'limits', limits, () =>
+      failure(load({ ...LOCAL, device })),
+    );
     device.destroy();
     return { same: model.device === device, right, usable, own, small };
   },
@@ -160,21 +215,37 @@ const SCENARIOS = {
     await model.run({ x });
     const { device } = model;
     const made = [];
-    const { createBuffer } = GPUDevice.prototype, { destroy } = GPUBuffer.prototype;
-    const codes = await replaced(GPUDevice.prototype, 'createBuffer', function (given) {
-      const buffer = createBuffer.call(this, given);
-      made.push(buffer);
-      return buffer;
-    }, () => replaced(GPUBuffer.prototype, 'destroy', function () {
-      if (made.includes(this)) made.splice(made.indexOf(this), 1);
-      return destroy.call(this);
-    }, async () => {
-      const runs = [model.run({ x }), model.run({ x }, { outputs: 'gpu' }), model.run({ x })].map(failure);
-      model.dispose();
-      const found = (await Promise.all(runs)).map(({ code }) => code);
-      await new Promise(resolve => setTimeout(resolve, 500));
-      return found;
-    }));
+    const { createBuffer } = GPUDevice.prototype,
+      { destroy } = GPUBuffer.prototype;
+    const codes = await replaced(
+      GPUDevice.prototype,
+      'createBuffer',
+      function (given) {
+        const buffer = createBuffer.call(this, given);
+        made.push(buffer);
+        return buffer;
+      },
+      () =>
+        replaced(
+          GPUBuffer.prototype,
+          'destroy',
+          function () {
+            if (made.includes(this)) made.splice(made.indexOf(this), 1);
+            return destroy.call(this);
+          },
+          async () => {
+            const runs = [
+              model.run({ x }),
+              model.run({ x }, { outputs: 'gpu' }),
+              model.run({ x }),
+            ].map(failure);
+            model.dispose();
+            const found = (await Promise.all(runs)).map(({ code }) => code);
+            await new Promise(resolve => setTimeout(resolve, 500));
+            return found;
+          },
+        ),
+    );
     const again = await load(LOCAL);
     const lost = again.device !== device;
     again.dispose();
@@ -183,7 +254,10 @@ const SCENARIOS = {
 
   async allocations({ load }) {
     const model = await load(LOCAL);
-    const x = drawn(48), given = bufferOf(model.device, x), y = bufferOf(model.device, x), z = bufferOf(model.device, x);
+    const x = drawn(48),
+      given = bufferOf(model.device, x),
+      y = bufferOf(model.device, x),
+      z = bufferOf(model.device, x);
     await model.run({ x });
     const arrays = await costOf(() => model.run({ x }));
     const lent = await costOf(() => model.run({ x: given }, { outputs: { y, z } }));
@@ -191,7 +265,12 @@ const SCENARIOS = {
     model.dispose();
     const others = {};
     for (const name of ['stateful', 'data_dependent']) {
-      const { load: open, manifest: { inputs: [{ shape }] } } = await named(name);
+      const {
+        load: open,
+        manifest: {
+          inputs: [{ shape }],
+        },
+      } = await named(name);
       const loaded = await open(LOCAL);
       const values = drawn(shape.reduce((product, size) => product * size, 1));
       for (let run = 0; run < 2; run++) await loaded.run(values);
@@ -202,7 +281,13 @@ const SCENARIOS = {
   },
 
   async states() {
-    const { load, manifest: { inputs: [{ name: input }], outputs: [{ name }] } } = await named('stateful');
+    const {
+      load,
+      manifest: {
+        inputs: [{ name: input }],
+        outputs: [{ name }],
+      },
+    } = await named('stateful');
     const model = await load(LOCAL);
     const runs = Array.from({ length: 5 }, (_, index) => ({ [input]: drawn(8, index) }));
     const wanted = [];
@@ -212,11 +297,17 @@ const SCENARIOS = {
     await model.reset();
     const kept = await Promise.all(runs.map(given => model.run(given, { outputs: 'gpu' })));
     const words = await Promise.all(kept.map(outputs => read(model.device, outputs[name])));
-    const [, , between] = await Promise.all([model.run(runs[0]), model.reset(), model.run(runs[0])]);
+    const [, , between] = await Promise.all([
+      model.run(runs[0]),
+      model.reset(),
+      model.run(runs[0]),
+    ]);
     model.dispose();
     return {
-      overlapping: got.every((outputs, index) => equal(outputs[name], wanted[index])), kept: words.every((values, index) => equal(values, wanted[index])),
-      changes: !equal(wanted[0], wanted[1]), reset: equal(between[name], wanted[0]),
+      overlapping: got.every((outputs, index) => equal(outputs[name], wanted[index])),
+      kept: words.every((values, index) => equal(values, wanted[index])),
+      changes: !equal(wanted[0], wanted[1]),
+      reset: equal(between[name], wanted[0]),
     };
   },
 
@@ -224,11 +315,18 @@ const SCENARIOS = {
     const { load } = await named('typed');
     const model = await load(LOCAL);
     const { device } = model;
-    const inputs = { n: bufferOf(device, new Int32Array([1, -2, 3])), flags: [true, false, true], bytes: bufferOf(device, new Int32Array([0, 255, 3, 4, 5, 6, 7, 8])) };
+    const inputs = {
+      n: bufferOf(device, new Int32Array([1, -2, 3])),
+      flags: [true, false, true],
+      bytes: bufferOf(device, new Int32Array([0, 255, 3, 4, 5, 6, 7, 8])),
+    };
     const outputs = await model.run(inputs, { outputs: 'gpu' });
     const words = {};
-    for (const [name, buffer] of Object.entries(outputs)) words[name] = [...await read(device, buffer, Int32Array)];
-    const packed = await failure(model.run({ ...inputs, bytes: bufferOf(device, new Uint8Array(8)) }));
+    for (const [name, buffer] of Object.entries(outputs))
+      words[name] = [...(await read(device, buffer, Int32Array))];
+    const packed = await failure(
+      model.run({ ...inputs, bytes: bufferOf(device, new Uint8Array(8)) }),
+    );
     model.dispose();
     return { words, packed };
   },
@@ -238,13 +336,21 @@ const SCENARIOS = {
     const model = await load(LOCAL);
     const { device } = model;
     const own = device.createBuffer({ size: 24, usage: FROM | TO });
-    const shapes = [], sizes = [], words = [];
-    for (const [values, wanted] of [[[0, 1, 0, 0, 2, 0], 'gpu'], [[3, 0, 1, 0, 0, 1], own]]) {
-      const { y } = await model.run({ x: bufferOf(device, new Float32Array(values)) }, { outputs: { y: wanted } });
+    const shapes = [],
+      sizes = [],
+      words = [];
+    for (const [values, wanted] of [
+      [[0, 1, 0, 0, 2, 0], 'gpu'],
+      [[3, 0, 1, 0, 0, 1], own],
+    ]) {
+      const { y } = await model.run(
+        { x: bufferOf(device, new Float32Array(values)) },
+        { outputs: { y: wanted } },
+      );
       const { y: shape } = model.shapes;
       shapes.push(shape);
       sizes.push(y.size);
-      words.push([...await read(device, y, Int32Array, 4 * shape[1])]);
+      words.push([...(await read(device, y, Int32Array, 4 * shape[1]))]);
     }
     model.dispose();
     return { shapes, sizes, words };
@@ -254,18 +360,29 @@ const SCENARIOS = {
     const { load } = await named('open');
     const model = await load(LOCAL);
     const lengths = [2, 5, 2];
-    const wanted = [], shapes = [];
+    const wanted = [],
+      shapes = [];
     for (const rows of lengths) wanted.push((await model.run({ x: drawn(16 * rows, rows) })).y);
-    const runs = lengths.map(rows => model.run({ x: bufferOf(model.device, drawn(16 * rows, rows)) }, rows === 5 ? {} : { outputs: { y: 'gpu' } })
-      .then(outputs => {
-        shapes.push(model.shapes.y);
-        return outputs;
-      }));
+    const runs = lengths.map(rows =>
+      model
+        .run(
+          { x: bufferOf(model.device, drawn(16 * rows, rows)) },
+          rows === 5 ? {} : { outputs: { y: 'gpu' } },
+        )
+        .then(outputs => {
+          shapes.push(model.shapes.y);
+          return outputs;
+        }),
+    );
     const got = await Promise.all(runs);
-    const words = await Promise.all(got.map(({ y }) => ArrayBuffer.isView(y) ? y : read(model.device, y)));
+    const words = await Promise.all(
+      got.map(({ y }) => (ArrayBuffer.isView(y) ? y : read(model.device, y))),
+    );
     model.dispose();
     return { shapes, right: words.every((values, index) => equal(values, wanted[index])) };
   },
 };
 
-export const runSets = runScenarios(SCENARIOS, () => { delete globalThis[Symbol.for('webkiln.webgpu')]; });
+export const runSets = runScenarios(SCENARIOS, () => {
+  delete globalThis[Symbol.for('webkiln.webgpu')];
+});

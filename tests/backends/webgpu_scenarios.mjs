@@ -1,23 +1,38 @@
 import { counted, failure, replaced, runScenarios } from './scenarios.mjs';
 
 /** The adapter with another device, which `change` makes of the real one. */
-const changedDevice = change => async function requestAdapter(options) {
-  const adapter = await GPU.prototype.requestAdapter.call(this, options);
-  const { limits, features } = adapter;
-  return { limits, features, requestDevice: async wanted => change(await adapter.requestDevice(wanted)) };
-};
+const changedDevice = change =>
+  async function requestAdapter(options) {
+    const adapter = await GPU.prototype.requestAdapter.call(this, options);
+    const { limits, features } = adapter;
+    return {
+      limits,
+      features,
+      requestDevice: async wanted => change(await adapter.requestDevice(wanted)),
+    };
+  };
 
 const { mapAsync } = GPUBuffer.prototype;
 
 const SCENARIOS = {
   async lost({ load, manifest }, input) {
     let device;
-    const model = await replaced(navigator.gpu, 'requestAdapter', changedDevice(found => device = found), () => load({ backends: ['webgpu'], worker: false }));
+    const model = await replaced(
+      navigator.gpu,
+      'requestAdapter',
+      changedDevice(found => (device = found)),
+      () => load({ backends: ['webgpu'], worker: false }),
+    );
     const first = await model.run(input);
-    const pending = await replaced(GPUBuffer.prototype, 'mapAsync', function (mode) {
-      device.destroy();
-      return mapAsync.call(this, mode);
-    }, () => failure(model.run(input)));
+    const pending = await replaced(
+      GPUBuffer.prototype,
+      'mapAsync',
+      function (mode) {
+        device.destroy();
+        return mapAsync.call(this, mode);
+      },
+      () => failure(model.run(input)),
+    );
     const errors = [pending, await failure(model.run(input)), await failure(model.run(input))];
     model.dispose();
     const again = await load({ backends: ['webgpu'], worker: false });
@@ -78,7 +93,12 @@ const SCENARIOS = {
 
   async broken({ load }, input) {
     let device;
-    const model = await replaced(navigator.gpu, 'requestAdapter', changedDevice(found => device = found), () => load({ backends: ['webgpu'], worker: false }));
+    const model = await replaced(
+      navigator.gpu,
+      'requestAdapter',
+      changedDevice(found => (device = found)),
+      () => load({ backends: ['webgpu'], worker: false }),
+    );
     device.createBuffer({ size: 16, usage: 0 }).destroy();
     const error = await failure(model.run(input));
     model.dispose();
@@ -98,24 +118,34 @@ const SCENARIOS = {
   },
 
   async blocked({ load }) {
-    return replaced(navigator.gpu, 'requestAdapter', async () => null, () => failure(load({ backends: ['webgpu'], worker: false })));
+    return replaced(
+      navigator.gpu,
+      'requestAdapter',
+      async () => null,
+      () => failure(load({ backends: ['webgpu'], worker: false })),
+    );
   },
 
   async small({ load }) {
-    const limited = device => new Proxy(device, {
-      get(target, key) {
-        if (key === 'limits') return { maxStorageBufferBindingSize: 1024, maxBufferSize: 4096 };
-        const value = target[key];
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-    return replaced(navigator.gpu, 'requestAdapter', changedDevice(limited), () => failure(load({ backends: ['webgpu'], worker: false })));
+    const limited = device =>
+      new Proxy(device, {
+        get(target, key) {
+          if (key === 'limits') return { maxStorageBufferBindingSize: 1024, maxBufferSize: 4096 };
+          const value = target[key];
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
+    return replaced(navigator.gpu, 'requestAdapter', changedDevice(limited), () =>
+      failure(load({ backends: ['webgpu'], worker: false })),
+    );
   },
 
   counted({ load }, input) {
     const methods = [
-      [GPUDevice.prototype, 'createBuffer', 'created'], [GPUBuffer.prototype, 'destroy', 'destroyed'],
-      [GPUQueue.prototype, 'submit', 'submitted'], [GPUBuffer.prototype, 'mapAsync', 'mapped'],
+      [GPUDevice.prototype, 'createBuffer', 'created'],
+      [GPUBuffer.prototype, 'destroy', 'destroyed'],
+      [GPUQueue.prototype, 'submit', 'submitted'],
+      [GPUBuffer.prototype, 'mapAsync', 'mapped'],
     ];
     return counted(methods, async counts => {
       const model = await load({ backends: ['webgpu'], worker: false });
@@ -129,4 +159,6 @@ const SCENARIOS = {
   },
 };
 
-export const runSets = runScenarios(SCENARIOS, () => { delete globalThis[Symbol.for('webkiln.webgpu')]; });
+export const runSets = runScenarios(SCENARIOS, () => {
+  delete globalThis[Symbol.for('webkiln.webgpu')];
+});

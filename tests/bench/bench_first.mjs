@@ -1,4 +1,4 @@
-import { ENGINES, mapped } from "/bench_networks.mjs";
+import { ENGINES, mapped } from '/bench_networks.mjs';
 
 /** The spans of calls of an async function, in milliseconds since the navigation. */
 function spans(owner, name) {
@@ -25,7 +25,7 @@ function covered(spans) {
   return sum;
 }
 
-const end = (spans) => Math.max(0, ...spans.map(([, end]) => end));
+const end = spans => Math.max(0, ...spans.map(([, end]) => end));
 
 /** The spans of weights that are decoded; programs get other functions than the module exports. */
 function decoded() {
@@ -33,7 +33,7 @@ function decoded() {
   const { instantiate } = WebAssembly;
   WebAssembly.instantiate = async (...given) => {
     const { exports } = await instantiate(...given);
-    const init = (entry) => {
+    const init = entry => {
       const begin = performance.now();
       exports.init(entry);
       found.push([begin, performance.now()]);
@@ -43,43 +43,63 @@ function decoded() {
   return found;
 }
 
-const RUN = "... in the run";
+const RUN = '... in the run';
 
 /** Where the time of a first result goes: when each step has ended, and how long digests and decoding took. */
 async function waterfall(options) {
   performance.setResourceTimingBufferSize(1000);
-  const [digests, compiled, inits] = [spans(crypto.subtle, "digest"), spans(WebAssembly, "compile"), decoded()];
+  const [digests, compiled, inits] = [
+    spans(crypto.subtle, 'digest'),
+    spans(WebAssembly, 'compile'),
+    decoded(),
+  ];
   const run = await ENGINES.webkiln(options);
   const loaded = performance.now();
   await run();
   const first = performance.now();
-  const arrived = (suffix) => performance.getEntriesByType("resource").filter(({ name }) => new URL(name).pathname.startsWith("/bundle/") && name.endsWith(suffix)).map(({ startTime, responseEnd }) => [startTime, responseEnd]);
-  const weights = arrived(".bin");
+  const arrived = suffix =>
+    performance
+      .getEntriesByType('resource')
+      .filter(({ name }) => new URL(name).pathname.startsWith('/bundle/') && name.endsWith(suffix))
+      .map(({ startTime, responseEnd }) => [startTime, responseEnd]);
+  const weights = arrived('.bin');
   await run();
   const second = performance.now();
   const steps = [
-    ["code arrived", end(arrived(".js"))], ["wasm compiled", end(compiled)], ["weights asked for", Math.min(...weights.map(([begin]) => begin))],
-    ["weights arrived", end(weights)], ["digests taken", end(digests)], ["weights decoded", end(inits)], ["loaded", loaded], ["first output", first],
-    ["... in digests", covered(digests)], ["... in decoding", covered(inits)], [RUN, first - loaded], ["a second run", second - first],
+    ['code arrived', end(arrived('.js'))],
+    ['wasm compiled', end(compiled)],
+    ['weights asked for', Math.min(...weights.map(([begin]) => begin))],
+    ['weights arrived', end(weights)],
+    ['digests taken', end(digests)],
+    ['weights decoded', end(inits)],
+    ['loaded', loaded],
+    ['first output', first],
+    ['... in digests', covered(digests)],
+    ['... in decoding', covered(inits)],
+    [RUN, first - loaded],
+    ['a second run', second - first],
   ];
   return { ms: first, steps };
 }
 
 /** The time in which the weights alone arrive. */
 async function bytes() {
-  const { shards } = await (await fetch("/bundle/manifest.json")).json();
+  const { shards } = await (await fetch('/bundle/manifest.json')).json();
   let next = 0;
-  await Promise.all(Array.from({ length: 4 }, async () => {
-    while (next < shards.length) for await (const _ of (await fetch(`/bundle/${shards[next++].file}`)).body);
-  }));
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      while (next < shards.length)
+        for await (const _ of (await fetch(`/bundle/${shards[next++].file}`)).body);
+    }),
+  );
   return { ms: performance.now() };
 }
 
 /** The time from the navigation of this page to the first output of an engine. */
 export async function visit(name, options) {
-  if (name === "bytes") return bytes();
-  if (name === "waterfall") return waterfall(options);
+  if (name === 'bytes') return bytes();
+  if (name === 'waterfall') return waterfall(options);
   const outputs = await (await ENGINES[name](options))();
   const ms = performance.now();
-  return { ms, outputs: mapped(Object.entries(outputs), (values) => Array.from(values)) };
+  return { ms, outputs: mapped(Object.entries(outputs), values => Array.from(values)) };
 }

@@ -1,4 +1,4 @@
-import { ENGINES } from "/bench.mjs";
+import { ENGINES } from '/bench.mjs';
 
 const counts = {};
 const count = (what, amount = 1) => (counts[what] = (counts[what] ?? 0) + amount);
@@ -12,29 +12,32 @@ function watch(type, method, before) {
   };
 }
 
-watch(GPUQueue, "submit", () => count("submissions"));
-watch(GPUQueue, "writeBuffer", ([, , data, first = 0, size]) => {
-  count("writes");
-  count("bytes written", (size ?? (data.length ?? data.byteLength) - first) * (data.BYTES_PER_ELEMENT ?? 1));
+watch(GPUQueue, 'submit', () => count('submissions'));
+watch(GPUQueue, 'writeBuffer', ([, , data, first = 0, size]) => {
+  count('writes');
+  count(
+    'bytes written',
+    (size ?? (data.length ?? data.byteLength) - first) * (data.BYTES_PER_ELEMENT ?? 1),
+  );
 });
-watch(GPUCommandEncoder, "beginComputePass", () => count("passes"));
-watch(GPUCommandEncoder, "copyBufferToBuffer", () => count("copies"));
-watch(GPUComputePassEncoder, "dispatchWorkgroups", () => count("dispatches"));
-watch(GPUComputePassEncoder, "dispatchWorkgroupsIndirect", () => count("dispatches"));
-watch(GPUDevice, "createBindGroup", () => count("bind groups made"));
-watch(GPUDevice, "createBuffer", ([{ size }]) => {
-  count("buffers made");
-  count("bytes held", size);
+watch(GPUCommandEncoder, 'beginComputePass', () => count('passes'));
+watch(GPUCommandEncoder, 'copyBufferToBuffer', () => count('copies'));
+watch(GPUComputePassEncoder, 'dispatchWorkgroups', () => count('dispatches'));
+watch(GPUComputePassEncoder, 'dispatchWorkgroupsIndirect', () => count('dispatches'));
+watch(GPUDevice, 'createBindGroup', () => count('bind groups made'));
+watch(GPUDevice, 'createBuffer', ([{ size }]) => {
+  count('buffers made');
+  count('bytes held', size);
 });
-watch(GPUBuffer, "destroy", (_, { size }) => count("bytes held", -size));
-watch(GPUBuffer, "mapAsync", () => count("read-backs"));
+watch(GPUBuffer, 'destroy', (_, { size }) => count('bytes held', -size));
+watch(GPUBuffer, 'mapAsync', () => count('read-backs'));
 
 /** What one run asks of WebGPU when several have been before, and the bytes of the buffers that are there then. */
 export async function run(name, warm) {
-  const engine = await ENGINES[name]({ backend: "webgpu", threads: 1 });
+  const engine = await ENGINES[name]({ backend: 'webgpu', threads: 1 });
   for (let before = 0; before < warm; before++) await engine();
-  const held = counts["bytes held"];
+  const held = counts['bytes held'];
   for (const what of Object.keys(counts)) counts[what] = 0;
   await engine();
-  return { ...counts, "bytes held": held };
+  return { ...counts, 'bytes held': held };
 }

@@ -1,10 +1,10 @@
 const MILLISECONDS = 30;
 const STEPS = 200000;
 
-const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
+const bytes = async path => new Uint8Array(await (await fetch(path)).arrayBuffer());
 
 /** Milliseconds of a processor that this thread has had: what else runs here does not count. */
-const clock = async () => Number(new TextDecoder().decode(await bytes("./clock")));
+const clock = async () => Number(new TextDecoder().decode(await bytes('./clock')));
 
 /** Milliseconds of a number of calls. */
 async function time(step, count) {
@@ -15,7 +15,8 @@ async function time(step, count) {
 
 /** How many calls take about MILLISECONDS. */
 async function calls(step) {
-  let count = 1, taken = await time(step, 1);
+  let count = 1,
+    taken = await time(step, 1);
   while (taken < MILLISECONDS / 4) taken = await time(step, (count *= 2));
   return Math.max(1, Math.round((count * MILLISECONDS) / taken));
 }
@@ -25,7 +26,7 @@ let peak;
 
 export async function begin() {
   const env = { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) };
-  const { instance } = await WebAssembly.instantiate(await bytes("./peak.wasm"), { env });
+  const { instance } = await WebAssembly.instantiate(await bytes('./peak.wasm'), { env });
   const step = () => instance.exports.peak(STEPS);
   peak = { step, flops: STEPS * 10 * 4 * 2, count: await calls(step) };
 }

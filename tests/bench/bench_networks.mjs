@@ -1,24 +1,27 @@
-const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
+const bytes = async path => new Uint8Array(await (await fetch(path)).arrayBuffer());
 
-const floats = async (path) => new Float32Array((await bytes(path)).buffer);
+const floats = async path => new Float32Array((await bytes(path)).buffer);
 
-const RIVALS = ["onnxruntime", "litert", "tfjs"];
+const RIVALS = ['onnxruntime', 'litert', 'tfjs'];
 
 /** What webkiln has with one thread, where the others have several. */
-const ALONE = "webkiln alone";
+const ALONE = 'webkiln alone';
 
 /** The inputs of the network: by name a shape and the values, with channels last or first. */
 async function inputs(order) {
   const values = await floats(`/data/${order}.bin`);
   let at = 0;
-  return Object.entries(await (await fetch("/data/inputs.json")).json()).map(([name, { size, [order]: shape }]) => [name, shape, values.slice(at, (at += size))]);
+  return Object.entries(await (await fetch('/data/inputs.json')).json()).map(
+    ([name, { size, [order]: shape }]) => [name, shape, values.slice(at, (at += size))],
+  );
 }
 
-export const mapped = (entries, change) => Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
+export const mapped = (entries, change) =>
+  Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
 
 /** Every engine is an async function of nothing that gives the outputs by name: the whole call, with its inputs. */
 export const ENGINES = {
-  async webkiln({ backend, threads, bundle = "/bundle/", ...more }) {
+  async webkiln({ backend, threads, bundle = '/bundle/', ...more }) {
     const { load } = await import(`${bundle}index.js`);
     const options = { backends: [backend], threads, ...more };
     let model = await load({ worker: threads > 1, ...options });
@@ -27,68 +30,92 @@ export const ENGINES = {
       model.dispose();
       model = await load({ ...options, worker: false });
     }
-    if (!crossOriginIsolated) throw new Error("the page is not isolated: no engine has threads here");
-    const given = await inputs("last");
+    if (!crossOriginIsolated)
+      throw new Error('the page is not isolated: no engine has threads here');
+    const given = await inputs('last');
     return () => model.run(mapped(given, (_, data) => data));
   },
 
   async onnxruntime({ backend, threads }) {
-    const ort = await import(`/npm/onnxruntime-web/dist/ort.${backend === "wasm" ? "wasm" : "all"}.bundle.min.mjs`);
+    const ort = await import(
+      `/npm/onnxruntime-web/dist/ort.${backend === 'wasm' ? 'wasm' : 'all'}.bundle.min.mjs`
+    );
     ort.env.wasm.numThreads = threads;
-    ort.env.wasm.wasmPaths = "/npm/onnxruntime-web/dist/";
-    const session = await ort.InferenceSession.create(await bytes("/data/model.onnx"), { executionProviders: [backend], graphOptimizationLevel: "all" });
-    const given = await inputs("first");
+    ort.env.wasm.wasmPaths = '/npm/onnxruntime-web/dist/';
+    const session = await ort.InferenceSession.create(await bytes('/data/model.onnx'), {
+      executionProviders: [backend],
+      graphOptimizationLevel: 'all',
+    });
+    const given = await inputs('first');
     return async () => {
-      const outputs = await session.run(mapped(given, (shape, data) => new ort.Tensor("float32", data, shape)));
+      const outputs = await session.run(
+        mapped(given, (shape, data) => new ort.Tensor('float32', data, shape)),
+      );
       return mapped(Object.entries(outputs), ({ data }) => data);
     };
   },
 
   async litert({ backend, threads }) {
-    const { loadLiteRt, loadAndCompile, Tensor } = await import("/npm/@litertjs/core/dist/index.js");
-    await loadLiteRt("/npm/@litertjs/core/wasm/", { threads: threads > 1 });
-    const model = await loadAndCompile("/data/model.tflite", { accelerator: backend, cpuOptions: { numThreads: threads } });
-    const given = await inputs("last");
+    const { loadLiteRt, loadAndCompile, Tensor } =
+      await import('/npm/@litertjs/core/dist/index.js');
+    await loadLiteRt('/npm/@litertjs/core/wasm/', { threads: threads > 1 });
+    const model = await loadAndCompile('/data/model.tflite', {
+      accelerator: backend,
+      cpuOptions: { numThreads: threads },
+    });
+    const given = await inputs('last');
     return async () => {
       const tensors = mapped(given, (shape, data) => new Tensor(data, shape));
       const outputs = await model.run(tensors);
       const values = {};
-      for (const [name, tensor] of Object.entries(outputs)) values[name] = (await tensor.data()).slice();
+      for (const [name, tensor] of Object.entries(outputs))
+        values[name] = (await tensor.data()).slice();
       for (const item of [...Object.values(tensors), ...Object.values(outputs)]) item.delete();
       return values;
     };
   },
 
   async tfjs({ backend, threads }) {
-    const kind = backend === "js" ? "cpu" : backend;
-    for (const part of ["core", ...(kind === "webgpu" ? ["backend-cpu"] : []), `backend-${kind}`]) {
+    const kind = backend === 'js' ? 'cpu' : backend;
+    for (const part of ['core', ...(kind === 'webgpu' ? ['backend-cpu'] : []), `backend-${kind}`]) {
       await script(`/npm/@tensorflow/tfjs-${part}/dist/tf-${part}.min.js`);
     }
     const { tf } = globalThis;
-    if (kind === "wasm") {
-      tf.wasm.setWasmPaths("/npm/@tensorflow/tfjs-backend-wasm/dist/");
+    if (kind === 'wasm') {
+      tf.wasm.setWasmPaths('/npm/@tensorflow/tfjs-backend-wasm/dist/');
       tf.wasm.setThreadsCount(threads);
-      tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", threads > 1);
+      tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', threads > 1);
     }
     if (!(await tf.setBackend(kind))) throw new Error(`TensorFlow.js has no ${kind} here`);
-    const { constants, calls, outputs } = await (await fetch("/data/calls.json")).json();
-    const values = await floats("/data/calls.bin");
+    const { constants, calls, outputs } = await (await fetch('/data/calls.json')).json();
+    const values = await floats('/data/calls.bin');
     const held = {};
     for (const [name, { offset, shape }] of Object.entries(constants)) {
-      held[name] = tf.tensor(values.subarray(offset, offset + shape.reduce((a, b) => a * b, 1)), shape);
+      held[name] = tf.tensor(
+        values.subarray(offset, offset + shape.reduce((a, b) => a * b, 1)),
+        shape,
+      );
     }
-    const given = await inputs("last");
+    const given = await inputs('last');
     const compute = (calls, tensors) => {
       for (const { op, names, inputs, ...attrs } of calls) {
-        const made = CALLS[op](tf, inputs.map((each) => tensors[each]), attrs, (inner, more) => compute(inner, { ...tensors, ...more }));
+        const made = CALLS[op](
+          tf,
+          inputs.map(each => tensors[each]),
+          attrs,
+          (inner, more) => compute(inner, { ...tensors, ...more }),
+        );
         [made].flat().forEach((tensor, at) => (tensors[names[at]] = tensor));
       }
       return tensors;
     };
     return async () => {
       const made = tf.tidy(() => {
-        const tensors = compute(calls, { ...held, ...mapped(given, (shape, data) => tf.tensor(data, shape)) });
-        return mapped(Object.entries(outputs), (name) => tensors[name]);
+        const tensors = compute(calls, {
+          ...held,
+          ...mapped(given, (shape, data) => tf.tensor(data, shape)),
+        });
+        return mapped(Object.entries(outputs), name => tensors[name]);
       });
       const read = {};
       for (const [name, tensor] of Object.entries(made)) {
@@ -101,36 +128,78 @@ export const ENGINES = {
 };
 
 /** Loads a script that sets globals. */
-const script = (src) => new Promise((resolve, reject) => document.head.append(Object.assign(document.createElement("script"), { src, onload: resolve, onerror: reject })));
+const script = src =>
+  new Promise((resolve, reject) =>
+    document.head.append(
+      Object.assign(document.createElement('script'), { src, onload: resolve, onerror: reject }),
+    ),
+  );
 
-const pads = ({ pad_low, pad_high }) => [[0, 0], [pad_low[0], pad_high[0]], [pad_low[1], pad_high[1]], [0, 0]];
+const pads = ({ pad_low, pad_high }) => [
+  [0, 0],
+  [pad_low[0], pad_high[0]],
+  [pad_low[1], pad_high[1]],
+  [0, 0],
+];
 
-const conv = (kind) => (tf, [x, filter, bias], { strides, dilation, activation, ...sides }) =>
-  tf.fused[kind]({ x, filter, bias, strides, dilations: dilation, pad: pads(sides), activation: activation ?? "linear" });
+const conv =
+  kind =>
+  (tf, [x, filter, bias], { strides, dilation, activation, ...sides }) =>
+    tf.fused[kind]({
+      x,
+      filter,
+      bias,
+      strides,
+      dilations: dilation,
+      pad: pads(sides),
+      activation: activation ?? 'linear',
+    });
 
 /** Of a size that is that of the input times the strides, which TensorFlow.js calls the same. */
 function convTranspose(tf, [x, filter, bias], { strides, pad_low: low, pad_high: high }) {
-  const sizes = strides.map((stride, axis) => (x.shape[axis + 1] - 1) * stride + 2 + low[axis] + high[axis] - filter.shape[axis]);
-  if (sizes.some((size, axis) => size !== x.shape[axis + 1] * strides[axis])) throw new Error(`a transposed convolution gives ${sizes}`);
-  const y = tf.conv2dTranspose(x, filter, [x.shape[0], ...sizes, filter.shape[2]], strides, "same");
+  const sizes = strides.map(
+    (stride, axis) =>
+      (x.shape[axis + 1] - 1) * stride + 2 + low[axis] + high[axis] - filter.shape[axis],
+  );
+  if (sizes.some((size, axis) => size !== x.shape[axis + 1] * strides[axis]))
+    throw new Error(`a transposed convolution gives ${sizes}`);
+  const y = tf.conv2dTranspose(x, filter, [x.shape[0], ...sizes, filter.shape[2]], strides, 'same');
   return bias ? tf.add(y, bias) : y;
 }
 
 /** A sum over products of two tensors, by transposition as products of matrices: TensorFlow.js has none on wasm. */
 function einsum(tf, [a, b], { equation }) {
-  const [left, right, result] = equation.split(/,|->/).map((word) => [...word]);
-  const both = left.filter((axis) => right.includes(axis) && result.includes(axis));
-  const inner = left.filter((axis) => right.includes(axis) && !result.includes(axis));
-  const sizes = Object.fromEntries([...left.map((axis, at) => [axis, a.shape[at]]), ...right.map((axis, at) => [axis, b.shape[at]])]);
-  const size = (axes) => axes.reduce((product, axis) => product * sizes[axis], 1);
-  const [rows, columns] = [left, right].map((axes) => axes.filter((axis) => !both.includes(axis) && !inner.includes(axis)));
-  const arranged = (x, axes, order, shape) => tf.reshape(tf.transpose(x, order.map((axis) => axes.indexOf(axis))), shape);
+  const [left, right, result] = equation.split(/,|->/).map(word => [...word]);
+  const both = left.filter(axis => right.includes(axis) && result.includes(axis));
+  const inner = left.filter(axis => right.includes(axis) && !result.includes(axis));
+  const sizes = Object.fromEntries([
+    ...left.map((axis, at) => [axis, a.shape[at]]),
+    ...right.map((axis, at) => [axis, b.shape[at]]),
+  ]);
+  const size = axes => axes.reduce((product, axis) => product * sizes[axis], 1);
+  const [rows, columns] = [left, right].map(axes =>
+    axes.filter(axis => !both.includes(axis) && !inner.includes(axis)),
+  );
+  const arranged = (x, axes, order, shape) =>
+    tf.reshape(
+      tf.transpose(
+        x,
+        order.map(axis => axes.indexOf(axis)),
+      ),
+      shape,
+    );
   const product = tf.matMul(
     arranged(a, left, [...both, ...rows, ...inner], [size(both), size(rows), size(inner)]),
     arranged(b, right, [...both, ...inner, ...columns], [size(both), size(inner), size(columns)]),
   );
   const axes = [...both, ...rows, ...columns];
-  return tf.transpose(tf.reshape(product, axes.map((axis) => sizes[axis])), result.map((axis) => axes.indexOf(axis)));
+  return tf.transpose(
+    tf.reshape(
+      product,
+      axes.map(axis => sizes[axis]),
+    ),
+    result.map(axis => axes.indexOf(axis)),
+  );
 }
 
 /** The last states of a recurrence. */
@@ -139,24 +208,33 @@ function scan(tf, tensors, { body, axes }, compute) {
   const captured = tensors.slice(states.length + axes.length);
   const steps = axes.map((axis, at) => tf.unstack(tensors[states.length + at], axis));
   for (let step = 0; step < steps[0].length; step++) {
-    const given = [...states, ...steps.map((slices) => slices[step]), ...captured];
-    const made = compute(body.calls, Object.fromEntries(body.inputs.map((name, at) => [name, given[at]])));
-    states = body.outputs.map((name) => made[name]);
+    const given = [...states, ...steps.map(slices => slices[step]), ...captured];
+    const made = compute(
+      body.calls,
+      Object.fromEntries(body.inputs.map((name, at) => [name, given[at]])),
+    );
+    states = body.outputs.map(name => made[name]);
   }
   return states;
 }
 
 /** The operators of calls.json, as functions of TensorFlow.js. */
 const CALLS = {
-  Conv: conv("conv2d"),
-  DepthwiseConv: conv("depthwiseConv2d"),
+  Conv: conv('conv2d'),
+  DepthwiseConv: conv('depthwiseConv2d'),
   Add: (tf, [a, b]) => tf.add(a, b),
   Mul: (tf, [a, b]) => tf.mul(a, b),
   MatMul: (tf, [a, b]) => tf.matMul(a, b),
   ConvTranspose: convTranspose,
   Einsum: einsum,
   Scan: scan,
-  Slice: (tf, [x], { starts, sizes, steps }) => tf.stridedSlice(x, starts, starts.map((start, axis) => start + sizes[axis] * steps[axis]), steps),
+  Slice: (tf, [x], { starts, sizes, steps }) =>
+    tf.stridedSlice(
+      x,
+      starts,
+      starts.map((start, axis) => start + sizes[axis] * steps[axis]),
+      steps,
+    ),
   Div: (tf, [a, b]) => tf.div(a, b),
   Sub: (tf, [a, b]) => tf.sub(a, b),
   Square: (tf, [x]) => tf.square(x),
@@ -175,7 +253,12 @@ const CALLS = {
   ReduceMean: (tf, [x], { axes, keepdims }) => tf.mean(x, axes, keepdims),
   MaxPool: (tf, [x], { window, strides, ...sides }) => tf.maxPool(x, window, strides, pads(sides)),
   AvgPool: (tf, [x], { window, strides, ...sides }) => tf.avgPool(x, window, strides, pads(sides)),
-  Pad: (tf, [x], { low, high, value }) => tf.pad(x, low.map((size, axis) => [size, high[axis]]), value),
+  Pad: (tf, [x], { low, high, value }) =>
+    tf.pad(
+      x,
+      low.map((size, axis) => [size, high[axis]]),
+      value,
+    ),
 };
 
 const COUNTED = 3;
@@ -186,13 +269,15 @@ const CALM_MS = 50;
 /** What a system needs to see that two threads want a processor each. */
 const WARM_MS = 100;
 
-const calm = () => new Promise((resolve) => setTimeout(resolve, CALM_MS));
+const calm = () => new Promise(resolve => setTimeout(resolve, CALM_MS));
 
 const PEAK_STEPS = 500000;
 
 /** GFLOP/s of ten independent relaxed multiplications and additions. */
 async function peak() {
-  const { instance } = await WebAssembly.instantiate(await bytes("/data/peak.wasm"), { env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) } });
+  const { instance } = await WebAssembly.instantiate(await bytes('/data/peak.wasm'), {
+    env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) },
+  });
   return () => {
     const start = performance.now();
     instance.exports.peak(PEAK_STEPS);
@@ -216,8 +301,10 @@ export async function run(wanted, options, rounds) {
   const refused = {};
   for (const name of wanted) {
     try {
-      const engine = await (name === ALONE ? ENGINES.webkiln({ ...options, threads: 1 }) : ENGINES[name](options));
-      outputs[name] = mapped(Object.entries(await engine()), (values) => Array.from(values));
+      const engine = await (name === ALONE
+        ? ENGINES.webkiln({ ...options, threads: 1 })
+        : ENGINES[name](options));
+      outputs[name] = mapped(Object.entries(await engine()), values => Array.from(values));
       engines[name] = engine;
     } catch (error) {
       if (!RIVALS.includes(name)) throw error;
@@ -226,7 +313,7 @@ export async function run(wanted, options, rounds) {
   }
   const names = Object.keys(engines);
   for (let warm = 0; warm < 3; warm++) for (const name of names) await engines[name]();
-  const times = Object.fromEntries(names.map((name) => [name, []]));
+  const times = Object.fromEntries(names.map(name => [name, []]));
   const peaks = [];
   const measured = await peak();
   for (let round = 0; round < rounds; round++) {

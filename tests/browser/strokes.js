@@ -1,21 +1,46 @@
 import { pictureOf } from '../../models/digits/demo/picture.js';
 
-const arc = (x, y, rx, ry, from, to, steps = 14) => Array.from({ length: steps + 1 }, (_, step) => {
-  const angle = (from + (to - from) * step / steps) * Math.PI / 180;
-  return [x + rx * Math.cos(angle), y + ry * Math.sin(angle)];
-});
+const arc = (x, y, rx, ry, from, to, steps = 14) =>
+  Array.from({ length: steps + 1 }, (_, step) => {
+    const angle = ((from + ((to - from) * step) / steps) * Math.PI) / 180;
+    return [x + rx * Math.cos(angle), y + ry * Math.sin(angle)];
+  });
 
 const DIGITS = [
   [arc(0.5, 0.5, 0.2, 0.32, -90, 270)],
-  [[[0.42, 0.3], [0.52, 0.18], [0.52, 0.82]]],
+  [
+    [
+      [0.42, 0.3],
+      [0.52, 0.18],
+      [0.52, 0.82],
+    ],
+  ],
   [[...arc(0.5, 0.33, 0.18, 0.15, -160, 40), [0.33, 0.8], [0.7, 0.8]]],
   [[...arc(0.48, 0.34, 0.17, 0.16, -150, 90), ...arc(0.48, 0.66, 0.19, 0.16, -90, 150)]],
-  [[[0.55, 0.2], [0.32, 0.58], [0.72, 0.58]], [[0.6, 0.35], [0.58, 0.82]]],
+  [
+    [
+      [0.55, 0.2],
+      [0.32, 0.58],
+      [0.72, 0.58],
+    ],
+    [
+      [0.6, 0.35],
+      [0.58, 0.82],
+    ],
+  ],
   [[[0.68, 0.2], [0.38, 0.2], [0.36, 0.47], ...arc(0.5, 0.62, 0.18, 0.18, -120, 140)]],
   [[[0.6, 0.18], [0.42, 0.4], ...arc(0.5, 0.65, 0.15, 0.17, -180, 180)]],
-  [[[0.32, 0.2], [0.68, 0.2], [0.45, 0.82]]],
+  [
+    [
+      [0.32, 0.2],
+      [0.68, 0.2],
+      [0.45, 0.82],
+    ],
+  ],
   [[...arc(0.5, 0.34, 0.14, 0.15, 90, -270), ...arc(0.5, 0.66, 0.17, 0.17, -90, 270)]],
   [[...arc(0.5, 0.35, 0.16, 0.16, 0, -360), [0.64, 0.5], [0.58, 0.82]]],
 ];
 
-console.log(JSON.stringify(DIGITS.map(strokes => ({ strokes, picture: Array.from(pictureOf(strokes)) }))));
+console.log(
+  JSON.stringify(DIGITS.map(strokes => ({ strokes, picture: Array.from(pictureOf(strokes)) }))),
+);

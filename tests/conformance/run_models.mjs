@@ -7,11 +7,15 @@ export async function runSets({ backend, programs }, get, put) {
   for (const [position, [number, path]] of programs.entries()) {
     const bytes = await get(position);
     try {
-      if (path && !compiled.has(path)) compiled.set(path, await WebAssembly.compileStreaming(fetch(`/programs/${path}`)));
+      if (path && !compiled.has(path))
+        compiled.set(path, await WebAssembly.compileStreaming(fetch(`/programs/${path}`)));
       const module = await import(`/programs/${number}/code/${backend}.js`);
-      await put(position, encode(...await runProgram(module, compiled.get(path), decode(bytes))));
+      await put(position, encode(...(await runProgram(module, compiled.get(path), decode(bytes)))));
     } catch (error) {
-      await put(position, new TextEncoder().encode(JSON.stringify({ error: `${error.name}: ${error.message}` })));
+      await put(
+        position,
+        new TextEncoder().encode(JSON.stringify({ error: `${error.name}: ${error.message}` })),
+      );
     }
   }
 }

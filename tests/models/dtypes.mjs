@@ -1,14 +1,33 @@
 import { encode } from '/harness/harness.js';
 
-const PLAIN = { bool: [true, false, true, false], int64: [-5n, 0n, 7n, 2147483647n], uint64: [0n, 1n, 7n, 2147483647n] };
+const PLAIN = {
+  bool: [true, false, true, false],
+  int64: [-5n, 0n, 7n, 2147483647n],
+  uint64: [0n, 1n, 7n, 2147483647n],
+};
 const NUMBERS = {
-  float32: [-1.5, 0, 0.25, 60000], float16: [-1.5, 0, 0.25, 60000], float64: [-1.5, 0, 0.25, 60000], int8: [-128, 0, 3, 127], uint8: [0, 1, 200, 255],
-  int16: [-32768, 0, 3, 32767], uint16: [0, 1, 3, 65535], int32: [-2147483648, 0, 3, 2147483647], uint32: [0, 1, 3, 4294967295],
+  float32: [-1.5, 0, 0.25, 60000],
+  float16: [-1.5, 0, 0.25, 60000],
+  float64: [-1.5, 0, 0.25, 60000],
+  int8: [-128, 0, 3, 127],
+  uint8: [0, 1, 200, 255],
+  int16: [-32768, 0, 3, 32767],
+  uint16: [0, 1, 3, 65535],
+  int32: [-2147483648, 0, 3, 2147483647],
+  uint32: [0, 1, 3, 4294967295],
 };
 const HALVES = Uint16Array.of(0xbe00, 0, 0x3400, 0x7b53);
-const OTHERS = { bool: Uint8Array.of(2, 0, 255, 0), uint8: Uint8ClampedArray.of(0, 1, 200, 255), float16: HALVES };
+const OTHERS = {
+  bool: Uint8Array.of(2, 0, 255, 0),
+  uint8: Uint8ClampedArray.of(0, 1, 200, 255),
+  float16: HALVES,
+};
 
-const codeOf = promise => promise.then(() => 'no error', ({ code }) => code);
+const codeOf = promise =>
+  promise.then(
+    () => 'no error',
+    ({ code }) => code,
+  );
 
 /** Gives every dtype to a model that gives it back twice, in each form that `run` takes; says what came, and in which arrays. */
 export async function runSets({ bundle, backend, worker }, get, put) {
@@ -32,5 +51,16 @@ export async function runSets({ bundle, backend, worker }, get, put) {
   }
   model.dispose();
   const bytes = new TextEncoder().encode(JSON.stringify(found));
-  await put(0, encode({ ms: 0, loadMs: 0, variant: null, tensors: [{ name: 'found', dtype: 'uint8', shape: [bytes.length] }] }, [bytes]));
+  await put(
+    0,
+    encode(
+      {
+        ms: 0,
+        loadMs: 0,
+        variant: null,
+        tensors: [{ name: 'found', dtype: 'uint8', shape: [bytes.length] }],
+      },
+      [bytes],
+    ),
+  );
 }

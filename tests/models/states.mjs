@@ -1,7 +1,8 @@
 /** What a model that keeps states gives in two runs, and in one more after a reset. */
 export async function values(load, backend) {
   const model = await load({ backends: [backend] });
-  const run = async () => Array.from(Object.values(await model.run({ x: Float32Array.of(1, 1) }))[0]);
+  const run = async () =>
+    Array.from(Object.values(await model.run({ x: Float32Array.of(1, 1) }))[0]);
   const found = [await run(), await run()];
   await model.reset();
   found.push(await run());

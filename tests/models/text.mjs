@@ -6,7 +6,8 @@ const { load } = await import(bundle);
 const model = await load({ backends: [backend], worker: false });
 const { prompt, length, runs } = JSON.parse(request);
 let text = '';
-for await (const character of generate(model, prompt, { length, temperature: 0 })) text += character;
+for await (const character of generate(model, prompt, { length, temperature: 0 }))
+  text += character;
 await model.reset();
 const scores = [];
 for (const characters of runs) scores.push([...(await model.run({ characters })).scores]);

@@ -10,10 +10,18 @@ const { init, shards, order, cached, broken, wrong, strategy } = JSON.parse(proc
 const digest = bytes => createHash('sha256').update(bytes).digest();
 const files = shards.map(([byte, length], index) => {
   const bytes = new Uint8Array(length).fill(byte);
-  return { file: `weights-${index}.bin`, bytes, url: `https://models.test/weights-${index}.bin`, digest: digest(digest(bytes)).toString('hex') };
+  return {
+    file: `weights-${index}.bin`,
+    bytes,
+    url: `https://models.test/weights-${index}.bin`,
+    digest: digest(digest(bytes)).toString('hex'),
+  };
 });
 const find = url => files.findIndex(item => item.url === url);
-const later = ms => new Promise(resolve => { setTimeout(resolve, ms); });
+const later = ms =>
+  new Promise(resolve => {
+    setTimeout(resolve, ms);
+  });
 
 const log = [];
 
@@ -39,24 +47,28 @@ const over = () => {
  * The bytes of a file in two chunks, of which the second never comes where `half`; its coming is noted. Where `other`, they are not those of the manifest.
  * `ended` is called afterwards.
  */
-const body = (index, half, other, ended) => new ReadableStream({
-  type: 'bytes',
-  async start(controller) {
-    const bytes = other ? files[index].bytes.map(byte => byte ^ 255) : files[index].bytes;
-    const middle = bytes.length >> 1;
-    try {
-      controller.enqueue(bytes.slice(0, middle));
-      await later(20);
-      log.push(['rest', index]);
-      if (half) return controller.error(new Error('reset'));
-      controller.enqueue(bytes.slice(middle));
-      controller.close();
-    } finally {
-      setTimeout(ended, 20);
-    }
-  },
-});
-const response = (index, half, other, ended = () => {}) => new Response(body(index, half, other, ended), { headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest } });
+const body = (index, half, other, ended) =>
+  new ReadableStream({
+    type: 'bytes',
+    async start(controller) {
+      const bytes = other ? files[index].bytes.map(byte => byte ^ 255) : files[index].bytes;
+      const middle = bytes.length >> 1;
+      try {
+        controller.enqueue(bytes.slice(0, middle));
+        await later(20);
+        log.push(['rest', index]);
+        if (half) return controller.error(new Error('reset'));
+        controller.enqueue(bytes.slice(middle));
+        controller.close();
+      } finally {
+        setTimeout(ended, 20);
+      }
+    },
+  });
+const response = (index, half, other, ended = () => {}) =>
+  new Response(body(index, half, other, ended), {
+    headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest },
+  });
 
 globalThis.fetch = async (url, { cache }) => {
   const index = find(String(url));
@@ -68,17 +80,38 @@ globalThis.fetch = async (url, { cache }) => {
 };
 globalThis.caches = {
   open: async () => ({
-    match: async url => (find(url) in cached ? response(find(url), cached[find(url)] === 'half') : undefined),
+    match: async url =>
+      find(url) in cached ? response(find(url), cached[find(url)] === 'half') : undefined,
     put: async () => {},
     keys: async () => [],
   }),
 };
 
-const engine = { init: (entry, bytes) => log.push([entry, bytes[0] ?? null, bytes.length]), copy() {}, dispose() {} };
+const engine = {
+  init: (entry, bytes) => log.push([entry, bytes[0] ?? null, bytes.length]),
+  copy() {},
+  dispose() {},
+};
 const program = { placeholders: [], states: [], init };
 const request = {
-  manifest: { name: 'made', shards: files.map(({ file, bytes, digest }) => ({ file, bytes: bytes.length, digest })), backends: { js: { module: 'js.js', build: 'b' } } },
-  urls: Object.fromEntries(files.map(({ file, url }) => [file, url])), backends: ['js'], variant: undefined, cacheStrategy: strategy, saveCache: false, ignoreCache: false, stallTimeout: 0, threads: 1, profile: false,
+  manifest: {
+    name: 'made',
+    shards: files.map(({ file, bytes, digest }) => ({ file, bytes: bytes.length, digest })),
+    backends: { js: { module: 'js.js', build: 'b' } },
+  },
+  urls: Object.fromEntries(files.map(({ file, url }) => [file, url])),
+  backends: ['js'],
+  variant: undefined,
+  cacheStrategy: strategy,
+  saveCache: false,
+  ignoreCache: false,
+  stallTimeout: 0,
+  threads: 1,
+  profile: false,
 };
-await instantiate(request, { js: async () => ({ build: 'b', program, create: () => engine }) }, () => {});
+await instantiate(
+  request,
+  { js: async () => ({ build: 'b', program, create: () => engine }) },
+  () => {},
+);
 console.log(JSON.stringify(log));

@@ -9,7 +9,8 @@ const codeOf = async promise => {
   }
 };
 
-const plain = outputs => Object.fromEntries(Object.entries(outputs).map(([name, value]) => [name, Array.from(value)]));
+const plain = outputs =>
+  Object.fromEntries(Object.entries(outputs).map(([name, value]) => [name, Array.from(value)]));
 
 export async function run({ load }, options) {
   const model = await load(options);
@@ -22,9 +23,15 @@ export async function run({ load }, options) {
 /** Loads with all files inside the URLs, as bundlers put small ones there. */
 export async function inlined({ load, manifest }, options) {
   const url = name => new URL(`/bundle/${name}`, location.href);
-  const files = [...Object.values(manifest.backends).flatMap(({ variants }) => variants ?? []), ...manifest.shards].map(({ file }) => file);
-  const bytes = await Promise.all(files.map(async file => new Uint8Array(await (await fetch(url(file))).arrayBuffer())));
-  const write = data => `data:application/octet-stream;base64,${btoa(Array.from(data, byte => String.fromCharCode(byte)).join(''))}`;
+  const files = [
+    ...Object.values(manifest.backends).flatMap(({ variants }) => variants ?? []),
+    ...manifest.shards,
+  ].map(({ file }) => file);
+  const bytes = await Promise.all(
+    files.map(async file => new Uint8Array(await (await fetch(url(file))).arrayBuffer())),
+  );
+  const write = data =>
+    `data:application/octet-stream;base64,${btoa(Array.from(data, byte => String.fromCharCode(byte)).join(''))}`;
   const urls = Object.fromEntries(files.map((file, index) => [file, write(bytes[index])]));
   return run({ load }, { ...options, transformURL: (_, file) => urls[file] });
 }
@@ -40,7 +47,8 @@ export async function loadError({ load }, options) {
 
 /** Loads after the browser has put files into its HTTP cache. */
 export async function kept({ load }, { files, ...options }) {
-  for (const file of files) await (await fetch(new URL(`/bundle/${file}`, location.href))).arrayBuffer();
+  for (const file of files)
+    await (await fetch(new URL(`/bundle/${file}`, location.href))).arrayBuffer();
   return run({ load }, options);
 }
 
@@ -53,7 +61,12 @@ export async function inTurn({ load }, { each, ...options }) {
     results.push(typeof model === 'string' ? model : plain(await model.run({ x: X })).y);
     if (typeof model === 'string') continue;
     model.dispose();
-    for (let wait = 0; more.saveCache && wait < 300 && (await (await caches.open('webkiln:fake')).keys()).length < 3; wait++) await new Promise(resolve => setTimeout(resolve, 50));
+    for (
+      let wait = 0;
+      more.saveCache && wait < 300 && (await (await caches.open('webkiln:fake')).keys()).length < 3;
+      wait++
+    )
+      await new Promise(resolve => setTimeout(resolve, 50));
   }
   return results;
 }
@@ -82,7 +95,10 @@ export async function profileError({ load }, options) {
 export async function concurrent({ load }, options) {
   const controller = new AbortController();
   const loading = [1, 2, 3].map(() => load(options));
-  const failing = [load({ ...options, baseURL: '/nowhere/' }), load({ ...options, signal: controller.signal, onProgress: () => controller.abort() })].map(codeOf);
+  const failing = [
+    load({ ...options, baseURL: '/nowhere/' }),
+    load({ ...options, signal: controller.signal, onProgress: () => controller.abort() }),
+  ].map(codeOf);
   const models = await Promise.all(loading);
   const results = await Promise.all(models.map(async model => plain(await model.run({ x: X })).y));
   models.forEach(model => model.dispose());
@@ -92,9 +108,19 @@ export async function concurrent({ load }, options) {
 export async function inputs({ load }, options) {
   const model = await load(options);
   const cases = {
-    nothing: undefined, empty: {}, unknown: { x: X, z: X }, short: { x: [1, 2] }, long: { x: new Float32Array(5) },
-    double: { x: new Float64Array(4) }, integers: { x: new Int32Array(4) }, text: { x: '1234' }, scalar: { x: 1 },
-    strings: { x: [1, 2, 3, '4'] }, absent: { x: undefined }, nothingness: { x: null }, nested: { x: [X] },
+    nothing: undefined,
+    empty: {},
+    unknown: { x: X, z: X },
+    short: { x: [1, 2] },
+    long: { x: new Float32Array(5) },
+    double: { x: new Float64Array(4) },
+    integers: { x: new Int32Array(4) },
+    text: { x: '1234' },
+    scalar: { x: 1 },
+    strings: { x: [1, 2, 3, '4'] },
+    absent: { x: undefined },
+    nothingness: { x: null },
+    nested: { x: [X] },
   };
   const codes = {};
   for (const [name, value] of Object.entries(cases)) codes[name] = await codeOf(model.run(value));
@@ -111,7 +137,12 @@ export async function dispose({ load }, options) {
   const pending = [model.run({ x: X }), model.run({ x: X })].map(codeOf);
   model.dispose();
   model.dispose();
-  const after = { run: model.run({ x: X }), wrong: model.run({}), reset: model.reset(), layers: model.layers() };
+  const after = {
+    run: model.run({ x: X }),
+    wrong: model.run({}),
+    reset: model.reset(),
+    layers: model.layers(),
+  };
   const codes = { pending: await Promise.all(pending) };
   for (const [name, promise] of Object.entries(after)) codes[name] = await codeOf(promise);
   return codes;
@@ -120,7 +151,14 @@ export async function dispose({ load }, options) {
 export async function abortLoad({ load }, options) {
   const at = async (when, extra = {}) => {
     const controller = new AbortController();
-    const promise = codeOf(load({ ...options, ...extra, signal: controller.signal, onProgress: () => when === 'progress' && controller.abort() }));
+    const promise = codeOf(
+      load({
+        ...options,
+        ...extra,
+        signal: controller.signal,
+        onProgress: () => when === 'progress' && controller.abort(),
+      }),
+    );
     if (when === 'later') await new Promise(resolve => setTimeout(resolve, 1));
     if (when !== 'progress') controller.abort();
     return promise;
@@ -143,7 +181,9 @@ export async function abortRun({ load }, options) {
   const third = model.run({ x: X });
   controller.abort();
   const codes = {
-    second: await second, first: plain(await first).y, third: plain(await third).y,
+    second: await second,
+    first: plain(await first).y,
+    third: plain(await third).y,
     early: await codeOf(model.run({ x: X }, { signal: AbortSignal.abort() })),
   };
   model.dispose();
@@ -152,7 +192,9 @@ export async function abortRun({ load }, options) {
 
 export async function trap({ load }, options) {
   const model = await load(options);
-  const runs = [model.run({ x: X }), model.run({ x: [1e10, 0, 0, 0] }), model.run({ x: X })].map(codeOf);
+  const runs = [model.run({ x: X }), model.run({ x: [1e10, 0, 0, 0] }), model.run({ x: X })].map(
+    codeOf,
+  );
   const codes = { runs: await Promise.all(runs), after: await codeOf(model.run({ x: X })) };
   model.dispose();
   codes.disposed = await codeOf(model.run({ x: X }));
@@ -178,14 +220,19 @@ export async function order({ load }, options) {
 
 export async function progress({ load, manifest }, options) {
   const seen = [];
-  const model = await load({ ...options, onProgress: ({ loaded, total }) => seen.push([loaded, total]) });
+  const model = await load({
+    ...options,
+    onProgress: ({ loaded, total }) => seen.push([loaded, total]),
+  });
   const entry = manifest.backends[model.backend];
   const chosen = (entry.variants ?? []).filter(({ name }) => name === model.variant);
   const expected = [...chosen, ...manifest.shards].reduce((sum, { bytes }) => sum + bytes, 0);
   model.dispose();
   return {
     monotone: seen.every(([loaded], index) => index === 0 || loaded >= seen[index - 1][0]),
-    totals: [...new Set(seen.map(([, total]) => total))], last: seen.at(-1)?.[0], expected,
+    totals: [...new Set(seen.map(([, total]) => total))],
+    last: seen.at(-1)?.[0],
+    expected,
   };
 }
 
@@ -194,7 +241,11 @@ export async function layers({ load }, options) {
   await model.run({ x: X });
   const kept = await model.layers();
   model.dispose();
-  return kept.map(({ data, ...layer }) => ({ ...layer, data: Array.from(data), type: data.constructor.name }));
+  return kept.map(({ data, ...layer }) => ({
+    ...layer,
+    data: Array.from(data),
+    type: data.constructor.name,
+  }));
 }
 
 export async function unhashed(bundle, options) {
@@ -207,14 +258,16 @@ export async function warnings(bundle, options) {
   const warn = console.warn;
   console.warn = (...parts) => warned.push(parts.join(' '));
   try {
-    return { ...await run(bundle, options), warned };
+    return { ...(await run(bundle, options)), warned };
   } finally {
     console.warn = warn;
   }
 }
 
 export async function webdnn(_, { directory, options, ...wanted }) {
-  const { default: WebDNN } = await import(new URL('webdnn.js', new URL(directory, globalThis.location?.href)).href);
+  const { default: WebDNN } = await import(
+    new URL('webdnn.js', new URL(directory, globalThis.location?.href)).href
+  );
   const seen = [];
   const urls = [];
   const runner = await WebDNN.load(directory, {
@@ -228,16 +281,31 @@ export async function webdnn(_, { directory, options, ...wanted }) {
   const [input] = runner.getInputViews();
   const [output] = runner.getOutputViews();
   const actual = output.toActual();
-  runner.inputs[0].set([[1, 2], [3, 4]]);
+  runner.inputs[0].set([
+    [1, 2],
+    [3, 4],
+  ]);
   await runner.run();
   const first = Array.from(actual);
   runner.inputs.x.set([9], 1);
   await runner.run();
   return {
-    first, second: Array.from(runner.outputs.y.toActual()), same: runner.outputs[0].toActual() === actual, backend: runner.backendName,
-    type: input.constructor.name, name: input.name, length: input.length, shape: input.shape, order: input.order, count: runner.inputs.length,
-    progress: seen.at(-1), urls: [...new Set(urls)], global: globalThis.WebDNN === WebDNN,
-    placeholder: await codeOf(runner.setPlaceholderValue({ N: 2 })), none: await codeOf(runner.setPlaceholderValue({})), ...wanted,
+    first,
+    second: Array.from(runner.outputs.y.toActual()),
+    same: runner.outputs[0].toActual() === actual,
+    backend: runner.backendName,
+    type: input.constructor.name,
+    name: input.name,
+    length: input.length,
+    shape: input.shape,
+    order: input.order,
+    count: runner.inputs.length,
+    progress: seen.at(-1),
+    urls: [...new Set(urls)],
+    global: globalThis.WebDNN === WebDNN,
+    placeholder: await codeOf(runner.setPlaceholderValue({ N: 2 })),
+    none: await codeOf(runner.setPlaceholderValue({})),
+    ...wanted,
   };
 }
 
@@ -248,11 +316,21 @@ export async function webdnnError(_, { directory, options }) {
 
 const helpers = () => globalThis[Symbol.for('webkiln.pool/2')]?.helpers.length ?? 0;
 
-const noise = ({ manifest }) => Object.fromEntries(manifest.inputs.map(({ name, shape }) => [
-  name, Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, index) => Math.sin(index * 1.7)),
-]));
+const noise = ({ manifest }) =>
+  Object.fromEntries(
+    manifest.inputs.map(({ name, shape }) => [
+      name,
+      Float32Array.from(
+        { length: shape.reduce((product, size) => product * size, 1) },
+        (_, index) => Math.sin(index * 1.7),
+      ),
+    ]),
+  );
 
-const bitsOf = outputs => Object.values(outputs).flatMap(({ buffer }) => Array.from(new Uint32Array(buffer))).join();
+const bitsOf = outputs =>
+  Object.values(outputs)
+    .flatMap(({ buffer }) => Array.from(new Uint32Array(buffer)))
+    .join();
 
 /** What is written to the console meanwhile. */
 async function told(action) {
@@ -268,13 +346,21 @@ async function told(action) {
 
 /** Models with several numbers of threads, which run at the same time. */
 export async function threads({ load }, { counts, rounds, ...options }) {
-  const [models, lines] = await told(() => Promise.all(counts.map(threads => load({ ...options, threads }))));
+  const [models, lines] = await told(() =>
+    Promise.all(counts.map(threads => load({ ...options, threads }))),
+  );
   const inputs = noise(models[0]);
   const bits = new Set();
   for (let round = 0; round < rounds; round++) {
-    for (const outputs of await Promise.all(models.map(model => model.run(inputs)))) bits.add(bitsOf(outputs));
+    for (const outputs of await Promise.all(models.map(model => model.run(inputs))))
+      bits.add(bitsOf(outputs));
   }
-  const found = { threads: models.map(model => model.threads), results: bits.size, pool: helpers(), lines };
+  const found = {
+    threads: models.map(model => model.threads),
+    results: bits.size,
+    pool: helpers(),
+    lines,
+  };
   models.forEach(model => model.dispose());
   return { ...found, left: helpers() };
 }
@@ -296,7 +382,12 @@ export async function threadsDisposed({ load }, options) {
   const same = bitsOf(await kept.run(inputs)) === expected;
   const pool = helpers();
   kept.dispose();
-  return { same, pool, left: helpers(), codes: codes.filter(code => code !== 'Disposed' && code !== 'no error') };
+  return {
+    same,
+    pool,
+    left: helpers(),
+    codes: codes.filter(code => code !== 'Disposed' && code !== 'no error'),
+  };
 }
 
 /** Loads that are aborted when a message of each kind has come from a Worker, and what is left of their Workers. */
@@ -312,7 +403,9 @@ export async function workersAborted({ load }, options) {
         super(...given);
         const number = made++;
         left.add(this);
-        const at = name => { if (name === phase) controller.abort(); };
+        const at = name => {
+          if (name === phase) controller.abort();
+        };
         at(number === 0 ? 'made' : 'help');
         this.addEventListener('message', ({ data }) => {
           if (number > 0) at('helping');
@@ -335,9 +428,16 @@ export async function threadsGrown({ load, manifest }, options) {
   const models = [await load({ ...options, threads: 1 }), await load(options)];
   const results = [];
   for (const size of [16, 64, 40]) {
-    const inputs = Object.fromEntries(manifest.inputs.map(({ name }) => [name, Float32Array.from({ length: size * size * 32 }, (_, index) => Math.sin(index))]));
+    const inputs = Object.fromEntries(
+      manifest.inputs.map(({ name }) => [
+        name,
+        Float32Array.from({ length: size * size * 32 }, (_, index) => Math.sin(index)),
+      ]),
+    );
     const placeholders = { H: size, W: size };
-    const [one, other] = await Promise.all(models.map(model => model.run(inputs, { placeholders })));
+    const [one, other] = await Promise.all(
+      models.map(model => model.run(inputs, { placeholders })),
+    );
     results.push(bitsOf(one) === bitsOf(other));
   }
   models.forEach(model => model.dispose());

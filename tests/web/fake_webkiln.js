@@ -5,7 +5,10 @@ import { join, resolve } from 'node:path';
 
 const [, source, ...words] = process.argv.slice(2);
 const after = option => words[words.indexOf(option) + 1];
-const [folder, file] = [after('--output'), source.includes('/') ? source : join('models', source, 'recipe.toml')];
+const [folder, file] = [
+  after('--output'),
+  source.includes('/') ? source : join('models', source, 'recipe.toml'),
+];
 const text = readFileSync(file, 'utf8');
 appendFileSync('builds.txt', `${text}\n`);
 await new Promise(resolve => setTimeout(resolve, 300));
@@ -18,5 +21,8 @@ mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, 'manifest.json'), JSON.stringify(text));
 writeFileSync(join(folder, 'relaxed.wasm'), text);
 writeFileSync(join(folder, 'index.d.ts'), `export declare const text: ${JSON.stringify(text)};\n`);
-writeFileSync(join(folder, 'index.js'), `export const manifest = ${JSON.stringify({ text })};\nexport const load = () => new URL('./relaxed.wasm', import.meta.url);\n`);
+writeFileSync(
+  join(folder, 'index.js'),
+  `export const manifest = ${JSON.stringify({ text })};\nexport const load = () => new URL('./relaxed.wasm', import.meta.url);\n`,
+);
 writeFileSync(after('--depfile'), `${resolve(file)}\n`);

@@ -3,7 +3,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {
-  existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -23,8 +30,10 @@ const put = (path, text) => {
   writeFileSync(join(home, path), text);
 };
 const imports = (path, id) => put(path, `export * from '${id}';\n`);
-const builds = () => existsSync(join(root, 'builds.txt'))
-  ? readFileSync(join(root, 'builds.txt'), 'utf8').trim().split('\n') : [];
+const builds = () =>
+  existsSync(join(root, 'builds.txt'))
+    ? readFileSync(join(root, 'builds.txt'), 'utf8').trim().split('\n')
+    : [];
 const get = async path => {
   const answer = await fetch(origin + encodeURI(path));
   return { status: answer.status, text: await answer.text() };
@@ -40,7 +49,16 @@ const reflecting = {
 };
 
 before(async () => {
-  for (const name of ['plain', 'alias', 'glob-1', 'glob-2', 'later', 'fickle', 'inline', 'worker']) {
+  for (const name of [
+    'plain',
+    'alias',
+    'glob-1',
+    'glob-2',
+    'later',
+    'fickle',
+    'inline',
+    'worker',
+  ]) {
     put(`app/src/${name}.onnx`, name);
   }
   for (const place of ['src/never', 'node_modules/dep/dep', 'node_modules/listed/listed']) {
@@ -53,7 +71,9 @@ before(async () => {
   put('elsewhere/outside.onnx', 'outside');
   symlinkSync(join(home, 'elsewhere/outside.onnx'), join(root, 'src/link.onnx'));
   put('app/index.html', '<script type="module">import "./src/inline.onnx?webkiln";</script>');
-  put('app/src/main.ts', `
+  put(
+    'app/src/main.ts',
+    `
     import { manifest } from './plain.onnx?webkiln';
     import '~/alias.onnx?webkiln';
     import 'named';
@@ -61,7 +81,8 @@ before(async () => {
     export const later = () => import(\`./later.onnx?webkiln\`);
     export default manifest satisfies object;
     new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
-  `);
+  `,
+  );
   imports('app/src/worker.js', './worker.onnx?webkiln');
   imports('app/public/upload.js', '../src/never.onnx?webkiln');
   imports('app/node_modules/dep/index.js', './dep.onnx?webkiln');
@@ -75,7 +96,12 @@ before(async () => {
     logLevel: 'silent',
     resolve: { alias: { '~': join(root, 'src'), named: 'webkiln:net' } },
     plugins: [
-      webkiln({ command, root, types: false, importers: ['node_modules/listed', '../packages/ui'] }),
+      webkiln({
+        command,
+        root,
+        types: false,
+        importers: ['node_modules/listed', '../packages/ui'],
+      }),
       reflecting,
     ],
     server: {

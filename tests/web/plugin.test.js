@@ -1,7 +1,15 @@
 /** What the plugin does while files change under it, with a command that is quick and slow enough. */
 
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
@@ -27,10 +35,18 @@ const put = (path, text) => {
   writeFileSync(join(root, path), text);
   return join(root, path);
 };
-const builds = () => existsSync(join(root, 'builds.txt')) ? readFileSync(join(root, 'builds.txt'), 'utf8').trim().split('\n') : [];
-const serve = (options = {}, server = {}, folder = root) => createServer({
-  root: folder, configFile: false, logLevel: 'silent', plugins: [webkiln({ command, root, types: false, ...options })], server: { ws: false, ...server },
-});
+const builds = () =>
+  existsSync(join(root, 'builds.txt'))
+    ? readFileSync(join(root, 'builds.txt'), 'utf8').trim().split('\n')
+    : [];
+const serve = (options = {}, server = {}, folder = root) =>
+  createServer({
+    root: folder,
+    configFile: false,
+    logLevel: 'silent',
+    plugins: [webkiln({ command, root, types: false, ...options })],
+    server: { ws: false, ...server },
+  });
 /** The entry of the bundle that a module of the project imports. */
 async function imported(server, id, path = 'main.js') {
   put(path, `export * from ${JSON.stringify(id)};\n`);
@@ -62,7 +78,10 @@ test('a build that something has changed under is not taken for one that knows i
 
 test('an error is found though other output has no end of line', async () => {
   const source = put('a.keras', 'broken model');
-  await assert.rejects(new Builder(root, command, () => {}).build({ source, recipe: false, options: [] }), error => error.message.startsWith(`${source}: broken model`));
+  await assert.rejects(
+    new Builder(root, command, () => {}).build({ source, recipe: false, options: [] }),
+    error => error.message.startsWith(`${source}: broken model`),
+  );
 });
 
 test('a folder on PATH that is called webkiln is not the command', () => {
@@ -138,25 +157,37 @@ test('files of bundles are served, also from above the folder of the server', as
   await server.listen();
   const { id } = await imported(server, 'webkiln:net', 'web/main.js');
   const { port } = server.httpServer.address();
-  const answer = await fetch(`http://127.0.0.1:${port}/@fs${encodeURI(dirname(id)).replaceAll('#', '%23')}/relaxed.wasm`);
+  const answer = await fetch(
+    `http://127.0.0.1:${port}/@fs${encodeURI(dirname(id)).replaceAll('#', '%23')}/relaxed.wasm`,
+  );
   assert.equal(answer.status, 200);
   await server.close();
 });
 
 test('models of the same name in two folders have types of their own, or none', () => {
   const file = join(root, 'env.d.ts');
-  const bundle = name => dirname(put(`${name}/index.d.ts`, `export declare const name: '${name}';\n`));
+  const bundle = name =>
+    dirname(put(`${name}/index.d.ts`, `export declare const name: '${name}';\n`));
   const [one, two] = [bundle('one'), bundle('two')];
   new Types(file).add('../a/model.keras?webkiln', one);
   new Types(file).add('./b/model.keras?webkiln', two);
   const types = new Types(file);
   types.add('./model.keras?webkiln', one);
-  const declared = name => readFileSync(file, 'utf8').split(`declare module "${name}" {`)[1]?.split('\n}')[0] ?? '';
+  const declared = name =>
+    readFileSync(file, 'utf8').split(`declare module "${name}" {`)[1]?.split('\n}')[0] ?? '';
   assert.match(declared('*/a/model.keras?webkiln'), /'one'/);
   assert.match(declared('*/b/model.keras?webkiln'), /'two'/);
   assert.match(declared('*/model.keras?webkiln'), /'one'/);
-  const order = [...readFileSync(file, 'utf8').matchAll(/declare module ["']([^"']*)/g)].map(([, name]) => name);
-  assert.deepEqual(order, ['*/a/model.keras?webkiln', '*/b/model.keras?webkiln', '*/model.keras?webkiln', 'webkiln:*', '*?webkiln']);
+  const order = [...readFileSync(file, 'utf8').matchAll(/declare module ["']([^"']*)/g)].map(
+    ([, name]) => name,
+  );
+  assert.deepEqual(order, [
+    '*/a/model.keras?webkiln',
+    '*/b/model.keras?webkiln',
+    '*/model.keras?webkiln',
+    'webkiln:*',
+    '*?webkiln',
+  ]);
   types.add('./model.keras?webkiln', two);
   assert.match(declared('*/model.keras?webkiln'), /load: \(options\?: any\)/);
 });

@@ -5,6 +5,7 @@ import { Server } from 'node:http';
 
 const emit = Server.prototype.emit;
 Server.prototype.emit = function (event, request, ...rest) {
-  if (event === 'request' && request.method === 'GET') appendFileSync(process.env.WEB_RECORD, `${request.url}\n`);
+  if (event === 'request' && request.method === 'GET')
+    appendFileSync(process.env.WEB_RECORD, `${request.url}\n`);
   return emit.call(this, event, request, ...rest);
 };

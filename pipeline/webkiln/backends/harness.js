@@ -3,20 +3,31 @@
  * its `tensors` ({name, dtype, shape, bytes}) one after another; strings are a JSON list.
  */
 const ARRAYS = {
-  float32: Float32Array, float64: Float64Array, bool: Uint8Array, float16: Uint16Array,
-  int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
-  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
+  float32: Float32Array,
+  float64: Float64Array,
+  bool: Uint8Array,
+  float16: Uint16Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
 };
 
 export function decode(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   let offset = 4 + length;
-  const values = Object.create(null), shapes = Object.create(null);
+  const values = Object.create(null),
+    shapes = Object.create(null);
   for (const { name, dtype, shape, bytes } of header.tensors) {
     shapes[name] = shape;
     const part = buffer.slice(offset, offset + bytes);
-    values[name] = dtype === 'string' ? JSON.parse(new TextDecoder().decode(part)) : new ARRAYS[dtype](part);
+    values[name] =
+      dtype === 'string' ? JSON.parse(new TextDecoder().decode(part)) : new ARRAYS[dtype](part);
     offset += bytes;
   }
   return { values, shapes };
@@ -24,13 +35,20 @@ export function decode(buffer) {
 
 /** What the placeholders of a bundle are for inputs of these shapes. */
 export function placeholdersOf(manifest, shapes) {
-  const given = manifest.inputs.map(({ name, shape, text }) => text ? { name: text.input, shape: text.shape } : { name, shape });
-  const pairs = given.flatMap(({ name, shape }) => shape.map((size, axis) => [size, shapes[name][axis]]));
+  const given = manifest.inputs.map(({ name, shape, text }) =>
+    text ? { name: text.input, shape: text.shape } : { name, shape },
+  );
+  const pairs = given.flatMap(({ name, shape }) =>
+    shape.map((size, axis) => [size, shapes[name][axis]]),
+  );
   return Object.fromEntries(pairs.filter(([size]) => manifest.placeholders.includes(size)));
 }
 
 export function encode(header, arrays) {
-  const tensors = header.tensors.map((tensor, index) => ({ ...tensor, bytes: arrays[index].byteLength }));
+  const tensors = header.tensors.map((tensor, index) => ({
+    ...tensor,
+    bytes: arrays[index].byteLength,
+  }));
   const text = new TextEncoder().encode(JSON.stringify({ ...header, tensors }));
   const total = arrays.reduce((sum, array) => sum + array.byteLength, 4 + text.length);
   const frame = new Uint8Array(total);
@@ -50,7 +68,10 @@ const BUDGET_MS = 500;
 /** The median time of a few runs; the first, which has not been compiled yet, does not count. */
 async function time(model, inputs, options) {
   const times = [];
-  for (const begin = performance.now(); times.length < REPEATS && (times.length === 0 || performance.now() - begin < BUDGET_MS);) {
+  for (
+    const begin = performance.now();
+    times.length < REPEATS && (times.length === 0 || performance.now() - begin < BUDGET_MS);
+  ) {
     await model.run(inputs, options);
     times.push(model.stats.lastRunMs);
   }
@@ -79,10 +100,19 @@ export async function runSets({ bundle, backend, variant, layers, worker, count 
       ...manifest.outputs.map(({ name, dtype }) => ({ name, dtype, shape: model.shapes[name] })),
       ...kept.map(({ layer, variable, dtype, shape }) => ({ name: variable, layer, dtype, shape })),
     ];
-    const arrays = [...manifest.outputs.map(({ name }) => outputs[name]), ...kept.map(({ data }) => data)];
+    const arrays = [
+      ...manifest.outputs.map(({ name }) => outputs[name]),
+      ...kept.map(({ data }) => data),
+    ];
     const { stats, worker: remote } = model;
     const ms = await time(model, inputs, { placeholders });
-    await put(set, encode({ ms, loadMs: stats.loadMs, variant: model.variant, products, worker: remote, tensors }, arrays));
+    await put(
+      set,
+      encode(
+        { ms, loadMs: stats.loadMs, variant: model.variant, products, worker: remote, tensors },
+        arrays,
+      ),
+    );
   }
   model.dispose();
 }

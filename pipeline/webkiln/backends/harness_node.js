@@ -14,6 +14,9 @@ try {
   await runSets(request, get, (set, frame) => writeFile(join(folder, `out.${set}`), frame));
   await writeFile(join(folder, 'done.json'), '{}');
 } catch (error) {
-  await writeFile(join(folder, 'done.json'), JSON.stringify({ code: error.code ?? null, message: String(error.message ?? error) }));
+  await writeFile(
+    join(folder, 'done.json'),
+    JSON.stringify({ code: error.code ?? null, message: String(error.message ?? error) }),
+  );
 }
 process.exit(0);

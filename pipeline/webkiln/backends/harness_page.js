@@ -1,5 +1,7 @@
 async function call(path, options) {
-  const response = await fetch(path, options).catch(error => { throw new Error(`${path}: ${error.message}`); });
+  const response = await fetch(path, options).catch(error => {
+    throw new Error(`${path}: ${error.message}`);
+  });
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return response;
 }

@@ -7,7 +7,12 @@ const PATIENCE_MS = 3000;
 /** The profile of `runs` runs of a bundle on one input set, after those in which the engine compiles it. */
 export async function profiled({ bundle, backend, variant, threads, runs }, frame) {
   const { load, manifest } = await import(bundle);
-  const model = await load({ backends: [backend], profile: true, ...(variant ? { variant } : {}), ...(threads ? { threads } : {}) });
+  const model = await load({
+    backends: [backend],
+    profile: true,
+    ...(variant ? { variant } : {}),
+    ...(threads ? { threads } : {}),
+  });
   const { values: inputs, shapes } = decode(frame);
   const options = { placeholders: placeholdersOf(manifest, shapes) };
   const begin = performance.now();

@@ -12,9 +12,9 @@ TOKEN = re.compile(
       | (?P<regex>(?<=[(=,?:])\s?/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*)""",
     re.VERBOSE | re.DOTALL,
 )
-IMPORT = re.compile(r"^import \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
-REEXPORT = re.compile(r"^export \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
-EXPORT = re.compile(r"^export \{ ([^}]+) \};\n", re.MULTILINE)
+IMPORT = re.compile(r"^import \{\s*([^}]+?),?\s*\} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
+REEXPORT = re.compile(r"^export \{\s*([^}]+?),?\s*\} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
+EXPORT = re.compile(r"^export \{\s*([^}]+?),?\s*\};\n", re.MULTILINE)
 DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function\*?|let) )", re.MULTILINE)
 NAME = re.compile(
     r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE

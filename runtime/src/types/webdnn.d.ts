@@ -28,7 +28,7 @@ export interface DescriptorRunner {
 export interface InitOption {
   backendOrder?: string | string[];
   backendOptions?: Record<string, any>;
-  cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
+  cacheStrategy?: 'latest' | 'networkFirst' | 'cacheFirst' | 'networkOnly' | 'cacheOnly';
   saveCache?: boolean;
   ignoreCache?: boolean;
   stallTimeout?: number;
@@ -37,7 +37,10 @@ export interface InitOption {
   transformUrlDelegate?: (url: string) => string;
 }
 export declare function load(directory: string, options?: InitOption): Promise<DescriptorRunner>;
-export declare function getBackendAvailability(): { status: Record<string, boolean>; defaultOrder: string[] };
+export declare function getBackendAvailability(): {
+  status: Record<string, boolean>;
+  defaultOrder: string[];
+};
 export declare function getConfiguration(key: string, otherwise?: any): any;
 export declare function setConfiguration(key: string, value: any): void;
 declare const image: {
@@ -50,7 +53,13 @@ declare const image: {
   loadImageByDialog(): Promise<any>;
   loadImageByUrl(url: string): Promise<any>;
   loadImageFromFileInput(input: any): Promise<any>;
-  setImageArrayToCanvas(array: any, imageW: number, imageH: number, canvas: any, options?: object): void;
+  setImageArrayToCanvas(
+    array: any,
+    imageW: number,
+    imageH: number,
+    canvas: any,
+    options?: object,
+  ): void;
 };
 declare const math: {
   argmax(values: ArrayLike<number>, k?: number): number[];

@@ -23,12 +23,16 @@ export function checkServed(id, path, config) {
   const folders = allow.map(realPath);
   const place = real === path ? path : `${path}, which links to ${real},`;
   if (![path, real].every(file => [...allow, ...folders].some(folder => within(folder, file)))) {
-    throw new Error(`${id}: ${place} is outside the folders that Vite may serve; move the model `
-      + `into one of ${allow.join(', ')}, or add its folder to server.fs.allow in Vite's configuration`);
+    throw new Error(
+      `${id}: ${place} is outside the folders that Vite may serve; move the model ` +
+        `into one of ${allow.join(', ')}, or add its folder to server.fs.allow in Vite's configuration`,
+    );
   }
   if ([path, real].some(file => fsDenyGlob(file.replaceAll('\\', '/')))) {
-    throw new Error(`${id}: ${place} matches server.fs.deny in Vite's configuration; rename it, or `
-      + 'change that option');
+    throw new Error(
+      `${id}: ${place} matches server.fs.deny in Vite's configuration; rename it, or ` +
+        'change that option',
+    );
   }
 }
 
@@ -59,6 +63,8 @@ export function refuseForeign(request, response, next) {
   if (!MODEL.test(url) || !isForeign(request, response)) return next();
   const from = request.headers.origin ?? 'another site';
   response.writeHead(403, { 'Content-Type': 'text/plain' });
-  response.end(`webkiln: a page of ${from} may not request models from this server; `
-    + "add its origin to server.cors in Vite's configuration\n");
+  response.end(
+    `webkiln: a page of ${from} may not request models from this server; ` +
+      "add its origin to server.cors in Vite's configuration\n",
+  );
 }

@@ -2,7 +2,15 @@
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { argumentsOf } from './request.js';
@@ -31,7 +39,8 @@ function runs(path) {
  * @param {string} folder
  * @returns {string[]}
  */
-const upwards = folder => dirname(folder) === folder ? [folder] : [folder, ...upwards(dirname(folder))];
+const upwards = folder =>
+  dirname(folder) === folder ? [folder] : [folder, ...upwards(dirname(folder))];
 
 /**
  * The command that runs webkiln: the one that is given, that of the virtual environment of the shell or the project, of PATH, or `uvx`.
@@ -42,15 +51,24 @@ const upwards = folder => dirname(folder) === folder ? [folder] : [folder, ...up
 export function findCommand(root, command) {
   if (command !== undefined) return [command].flat();
   const bin = WINDOWS ? 'Scripts' : 'bin';
-  const environments = [process.env.VIRTUAL_ENV, ...upwards(root).flatMap(folder => [join(folder, '.venv'), join(folder, 'venv')])].filter(folder => folder !== undefined);
-  const folders = [...environments.map(folder => join(folder, bin)), ...(process.env.PATH ?? '').split(delimiter)];
-  const find = (/** @type {string} */ name) => folders.map(folder => join(folder, WINDOWS ? `${name}.exe` : name)).find(runs);
+  const environments = [
+    process.env.VIRTUAL_ENV,
+    ...upwards(root).flatMap(folder => [join(folder, '.venv'), join(folder, 'venv')]),
+  ].filter(folder => folder !== undefined);
+  const folders = [
+    ...environments.map(folder => join(folder, bin)),
+    ...(process.env.PATH ?? '').split(delimiter),
+  ];
+  const find = (/** @type {string} */ name) =>
+    folders.map(folder => join(folder, WINDOWS ? `${name}.exe` : name)).find(runs);
   const own = find('webkiln');
   if (own) return [own];
   const uvx = find('uvx');
   if (uvx) return [uvx, '--from', 'webkiln[keras,onnx]', 'webkiln'];
-  throw new Error(`webkiln is not installed: neither ${join(root, '.venv')} nor PATH has it, and there is no uvx; `
-    + "run `python3 -m venv .venv && .venv/bin/pip install 'webkiln[keras,onnx]'`, or give the option `command`");
+  throw new Error(
+    `webkiln is not installed: neither ${join(root, '.venv')} nor PATH has it, and there is no uvx; ` +
+      "run `python3 -m venv .venv && .venv/bin/pip install 'webkiln[keras,onnx]'`, or give the option `command`",
+  );
 }
 
 /** Bundles of one project, each built once at a time. */
@@ -80,12 +98,19 @@ export class Builder {
    */
   build(request, changed = false) {
     const flags = argumentsOf(request.options);
-    const digest = createHash('sha256').update(JSON.stringify([request.source, flags])).digest('hex').slice(0, 8);
-    const stem = basename(request.source).replace(/\.[^.]*$/, '').replace(/[^\w-]/g, '_');
+    const digest = createHash('sha256')
+      .update(JSON.stringify([request.source, flags]))
+      .digest('hex')
+      .slice(0, 8);
+    const stem = basename(request.source)
+      .replace(/\.[^.]*$/, '')
+      .replace(/[^\w-]/g, '_');
     const folder = join(this.#home(), `${stem}-${digest}`);
     const before = this.#running.get(folder);
     if (before) return changed ? before.catch(() => {}).then(() => this.build(request)) : before;
-    const running = this.#run([request.source, ...flags], folder).finally(() => this.#running.delete(folder));
+    const running = this.#run([request.source, ...flags], folder).finally(() =>
+      this.#running.delete(folder),
+    );
     this.#running.set(folder, running);
     return running;
   }
@@ -96,7 +121,10 @@ export class Builder {
       mkdirSync(join(home, 'bundles'), { recursive: true });
       if (!existsSync(join(home, '.gitignore'))) writeFileSync(join(home, '.gitignore'), '*\n');
     } catch (error) {
-      throw new Error(`bundles cannot be written to ${home} (${/** @type {Error} */ (error).message}); let that folder be written, or give the option \`root\` one that can be`, { cause: error });
+      throw new Error(
+        `bundles cannot be written to ${home} (${/** @type {Error} */ (error).message}); let that folder be written, or give the option \`root\` one that can be`,
+        { cause: error },
+      );
     }
     return join(home, 'bundles');
   }
@@ -109,7 +137,11 @@ export class Builder {
   #run(words, folder) {
     const depfile = `${folder}.d`;
     const [program = '', ...first] = findCommand(this.root, this.command);
-    const child = spawn(program, [...first, 'build', ...words, '--output', folder, '--depfile', depfile], { cwd: this.root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(
+      program,
+      [...first, 'build', ...words, '--output', folder, '--depfile', depfile],
+      { cwd: this.root, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
     /** @type {string[]} */
     const told = [];
     const hear = (/** @type {import('node:stream').Readable} */ stream) => {
@@ -121,13 +153,23 @@ export class Builder {
     hear(child.stdout);
     hear(child.stderr);
     return new Promise((resolve, reject) => {
-      child.on('error', error => reject(new Error(`${program} could not be started (${error.message})`)));
+      child.on('error', error =>
+        reject(new Error(`${program} could not be started (${error.message})`)),
+      );
       child.on('close', status => {
         const lacking = /^built without .*(?:\n  .*)*/m.exec(told.join('\n'));
         if (status === 0 && lacking) this.warn(lacking[0]);
-        if (status === 0) return resolve({ folder, entry: join(folder, 'index.js'), files: readFileSync(depfile, 'utf8').split('\n').filter(Boolean) });
+        if (status === 0)
+          return resolve({
+            folder,
+            entry: join(folder, 'index.js'),
+            files: readFileSync(depfile, 'utf8').split('\n').filter(Boolean),
+          });
         const start = told.findIndex(line => line.startsWith('error: '));
-        const message = told.slice(start < 0 ? -20 : start).join('\n').replace(/^error: /, '');
+        const message = told
+          .slice(start < 0 ? -20 : start)
+          .join('\n')
+          .replace(/^error: /, '');
         return reject(new Error(message || `${program} ended with status ${status}`));
       });
     });

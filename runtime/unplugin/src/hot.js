@@ -9,7 +9,10 @@ const DECLARED = 'export const load = ';
  * @returns {string}
  */
 export function withUpdates(code) {
-  if (!code.includes(DECLARED)) throw new Error(`index.js of a bundle has no '${DECLARED}'; webkiln and unplugin-webkiln are of different versions`);
+  if (!code.includes(DECLARED))
+    throw new Error(
+      `index.js of a bundle has no '${DECLARED}'; webkiln and unplugin-webkiln are of different versions`,
+    );
   return `${code.replace(DECLARED, 'const loadNow = ')}
 const { shared = { live: new Set(), load: loadNow, face: '', builds: 0 } } = import.meta.hot.data;
 const { inputs, outputs, placeholders, states } = manifest;

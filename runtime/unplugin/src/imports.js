@@ -11,7 +11,10 @@ import { isAbsolute, relative, sep } from 'node:path';
 import { FILTER, divided } from './request.js';
 
 const IMPORTS = new Set([
-  'ImportDeclaration', 'ImportExpression', 'ExportNamedDeclaration', 'ExportAllDeclaration',
+  'ImportDeclaration',
+  'ImportExpression',
+  'ExportNamedDeclaration',
+  'ExportAllDeclaration',
 ]);
 
 /**
@@ -89,8 +92,9 @@ export class Imports {
     const file = realPath(path);
     if (this.others.some(folder => within(folder, file))) return file;
     const isPublic = this.publicDir && within(this.publicDir, file);
-    const own = this.folders.some(folder => within(folder, file)
-      && !relative(folder, file).split(sep).includes('node_modules'));
+    const own = this.folders.some(
+      folder => within(folder, file) && !relative(folder, file).split(sep).includes('node_modules'),
+    );
     return own && !isPublic ? file : null;
   }
 
@@ -160,18 +164,26 @@ export class Imports {
    * @throws {Error}
    */
   check(request, key, importer, environment) {
-    if (importer !== undefined && (environment === null
-      ? this.mentions(importer, request)
-      : this.#found.get(`${environment}\0${importer}`)?.has(request))) return false;
+    if (
+      importer !== undefined &&
+      (environment === null
+        ? this.mentions(importer, request)
+        : this.#found.get(`${environment}\0${importer}`)?.has(request))
+    )
+      return false;
     // Vite resolves a URL with the page of its root as the importer.
     if (importer === undefined || importer.endsWith('.html')) {
       if ([...this.#found.values()].some(keys => [...keys.values()].includes(key))) return true;
-      throw new Error(`${request}: no module of the project imports it, and a dev server builds `
-        + 'nothing else');
+      throw new Error(
+        `${request}: no module of the project imports it, and a dev server builds ` +
+          'nothing else',
+      );
     }
     if (this.fileOf(importer)) throw new Error(`${request}: ${importer} does not import it`);
-    throw new Error(`${request}: ${importer} is not a module of the project `
-      + `${this.folders.join(', ')}; to let it import models in a dev server, list its folder in `
-      + 'the option importers of webkiln');
+    throw new Error(
+      `${request}: ${importer} is not a module of the project ` +
+        `${this.folders.join(', ')}; to let it import models in a dev server, list its folder in ` +
+        'the option importers of webkiln',
+    );
   }
 }

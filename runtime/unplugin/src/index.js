@@ -19,7 +19,10 @@ const EMITS = new Set(['rollup', 'rolldown', 'farm']);
 /** Before what webpack would take for the scheme of a URL. */
 const UNSCHEMED = './webkiln:';
 
-const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+const ISOLATED = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+};
 
 /** @param {string} path */
 const posix = path => path.replaceAll('\\', '/');
@@ -35,19 +38,31 @@ async function announce(server, entry, mended) {
   for (const { moduleGraph } of Object.values(server.environments)) {
     for (const [file, modules] of moduleGraph.fileToModulesMap) {
       if (dirname(file) !== dirname(entry)) continue;
-      for (const module of modules) moduleGraph.invalidateModule(module, new Set(), Date.now(), true);
+      for (const module of modules)
+        moduleGraph.invalidateModule(module, new Set(), Date.now(), true);
     }
   }
   if (mended) client.hot.send({ type: 'full-reload' });
-  else for (const module of client.moduleGraph.getModulesByFile(entry) ?? []) await client.reloadModule(module);
+  else
+    for (const module of client.moduleGraph.getModulesByFile(entry) ?? [])
+      await client.reloadModule(module);
 }
 
 /** @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, boolean>} */
 export const factory = (options = {}, { framework }) => {
   const root = resolve(options.root ?? process.cwd());
-  const builder = new Builder(root, options.command, line => console.info(`webkiln ${line}`), text => console.warn(`webkiln: ${text}`));
-  const types = options.types === false ? null : new Types(resolve(root, options.types ?? 'webkiln-env.d.ts'));
-  const defaults = { backend: options.backend === undefined ? undefined : [options.backend].flat().join(','), encoding: options.encoding };
+  const builder = new Builder(
+    root,
+    options.command,
+    line => console.info(`webkiln ${line}`),
+    text => console.warn(`webkiln: ${text}`),
+  );
+  const types =
+    options.types === false ? null : new Types(resolve(root, options.types ?? 'webkiln-env.d.ts'));
+  const defaults = {
+    backend: options.backend === undefined ? undefined : [options.backend].flat().join(','),
+    encoding: options.encoding,
+  };
   /** What was asked for, by the entry that it became, with its manifest. @type {Map<string, { id: string, request: import('./request.js').Request, stamp: string }>} */
   const entries = new Map();
   /** What could not be built, and why. @type {Map<string, { request: import('./request.js').Request, error: Error }>} */
@@ -72,7 +87,8 @@ export const factory = (options = {}, { framework }) => {
    * @param {string} path in an import; one that begins with a slash may be that of the file, or start from the root
    * @param {string} from the folder of the importing module
    */
-  const locate = (path, from) => path.startsWith('/') && !existsSync(path) ? join(root, path) : resolve(from, path);
+  const locate = (path, from) =>
+    path.startsWith('/') && !existsSync(path) ? join(root, path) : resolve(from, path);
 
   /**
    * @param {string} id
@@ -94,7 +110,8 @@ export const factory = (options = {}, { framework }) => {
     const before = entries.get(entry)?.stamp;
     entries.set(entry, { id, request, stamp });
     const mended = broken.delete(id);
-    if (server && (mended || (before !== undefined && before !== stamp))) await announce(server, entry, mended);
+    if (server && (mended || (before !== undefined && before !== stamp)))
+      await announce(server, entry, mended);
     types?.add(id, bundle.folder);
     if (watching) keep(bundle.files, begun);
     return bundle;
@@ -105,7 +122,9 @@ export const factory = (options = {}, { framework }) => {
    * @param {import('./request.js').Request} request
    */
   const readBy = ({ source, recipe, options }) => [
-    ...(recipe ? [join(root, 'models', source, 'recipe.toml'), join(root, source, 'recipe.toml')] : [source]),
+    ...(recipe
+      ? [join(root, 'models', source, 'recipe.toml'), join(root, source, 'recipe.toml')]
+      : [source]),
     ...optionPaths(options),
   ];
 
@@ -153,10 +172,17 @@ export const factory = (options = {}, { framework }) => {
    * @param {string} id
    * @param {Error} error
    */
-  const tell = (id, error) => server?.environments.client.hot.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
+  const tell = (id, error) =>
+    server?.environments.client.hot.send({
+      type: 'error',
+      err: { message: error.message, stack: '', id, plugin: 'webkiln' },
+    });
 
   async function rebuild() {
-    const asked = new Map([...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])), ...[...broken].map(([id, { request }]) => /** @type {const} */ ([id, request]))]);
+    const asked = new Map([
+      ...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])),
+      ...[...broken].map(([id, { request }]) => /** @type {const} */ ([id, request])),
+    ]);
     for (const [id, request] of asked) {
       await build(id, request, true).catch(error => {
         console.error(`webkiln: ${id}: ${error.message}`);
@@ -218,13 +244,16 @@ export const factory = (options = {}, { framework }) => {
    * @param {string} from the folder of the importing module
    * @returns {Map<string, string>} each with its key, which is empty where it cannot be read
    */
-  const keysOf = (ids, from) => new Map([...ids].map(id => {
-    try {
-      return [id, keyOf(readRequest(id, path => locate(path, from), defaults))];
-    } catch {
-      return [id, ''];
-    }
-  }));
+  const keysOf = (ids, from) =>
+    new Map(
+      [...ids].map(id => {
+        try {
+          return [id, keyOf(readRequest(id, path => locate(path, from), defaults))];
+        } catch {
+          return [id, ''];
+        }
+      }),
+    );
 
   /** @type {import('unplugin').UnpluginOptions} */
   const plugin = {
@@ -262,19 +291,47 @@ export const factory = (options = {}, { framework }) => {
         if (!entries.has(posix(id))) return null;
         const folder = dirname(id);
         const serverSide = /** @type {any} */ (this).environment?.config.consumer === 'server';
-        const placed = () => ({ code: withURLs(code, file => `${JSON.stringify(`${PLACE}${basename(folder)}/${file}`)}, import.meta.url`), map: null });
+        const placed = () => ({
+          code: withURLs(
+            code,
+            file => `${JSON.stringify(`${PLACE}${basename(folder)}/${file}`)}, import.meta.url`,
+          ),
+          map: null,
+        });
         if (framework === 'esbuild') return placed();
-        if (server) return serverSide || server.config.server.hmr === false ? null : { code: withUpdates(code), map: null };
+        if (server)
+          return serverSide || server.config.server.hmr === false
+            ? null
+            : { code: withUpdates(code), map: null };
         if (!EMITS.has(framework) && !serverSide) return null;
         const stem = `webkiln/${basename(folder)}`;
-        const emit = (/** @type {string} */ file) => /** @type {any} */ (this).emitFile({ type: 'asset', fileName: `${stem}/${file}`, source: readFileSync(join(folder, file)) });
+        const emit = (/** @type {string} */ file) =>
+          /** @type {any} */ (this).emitFile({
+            type: 'asset',
+            fileName: `${stem}/${file}`,
+            source: readFileSync(join(folder, file)),
+          });
         // The Worker is carried with the modules beside it, unbundled, so that it fetches the chosen backend's alone.
-        const names = new Map(readdirSync(folder).filter(isServed).map(file => [file, emit(file)]));
+        const names = new Map(
+          readdirSync(folder)
+            .filter(isServed)
+            .map(file => [file, emit(file)]),
+        );
         // Vite makes URLs of pages of what is emitted.
         if (serverSide) return placed();
         // Farm gives an emitted file no reference.
-        if (framework === 'farm') return { code: withURLs(code, file => `${JSON.stringify(`${publicPath}${stem}/${file}`)}, document.baseURI`), map: null };
-        return { code: withURLs(code, file => `import.meta.ROLLUP_FILE_URL_${names.get(file)}`), map: null };
+        if (framework === 'farm')
+          return {
+            code: withURLs(
+              code,
+              file => `${JSON.stringify(`${publicPath}${stem}/${file}`)}, document.baseURI`,
+            ),
+            map: null,
+          };
+        return {
+          code: withURLs(code, file => `import.meta.ROLLUP_FILE_URL_${names.get(file)}`),
+          map: null,
+        };
       },
     },
     vite: {
@@ -302,11 +359,16 @@ export const factory = (options = {}, { framework }) => {
         order: 'post',
         handler: (_, page) => {
           if (!options.preload) return [];
-          const shards = [...entries.values()].map(({ stamp }) => JSON.parse(stamp).shards.map((/** @type {{ file: string }} */ { file }) => file));
+          const shards = [...entries.values()].map(({ stamp }) =>
+            JSON.parse(stamp).shards.map((/** @type {{ file: string }} */ { file }) => file),
+          );
           return preloads(page, resolved, shards);
         },
       },
-      renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
+      renderChunk: (code, { fileName }) =>
+        code.includes(PLACE)
+          ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null }
+          : null,
       configureServer(made) {
         server = made;
         made.middlewares.use(refuseForeign);
@@ -316,7 +378,11 @@ export const factory = (options = {}, { framework }) => {
         });
       },
       closeBundle() {
-        if (server && Object.values(server.environments).includes(/** @type {any} */ (this).environment)) end();
+        if (
+          server &&
+          Object.values(server.environments).includes(/** @type {any} */ (this).environment)
+        )
+          end();
       },
     },
     rollup: {
@@ -330,7 +396,9 @@ export const factory = (options = {}, { framework }) => {
       },
     },
     webpack: compiler => {
-      compiler.hooks.watchRun.tap('webkiln', () => { watching = true; });
+      compiler.hooks.watchRun.tap('webkiln', () => {
+        watching = true;
+      });
       compiler.hooks.normalModuleFactory.tap('webkiln', factory => {
         factory.hooks.beforeResolve.tap('webkiln', data => {
           if (data.request.startsWith('webkiln:')) data.request = `./${data.request}`;
@@ -338,7 +406,9 @@ export const factory = (options = {}, { framework }) => {
       });
     },
     rspack: compiler => {
-      compiler.hooks.watchRun.tap('webkiln', () => { watching = true; });
+      compiler.hooks.watchRun.tap('webkiln', () => {
+        watching = true;
+      });
     },
     farm: {
       configResolved(config) {

@@ -13,7 +13,12 @@ const AT_A_TIME = 4;
  * @returns {string | undefined}
  */
 function urlIn(file, page, { base, experimental }) {
-  const placed = experimental?.renderBuiltUrl?.(file, { type: 'asset', hostId: page, hostType: 'html', ssr: false });
+  const placed = experimental?.renderBuiltUrl?.(file, {
+    type: 'asset',
+    hostId: page,
+    hostType: 'html',
+    ssr: false,
+  });
   if (typeof placed === 'string') return placed;
   if (placed?.runtime !== undefined) return undefined;
   const near = placed?.relative ?? !/^(\/|\w+:)/.test(base);
@@ -42,10 +47,14 @@ export function preloads({ bundle = {}, chunk, path }, config, models) {
     output.imports.forEach(visit);
   };
   if (chunk) visit(chunk.fileName);
-  const files = new Set(models.flatMap(shards => shards.slice(0, AT_A_TIME).flatMap(shard => carried.get(shard) ?? [])));
-  return [...files].flatMap(file => urlIn(file, path.slice(1), config) ?? []).map(href => ({
-    tag: 'link',
-    attrs: { rel: 'preload', as: 'fetch', crossorigin: 'anonymous', href },
-    injectTo: 'head',
-  }));
+  const files = new Set(
+    models.flatMap(shards => shards.slice(0, AT_A_TIME).flatMap(shard => carried.get(shard) ?? [])),
+  );
+  return [...files]
+    .flatMap(file => urlIn(file, path.slice(1), config) ?? [])
+    .map(href => ({
+      tag: 'link',
+      attrs: { rel: 'preload', as: 'fetch', crossorigin: 'anonymous', href },
+      injectTo: 'head',
+    }));
 }

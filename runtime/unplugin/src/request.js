@@ -13,14 +13,19 @@ import { OPTIONS } from './options.js';
  * The arguments of `webkiln build`.
  * @param {Request['options']} options
  */
-export const argumentsOf = options => options.map(([name, value]) => OPTIONS.get(name)?.flag ? `--${name}` : `--${name}=${value}`);
+export const argumentsOf = options =>
+  options.map(([name, value]) => (OPTIONS.get(name)?.flag ? `--${name}` : `--${name}=${value}`));
 
 /**
  * The files and folders that options name.
  * @param {Request['options']} options
  */
-export const optionPaths = options => options.filter(([name]) => OPTIONS.get(name)?.path)
-  .map(([name, value]) => OPTIONS.get(name)?.named ? value.slice(value.lastIndexOf('=') + 1) : value);
+export const optionPaths = options =>
+  options
+    .filter(([name]) => OPTIONS.get(name)?.path)
+    .map(([name, value]) =>
+      OPTIONS.get(name)?.named ? value.slice(value.lastIndexOf('=') + 1) : value,
+    );
 
 /**
  * An import's path, and what follows its first question mark.
@@ -50,7 +55,10 @@ export function readRequest(id, resolve, defaults) {
   const [path, query] = divided(recipe ? id.slice('webkiln:'.length) : id);
   const asked = [...new URLSearchParams(query)].filter(([name]) => name !== 'webkiln');
   const unknown = asked.map(([name]) => name).filter(name => !OPTIONS.has(name));
-  if (unknown.length > 0) throw new Error(`${id}: there is no option ${unknown.join(', ')}; the options are ${[...OPTIONS.keys()].join(', ')}`);
+  if (unknown.length > 0)
+    throw new Error(
+      `${id}: there is no option ${unknown.join(', ')}; the options are ${[...OPTIONS.keys()].join(', ')}`,
+    );
   /** @type {Request['options']} */
   const options = [];
   for (const [name, { many, flag, path: isPath, named }] of OPTIONS) {
@@ -58,9 +66,13 @@ export function readRequest(id, resolve, defaults) {
       const start = named ? value.lastIndexOf('=') + 1 : 0;
       return value.slice(0, start) + resolve(value.slice(start));
     };
-    const values = asked.filter(([given]) => given === name).map(([, value]) => isPath ? located(value) : value);
-    if (flag && values.some(value => value !== '')) throw new Error(`${id}: ${name} takes no value; leave it out where it is not meant`);
-    if (values.length > 1 && !many) throw new Error(`${id}: ${name} is given ${values.length} times, expected once`);
+    const values = asked
+      .filter(([given]) => given === name)
+      .map(([, value]) => (isPath ? located(value) : value));
+    if (flag && values.some(value => value !== ''))
+      throw new Error(`${id}: ${name} takes no value; leave it out where it is not meant`);
+    if (values.length > 1 && !many)
+      throw new Error(`${id}: ${name} is given ${values.length} times, expected once`);
     const otherwise = defaults[name];
     if (values.length === 0 && otherwise !== undefined) values.push(otherwise);
     for (const value of values) options.push([name, value]);

@@ -1,15 +1,32 @@
 /** Sample inputs, arrays from files, and what is told of outputs. */
 
 const ARRAYS = {
-  float32: Float32Array, float64: Float64Array, bool: Uint8Array,
-  int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
-  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
+  float32: Float32Array,
+  float64: Float64Array,
+  bool: Uint8Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
 };
 
 /** Types of .npy files, as numpy's descr says them. */
 const DESCR = {
-  '<f4': 'float32', '<f8': 'float64', '|b1': 'bool', '|i1': 'int8', '<i2': 'int16', '<i4': 'int32', '<i8': 'int64',
-  '|u1': 'uint8', '<u2': 'uint16', '<u4': 'uint32', '<u8': 'uint64',
+  '<f4': 'float32',
+  '<f8': 'float64',
+  '|b1': 'bool',
+  '|i1': 'int8',
+  '<i2': 'int16',
+  '<i4': 'int32',
+  '<i8': 'int64',
+  '|u1': 'uint8',
+  '<u2': 'uint16',
+  '<u4': 'uint32',
+  '<u8': 'uint64',
 };
 
 /** The same numbers in 0...1 for the same seed (mulberry32). */
@@ -27,7 +44,7 @@ export function generator(seed) {
 const filled = (dtype, length, value) => {
   const Kind = ARRAYS[dtype] ?? Array;
   const big = dtype === 'int64' || dtype === 'uint64';
-  return Kind.from({ length }, () => big ? BigInt(Math.trunc(value())) : value());
+  return Kind.from({ length }, () => (big ? BigInt(Math.trunc(value())) : value()));
 };
 
 export const zeros = ({ dtype }, length) => filled(dtype, length, () => 0);
@@ -43,7 +60,12 @@ export function noise({ dtype, distribution }, length, seed) {
     }
   };
   const { name, mean = 0, stddev = 1, minval = 0, maxval = 1 } = distribution ?? {};
-  const usual = dtype === 'bool' ? () => Number(next() > 0.5) : /int/.test(dtype) ? () => Math.floor(next() * 8) : next;
+  const usual =
+    dtype === 'bool'
+      ? () => Number(next() > 0.5)
+      : /int/.test(dtype)
+        ? () => Math.floor(next() * 8)
+        : next;
   const drawn = {
     normal: () => mean + stddev * normal(),
     truncated_normal: () => mean + stddev * cut(),
@@ -63,7 +85,8 @@ export function noisePicture(width, height, seed) {
 /** An array of a .npy file of version 1 to 3: `{ dtype, shape, values }`. */
 export function readNpy(buffer) {
   const bytes = new Uint8Array(buffer);
-  if (String.fromCharCode(...bytes.subarray(0, 6)) !== '\x93NUMPY') throw new Error('this is no .npy file; numpy.save writes one');
+  if (String.fromCharCode(...bytes.subarray(0, 6)) !== '\x93NUMPY')
+    throw new Error('this is no .npy file; numpy.save writes one');
   const view = new DataView(buffer);
   const long = bytes[6] > 1;
   const start = long ? 12 : 10;
@@ -73,14 +96,26 @@ export function readNpy(buffer) {
   const [, sizes] = /'shape': *\(([^)]*)\)/.exec(header) ?? [];
   const dtype = DESCR[descr];
   if (dtype === undefined || sizes === undefined) {
-    throw new Error(`the array has dtype ${descr ?? 'of fields'}, expected one of ${Object.values(DESCR).join(', ')}, little-endian; convert it with numpy's astype`);
+    throw new Error(
+      `the array has dtype ${descr ?? 'of fields'}, expected one of ${Object.values(DESCR).join(', ')}, little-endian; convert it with numpy's astype`,
+    );
   }
-  if (/'fortran_order': *True/.test(header)) throw new Error('the array is in Fortran order; save numpy.ascontiguousarray of it');
-  const shape = sizes.split(',').map(size => size.trim()).filter(Boolean).map(Number);
+  if (/'fortran_order': *True/.test(header))
+    throw new Error('the array is in Fortran order; save numpy.ascontiguousarray of it');
+  const shape = sizes
+    .split(',')
+    .map(size => size.trim())
+    .filter(Boolean)
+    .map(Number);
   const length = shape.reduce((product, size) => product * size, 1);
   const Kind = ARRAYS[dtype];
-  if (bytes.length < end + length * Kind.BYTES_PER_ELEMENT) throw new Error(`the file ends before its ${length} numbers do; save it again`);
-  return { dtype, shape, values: new Kind(buffer.slice(end, end + length * Kind.BYTES_PER_ELEMENT)) };
+  if (bytes.length < end + length * Kind.BYTES_PER_ELEMENT)
+    throw new Error(`the file ends before its ${length} numbers do; save it again`);
+  return {
+    dtype,
+    shape,
+    values: new Kind(buffer.slice(end, end + length * Kind.BYTES_PER_ELEMENT)),
+  };
 }
 
 /** Numbers of a JSON file: one list, or lists in lists of equal lengths. */
@@ -89,20 +124,33 @@ export function readJson(text) {
   const value = JSON.parse(text);
   for (let inner = value; Array.isArray(inner); inner = inner[0]) shape.push(inner.length);
   const check = (inner, depth) => {
-    const fits = depth === shape.length ? typeof inner === 'number' || typeof inner === 'boolean' : Array.isArray(inner) && inner.length === shape[depth];
-    if (!fits) throw new Error(`the file is no list of numbers, or of lists of equal lengths: at depth ${depth} there is ${JSON.stringify(inner)?.slice(0, 40)}`);
+    const fits =
+      depth === shape.length
+        ? typeof inner === 'number' || typeof inner === 'boolean'
+        : Array.isArray(inner) && inner.length === shape[depth];
+    if (!fits)
+      throw new Error(
+        `the file is no list of numbers, or of lists of equal lengths: at depth ${depth} there is ${JSON.stringify(inner)?.slice(0, 40)}`,
+      );
     if (depth < shape.length) for (const item of inner) check(item, depth + 1);
   };
   check(value, 0);
-  return { dtype: null, shape, values: shape.length === 0 ? [Number(value)] : value.flat(Infinity).map(Number) };
+  return {
+    dtype: null,
+    shape,
+    values: shape.length === 0 ? [Number(value)] : value.flat(Infinity).map(Number),
+  };
 }
 
 /** What `run` takes of an array of a file: as it is where the dtype is that of the input, else numbers, each of which it checks. */
 export function asInput({ name, dtype }, array) {
   if (array.dtype === dtype) return array.values;
   if (dtype !== 'int64' && dtype !== 'uint64') return Array.from(array.values, Number);
-  const part = Array.from(array.values).find(value => typeof value === 'number' && !Number.isInteger(value));
-  if (part !== undefined) throw new Error(`input ${name}: expected whole numbers (${dtype}), got ${part}`);
+  const part = Array.from(array.values).find(
+    value => typeof value === 'number' && !Number.isInteger(value),
+  );
+  if (part !== undefined)
+    throw new Error(`input ${name}: expected whole numbers (${dtype}), got ${part}`);
   return Array.from(array.values, BigInt);
 }
 
@@ -117,7 +165,19 @@ export function summary(values, count = 12) {
     if (value < least) least = value;
     if (value > largest) largest = value;
   }
-  return { least, largest, mean: sum / finite, finite, others: values.length - finite, first: Array.from(values.slice(0, count), Number) };
+  return {
+    least,
+    largest,
+    mean: sum / finite,
+    finite,
+    others: values.length - finite,
+    first: Array.from(values.slice(0, count), Number),
+  };
 }
 
-export const shown = value => Number.isInteger(value) ? String(value) : Number.isFinite(value) ? String(Number(value.toPrecision(5))) : String(value);
+export const shown = value =>
+  Number.isInteger(value)
+    ? String(value)
+    : Number.isFinite(value)
+      ? String(Number(value.toPrecision(5)))
+      : String(value);
