@@ -1,0 +1,156 @@
+"""docs/formats.md states what a build does: roles and parameters of stages, and keys of files."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webkiln import canonical
+from webkiln.build.action import Action
+from webkiln.build.engine import Engine
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.share import share
+from webkiln.errors import RecipeError
+from webkiln.frontends.core.formats import BY_NAME
+from webkiln.recipe.read import read_recipe
+from webkiln.recipe.recipe import LabelsFile, Recipe
+from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
+from webkiln.recipe.values import BACKENDS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "formats.md").read_text("utf-8")
+FILE = Path("/nowhere/file.py")
+URL = UrlSource("https://localhost/labels.json", "0" * 64)
+SETTINGS: dict[str, Any] = {
+    "plugins": (FILE,),
+    "operators": (FILE,),
+    "trust_source": True,
+    "batch_size": 2,
+    "input_shapes": {"x": (1, "T")},
+    "dims": {"N": 3},
+    "values": {"factor": 3},
+    "from_layers": ("a",),
+    "to_layers": ("b",),
+    "signature": "serve",
+    "sample_sizes": {"T": 3},
+    "precision": "float16",
+    "labels": LabelsFile(URL),
+    "reference": Path("/nowhere/r.npz"),
+    "tuned": Path("/nowhere/tuned.json"),
+}
+
+
+def recipes(folder: Path) -> Iterator[Recipe]:
+    """Each format with each setting, and with each kind of source."""
+    file = folder / "model"
+    file.write_bytes(b"")
+    function = ModuleSource(folder, "m", "f", {})
+    for name in BY_NAME:
+        for key, value in SETTINGS.items():
+            yield Recipe("m", PathSource(file), source_format=name, **{key: value})
+        yield Recipe("m", PathSource(file, file), source_format=name)
+        yield Recipe("m", function, source_format=name, plugins=(FILE,))
+        yield Recipe("m", replace(function, weights=file), source_format=name)
+        yield Recipe("m", ExportSource(FILE, "f", {"a": 1}), source_format=name)
+        yield Recipe("m", URL, source_format=name)
+
+
+def actions(folder: Path) -> Iterator[Action]:
+    for recipe in recipes(folder):
+        with suppress(RecipeError):
+            graph = ModelGraph(recipe, share())
+            graph.report(Selection(BACKENDS), ("chromium",))
+            graph.lower("js", Selection(("js",), trial=(0, 1)))
+            graph.tune("js", "chromium")
+            yield from graph.actions()
+
+
+def names(text: str) -> set[str]:
+    """The names in backticks outside of parentheses."""
+    bare = re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\([^()]*\)[^()]*\)", "", text))
+    return set(re.findall(r"`([^`]+)`", bare))
+
+
+def section(heading: str) -> str:
+    found = re.search(
+        rf"^##+ {re.escape(heading)}\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE
+    )
+    assert found is not None, f"docs/formats.md has no section {heading}"
+    return found[1]
+
+
+def listed(stage: str, what: str) -> set[str]:
+    found = re.search(rf"^\* {what}: (.*?)(?=^\*|^$)", section(stage), re.DOTALL | re.MULTILINE)
+    assert found is not None, f"{stage} has no {what}"
+    return names(found[1])
+
+
+def test_stages_have_the_listed_roles_and_parameters(tmp_path: Path) -> None:
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for action in actions(tmp_path):
+        found[action.stage, "inputs"] |= {re.sub(r"\d+", "<n>", role) for role in action.inputs}
+        found[action.stage, "outputs"] |= {*action.outputs}
+        found[action.stage, "parameters"] |= action.params.keys()
+    stages = {stage for stage, _ in found}
+    assert stages == {path.stem for path in (ROOT / "stages").glob("*.py")}
+    wrong = {}
+    for stage in stages:
+        for what in ("inputs", "outputs", "parameters"):
+            expected = listed(stage, what)
+            if (stage, what) == ("reference", "parameters"):
+                expected |= (listed("load", what) | listed("convert", what)) - {"backends"}
+            if found[stage, what] != expected:
+                missing, extra = found[stage, what] - expected, expected - found[stage, what]
+                wrong[f"{stage}, {what}"] = f"not listed: {missing}; listed in vain: {extra}"
+    assert not wrong
+
+
+def keys(file: str) -> tuple[set[str], set[str]]:
+    """The keys that the section of a file lists, and those of them that are optional."""
+    required: set[str] = set()
+    optional: set[str] = set()
+    for item in re.findall(r"^\* (.*?)(?=^\* |^\S|^$)", section(file), re.DOTALL | re.MULTILINE):
+        for part in re.split(r"; (?=`)", item):
+            if head := re.match(r"(`\w+`(?:, `\w+`)*)( \(optional\))?(?=:|$)", part.strip()):
+                found = set(re.findall(r"\w+", head[1]))
+                required |= found
+                optional |= found if head[2] else set()
+    return required, optional
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """The JSON files of digits, by name."""
+    state = tmp_path_factory.mktemp("state")
+    recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
+    found: dict[str, list[Any]] = defaultdict(list)
+    with Engine(state) as engine:
+        graph = ModelGraph(recipe, engine.share)
+        engine.run(graph.report(Selection(BACKENDS), ("node",), ("js", "wasm")))
+        for action in graph.actions():
+            result = engine.current(action)
+            assert result is not None
+            for role, blob in result.outputs.items():
+                if role.endswith(".json"):
+                    data = canonical.read(engine.cache.store.path(blob.sha256))
+                    found[role.rpartition("/")[2]].append(data)
+    return found
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("weights.json", "graph.json", "sizes.json", "shards.json", "program.json"),
+        *("manifest.json", "result.json", "verification.json"),
+    ],
+)
+def test_files_have_the_listed_keys(file: str, files: dict[str, list[Any]]) -> None:
+    required, optional = keys(file)
+    assert files[file]
+    for data in files[file]:
+        assert required - optional <= data.keys() <= required, file
