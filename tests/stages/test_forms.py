@@ -159,7 +159,7 @@ def test_a_single_file_runs_from_a_disk(
 RECIPES = {
     'format = "zip"': "unknown format 'zip'; valid: folder, npm, single",
     'format = "npm"': "an npm package needs a name and a version",
-    'format = "single"\nhashed = true': "nothing in it can be hashed",
+    'format = "single"\nhashed = true': "hashed has nothing to rename",
     '[package]\nname = "My Model"': (
         "package.name is 'My Model', which npm does not take; expected such as @me/model"
     ),

@@ -15,6 +15,8 @@ TOKEN = re.compile(
 IMPORT = re.compile(r"^import \{\s*([^}]+?),?\s*\} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
 REEXPORT = re.compile(r"^export \{\s*([^}]+?),?\s*\} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
 EXPORT = re.compile(r"^export \{\s*([^}]+?),?\s*\};\n", re.MULTILINE)
+CONTINUED = re.compile(r"(?<=[(\[,=&|])\n|(?<==>)\n|\n(?=[)\].?:])")
+"""Line ends at which no statement can end."""
 DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function\*?|let) )", re.MULTILINE)
 NAME = re.compile(
     r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE
@@ -27,8 +29,12 @@ def strip_comments(text: str) -> str:
 
 
 def compact(text: str) -> str:
-    """Remove indentation and blank lines; no template may span lines."""
-    return "".join(line.strip() + "\n" for line in text.splitlines() if line.strip())
+    """Remove indentation and blank lines, and join the lines of an expression.
+
+    No template may span lines.
+    """
+    lines = "".join(line.strip() + "\n" for line in text.splitlines() if line.strip())
+    return CONTINUED.sub("", lines)
 
 
 def enclosed(text: str) -> tuple[str, list[str]]:
