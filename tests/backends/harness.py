@@ -26,7 +26,7 @@ from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array, Type
-from webkiln.lower.draws import draws
+from webkiln.lower.draws import split_draws
 from webkiln.nest.build import NestCall, View
 from webkiln.nest.schedule import Schedule
 from webkiln.ops.evaluate import fixed_values
@@ -307,7 +307,8 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "inputs": list(map(tensor, call.inputs)),
         "outputs": list(map(tensor, call.outputs)),
         "main": [
-            launch(part) for part in (draws(held, target.targets) if target.targets else [held])
+            launch(part)
+            for part in (split_draws(held, target.targets) if target.targets else [held])
         ],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {},

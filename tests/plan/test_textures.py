@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.types import Type
-from webkiln.lower.draws import draws
+from webkiln.lower.draws import split_draws
 from webkiln.nest.build import Copy, Lowering, View
 from webkiln.nest.expr import apply
 from webkiln.nest.interpret import interpret
@@ -80,7 +80,7 @@ def test_outputs_that_one_draw_cannot_write_are_computed_apart():
     values = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
     whole = _results(low.calls, values, outs)
     for targets, count in ((4, 2), (2, 3), (1, 4)):
-        parts = draws(low.calls[0], targets)
+        parts = split_draws(low.calls[0], targets)
         assert len(parts) == count
         for name, result in _results(parts, values, outs).items():
             np.testing.assert_array_equal(result, whole[name])

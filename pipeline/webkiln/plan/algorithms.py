@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from webkiln.ir.solve import sampled
-from webkiln.lower.canonicalize import tidy
+from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.build import NestCall, Repeat, Step, map_inside
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, forms, recognised, usual
@@ -40,7 +40,7 @@ def algorithm(
     possible = [] if found is None else forms(found)
     if found is None or not possible:
         return None
-    plain = tidy(call)
+    plain = canonicalize(call)
     chosen = usual(found)
     ways: dict[str, Fast | None] = {_name(form): fast(form, target, number) for form in possible}
     ways[DIRECT] = None

@@ -7,8 +7,8 @@ from functools import partial
 from itertools import pairwise
 from math import prod
 
-from webkiln.lower.canonicalize import renamed
-from webkiln.lower.merge_loops import linear
+from webkiln.lower.canonicalize import rename_axes
+from webkiln.lower.merge_loops import merge_by_division
 from webkiln.nest.affine import depends
 from webkiln.nest.build import NestCall, Step, map_inside
 from webkiln.nest.schedule import Schedule
@@ -52,11 +52,11 @@ def _merged(call: NestCall, schedule: Schedule, target: Target) -> NestCall | No
         ):
             continue
         sizes = [call.args[loop.extent.value] for loop in (outer, inner)]
-        found = linear(
+        found = merge_by_division(
             call, outer, inner, partial(quotient, above=prod(sizes), size=sizes[1], target=target)
         )
         if found is not None:
-            return renamed(found)
+            return rename_axes(found)
     return None
 
 

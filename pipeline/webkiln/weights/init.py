@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webkiln.ir.types import Type
-from webkiln.lower.canonicalize import tidy
+from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.build import Lowering, NestCall, View
 from webkiln.nest.expr import INT, Expr, apply, const
 from webkiln.nest.nest import Operand, written_output
@@ -53,7 +53,7 @@ def decode_call(piece: Piece, destination: Destination) -> NestCall:
         view, where = _panelled(out, destination, place, nest.argument)
         nest.store(view, value, where)
     nest.done()
-    return tidy(low.calls[0])
+    return canonicalize(low.calls[0])
 
 
 def panelled_call(call: NestCall, destination: Destination) -> NestCall:

@@ -12,7 +12,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir import dim
 from webkiln.lower import lower as lowering
-from webkiln.lower.columns import ALIKE, APART
+from webkiln.lower.factor_layout import CONFLICT_MODULUS, PADDING
 from webkiln.ops.evaluate import run_graph
 
 
@@ -40,10 +40,10 @@ def weighted(queries, keys, heads=3, width=8):
 
 TAKEN = {
     "heads": scores(20, 30),
-    "rows that are alike": scores(16, ALIKE),
+    "rows that are alike": scores(16, CONFLICT_MODULUS),
     "open sizes": scores("T", "S"),
     "values of heads": weighted(20, 30),
-    "wide values": weighted(20, 30, 2, ALIKE),
+    "wide values": weighted(20, 30, 2, CONFLICT_MODULUS),
     "values of open sizes": weighted("T", "S"),
     "a sum of two": """
         input p: float32[20,6,5]
@@ -72,10 +72,10 @@ TAKEN = {
 }
 STORED = {
     "heads": (1, 3, 8, 30),
-    "rows that are alike": (1, 3, 8, ALIKE + APART),
-    "open sizes": (1, 3, 8, dim.placeholder("S") + APART),
+    "rows that are alike": (1, 3, 8, CONFLICT_MODULUS + PADDING),
+    "open sizes": (1, 3, 8, dim.placeholder("S") + PADDING),
     "values of heads": (1, 3, 30, 8),
-    "wide values": (1, 2, 30, ALIKE + APART),
+    "wide values": (1, 2, 30, CONFLICT_MODULUS + PADDING),
     "values of open sizes": (1, 3, dim.placeholder("S"), 8),
     "a sum of two": (3, 6, 5, 8),
     "a matrix": (8, 30),
@@ -109,7 +109,7 @@ STAYS = {
 
 def stored(made, monkeypatch):
     """The shapes in which Variables are stored, where they are others than the graph's."""
-    monkeypatch.setattr(lowering, "tidy", lambda call: call)
+    monkeypatch.setattr(lowering, "canonicalize", lambda call: call)
     views = {
         view.name: view.shape
         for call in lowering.lower(made, target=TARGETS["js"]).calls
