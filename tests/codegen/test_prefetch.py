@@ -13,7 +13,7 @@ from webkiln.backends.launches import launches
 from webkiln.backends.table import TARGETS
 from webkiln.backends.wasm import VARIANTS
 from webkiln.ir.text import parse
-from webkiln.plan import schedule
+from webkiln.plan import schedule, tile_shapes
 from webkiln.program import program
 
 POINTWISE = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
@@ -66,8 +66,10 @@ def test_no_bit_changes(variant, tmp_path, monkeypatch):
             for name in (*made.inputs, *sorted(made.slots))
         }
         jobs.append(Job(made, {"x": values.pop("x")}, values))
-    for bound in ("AHEAD_BYTES", "AHEAD_ROWS", "CACHED_BYTES"):
-        monkeypatch.setattr(schedule, bound, 0)
+    monkeypatch.setattr(schedule, "MIN_PREFETCH_BYTES", 0)
+    monkeypatch.setattr(schedule, "MIN_PREFETCH_ROWS", 0)
+    for module in (schedule, tile_shapes):
+        monkeypatch.setattr(module, "CACHED_BYTES", 0)
     results = []
     for ahead in (False, True):
         monkeypatch.setitem(TARGETS, "wasm", replace(TARGETS["wasm"], ahead=ahead))

@@ -12,7 +12,8 @@ from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
 from webkiln.plan.kernel import from_json
-from webkiln.program import plan, program
+from webkiln.program import program
+from webkiln.program_builder.planning import plan
 
 GPU = ("webgpu", "webgl")
 

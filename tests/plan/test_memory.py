@@ -8,7 +8,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.types import Type
 from webkiln.nest.build import Copy, Repeat, View
-from webkiln.plan.memory import Range, check, live_ranges, place
+from webkiln.plan.memory import Range, assign_offsets, check, live_ranges
 
 S = dim.placeholder("S")
 T = dim.placeholder("T")
@@ -27,7 +27,7 @@ def ranges(draw):
 @settings(deadline=None)
 @given(ranges(), st.integers(1, 100))
 def test_live_buffers_are_disjoint_and_aligned(items, sample):
-    offsets, total = place(items, 64)
+    offsets, total = assign_offsets(items, 64)
     values = {"T": sample}
     start = {name: dim.at(offset, values) for name, offset in offsets.items()}
     size = {item.name: dim.at(item.bytes, values) for item in items}
@@ -50,15 +50,15 @@ def test_live_buffers_are_disjoint_and_aligned(items, sample):
 
 def test_memory_of_dead_buffers_is_used_again():
     chain = [Range(f"v{n}", 1000, n, n + 1) for n in range(10)]
-    assert place(chain, 64)[1] == 2 * 1024
+    assert assign_offsets(chain, 64)[1] == 2 * 1024
     chain = [Range(f"v{n}", 16 * T, n, n + 1) for n in range(10)]
-    assert place(chain, 64)[1] == 2 * 16 * T
+    assert assign_offsets(chain, 64)[1] == 2 * 16 * T
 
 
 def test_offsets_stay_short_where_sizes_cannot_be_compared():
     sizes = [64 * T, 64 * T + 64 * S, 128 * S, 64 * S, 128 * T + 64]
     buffers = [Range(f"v{n}", sizes[n % 5] * (1 + n % 3), n, n + 4) for n in range(14)]
-    offsets, total = place(buffers, 64)
+    offsets, total = assign_offsets(buffers, 64)
     assert all(len(str(size)) < 100 for size in (*offsets.values(), total))
     for values in ({"S": 9, "T": 80}, {"S": 50, "T": 50}):
         needed = max(

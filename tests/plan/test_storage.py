@@ -17,7 +17,7 @@ from webkiln.nest.semantics import compute
 from webkiln.nest.target import Target
 from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS
-from webkiln.plan.storage import KEPT, stored
+from webkiln.plan.storage import WRAPPERS, stored
 
 STORAGE = {
     "float64": "float32",
@@ -168,11 +168,13 @@ def test_what_a_store_keeps():
     )
     leaf = axis("x")
     for dtype in ("int8", "int16"):
-        np.testing.assert_array_equal(evaluate(KEPT[dtype](leaf), leaf, ints), ints.astype(dtype))
+        np.testing.assert_array_equal(
+            evaluate(WRAPPERS[dtype](leaf), leaf, ints), ints.astype(dtype)
+        )
     for dtype in ("uint8", "uint16"):
-        root = KEPT[dtype](cast(leaf, UINT))
+        root = WRAPPERS[dtype](cast(leaf, UINT))
         np.testing.assert_array_equal(evaluate(root, leaf, ints), ints.astype(dtype))
-    root = KEPT["float16"](bitcast(leaf, FLOAT))
+    root = WRAPPERS["float16"](bitcast(leaf, FLOAT))
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(
             evaluate(root, leaf, halves.view(np.int32)),
@@ -190,7 +192,7 @@ def test_bytes_that_are_held_otherwise_cannot_be_looked_at(given, dtype):
     with pytest.raises(
         UnsupportedError,
         match=(
-            rf"BitCast: it looks at the bytes of {held}, which narrow holds as {STORAGE[held]}\."
+            rf"BitCast: it reinterprets the bytes of {held}, which narrow stores as {STORAGE[held]}\."
             r" Build for wasm"
         ),
     ):

@@ -11,7 +11,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.text import parse
 from webkiln.plan.texels import draw
-from webkiln.program import plan
+from webkiln.program_builder.planning import plan
 
 
 def planned(text):
@@ -150,7 +150,5 @@ def test_states_lie_as_what_they_are_copied_to_and_from():
 def test_a_call_that_cannot_store_whole_texels_is_told():
     made = planned(ROWS.format(columns=10))
     (call,) = made.lowered.calls
-    with pytest.raises(
-        InternalError, match="lies four elements to a texel, which the call does not store whole"
-    ):
+    with pytest.raises(InternalError, match="the call does not store full texels"):
         draw(call, {"y"})

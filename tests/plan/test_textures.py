@@ -14,8 +14,8 @@ from webkiln.lower.draws import split_draws
 from webkiln.nest.build import Copy, Lowering, View
 from webkiln.nest.expr import apply
 from webkiln.nest.interpret import interpret
+from webkiln.plan.arena import Buffer
 from webkiln.plan.memory import Range
-from webkiln.plan.places import Buffer
 from webkiln.plan.textures import Textures, assign
 
 T = dim.placeholder("T")
@@ -56,7 +56,7 @@ def test_nothing_reads_what_it_writes():
     textures = Textures()
     textures.reserve("a", KINDS[0])
     with pytest.raises(InternalError, match="reads and writes buffer 0"):
-        textures.share([Copy(views[0], views[1], "copy")], {}, set())
+        textures.allocate([Copy(views[0], views[1], "copy")], {}, set())
 
 
 def test_outputs_that_one_draw_cannot_write_are_computed_apart():

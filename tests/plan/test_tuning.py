@@ -17,7 +17,7 @@ from webkiln.errors import RecipeError
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
-from webkiln.plan.measured import chosen, times
+from webkiln.plan.measurements import candidate_times, fastest
 from webkiln.plan.tuning import SCHEMA, UNTUNED, Tuning, read, trials
 from webkiln.program import program
 
@@ -235,9 +235,9 @@ def test_what_follows_a_reduction_is_no_part_of_its_name():
         ({"schema": "webkiln.tuned/0", "backends": {}}, "expected the schema webkiln.tuned/1"),
         ({"schema": SCHEMA, "backends": {"wasm": {}}}, "backends.wasm has no table of kernels"),
         ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"pool": {}}}}}, "'pool', expected the name of a convolution or contraction"),
-        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": 3}}}}, "is 3, expected a candidate"),
+        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": 3}}}}, "is 3, expected the name of a candidate"),
         ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"a": "fast"}}}}}}, "milliseconds by candidate"),
-        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"b": 1}}}}}}, "which was not measured: b"),
+        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"b": 1}}}}}}, "which was not measured; measured were b"),
     ],
 )  # fmt: skip
 def test_malformed_files_are_refused(data, message):
@@ -248,7 +248,7 @@ def test_malformed_files_are_refused(data, message):
 def test_an_unknown_candidate_is_refused():
     item = decided(program(graph("depthwise"), TARGETS["wasm"], "float32"))[0]
     with pytest.raises(
-        RecipeError, match=r"has no candidate '9x9'; it has 2x16, .*: run webkiln tune again"
+        RecipeError, match=r"has no candidate '9x9', only 2x16, .*; run webkiln tune again"
     ):
         program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuned(item["key"], "9x9"))
 
@@ -293,10 +293,10 @@ def test_times_of_launches_become_times_of_candidates():
         [[1.0, 2.2, 9.0], [1.0, 1.7, 9.0], [4.0, 6.0, 9.0]],
         [[7.0, 2.1, 9.0], [1.0, 1.6, 9.0], [4.0, 6.0, 9.0]],
     ]
-    assert times([fast, other, direct], rounds) == {
+    assert candidate_times([fast, other, direct], rounds) == {
         "convolution c": {"winograd 2x2": 2.6, "direct": 5.0},
         "contraction m": {"6x8": 2.1, "4x8": 1.6},
         "contraction d": {"6x8": 4.0},
     }
-    assert chosen(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.99}) == "6x8", "a hundredth is noise"
-    assert chosen(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.9}) == "4x8"
+    assert fastest(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.99}) == "6x8", "a hundredth is noise"
+    assert fastest(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.9}) == "4x8"

@@ -23,7 +23,8 @@ from webkiln.ops.evaluate import run_graph
 from webkiln.ops.operator import Case
 from webkiln.plan import toom_cook
 from webkiln.plan.convolutions import OUTPUTS, SMALL
-from webkiln.program import plan, program
+from webkiln.program import program
+from webkiln.program_builder.planning import plan
 
 FORMS = [*OUTPUTS.items(), *SMALL.items()]
 

@@ -5,11 +5,11 @@ A schedule makes several copies of the innermost body: `count` neighbours on the
 has not.
 """
 
-from webkiln.codegen.blocked import Blocked
+from webkiln.codegen.blocked_contraction import Blocked
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.invocations import Invocations
 from webkiln.codegen.prefetch import Ahead
-from webkiln.codegen.sliding import Sliding
+from webkiln.codegen.sliding_windows import Sliding
 from webkiln.codegen.workgroups import Split
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop

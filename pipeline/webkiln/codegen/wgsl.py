@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import product
 from math import isinf, isnan
 
-from webkiln.codegen.blocked import COLUMNS, ROWS
+from webkiln.codegen.blocked_contraction import COLUMNS, ROWS
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates

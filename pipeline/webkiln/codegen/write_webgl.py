@@ -22,7 +22,7 @@ from webkiln.codegen.steps import (
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
-from webkiln.plan.align import VECTOR
+from webkiln.plan.alignment import VECTOR
 
 DATA = (
     "kernels/*.glsl",

@@ -5,7 +5,7 @@ over, in whatever order it arrives.
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webkiln.plan.places import Arena, Buffer, Passing
+from webkiln.plan.arena import Arena, Buffer, TransientWeight
 
 SIZES = st.integers(1, 600)
 
@@ -36,7 +36,10 @@ def test_filters_are_whole_until_they_are_read(kept, filters, order):
     arena.stage(
         100,
         sorted(
-            (Passing(name, Buffer("float32", size), last[name]) for name, size in sources.items()),
+            (
+                TransientWeight(name, Buffer("float32", size), last[name])
+                for name, size in sources.items()
+            ),
             key=lambda item: names.index(item.last),
         ),
     )
@@ -70,6 +73,9 @@ def test_filters_lie_where_later_ones_are_computed():
         arena.reserve(f"t{number}", Buffer("float32", 16 * 1024))
     arena.stage(
         1 << 16,
-        [Passing(f"f{number}", Buffer("float32", 9 * 1024), f"t{number}") for number in range(10)],
+        [
+            TransientWeight(f"f{number}", Buffer("float32", 9 * 1024), f"t{number}")
+            for number in range(10)
+        ],
     )
     assert arena.staging["offset"] == (10 * 16 + 9) * 4096, "the last alone needs memory of its own"

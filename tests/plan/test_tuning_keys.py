@@ -6,7 +6,7 @@ from itertools import combinations
 
 from webkiln.ir.text import parse
 from webkiln.lower.lower import lower
-from webkiln.plan.naming import key_of
+from webkiln.plan.tuning_keys import tuning_key
 
 PLAIN = ("float32[6,4]", "float32[4,8]", "float32[6,8]", "MatMul({x}, {w})")
 
@@ -29,7 +29,7 @@ def key(
         f"{result}: {y} = {call.format(x=first, w=second)}",
     ]
     lines += [*more, f"output out = {'y' if more else result}"]
-    return key_of(kind, lower(parse("\n".join(["graph g", *lines, ""]))).calls[0], constants)
+    return tuning_key(kind, lower(parse("\n".join(["graph g", *lines, ""]))).calls[0], constants)
 
 
 DIFFERENT = {

@@ -16,7 +16,7 @@ from webkiln.ir.text import parse
 from webkiln.nest.schedule import Slide
 from webkiln.ops.conv import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
-from webkiln.program import plan
+from webkiln.program_builder.planning import plan
 
 
 def depthwise(width, *, kernel=3, stride=1, dilation=1, pads=(1, 1), features=8):

@@ -1,5 +1,5 @@
-"""Contractions over an image as contractions over its pixels: rows and columns become one axis, so
-that a tile is cut off once an image instead of once a row.
+"""Merge the rows and columns of an image in contractions, so that partial tiles occur once per
+image instead of once per row.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -13,55 +13,56 @@ from webkiln.nest.affine import depends
 from webkiln.nest.build import NestCall, Step, map_inside
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.target import Target
-from webkiln.plan.quotients import quotient
+from webkiln.plan.integer_division import quotient
 from webkiln.plan.schedule import choose
 
 
-def with_pixels(
+def merge_pixels(
     steps: Iterable[Step], target: Target, constants: Collection[str]
 ) -> tuple[Step, ...]:
-    """The steps with the tile of each contraction on as many neighbouring parallel axes as its
-    weights do not move along.
+    """The steps, in which the tile of each contraction spans all neighbouring parallel axes along
+    which its weights do not move.
     """
 
-    def changed(step: Step) -> Step:
+    def merged_step(step: Step) -> Step:
         if isinstance(step, NestCall):
-            return _pixels(step, target, constants)
-        return map_inside(step, lambda block: with_pixels(block, target, constants))
+            return _merge_all(step, target, constants)
+        return map_inside(step, lambda block: merge_pixels(block, target, constants))
 
-    return tuple(map(changed, steps)) if target.pixels else tuple(steps)
+    return tuple(map(merged_step, steps)) if target.pixels else tuple(steps)
 
 
-def _pixels(call: NestCall, target: Target, constants: Collection[str]) -> NestCall:
+def _merge_all(call: NestCall, target: Target, constants: Collection[str]) -> NestCall:
     while (
         call.nest.is_contraction
-        and (merged := _merged(call, choose(call, target, constants).schedule, target)) is not None
+        and (merged := _merge_once(call, choose(call, target, constants).schedule, target))
+        is not None
     ):
         call = merged
     return call
 
 
-def _merged(call: NestCall, schedule: Schedule, target: Target) -> NestCall | None:
+def _merge_once(call: NestCall, schedule: Schedule, target: Target) -> NestCall | None:
     for outer, inner in pairwise(call.nest.axes):
         axes = (outer.axis, inner.axis)
         if (
             not schedule.clamped
             or schedule.tile not in axes
             or schedule.vector in axes
-            or not _apart(call, axes)
+            or not _has_invariant_factor(call, axes)
         ):
             continue
         sizes = [call.args[loop.extent.value] for loop in (outer, inner)]
-        found = merge_by_division(
+        combined = merge_by_division(
             call, outer, inner, partial(quotient, above=prod(sizes), size=sizes[1], target=target)
         )
-        if found is not None:
-            return rename_axes(found)
+        if combined is not None:
+            return rename_axes(combined)
     return None
 
 
-def _apart(call: NestCall, axes: Sequence[str]) -> bool:
-    """Whether one factor of a contraction moves along none of some axes."""
+def _has_invariant_factor(call: NestCall, axes: Sequence[str]) -> bool:
+    """Whether one factor of a contraction moves along none of these axes."""
     return any(
         not any(depends(factor, name) for name in axes)
         for factor in call.nest.accumulators[0].body.args

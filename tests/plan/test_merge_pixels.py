@@ -15,14 +15,14 @@ from webkiln.nest.build import Lowering, View, calls
 from webkiln.nest.interpret import interpret
 from webkiln.ops.conv import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
-from webkiln.plan.quotients import BITS, by_reciprocal
+from webkiln.plan.integer_division import RECIPROCAL_BITS, by_reciprocal
 
 
 @pytest.mark.parametrize(
     "width", [1, 2, 3, 7, 56, 224, 255, 256, 257, 4093, 65535, 65536, 2**20 + 7, 2**24 - 1]
 )
 def test_reciprocals_divide(width):
-    most = min(2**24, 2**BITS // width)
+    most = min(2**24, 2**RECIPROCAL_BITS // width)
     edges = np.arange(0, most, width)[[0, 1, -2, -1]] if most > width else np.array([0])
     numbers = np.unique(
         np.clip(np.concatenate([edges, edges - 1, edges + 1, [most - 1]]), 0, most - 1)
