@@ -96,7 +96,7 @@ def test_rows_that_are_no_whole_texels_are_computed_one_by_one():
         None,
         "r0",
     )
-    assert made.choices[0].why == "a fragment computes one element, 4 turns of r0 at once"
+    assert made.choices[0].why == "a fragment computes one element, 4 iterations of r0 at once"
 
 
 def test_what_is_stored_in_part_at_an_odd_place_lies_one_by_one():

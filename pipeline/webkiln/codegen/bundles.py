@@ -50,7 +50,7 @@ def optional_modules(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The modules of the runtime that only some models need, each with the function that it
     provides to `open`.
     """
-    texts = [tensor["text"] for tensor in manifest["inputs"] if "text" in tensor]
+    text_inputs = [tensor["text"] for tensor in manifest["inputs"] if "text" in tensor]
     images = any("image" in tensor for tensor in manifest["inputs"])
     return [
         *([("picture", "takeImages")] if images else []),
@@ -59,8 +59,8 @@ def optional_modules(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
             if images and "webgpu" in manifest["backends"]
             else []
         ),
-        *([("text", "loadTexts")] if texts else []),
-        *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in texts) else []),
+        *([("text", "loadTexts")] if text_inputs else []),
+        *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in text_inputs) else []),
     ]
 
 
@@ -104,8 +104,8 @@ def single_script(
 ) -> str:
     """A classic script that contains everything and adds the model to the global `webkiln`.
 
-    `runtime` and `backends` are the texts of modules, `folder` contains the data. The Worker runs
-    the text of the function that contains the code.
+    `runtime` and `backends` are the sources of modules, `folder` contains the data. The Worker runs
+    the source of the function that contains the code.
     """
     code, names = enclosed(runtime)
     parts = [

@@ -65,9 +65,9 @@ class Braces(ABC):
             return [f"{name} = {self.operation(item.combiner, type_).format(name, value)};"]
         better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
         if type_ in REAL:
-            unordered, known = (
+            unordered, accumulated = (
                 self.operation("isnan", type_).format(text) for text in (value, name)
             )
-            better = f"({better} || {unordered}) && !({known})"
-        found = f"{name} = {value}; {name}_at = {position}; {name}_any = {self.literal(1, BOOL)};"
-        return [f"if (!{name}_any || ({better})) {{ {found} }}"]
+            better = f"({better} || {unordered}) && !({accumulated})"
+        update = f"{name} = {value}; {name}_at = {position}; {name}_any = {self.literal(1, BOOL)};"
+        return [f"if (!{name}_any || ({better})) {{ {update} }}"]

@@ -80,11 +80,11 @@ class Groups(Protocol):
         self,
         item: Accumulator,
         name: str,
-        kept: int,
+        modulus: int,
         combine: Callable[[Accumulator, str, str], list[str]],
     ) -> list[str]:
         """Combine the accumulators called `name` of the invocations of a group whose indices are
-        equal modulo `kept`, and return the result to each of them. `combine` folds the second of
+        equal modulo `modulus`, and return the result to each of them. `combine` folds the second of
         two values into the first.
         """
 

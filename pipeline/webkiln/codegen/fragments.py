@@ -249,9 +249,9 @@ class Fragments(Points):
             and expr.op not in ("acc", "load")
             and spelling(expr) is None
         )
-        found = self.lookup(self.key(expr, t, v, "vector"))
-        if not lanewise or found is not None:
-            return found or super().vector_value(expr, t, v)
+        name = self.lookup(self.key(expr, t, v, "vector"))
+        if not lanewise or name is not None:
+            return name or super().vector_value(expr, t, v)
         self.operands_first(expr, t, v, "vector", self.vector_value)
         args = [self.vector_value(item, t, v) for item in expr.args]
         each = [

@@ -38,8 +38,8 @@ class Points(Reductions):
         """Values that only the epilogue uses are computed after the reduction, where they occupy no
         registers during it.
         """
-        found, tail = super().level(expr), self.levels.get(AFTER_REDUCTION)
-        return tail if tail is not None and self.nest.accumulators and found == tail - 1 else found
+        level, tail = super().level(expr), self.levels.get(AFTER_REDUCTION)
+        return tail if tail is not None and self.nest.accumulators and level == tail - 1 else level
 
     def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
         operand = self.nest.outputs[position].operand

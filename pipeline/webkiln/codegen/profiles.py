@@ -26,9 +26,9 @@ def profile_module(
 
 def _launches(program: Mapping[str, Any]) -> str:
     """A JavaScript function from sizes to a row for each step: layer, kernel, operations, bytes."""
-    known = {*program["placeholders"], *program["data_dependent"]}
+    run_constants = {*program["placeholders"], *program["data_dependent"]}
     rows = [
-        [layer, *_cost(step, known)]
+        [layer, *_cost(step, run_constants)]
         for layer, step in zip(_layers(program["main"], ""), sites(program["main"]), strict=True)
     ]
     return (
@@ -46,21 +46,21 @@ def _layers(items: Iterable[dict[str, Any]], around: str) -> Iterator[str]:
             yield step.get("layer") or around
         for block in BLOCKS:
             inner = step.get(block, ())
-            names = {found["layer"] for found in sites(inner) if "layer" in found}
+            names = {site["layer"] for site in sites(inner) if "layer" in site}
             yield from _layers(inner, names.pop() if len(names) == 1 else around)
 
 
-def _cost(step: Mapping[str, Any], known: set[str]) -> list[Any]:
+def _cost(step: Mapping[str, Any], run_constants: set[str]) -> list[Any]:
     if "copy" in step:
-        return ["copy", 0, _run_constant(2 * size_from_json(step["copy"]), known)]
+        return ["copy", 0, _run_constant(2 * size_from_json(step["copy"]), run_constants)]
     if "host" in step:
         return [step["host"], None, None]
     return [
         step["kernel"],
-        *(_run_constant(size_from_json(step[key]), known) for key in ("flops", "bytes")),
+        *(_run_constant(size_from_json(step[key]), run_constants) for key in ("flops", "bytes")),
     ]
 
 
-def _run_constant(size: int, known: set[str]) -> int | None:
+def _run_constant(size: int, run_constants: set[str]) -> int | None:
     """A size, or None if it depends on the iteration of a loop."""
-    return None if dim.names([size]) - known else size
+    return None if dim.names([size]) - run_constants else size

@@ -146,14 +146,14 @@ def parameters(program: dict[str, Any]) -> list[str]:
 
 def counters(items: Iterable[dict[str, Any]]) -> list[str]:
     """The counters of all loops, each once."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for step in items:
-        found |= dict.fromkeys(
+        names |= dict.fromkeys(
             f"{PREFIX}{step[kind]}" for kind in ("repeat", "loop") if kind in step
         )
         for block in BLOCKS:
-            found |= dict.fromkeys(counters(step.get(block, ())))
-    return list(found)
+            names |= dict.fromkeys(counters(step.get(block, ())))
+    return list(names)
 
 
 def data_dependent(program: dict[str, Any]) -> list[str]:

@@ -63,7 +63,7 @@ class Templates:
         for paragraph in (
             (self.kernels / f"intrinsics.{language}").read_text().strip().split("\n\n")
         ):
-            found = _HELPER.search(paragraph)
-            if found:
-                result[found.group()] = paragraph.strip("\n")
+            match = _HELPER.search(paragraph)
+            if match:
+                result[match.group()] = paragraph.strip("\n")
         return result

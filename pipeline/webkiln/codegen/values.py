@@ -82,14 +82,14 @@ class Values(Scopes):
         """Compute the operands of an operation that have no name yet, deepest first. Recursion
         could exceed Python's stack.
         """
-        stack, seen = [expr], {expr}
+        stack, visited = [expr], {expr}
         while stack:
             waiting = [
                 item
                 for item in self.operands(stack[-1], form)
-                if item not in seen and not self.is_known(item, t, v, form)
+                if item not in visited and not self.is_known(item, t, v, form)
             ]
-            seen.update(waiting)
+            visited.update(waiting)
             if waiting:
                 stack += reversed(waiting)
             elif (item := stack.pop()) is not expr:
@@ -124,9 +124,9 @@ class Values(Scopes):
         if expr.op in ("acc", "accindex"):
             return accumulator(expr.value, t, v) + ("_at" if expr.op == "accindex" else "")
         key = self.key(expr, t, v, "scalar")
-        found = self.lookup(key)
-        if found is not None:
-            return found
+        name = self.lookup(key)
+        if name is not None:
+            return name
         if expr.op == "load":
             return self.bind(expr, key, expr.type, self.load(expr, t, v))
         self.operands_first(expr, t, v, "scalar", self.scalar)
@@ -139,9 +139,9 @@ class Values(Scopes):
         if expr.op == "acc":
             return accumulator(expr.value, t, v)
         key = self.key(expr, t, v, "vector")
-        found = self.lookup(key)
-        if found is not None:
-            return found
+        name = self.lookup(key)
+        if name is not None:
+            return name
         type_ = self.simd.vector(expr.type)
         if self.vector not in self.depends[expr]:
             return self.bind(expr, key, type_, self.simd.splat(self.scalar(expr, t, v), expr.type))

@@ -118,17 +118,17 @@ class Workgroup:
             f" {name} += {step}) {{"
         )
 
-    def gather(self, item: Accumulator, name: str, kept: int, combine: Combine) -> list[str]:
+    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
         """Fold as a tree in workgroup memory."""
         (combined,) = combine(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
         return [
             f"parts_{name}[local] = {name};",
             self.barrier,
-            f"for (var half = {WORKGROUP // 2}; half >= {kept}; half /= 2) {{",
+            f"for (var half = {WORKGROUP // 2}; half >= {modulus}; half /= 2) {{",
             f"  if (local < half) {{ {combined} }}",
             f"  {self.barrier}",
             "}",
-            f"{name} = parts_{name}[local % {kept}];",
+            f"{name} = parts_{name}[local % {modulus}];",
         ]
 
 
@@ -144,9 +144,9 @@ class Subgroups(Workgroup):
     directives = ("enable subgroups;", "requires subgroup_id;")
     builtins: Mapping[str, str] = {"subgroup_id": "subgroup", "num_subgroups": "subgroups"}
 
-    def gather(self, item: Accumulator, name: str, kept: int, combine: Combine) -> list[str]:
-        if kept > 1 or item.combiner not in BY_SUBGROUP:
-            return super().gather(item, name, kept, combine)
+    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
+        if modulus > 1 or item.combiner not in BY_SUBGROUP:
+            return super().gather(item, name, modulus, combine)
         (combined,) = combine(item, name, f"parts_{name}[part]")
         return [
             f"{name} = {BY_SUBGROUP[item.combiner]}({name});",

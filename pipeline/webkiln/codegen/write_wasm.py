@@ -62,7 +62,7 @@ def write(
     thresholds: Thresholds = Thresholds(),
 ) -> None:
     (folder / "kernels").mkdir()
-    texts = {
+    functions = {
         **{name: c.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
         **{
             name: c.print_procedure(procedure, templates)
@@ -73,7 +73,7 @@ def write(
             for name, kernel in sources.custom_kernels.items()
         },
     }
-    for name, text in texts.items():
+    for name, text in functions.items():
         (folder / "kernels" / f"{name}.c").write_text(text)
 
     def call(name: str, entry: dict[str, Any], part: Sequence[str] = ()) -> str:
@@ -105,7 +105,7 @@ def write(
             "parameters": ["void *"] * len(sources.find(name).operands)
             + ["int"] * len(_integer_parameters(sources.find(name))),
         }
-        for name in texts
+        for name in functions
     ]
     language = Language(
         counter="",

@@ -30,23 +30,23 @@ def _select_dimensions(
     def change(expr: Expr) -> Expr | None:
         if expr.op != "load":
             return None
-        kept = inputs[expr.value[0]][1]
+        dims = inputs[expr.value[0]][1]
         index = load_index(expr)
         rest = expr.args[len(index) :]
-        return make("load", expr.type, (*(index[d] for d in kept), *rest), expr.value)
+        return make("load", expr.type, (*(index[d] for d in dims), *rest), expr.value)
 
     nest = call.nest.map(change)
     nest = replace(
         nest,
         inputs=tuple(
-            Operand(o.dtype, len(kept)) for o, (_, kept) in zip(nest.inputs, inputs, strict=True)
+            Operand(o.dtype, len(dims)) for o, (_, dims) in zip(nest.inputs, inputs, strict=True)
         ),
         outputs=tuple(
             written_output(
-                Operand(o.operand.dtype, len(kept)),
-                [(value, tuple(index[d] for d in kept)) for value, index in o.stores],
+                Operand(o.operand.dtype, len(dims)),
+                [(value, tuple(index[d] for d in dims)) for value, index in o.stores],
             )
-            for o, (_, kept) in zip(nest.outputs, outputs, strict=True)
+            for o, (_, dims) in zip(nest.outputs, outputs, strict=True)
         ),
     )
     return replace(

@@ -31,10 +31,10 @@ class SliceCopy:
 
 
 def concat_in_place(
-    calls: Sequence[NestCall], kept: set[str], *, no_self_reads: bool = False
+    calls: Sequence[NestCall], live_out: set[str], *, no_self_reads: bool = False
 ) -> list[NestCall]:
-    """Eliminate slice copies. Variables in `kept` are read from outside and stay. `no_self_reads`:
-    a call must not read the Variable that it writes, not even another slice of it.
+    """Eliminate slice copies. Variables in `live_out` are read from outside and stay.
+    `no_self_reads`: a call must not read the Variable that it writes, not even another slice of it.
     """
     pending_calls = dict(enumerate(calls))
     parts = {
@@ -54,7 +54,7 @@ def concat_in_place(
             number: pending_calls[number]
             for number in sorted(mentions[part.source.name] | mentions[part.target.name])
         }
-        if not _can_eliminate(part, position, near, kept) or (
+        if not _can_eliminate(part, position, near, live_out) or (
             no_self_reads and not _avoids_self_reads(part, position, near)
         ):
             continue
@@ -93,14 +93,14 @@ def _slice_copy(call: NestCall) -> SliceCopy | None:
 
 
 def _can_eliminate(
-    part: SliceCopy, position: int, calls: Mapping[int, NestCall], kept: set[str]
+    part: SliceCopy, position: int, calls: Mapping[int, NestCall], live_out: set[str]
 ) -> bool:
     """Whether the copy at `position` can be eliminated. `calls` are all calls that mention its two
     Variables. The source must have a single shape and be written before the copy, and no other
     store may overlap its slice of the target.
     """
     name, target = part.source.name, part.target.name
-    if name in kept or name == target:
+    if name in live_out or name == target:
         return False
     mentions = {
         view
@@ -125,8 +125,8 @@ def _can_eliminate(
         for view in call.outputs
         if view.name == target and view != part.target
     ]
-    known = [box for box in boxes if box is not None]
-    return not others and len(known) == len(boxes) and _all_disjoint(known)
+    filled = [box for box in boxes if box is not None]
+    return not others and len(filled) == len(boxes) and _all_disjoint(filled)
 
 
 def _avoids_self_reads(part: SliceCopy, position: int, calls: Mapping[int, NestCall]) -> bool:

@@ -30,30 +30,32 @@ class Softmax:
     rows: Mapping[str, str]
 
 
-def defer_softmax(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]:
-    """Return the calls with quotients moved after the sums that read them. Variables in `kept` are
-    read from outside.
+def defer_softmax(calls: Sequence[NestCall], live_out: Collection[str]) -> list[NestCall]:
+    """Return the calls with quotients moved after the sums that read them. Variables in `live_out`
+    are read from outside.
     """
     work: dict[int, list[NestCall]] = {number: [call] for number, call in enumerate(calls)}
     for number in range(len(calls)):
-        found = _match_softmax(calls, number, kept)
-        if found is None or any(work[reader] != [calls[reader]] for reader in found.readers):
+        softmax = _match_softmax(calls, number, live_out)
+        if softmax is None or any(work[reader] != [calls[reader]] for reader in softmax.readers):
             continue
         quotients = calls[number]
         work[number] = []
-        work[found.total] = [
+        work[softmax.total] = [
             _exponentials(quotients),
-            _total(calls[found.total], quotients, found.rows),
+            _total(calls[softmax.total], quotients, softmax.rows),
         ]
-        for reader in found.readers:
+        for reader in softmax.readers:
             work[reader] = [_divided(calls[reader], quotients)]
     return [call for number in sorted(work) for call in work[number]]
 
 
-def _match_softmax(calls: Sequence[NestCall], number: int, kept: Collection[str]) -> Softmax | None:
+def _match_softmax(
+    calls: Sequence[NestCall], number: int, live_out: Collection[str]
+) -> Softmax | None:
     """The softmax whose quotients the call at `number` computes, if only products read them."""
     call = calls[number]
-    if not is_map(call.nest) or len(call.outputs) != 1 or call.outputs[0].name in kept:
+    if not is_map(call.nest) or len(call.outputs) != 1 or call.outputs[0].name in live_out:
         return None
     (out,) = call.nest.outputs
     value = out.value
@@ -94,12 +96,12 @@ def _match_softmax(calls: Sequence[NestCall], number: int, kept: Collection[str]
 
 def _writer(calls: Sequence[NestCall], name: str) -> int | None:
     """The position of the only call that writes a Variable."""
-    found = [
+    writers = [
         number
         for number, call in enumerate(calls)
         if any(view.name == name for view in call.outputs)
     ]
-    return found[0] if len(found) == 1 else None
+    return writers[0] if len(writers) == 1 else None
 
 
 def _readers(calls: Sequence[NestCall], name: str) -> list[int]:
@@ -202,8 +204,8 @@ def _row_index(call: NestCall, quotients: NestCall) -> tuple[Expr, ...]:
     (factor,) = _factors(call, quotients.outputs[0])
     (out,) = quotients.nest.outputs
     here = {
-        item: place
-        for item, place in zip(out.index, load_index(factor), strict=True)
+        item: axis_
+        for item, axis_ in zip(out.index, load_index(factor), strict=True)
         if item.op == "axis"
     }
     return tuple(rebuild(item, here.get) for item in load_index(out.value.args[1]))

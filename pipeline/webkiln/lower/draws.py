@@ -58,7 +58,7 @@ def _restrict_outputs(call: NestCall, positions: Sequence[int]) -> NestCall:
             else None
         )
 
-    kept = replace(
+    restricted = replace(
         nest,
         outputs=tuple(outputs),
         reduce=nest.reduce if used else (),
@@ -67,7 +67,7 @@ def _restrict_outputs(call: NestCall, positions: Sequence[int]) -> NestCall:
     return canonicalize(
         replace(
             call,
-            nest=kept.map(change),
+            nest=restricted.map(change),
             outputs=tuple(call.outputs[position] for position in positions),
         )
     )

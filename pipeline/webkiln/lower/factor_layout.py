@@ -27,12 +27,13 @@ MIN_ROWS = 12
 """Products of fewer rows gain less than the strided stores cost."""
 
 
-def relayout_factors(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]:
+def relayout_factors(calls: Sequence[NestCall], live_out: Collection[str]) -> list[NestCall]:
     """Return the calls with the reduction and then the column dimension innermost in each Variable
-    that one call stores and one product reads. Variables in `kept` are read from outside and stay.
+    that one call stores and one product reads. Variables in `live_out` are read from outside and
+    stay.
     """
     result = list(calls)
-    private = unique(calls, kept)
+    private = unique(calls, live_out)
     readers: dict[str, list[int]] = {}
     for number, call in enumerate(calls):
         for name in {view.name for view in call.inputs}:

@@ -26,8 +26,8 @@ CHEAP_OPERATIONS = 2
 """The most operations that fusion recomputes for every use."""
 
 
-def fuse(calls: Sequence[NestCall], kept: set[str]) -> list[NestCall]:
-    """Fuse until nothing changes. Variables in `kept` are read from outside and stay.
+def fuse(calls: Sequence[NestCall], live_out: set[str]) -> list[NestCall]:
+    """Fuse until nothing changes. Variables in `live_out` are read from outside and stay.
 
     One walk suffices: fusing changes only which call reads the producer's inputs, and the walk
     retries that call at once.
@@ -41,8 +41,8 @@ def fuse(calls: Sequence[NestCall], kept: set[str]) -> list[NestCall]:
         for view in call.inputs:
             readers.setdefault(view.name, set()).add(position)
     for position in range(len(calls)):
-        while (found := _fusable(remaining, position, writers, readers, kept)) is not None:
-            producer, fused = found
+        while (fusion := _fusable(remaining, position, writers, readers, live_out)) is not None:
+            producer, fused = fusion
             removed = remaining.pop(producer)
             del writers[removed.outputs[0].name]
             for view in removed.inputs:
@@ -58,7 +58,7 @@ def _fusable(
     position: int,
     writers: Mapping[str, set[int]],
     readers: Mapping[str, set[int]],
-    kept: set[str],
+    live_out: set[str],
 ) -> tuple[int, NestCall] | None:
     """The position of the first producer that fuses with the call at `position`, and the fused
     call.
@@ -66,7 +66,7 @@ def _fusable(
     consumer = work[position]
     for view in consumer.inputs:
         writing = writers.get(view.name, set())
-        if len(writing) != 1 or readers[view.name] != {position} or view.name in kept:
+        if len(writing) != 1 or readers[view.name] != {position} or view.name in live_out:
             continue
         (writer,) = writing
         producer = work[writer]
@@ -118,8 +118,8 @@ def freshen(call: NestCall, other: NestCall) -> NestCall:
     """Rename axes and arguments so that they do not collide with those of `other`, which may
     contain names from an earlier fusion.
     """
-    taken = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
-    latest = max((int(number) for name in taken for number in name.split("'")[1:]), default=0)
+    used = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
+    latest = max((int(number) for name in used for number in name.split("'")[1:]), default=0)
     mark = f"'{latest + 1}"
 
     def change(expr: Expr) -> Expr | None:

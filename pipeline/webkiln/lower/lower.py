@@ -68,10 +68,10 @@ def lower(
         0,
     )
     roots = {name: view.name for name, view in views.items()}
-    kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
+    live_out = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
         roots[state.output] for state in graph.states
     }
-    fused = _Fusion(kept | _shared_variables(steps), rewrite, target).steps(steps)
+    fused = _Fusion(live_out | _shared_variables(steps), rewrite, target).steps(steps)
     return Lowered(
         _split_all(fused, target.targets) if target is not None and target.targets else fused, roots
     )
@@ -124,15 +124,15 @@ def _inlined(
     """The steps of a graph inside a node. The names of its Variables are prefixed by `scope`, and
     its scalars are added to `literals`.
     """
-    own = _literals(body)
-    if wide := sorted(set(body.constants) - set(own)):
+    scalars = _literals(body)
+    if wide := sorted(set(body.constants) - set(scalars)):
         raise InternalError(
             f"graph {body.name}: the constants {', '.join(wide)} inside a node have several"
             " elements; only scalars are supported there"
         )
     views = {name: View(scope + name, variable.type) for name, variable in body.variables.items()}
     views |= zip(body.inputs, inputs, strict=True)
-    literals.update({scope + name: value for name, value in own.items()})
+    literals.update({scope + name: value for name, value in scalars.items()})
     return _steps(body, body.nodes, views, literals, scope, depth), [
         views[name] for name in body.outputs.values()
     ]
@@ -171,7 +171,7 @@ def _shared_variables(steps: Iterable[Step]) -> set[str]:
 class _Fusion:
     """Fuses each run of calls, with the arguments of `lower`."""
 
-    kept: set[str]
+    live_out: set[str]
     rewrite: Rewrite
     target: Target | None
 
@@ -181,7 +181,9 @@ class _Fusion:
         for run, between in _runs(steps):
             result += self.rewritten(
                 self.restructured(
-                    concat_in_place(fuse(run, self.kept), self.kept, no_self_reads=no_self_reads)
+                    concat_in_place(
+                        fuse(run, self.live_out), self.live_out, no_self_reads=no_self_reads
+                    )
                 )
             )
             result += (map_inside(step, self.steps) for step in between)
@@ -191,13 +193,13 @@ class _Fusion:
         """The calls after the transforms that the backend enables."""
         if self.target is None:
             return calls
-        calls = defer_softmax(calls, self.kept)
+        calls = defer_softmax(calls, self.live_out)
         steps = tile_products(
-            relayout_factors(calls, self.kept) if self.target.loops else calls,
-            self.kept,
+            relayout_factors(calls, self.live_out) if self.target.loops else calls,
+            self.live_out,
             self.target.between,
         )
-        return tile_rows(steps, self.kept, self.target.strips)
+        return tile_rows(steps, self.live_out, self.target.strips)
 
     def rewritten(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []

@@ -75,7 +75,7 @@ def merge_by_division(
 
 def _row_dims(call: NestCall, outer: Loop, inner: Loop) -> dict[tuple[str, int], int | None] | None:
     """Maps each operand that moves along the loops to the dimension d for which (d, d + 1) form one
-    row, or to None if there is none. None as a whole if a loop has no argument as its extent.
+    row, or to None if there is none. Returns None if the extent of a loop is no argument.
     """
     a, b = axis(outer.axis), axis(inner.axis)
     outer_size, inner_size = _size(call, outer), _size(call, inner)
@@ -196,11 +196,11 @@ def _mentioned_outside_indices(call: NestCall, axes: set[Expr]) -> bool:
 
 def _values(roots: Sequence[Expr]) -> set[Expr]:
     """The nodes used as values, not in an index."""
-    seen: set[Expr] = set()
+    visited: set[Expr] = set()
     stack = list(roots)
     while stack:
         expr = stack.pop()
-        if expr not in seen:
-            seen.add(expr)
+        if expr not in visited:
+            visited.add(expr)
             stack += () if expr.op == "load" else expr.args
-    return seen
+    return visited

@@ -122,14 +122,14 @@ def is_depthwise(call: NestCall) -> bool:
 
 def _window_axes(call: NestCall) -> set[str]:
     """The reduction axes of windows: those that share an index with a parallel axis."""
-    places = [
+    indices = [
         item
         for factor in _factors(call)
         for item in factor
         if any(depends(item, loop.axis) for loop in call.nest.axes)
     ]
     return {
-        loop.axis for loop in call.nest.reduce if any(depends(item, loop.axis) for item in places)
+        loop.axis for loop in call.nest.reduce if any(depends(item, loop.axis) for item in indices)
     }
 
 
@@ -204,11 +204,11 @@ def _reading_member(before: TiledCall, call: NestCall) -> TiledCall | None:
     ]
     if len(items) != 1 or len(moving) != 1:
         return None
-    found = _stride_and_window(call, items.pop(), moving[0])
+    window = _stride_and_window(call, items.pop(), moving[0])
     return (
         None
-        if found is None
-        else _member(call, moving[0], RowsRead(before.result.name, dimension, before.rows, *found))
+        if window is None
+        else _member(call, moving[0], RowsRead(before.result.name, dimension, before.rows, *window))
     )
 
 

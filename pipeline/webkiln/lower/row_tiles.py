@@ -93,15 +93,15 @@ def _peak_bytes(between: Sequence[int]) -> int:
     return max(map(sum, pairwise(between)), default=between[0])
 
 
-def tile_rows(steps: Sequence[Step], kept: set[str], limit: int) -> list[Step]:
+def tile_rows(steps: Sequence[Step], live_out: set[str], limit: int) -> list[Step]:
     """The steps, with tiled repeats of calls whose intermediate results exceed `limit` bytes.
-    Variables in `kept` are read from outside.
+    Variables in `live_out` are read from outside.
     """
     if not limit:
         return list(steps)
     all_calls = list(calls(steps))
     readers = Counter(name for call in all_calls for name in {view.name for view in call.inputs})
-    private = {name for name in unique(all_calls, kept) if readers[name] == 1}
+    private = {name for name in unique(all_calls, live_out) if readers[name] == 1}
     result: list[Step] = []
     rest = list(steps)
     while rest:

@@ -76,12 +76,12 @@ class Block:
 
 
 def tile_products(
-    calls: Sequence[NestCall], kept: Collection[str], limit: int
+    calls: Sequence[NestCall], live_out: Collection[str], limit: int
 ) -> list[NestCall | Repeat]:
     """The calls, with blocked repeats of those whose intermediate results exceed `limit` bytes.
-    Variables in `kept` are read from outside.
+    Variables in `live_out` are read from outside.
     """
-    private = unique(calls, kept)
+    private = unique(calls, live_out)
     steps: list[NestCall | Repeat] = []
     rest = list(calls)
     while rest:
@@ -102,10 +102,10 @@ def tile_products(
     return steps
 
 
-def unique(calls: Sequence[NestCall], kept: Collection[str]) -> set[str]:
+def unique(calls: Sequence[NestCall], live_out: Collection[str]) -> set[str]:
     """The Variables that exactly one call writes and only calls read."""
     writes = Counter(view.name for call in calls for view in call.outputs)
-    return {name for name, count in writes.items() if count == 1} - set(kept)
+    return {name for name, count in writes.items() if count == 1} - set(live_out)
 
 
 def _chain_members(calls: Sequence[NestCall], private: Collection[str]) -> list[int] | None:

@@ -86,12 +86,14 @@ class Arena:
         return self.staging["offset"] + start
 
     def allocate(
-        self, steps: Sequence[Step], buffers: Mapping[str, Buffer], kept: set[str]
+        self, steps: Sequence[Step], buffers: Mapping[str, Buffer], live_out: set[str]
     ) -> None:
-        """Allocate the Variables that only live between launches. Those in `kept` live to the end."""
+        """Allocate the Variables that only live between launches. Those in `live_out` live to the
+        end.
+        """
         sizes = {name: buffer.bytes for name, buffer in buffers.items()}
-        offsets, self.arena = assign_offsets(live_ranges(steps, sizes, kept), self.alignment)
-        check(steps, {name: (offset, sizes[name]) for name, offset in offsets.items()}, kept)
+        offsets, self.arena = assign_offsets(live_ranges(steps, sizes, live_out), self.alignment)
+        check(steps, {name: (offset, sizes[name]) for name, offset in offsets.items()}, live_out)
         self.offsets |= {name: self.end + offset for name, offset in offsets.items()}
 
     def to_json(self) -> dict[str, Any]:

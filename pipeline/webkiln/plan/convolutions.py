@@ -153,20 +153,20 @@ def _windows(call: NestCall, data: Expr) -> tuple[list[Window], list[Loop]]:
             channels.append(tap)
         elif len(items) == 1 and len(loops) == 1 and not is_symbolic(taps) and taps in OUTPUTS:
             (item,), (loop,) = items, loops
-            alone = sum(
+            separable = sum(
                 depends(other, loop.axis) for other in load_index(data)
             ) == 1 and not _guarded(data, [item], tap.axis, loop.axis)
-            if alone and step(item, tap.axis) == 1 and step(item, loop.axis) == 1:
+            if separable and step(item, tap.axis) == 1 and step(item, loop.axis) == 1:
                 windows.append(Window(loop, call.args[loop.extent.value], tap, taps, OUTPUTS[taps]))
     return windows, channels
 
 
-def _guarded(data: Expr, known: Sequence[Expr], *names: str) -> bool:
-    """Whether the guard of a load depends on loops other than through `known` expressions."""
+def _guarded(data: Expr, expected: Sequence[Expr], *names: str) -> bool:
+    """Whether the guard of a load depends on loops other than through `expected` expressions."""
     guard = load_guard(data)
     if guard is None:
         return False
-    hidden = rebuild(guard[0], lambda expr: const(0, INT) if expr in known else None)
+    hidden = rebuild(guard[0], lambda expr: const(0, INT) if expr in expected else None)
     return any(depends(hidden, name) for name in names)
 
 

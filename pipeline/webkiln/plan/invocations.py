@@ -84,9 +84,14 @@ def _unrolled_loop(call: NestCall, schedule: Schedule, target: Target) -> str | 
         return None
     if any(loop.axis == vector for loop in nest.reduce):
         return None
-    name, turns = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
+    name, iterations = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
     rows = [factor for factor in nest.accumulators[0].body.args if not depends(factor, vector)]
-    if len(rows) != 1 or is_symbolic(turns) or turns % target.width or unvectorised(rows, name):
+    if (
+        len(rows) != 1
+        or is_symbolic(iterations)
+        or iterations % target.width
+        or unvectorised(rows, name)
+    ):
         return None
     for expr in (item for item in walk(rows) if item.op == "load"):
         position, index, guard = expr.value[0], load_index(expr), load_guard(expr)

@@ -49,14 +49,14 @@ class Kernel:
         determine, then the texels `q<operand>` of a quarter of each operand stored in quarters.
         """
         extents = [loop.extent for loop in (*self.nest.axes, *self.nest.reduce)]
-        own = {e.value for e in walk((*extents, *self.nest.roots)) if e.op == "arg"}
+        names = {e.value for e in walk((*extents, *self.nest.roots)) if e.op == "arg"}
         strides = [
             f"s{position}_{dim}"
             for position in range(len(self.operands))
             for dim in self.strided(position)
         ]
         return (
-            *sorted(own, key=lambda name: int(name[1:])),
+            *sorted(names, key=lambda name: int(name[1:])),
             *strides,
             *(f"q{position}" for position in self.schedule.quarters),
         )

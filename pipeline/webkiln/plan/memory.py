@@ -29,8 +29,8 @@ class Range:
     last: int
 
 
-def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str]) -> list[Range]:
-    """One range per Variable in `sizes`. Those in `kept` stay live to the end.
+def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], live_out: set[str]) -> list[Range]:
+    """One range per Variable in `sizes`. Those in `live_out` stay live to the end.
 
     A Variable that is used inside and outside a repeat is live throughout the repeat. A Variable
     that is used only inside is written anew in each iteration.
@@ -56,7 +56,7 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str])
 
     end, _ = visit(steps, 0)
     return [
-        Range(name, sizes[name], spans[name][0], end if name in kept else spans[name][1])
+        Range(name, sizes[name], spans[name][0], end if name in live_out else spans[name][1])
         for name in sizes
         if name in spans
     ]
@@ -119,7 +119,9 @@ def _overlap(a: Range, b: Range) -> bool:
     return a.first <= b.last and b.first <= a.last
 
 
-def check(steps: Sequence[Step], buffers: Mapping[str, tuple[int, int]], kept: set[str]) -> None:
+def check(
+    steps: Sequence[Step], buffers: Mapping[str, tuple[int, int]], live_out: set[str]
+) -> None:
     """Simulate the steps, each repeat twice, over buffers at (offset, bytes). Raise InternalError,
     which names two buffers, if a read does not return the last value written to its Variable.
     Independent of `live_ranges` and `assign_offsets`.
@@ -131,7 +133,7 @@ def check(steps: Sequence[Step], buffers: Mapping[str, tuple[int, int]], kept: s
             name: (dim.at(offset, values), dim.at(size, values))
             for name, (offset, size) in buffers.items()
         }
-        _simulate(steps, extents, kept)
+        _simulate(steps, extents, live_out)
 
 
 def _layer(step: Step) -> str:
@@ -139,7 +141,7 @@ def _layer(step: Step) -> str:
 
 
 def _simulate(
-    steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kept: set[str]
+    steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], live_out: set[str]
 ) -> None:
     valid: set[str] = set()
     overwritten: dict[str, str] = {}
@@ -168,5 +170,5 @@ def _simulate(
             valid -= lost
             overwritten |= dict.fromkeys(lost, view.name)
             valid.add(view.name)
-    for name in sorted(kept):
+    for name in sorted(live_out):
         demand(name, "the caller")

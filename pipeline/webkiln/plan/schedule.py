@@ -256,10 +256,10 @@ def _reads_shared_zeros(call: NestCall, schedule: Schedule, target: Target) -> b
         guard = load_guard(expr)
         if guard is None:
             continue
-        known = max(
+        guard_depth = max(
             (depth for name, (depth, _) in loops.items() if depends(guard[0], name)), default=-1
         )
-        deeper = [loop for depth, loop in loops.values() if depth > known]
+        deeper = [loop for depth, loop in loops.values() if depth > guard_depth]
         view = call.inputs[expr.value[0]]
         for dim_, item in enumerate(load_index(expr)):
             moving_ = [loop for loop in deeper if depends(item, loop.axis)]

@@ -74,11 +74,11 @@ def _unguarded_run(
     value = rebuild(reduce(lambda a, b: apply("and", a, b), guards), windows.get)
     valid = np.zeros((extent // count, positions), bool)
     stores = written_output(Operand("bool", 2), [(value, (axis(tile), axis(along)))])
-    loops = (Loop(tile, arg("windows")), Loop(along, arg("places")))
+    loops = (Loop(tile, arg("windows")), Loop(along, arg("positions")))
     interpret(
         Nest((), (stores,), loops),
         (),
-        {**call.args, "windows": len(valid), "places": positions},
+        {**call.args, "windows": len(valid), "positions": positions},
         (valid,),
     )
     runs = [

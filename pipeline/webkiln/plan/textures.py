@@ -47,16 +47,20 @@ class Textures:
         }
 
     def allocate(
-        self, steps: Sequence[Step], buffers: Mapping[str, Buffer], kept: set[str]
+        self, steps: Sequence[Step], buffers: Mapping[str, Buffer], live_out: set[str]
     ) -> None:
-        """Allocate the Variables that only live between launches. Those in `kept` live to the end."""
-        ranges = live_ranges(steps, {name: buffer.bytes for name, buffer in buffers.items()}, kept)
+        """Allocate the Variables that only live between launches. Those in `live_out` live to the
+        end.
+        """
+        ranges = live_ranges(
+            steps, {name: buffer.bytes for name, buffer in buffers.items()}, live_out
+        )
         numbers, created = assign(ranges, buffers, len(self.buffers))
         widest = dim.greatest([1, *(buffer.bytes for buffer in created)])
         check(
             steps,
             {name: (number * widest, buffers[name].bytes) for name, number in numbers.items()},
-            kept,
+            live_out,
         )
         self.offsets |= numbers
         self.buffers += created

@@ -73,8 +73,8 @@ class _Port:
 
     def done(self) -> NestCall:
         self.nest.done()
-        (made,) = self._low.calls
-        return made
+        (call,) = self._low.calls
+        return call
 
     def value(self, root: Expr, substitution: Substitution, total: Expr | None = None) -> Expr:
         """An expression with its loops substituted, and `total` in place of its sum."""

@@ -39,7 +39,7 @@ def data_dependent_bounds(steps: Iterable[Step]) -> dict[str, int]:
 class MemoryMap:
     """Allocates all Variables of a planned program. `offsets` maps the roots of Variables to their
     addresses. Persistent buffers come first, in the order of the calls to `_reserve`; Variables in
-    `kept` stay live to the end.
+    `live_out` stay live to the end.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class MemoryMap:
         target: Target,
         planned: PlannedProgram,
         layout: Sequence[Piece],
-        kept: Collection[str],
+        live_out: Collection[str],
     ) -> None:
         self.graph, self.target, self.planned = graph, target, planned
         self.roots = planned.lowered.roots
@@ -62,7 +62,7 @@ class MemoryMap:
             self._reserve(name)
         for name in sorted({self.roots[name] for name in graph.outputs.values()}):
             self._reserve(name)
-        self._allocate(kept)
+        self._allocate(live_out)
 
     def buffer(self, name: str, type_: Type) -> Buffer:
         """The buffer of a Variable, at its largest size."""
@@ -141,7 +141,7 @@ class MemoryMap:
         ]
         return sorted(transient, key=lambda item: order.index(item.last))
 
-    def _allocate(self, kept: Collection[str]) -> None:
+    def _allocate(self, live_out: Collection[str]) -> None:
         """Allocate the Variables that only live between launches."""
         steps = self.planned.lowered.steps
         written = [view for step in flat(steps) for view in writes(step)]
@@ -150,4 +150,6 @@ class MemoryMap:
             for view in written
             if view.name not in self.offsets
         }
-        self.allocator.allocate(steps, buffers, {self.roots[name] for name in kept} & set(buffers))
+        self.allocator.allocate(
+            steps, buffers, {self.roots[name] for name in live_out} & set(buffers)
+        )
