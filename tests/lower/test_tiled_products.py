@@ -144,9 +144,9 @@ def test_memory_grows_linearly_with_the_length():
     """Scores of a sequence twice as long take twice the memory, not four times."""
     sizes = []
     for length in (2048, 4096):
-        program_ = program(parsed(attention(1, 8, length, length, 64)), TARGETS["wasm"], "float32")
+        document = program(parsed(attention(1, 8, length, length, 64)), TARGETS["wasm"], "float32")
         given_ = 4 * 8 * length * 64 * 4
-        sizes.append(program_["memory"] - given_)
+        sizes.append(document["memory"] - given_)
     assert sizes[1] < 2.1 * max(sizes[0], 1 << 20)
     assert sizes[1] < 4 << 20
 

@@ -1,5 +1,5 @@
-"""Places of what passes through memory while weights arrive: nothing that is still read is written
-over, in whatever order it arrives.
+"""Allocation of weights that are transformed while others arrive: in any order of arrival, no
+memory that is still read is overwritten.
 """
 
 from hypothesis import given, settings
@@ -16,16 +16,16 @@ SIZES = st.integers(1, 600)
     st.lists(st.tuples(SIZES, st.lists(SIZES, min_size=1, max_size=2)), min_size=1, max_size=7),
     st.randoms(use_true_random=False),
 )
-def test_filters_are_whole_until_they_are_read(kept, filters, order):
-    """`kept`: sizes of weights that stay; `filters`: of a filter, and of what is computed of it,
-    once or for two readers.
+def test_filters_are_intact_until_they_are_read(persistent, filters, order):
+    """`persistent`: sizes of weights that are retained. `filters`: the size of each filter, and of
+    the results computed from it, for one or two readers.
     """
     arena = Arena(64)
-    weights = {f"w{number}": size for number, size in enumerate(kept)}
+    weights = {f"w{number}": size for number, size in enumerate(persistent)}
     computed = [
         (f"t{number}.{reader}", f"f{number}", size)
-        for number, (_, made) in enumerate(filters)
-        for reader, size in enumerate(made)
+        for number, (_, results) in enumerate(filters)
+        for reader, size in enumerate(results)
     ]
     order.shuffle(computed)
     for name, size in (*weights.items(), *((name, size) for name, _, size in computed)):
@@ -46,28 +46,28 @@ def test_filters_are_whole_until_they_are_read(kept, filters, order):
     memory: dict[int, str] = {}
     sizes = weights | sources | {name: size for name, _, size in computed}
 
-    def places(name: str) -> range:
+    def offsets(name: str) -> range:
         return range(arena.offsets[name], arena.offsets[name] + 4 * sizes[name], 4)
 
-    def is_whole(name: str) -> bool:
-        return all(memory.get(place) == name for place in places(name))
+    def is_intact(name: str) -> bool:
+        return all(memory.get(offset) == name for offset in offsets(name))
 
     arrivals = [*weights, *sources]
     order.shuffle(arrivals)
     waiting, arrived = list(computed), set()
     for name in arrivals:
-        memory |= dict.fromkeys(places(name), name)
+        memory |= dict.fromkeys(offsets(name), name)
         arrived.add(name)
         while waiting and waiting[0][1] in arrived:
-            made, source, _ = waiting.pop(0)
-            assert is_whole(source)
-            memory |= dict.fromkeys(places(made), made)
-    assert all(is_whole(name) for name in (*weights, *names))
-    assert arena.staging["offset"] >= max(places(name).stop for name in sizes)
+            results, source, _ = waiting.pop(0)
+            assert is_intact(source)
+            memory |= dict.fromkeys(offsets(results), results)
+    assert all(is_intact(name) for name in (*weights, *names))
+    assert arena.staging["offset"] >= max(offsets(name).stop for name in sizes)
     assert arena.loaded >= arena.staging["offset"] + arena.staging["bytes"]
 
 
-def test_filters_lie_where_later_ones_are_computed():
+def test_filters_overlap_results_that_are_computed_later():
     arena = Arena(64)
     for number in range(10):
         arena.reserve(f"t{number}", Buffer("float32", 16 * 1024))
@@ -78,4 +78,4 @@ def test_filters_lie_where_later_ones_are_computed():
             for number in range(10)
         ],
     )
-    assert arena.staging["offset"] == (10 * 16 + 9) * 4096, "the last alone needs memory of its own"
+    assert arena.staging["offset"] == (10 * 16 + 9) * 4096, "only the last one needs its own memory"

@@ -161,12 +161,12 @@ def inputs_of(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     inputs: dict[str, dict[str, Any]] = {}
     for tensor in manifest["inputs"]:
         text = tensor.get("text")
-        tensor_ = (
+        accepted = (
             tensor
             if text is None
             else {"name": text["input"], "dtype": "string", "shape": text["shape"]}
         )
-        inputs.setdefault(tensor_["name"], tensor_)
+        inputs.setdefault(accepted["name"], accepted)
     return list(inputs.values())
 
 

@@ -134,7 +134,7 @@ class Fragments(Points):
 
     def solve_axis(self, item: Expr, output_index: str, loop: Loop) -> None:
         """Solve the index `start + axis * step` for the axis."""
-        name, step_ = loop.axis, step(item, loop.axis)
+        name, factor = loop.axis, step(item, loop.axis)
         start = self.index_at_zero(item, name)
         first = start.op == "const" and start.value == 0
         distance = (
@@ -142,10 +142,10 @@ class Fragments(Points):
             if first
             else self.declare(0, INT, f"{output_index} - {self.scalar(start, 0, 0)}")
         )
-        if step_ == 1:
+        if factor == 1:
             self.declare(0, INT, distance, name)
         else:
-            size = self.step_size(step_)
+            size = self.step_size(factor)
             self.declare(0, INT, f"wk_idiv({distance}, {size})", name)
             self.discard_if(f"{name} * {size} != {distance}")
         self.levels[name] = 0
@@ -158,18 +158,18 @@ class Fragments(Points):
         )
         return self.invariant(start)
 
-    def invariant(self, expr_: Expr) -> Expr:
+    def invariant(self, root: Expr) -> Expr:
         """A new expression, registered as independent of all axes."""
-        for expr in walk([expr_]):
+        for expr in walk([root]):
             self.depends.setdefault(expr, frozenset())
-        return expr_
+        return root
 
-    def step_size(self, step_: Expr | int | None) -> str:
+    def step_size(self, factor: Expr | int | None) -> str:
         """The step of an index along an axis: one of its factors, or a product of several that the
         nest itself may not contain.
         """
-        assert isinstance(step_, Expr)
-        return self.scalar(self.invariant(step_), 0, 0)
+        assert isinstance(factor, Expr)
+        return self.scalar(self.invariant(factor), 0, 0)
 
     def solve_axis_pair(self, item: Expr, output_index: str, pair: list[Loop]) -> None:
         """Solve the index `start + first * step + second` for two axes. No two points share an
@@ -284,9 +284,9 @@ class Fragments(Points):
         """The texel that contains the element of a load, where four neighbours on an axis are one
         texel.
         """
-        axis_, iteration = self.texel_axis(expr), self.iteration
-        first = 0 if axis_ == self.vector else v
-        if axis_ == self.unrolled:
+        along, iteration = self.texel_axis(expr), self.iteration
+        first = 0 if along == self.vector else v
+        if along == self.unrolled:
             self.iteration = 0
         key = self.key(expr, t, first, "texel")
         name = self.lookup(key)
@@ -328,10 +328,10 @@ class Fragments(Points):
         position, guard = expr.value[0], load_guard(expr)
         if position not in self.schedule.texels:
             return super().load(expr, t, v)
-        axis_ = self.texel_axis(expr)
-        if axis_ is not None:
+        along = self.texel_axis(expr)
+        if along is not None:
             return (
-                f"{self.texel(expr, t, v)}.{LANES[self.iteration if axis_ == self.unrolled else v]}"
+                f"{self.texel(expr, t, v)}.{LANES[self.iteration if along == self.unrolled else v]}"
             )
         at = self.address(expr, position, load_index(expr), t, v)
         text = f"{self.fetch(position, at)}[({at}) & 3]"

@@ -310,11 +310,11 @@ def _custom_function(kernel: CustomKernel) -> dict[str, Any]:
     return {"name": kernel.name, "parameters": [*offsets, "y_", *kernel.arguments], "lines": lines}
 
 
-def print_procedures(procedures_: Sequence[Procedure]) -> list[dict[str, Any]]:
+def print_procedures(items: Sequence[Procedure]) -> list[dict[str, Any]]:
     """Functions `h_...(inputs..., outputs..., arguments...)` over typed arrays: the name,
     parameters and lines of each.
     """
-    return [_function(procedure, Arrays()) for procedure in procedures_]
+    return [_function(procedure, Arrays()) for procedure in items]
 
 
 def _function(procedure: Procedure, dialect: JavaScript) -> dict[str, Any]:

@@ -204,8 +204,8 @@ def _row_index(call: NestCall, quotients: NestCall) -> tuple[Expr, ...]:
     (factor,) = _factors(call, quotients.outputs[0])
     (out,) = quotients.nest.outputs
     here = {
-        item: axis_
-        for item, axis_ in zip(out.index, load_index(factor), strict=True)
+        item: actual
+        for item, actual in zip(out.index, load_index(factor), strict=True)
         if item.op == "axis"
     }
     return tuple(rebuild(item, here.get) for item in load_index(out.value.args[1]))

@@ -99,16 +99,16 @@ def _step(step: Step, target: Target) -> Step:
             outputs=views[1],
         )
     if isinstance(step, CustomCall):
-        inputs_, results = (
+        stored_inputs, results = (
             tuple(map(stored_view, operands)) for operands in (step.inputs, step.outputs)
         )
         kernel = written(
-            tuple(view.type.dtype for view in inputs_),
+            tuple(view.type.dtype for view in stored_inputs),
             results[0].type.dtype,
             step.kernel.parameters,
             dict(step.kernel.texts),
         )
-        return replace(step, kernel=kernel, inputs=inputs_, outputs=results)
+        return replace(step, kernel=kernel, inputs=stored_inputs, outputs=results)
     changed = (
         replace(step, condition=stored_view(step.condition))
         if isinstance(step, Branch | WhileLoop)

@@ -97,17 +97,17 @@ def assign(
     mentioned.
     """
     numbers: dict[str, int] = {}
-    buffers_: list[Buffer] = []
+    created: list[Buffer] = []
     last: list[int] = []
     for item in sorted(ranges, key=lambda item: (item.first, item.name)):
         kind = buffers[item.name]
         free = next(
-            (n for n, other in enumerate(buffers_) if other == kind and last[n] < item.first), None
+            (n for n, other in enumerate(created) if other == kind and last[n] < item.first), None
         )
         if free is None:
-            free = len(buffers_)
-            buffers_.append(kind)
+            free = len(created)
+            created.append(kind)
             last.append(item.last)
         last[free] = item.last
         numbers[item.name] = first + free
-    return numbers, buffers_
+    return numbers, created

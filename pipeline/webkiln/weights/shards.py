@@ -124,11 +124,11 @@ def write(layout: Sequence[Piece], value: Callable[[str], Array]) -> Iterator[by
     """The bytes of each shard. `value` is called once for each weight, in the order of the layout."""
     shard, number = bytearray(), 0
     for weight, group in groupby(layout, lambda piece: piece.weight):
-        pieces_ = list(group)
-        header, elements = BY_NAME[pieces_[0].encoding].encode(
+        parts = list(group)
+        header, elements = BY_NAME[parts[0].encoding].encode(
             weight, value(weight.name).reshape(weight.shape)
         )
-        for piece in pieces_:
+        for piece in parts:
             if piece.shard != number:
                 yield bytes(shard)
                 shard, number = bytearray(), piece.shard
