@@ -14,10 +14,10 @@ from webkiln.build import stage
 from webkiln.codegen.bundles import (
     MAX_INLINED,
     data_files,
-    file_digest,
     index_module,
     optional_modules,
     package,
+    piecewise_digest,
     readme,
     single_index,
     single_script,
@@ -244,7 +244,7 @@ def write_backend(
             for v in ordered
         }
         described["variants"] = [
-            {"name": v, "file": file, **file_digest(files.bundle / file)}
+            {"name": v, "file": file, **piecewise_digest(files.bundle / file)}
             for v, file in written.items()
         ]
     return described
@@ -314,7 +314,7 @@ def with_texts(
             data = json.dumps(text["tokens"], ensure_ascii=False, separators=(",", ":")).encode()
             file = f"vocabulary-{canonical.digest(data)[:8]}.bin"
             (bundle / file).write_bytes(data)
-            described["vocabulary"] = {"file": file, **file_digest(bundle / file)}
+            described["vocabulary"] = {"file": file, **piecewise_digest(bundle / file)}
         told[text["tensor"]] = described
     return [
         {**tensor, "text": told[tensor["name"]]} if tensor["name"] in told else tensor
@@ -358,7 +358,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         ),
         "states": [state["name"] for state in first["states"]],
         "shards": [
-            {"file": shard["file"], **file_digest(bundle / shard["file"])} for shard in shards
+            {"file": shard["file"], **piecewise_digest(bundle / shard["file"])} for shard in shards
         ],
         "backends": backends,
         **(

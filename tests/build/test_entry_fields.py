@@ -204,7 +204,7 @@ def entry_of(cache: ActionCache, part: str = "actions") -> Path:
     return path
 
 
-def file_digest(body: Any) -> dict[str, Any]:
+def sealed(body: Any) -> dict[str, Any]:
     return {"body": body, "sha256": canonical.key(body)}
 
 
@@ -215,15 +215,15 @@ DAMAGE: dict[str, Callable[[Path, Any], object]] = {
     "body": lambda path, entry: canonical.write(
         path, {**entry, "body": {**entry["body"], "more": 1}}
     ),
-    "key": lambda path, entry: canonical.write(path, file_digest({**entry["body"], "key": OTHER})),
+    "key": lambda path, entry: canonical.write(path, sealed({**entry["body"], "key": OTHER})),
     "schema": lambda path, entry: canonical.write(
-        path, file_digest({**entry["body"], "schema": "webkiln.action/1"})
+        path, sealed({**entry["body"], "schema": "webkiln.action/1"})
     ),
     "no provenance": lambda path, entry: canonical.write(
-        path, file_digest({k: v for k, v in entry["body"].items() if k != "provenance"})
+        path, sealed({k: v for k, v in entry["body"].items() if k != "provenance"})
     ),
     "no outputs": lambda path, entry: canonical.write(
-        path, file_digest({**entry["body"], "result": {"printed": ""}})
+        path, sealed({**entry["body"], "result": {"printed": ""}})
     ),
     "a list": lambda path, entry: canonical.write(path, [entry]),
 }
@@ -302,7 +302,7 @@ def test_what_was_built_takes_the_place_of_what_was_fetched_and_not_the_other_wa
 READ_DAMAGE: dict[str, Callable[[Path, Any], object]] = {
     "cut off": DAMAGE["cut off"], "digest": DAMAGE["digest"],
     "body": lambda path, entry: canonical.write(path, {**entry, "body": [[["0/b"], OTHER, HERE]]}),
-    "shorter rows": lambda path, entry: canonical.write(path, file_digest([["0/b"], OTHER])),
+    "shorter rows": lambda path, entry: canonical.write(path, sealed([["0/b"], OTHER])),
     "none": lambda path, entry: path.unlink(),
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ PIECE_BYTES = 1 << 18
 """The size of the pieces whose digests loaders verify while the rest arrives."""
 
 
-def file_digest(path: Path) -> dict[str, Any]:
+def piecewise_digest(path: Path) -> dict[str, Any]:
     """The length of a file, and the SHA-256 of the concatenated SHA-256 digests of its pieces."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
