@@ -96,7 +96,7 @@ def test_rows_of_partial_texels_are_computed_one_element_at_a_time():
         None,
         "r0",
     )
-    assert result.choices[0].why == "a fragment computes one element, 4 iterations of r0 at once"
+    assert result.choices[0].why == "a fragment computes one element, 4 turns of r0 at once"
 
 
 def test_stores_at_unaligned_offsets_are_not_packed():

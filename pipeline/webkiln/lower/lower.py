@@ -120,7 +120,7 @@ def _steps(
 
 def _inlined(
     body: Graph, inputs: Sequence[View], literals: dict[str, float], scope: str, depth: int
-) -> tuple[list[Step], list[View]]:  # fmt: skip
+) -> tuple[list[Step], list[View]]:
     """The steps of a graph inside a node. The names of its Variables are prefixed by `scope`, and
     its scalars are added to `literals`.
     """

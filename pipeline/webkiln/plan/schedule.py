@@ -162,7 +162,7 @@ def _panels_for(
     panels: dict[int, Panel] = {}
     for expr in nest.loads:
         if any(item.op in ("acc", "accindex") for item in walk(expr.args)):
-            return f"the index of input {expr.value[0]} is the result of a reduction"
+            return f"where input {expr.value[0]} is read is the result of a reduction"
     for expr in loads:
         if target.threads and contiguous(load_index(expr), name):
             continue

@@ -216,7 +216,7 @@ def draw(
         f"{VECTOR} of {vector.axis} a fragment" if vector else "a fragment computes one element"
     ]
     parts += [f"{VECTOR} of {rows.axis}"] if rows else []
-    parts += [f"{VECTOR} iterations of {unrolled.axis} at once"] if unrolled else []
+    parts += [f"{VECTOR} turns of {unrolled.axis} at once"] if unrolled else []
     return Choice(schedule, ", ".join(parts))
 
 
