@@ -30,6 +30,8 @@ in bounds or none.
 
 
 class BlockedContraction(GroupedInvocations):
+    """Prints a contraction whose factors are staged in workgroup memory."""
+
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
         super().__init__(kernel, dialect, threads)
         assert self.vector is not None
@@ -39,6 +41,9 @@ class BlockedContraction(GroupedInvocations):
         self.converts = self.square.staged != FLOAT
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
+        """Loop over blocks of the reduction. In each, the group stages a tile of both factors,
+        waits, and multiplies them; in between, a barrier protects the tiles from being overwritten.
+        """
         if len(loops) > 1:
             super().reduction(loops, inside)
             return

@@ -9,6 +9,8 @@ from webkiln.nest.nest import Accumulator
 
 
 class Braces(ABC):
+    """Loops, variables and accumulators in the syntax that these languages share."""
+
     heap = False
 
     @abstractmethod
@@ -34,6 +36,9 @@ class Braces(ABC):
         )
 
     def chunks(self, name: str, extent: str, chunk: int | str, rest: bool) -> str:
+        """A loop that continues from the counter's current value, in steps of `chunk`, while a full
+        chunk fits. With `rest`, it also covers a last partial chunk.
+        """
         return (
             "for (;"
             f" {name}{f' + {chunk - 1}' if isinstance(chunk, int) and chunk > 1 and not rest else ''}"
@@ -41,6 +46,10 @@ class Braces(ABC):
         )
 
     def clamped(self, name: str, end: str, chunk: int, extent: str) -> str:
+        """A loop over chunks that also covers a last partial chunk, with its copies clamped to the
+        end. It does not run if the axis is shorter than a chunk, and leaves a single last element
+        to the loop after it.
+        """
         return f"for (; {chunk - 1} < {extent} && {name} + 1 < {end}; {name} += {chunk}) {{"
 
     def minimum(self, a: str, b: str) -> str:

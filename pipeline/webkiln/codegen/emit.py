@@ -36,6 +36,8 @@ def body(kernel: Kernel, dialect: Dialect) -> list[str]:
 
 
 class _Loops(SlidingWindows, Prefetch):
+    """Prints a kernel as nested loops."""
+
     def parallel(self, loops: list[Loop]) -> None:
         if not loops:
             self.point()

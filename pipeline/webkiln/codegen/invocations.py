@@ -139,12 +139,8 @@ class Invocations(Points):
             for name, offset in offsets.items()
             if name in self.extents and (offset or self.checks_first_copy)
         ]
-        store_conditions = [
-            f"{plus(name, offset)} < {self.extents[name]}" for name, offset in checked
-        ]
-        store_conditions += self.store_conditions()
+        conditions = [f"{plus(name, offset)} < {self.extents[name]}" for name, offset in checked]
+        conditions += self.store_conditions()
         self.here.statements.append(
-            f"if ({' && '.join(store_conditions)}) {{ {statement} }}"
-            if store_conditions
-            else statement
+            f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement
         )

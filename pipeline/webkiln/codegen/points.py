@@ -8,6 +8,8 @@ from webkiln.nest.expr import Expr
 
 
 class Points(Reductions):
+    """Prints the body at one point: accumulators, reduction, then epilogue and stores."""
+
     def point(self) -> None:
         simd = self.simd
         if self.rows:

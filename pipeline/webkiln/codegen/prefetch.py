@@ -30,6 +30,8 @@ class NextPanel:
 
 
 class Prefetch(Points):
+    """Prints prefetches of the next panel into reduction loops."""
+
     next: NextPanel | None = None
 
     def next_panel(self, first: str | None, end: str, count: int) -> NextPanel:

@@ -46,6 +46,7 @@ class Scopes:
 
     @contextmanager
     def loop(self, name: str, header: str) -> Iterator[None]:
+        """Open the scope of a loop. Leaving it appends the printed loop to the enclosing scope."""
         with self.block() as inner:
             self.levels[name] = len(self.blocks) - 1
             yield
@@ -53,11 +54,15 @@ class Scopes:
         self.here.statements += [header, *("  " + line for line in inner.lines()), "}"]
 
     def level(self, expr: Expr) -> int:
+        """The innermost loop level on which an expression depends."""
         return max(
             (self.levels[name] for name in self.depends[expr] if name in self.levels), default=0
         )
 
     def declare(self, level: int, type_: str, text: str, name: str | None = None) -> str:
+        """Declare a value in the scope of a level, by default under a new name, and return the
+        name.
+        """
         if name is None:
             self.name_count += 1
             name = f"v{self.name_count}"
@@ -74,6 +79,7 @@ class Scopes:
         return name
 
     def lookup(self, key: tuple[object, ...]) -> str | None:
+        """The name of a value that an open scope declares, if any."""
         return next(
             (block.values[key] for block in reversed(self.blocks) if key in block.values), None
         )

@@ -69,6 +69,8 @@ def _address(pointer: str, at: str) -> str:
 
 
 class Simd128:
+    """The vector operations of the C dialect."""
+
     width = 4
 
     def vector(self, type_: str) -> str:

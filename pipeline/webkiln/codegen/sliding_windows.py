@@ -14,6 +14,8 @@ from webkiln.nest.schedule import Slide
 
 
 class SlidingWindows(Reductions):
+    """Prints contractions with sliding windows."""
+
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
         if len(loops) == 1 and self.kernel.schedule.slide and self.copies[1] > 1:
             self.window(loops[0].axis, self.kernel.schedule.slide)

@@ -51,6 +51,7 @@ def sites(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def steps(items: Iterable[dict[str, Any]], language: Language) -> list[str]:
+    """The lines of code of the steps."""
     return _steps(items, language, count())
 
 

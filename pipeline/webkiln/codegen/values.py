@@ -73,6 +73,7 @@ class Values(Scopes):
         return [(t, v * self.width) for t in range(tiles) for v in range(vectors)]
 
     def key(self, expr: Expr, t: int, v: int, form: str) -> tuple[object, ...]:
+        """The cache key of a value: copies that do not depend on an axis share it."""
         names = self.depends[expr]
         return (expr, t if self.tile in names else 0, v if self.vector in names else 0, form)
 
@@ -228,12 +229,12 @@ class Values(Scopes):
         """The text that reads one element."""
         position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
         operand = self.nest.inputs[position]
-        run = self.is_contiguous(index) and self.kernel.panel(position) is None
-        first, lane = (0, v) if run else (v, 0)
+        contiguous = self.is_contiguous(index) and self.kernel.panel(position) is None
+        first, lane = (0, v) if contiguous else (v, 0)
         if guard is None:
             pointer, at = self.pointer_and_offset(expr, position, index, t, first)
             return self.dialect.load(operand, pointer, plus(at, lane))
-        if self.dialect.pointers and (run or self.level(expr) > self.level(guard[0])):
+        if self.dialect.pointers and (contiguous or self.level(expr) > self.level(guard[0])):
             pointer, at = self.guarded_pointer(expr, guard, t, first)
             return self.dialect.load(operand, pointer, plus(at, lane))
         condition, other = self.scalar(guard[0], t, v), self.scalar(guard[1], t, v)

@@ -109,8 +109,8 @@ class Workgroup:
     def cast(self, vector: str, type_: str) -> str:
         return f"vec4<{type_}>({vector})"
 
-    def vector(self, workgroup_arrays: list[str]) -> str:
-        return f"vec4<f32>({', '.join(workgroup_arrays)})"
+    def vector(self, parts: list[str]) -> str:
+        return f"vec4<f32>({', '.join(parts)})"
 
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
         return (

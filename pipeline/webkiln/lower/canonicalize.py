@@ -13,6 +13,9 @@ from webkiln.nest.nest import Loop, Operand, load_index, written_output
 
 
 def canonicalize(call: NestCall) -> NestCall:
+    """Return the canonical form of a call. Calls that differ only in names, unit axes or mergeable
+    axes have the same form.
+    """
     call = without_unused_inputs(call)
     call = _drop_unit_dimensions(call)
     while (merged := _coalesce_one(call)) is not None:
@@ -125,10 +128,10 @@ def rename_axes(call: NestCall) -> NestCall:
             return axis(axes[expr.value])
         return arg(args[expr.value]) if expr.op == "arg" else None
 
-    rename_axes = nest.map(change)
-    rename_axes = replace(
-        rename_axes,
-        axes=tuple(Loop(axes[loop.axis], loop.extent) for loop in rename_axes.axes),
-        reduce=tuple(Loop(axes[loop.axis], loop.extent) for loop in rename_axes.reduce),
+    result = nest.map(change)
+    result = replace(
+        result,
+        axes=tuple(Loop(axes[loop.axis], loop.extent) for loop in result.axes),
+        reduce=tuple(Loop(axes[loop.axis], loop.extent) for loop in result.reduce),
     )
-    return replace(call, nest=rename_axes, args={args[name]: call.args[name] for name in names})
+    return replace(call, nest=result, args={args[name]: call.args[name] for name in names})

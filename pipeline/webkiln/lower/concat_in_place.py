@@ -36,14 +36,14 @@ def concat_in_place(
     """Eliminate slice copies. Variables in `live_out` are read from outside and stay.
     `no_self_reads`: a call must not read the Variable that it writes, not even another slice of it.
     """
-    pending_calls = dict(enumerate(calls))
+    remaining = dict(enumerate(calls))
     parts = {
         number: part
-        for number, call in pending_calls.items()
+        for number, call in remaining.items()
         if (part := _slice_copy(call)) is not None
     }
     mentions: dict[str, set[int]] = {}
-    for number, call in pending_calls.items():
+    for number, call in remaining.items():
         for view in (*call.inputs, *call.outputs):
             mentions.setdefault(view.name, set()).add(number)
     pending = sorted(parts)
@@ -51,23 +51,23 @@ def concat_in_place(
         position = pending.pop(0)
         part = parts[position]
         near = {
-            number: pending_calls[number]
+            number: remaining[number]
             for number in sorted(mentions[part.source.name] | mentions[part.target.name])
         }
         if not _can_eliminate(part, position, near, live_out) or (
             no_self_reads and not _avoids_self_reads(part, position, near)
         ):
             continue
-        del pending_calls[position], parts[position]
+        del remaining[position], parts[position]
         changed = mentions.pop(part.source.name) - {position}
         mentions[part.target.name] = (mentions[part.target.name] | changed) - {position}
         for number in changed:
-            pending_calls[number] = _redirect(pending_calls[number], part)
+            remaining[number] = _redirect(remaining[number], part)
             parts.pop(number, None)
-            if (moved := _slice_copy(pending_calls[number])) is not None:
+            if (moved := _slice_copy(remaining[number])) is not None:
                 parts[number] = moved
         pending = sorted((mentions[part.target.name] | set(pending)) & parts.keys())
-    return [pending_calls[number] for number in sorted(pending_calls)]
+    return [remaining[number] for number in sorted(remaining)]
 
 
 def _slice_copy(call: NestCall) -> SliceCopy | None:

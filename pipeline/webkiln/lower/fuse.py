@@ -211,11 +211,11 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
     ]
     joined = [_merge_inputs(item, producer.inputs, others) for item in roots]
     views = joined[0][1]
-    value, *index_ = [rebuild(item, fill) for item, _ in joined]
+    value, *store_index = [rebuild(item, fill) for item, _ in joined]
     nest = replace(
         producer.nest,
         inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views),
-        outputs=(Output(out.operand, value, tuple(index_)),),
+        outputs=(Output(out.operand, value, tuple(store_index)),),
     )
     return NestCall(
         nest,

@@ -106,7 +106,7 @@ def tile_rows(steps: Sequence[Step], live_out: set[str], limit: int) -> list[Ste
     rest = list(steps)
     while rest:
         tiling = _choose_tiling(tileable_chain(rest, private, limit), limit)
-        result.append(_repeated(tiling) if tiling else rest[0])
+        result.append(_repeat(tiling) if tiling else rest[0])
         del rest[: len(tiling.members) if tiling else 1]
     return result
 
@@ -160,12 +160,12 @@ def _symbolic_tiling(members: Sequence[TiledCall], limit: int) -> RowTiling:
     for member, before in zip(members[:0:-1], members[-2::-1], strict=True):
         factor *= member.window.stride if member.window else 1
         bytes_per_row += factor * nominal(before.row_bytes)
-    most = max(
+    max_rows = max(
         1 if all(member.reads_own_rows for member in members) else MIN_WINDOW_ROWS,
         limit // bytes_per_row,
     )
     last = members[-1].rows
-    count = dim.greatest([1, dim.floordiv(last + most - 1, most)])
+    count = dim.greatest([1, dim.floordiv(last + max_rows - 1, max_rows)])
     return _with_rows(members, count, dim.floordiv(last - 1, count) + 1)
 
 
@@ -177,7 +177,7 @@ def _with_rows(members: Sequence[TiledCall], count: int, rows: int) -> RowTiling
     return RowTiling(members, count, row_counts[::-1])
 
 
-def _repeated(tiling: RowTiling) -> Repeat:
+def _repeat(tiling: RowTiling) -> Repeat:
     """The repeat over all tiles. The last tile ends at the last row and recomputes some rows before
     it.
     """

@@ -54,6 +54,7 @@ class Arena:
         self.staging = {"offset": 0, "bytes": 0}
 
     def reserve(self, name: str, buffer: Buffer) -> None:
+        """Allocate a persistent buffer, unless the Variable already has one."""
         if name not in self.offsets:
             self.offsets[name] = self.end
             self.ends[name] = self.end = align_up(self.end + buffer.bytes, self.alignment)

@@ -27,6 +27,8 @@ NONE: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Kernel:
+    """A nest with its schedule. Its name is derived from the digest of both."""
+
     nest: Nest
     schedule: Schedule
 

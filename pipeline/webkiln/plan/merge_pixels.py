@@ -43,6 +43,9 @@ def _merge_all(call: NestCall, target: Target, constants: Collection[str]) -> Ne
 
 
 def _merge_once(call: NestCall, schedule: Schedule, target: Target) -> NestCall | None:
+    """The call with two of its parallel axes merged, or None. The tile must be clamped and span one
+    of the two axes, and one factor must not move along either.
+    """
     for outer, inner in pairwise(call.nest.axes):
         axes = (outer.axis, inner.axis)
         if (

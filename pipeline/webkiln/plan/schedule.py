@@ -45,11 +45,14 @@ MIN_VECTOR_ROW = 8
 
 @dataclass(frozen=True, slots=True)
 class Choice:
+    """A schedule with its explanation."""
+
     schedule: Schedule
     why: str
 
 
 def plain(call: NestCall, why: str) -> Choice:
+    """The scalar schedule: one element at a time."""
     return Choice(Schedule(tuple(loop.axis for loop in call.nest.axes)), why)
 
 
@@ -261,23 +264,24 @@ def _reads_shared_zeros(call: NestCall, schedule: Schedule, target: Target) -> b
         )
         deeper = [loop for depth, loop in loops.values() if depth > guard_depth]
         view = call.inputs[expr.value[0]]
-        for dim_, item in enumerate(load_index(expr)):
-            moving_ = [loop for loop in deeper if depends(item, loop.axis)]
-            if not moving_:
+        for d, item in enumerate(load_index(expr)):
+            moving_loops = [loop for loop in deeper if depends(item, loop.axis)]
+            if not moving_loops:
                 continue
-            sizes = [call.args[loop.extent.value] for loop in moving_]
+            sizes = [call.args[loop.extent.value] for loop in moving_loops]
             if (
                 item.op != "axis"
-                or any(map(is_symbolic, (*sizes, *view.shape[dim_ + 1 :])))
+                or any(map(is_symbolic, (*sizes, *view.shape[d + 1 :])))
                 or guard[1] is not const(0, FLOAT)
                 or view.type.dtype != "float32"
             ):
                 return False
-            reaches.append(sizes[0] * prod(view.shape[dim_ + 1 :]))
+            reaches.append(sizes[0] * prod(view.shape[d + 1 :]))
     return 0 < sum(reaches) <= target.zeros
 
 
 def loop_of(nest: Nest, name: str) -> Loop:
+    """The parallel loop of an axis."""
     return next(loop for loop in nest.axes if loop.axis == name)
 
 
@@ -291,8 +295,10 @@ def _along_axis(call: NestCall, name: str, panels: list[Panel], target: Target) 
     lanes, count = tile_shape(call, name, target)
     tile = tile_axis(call, name)
     if target.threads:
-        axis_, copies = (tile.axis, count) if tile else (None, 1)
-        return Schedule((*others, name), name, lanes, axis_, copies, tuple(panels), full_vectors)
+        tile_name, copies = (tile.axis, count) if tile else (None, 1)
+        return Schedule(
+            (*others, name), name, lanes, tile_name, copies, tuple(panels), full_vectors
+        )
     if tile is None:
         return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=full_vectors)
     inner = (*(item for item in others if item != tile.axis), tile.axis)

@@ -27,6 +27,7 @@ class Textures:
         self.staging = 0
 
     def reserve(self, name: str, buffer: Buffer) -> None:
+        """Allocate a persistent buffer, unless the Variable already has one."""
         if name not in self.offsets:
             self.offsets[name] = len(self.buffers)
             self.buffers.append(buffer)

@@ -37,6 +37,9 @@ def tile_axis(call: NestCall, name: str) -> Loop | None:
 
 
 def tile_shape(call: NestCall, name: str, target: Target) -> tuple[int, int]:
+    """Lanes on the vector axis and neighbours on the tile axis: the first shape of the target that
+    fits the size of the vector axis.
+    """
     loop = next(item for item in call.nest.axes if item.axis == name)
     size = extent(call, loop)
     tile = tile_axis(call, name)
