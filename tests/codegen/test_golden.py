@@ -51,29 +51,39 @@ GRAPHS = {
     "softmax": (
         "float32",
         (
-            'graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {"axis":1}\noutput out'
-            " = y\n"
+            "graph g\n"
+            "input x: float32[2,10]\n"
+            'y: float32[2,10] = Softmax(x) {"axis":1}\n'
+            "output out = y\n"
         ),
     ),
     "matmul_large": (
         "float32",
         (
-            "graph g\ninput x: float32[256,256]\ninput w: float32[256,256]\ny: float32[256,256] ="
-            " MatMul(x, w)\noutput out = y\n"
+            "graph g\n"
+            "input x: float32[256,256]\n"
+            "input w: float32[256,256]\n"
+            "y: float32[256,256] = MatMul(x, w)\n"
+            "output out = y\n"
         ),
     ),
     "softmax_long": (
         "float32",
         (
-            'graph g\ninput x: float32[2,1000]\ny: float32[2,1000] = Softmax(x) {"axis":1}\noutput'
-            " out = y\n"
+            "graph g\n"
+            "input x: float32[2,1000]\n"
+            'y: float32[2,1000] = Softmax(x) {"axis":1}\n'
+            "output out = y\n"
         ),
     ),
     "dense_int8": (
         "int8",
         (
-            "graph g\ninput x: float32[1,64]\nslot w: float32[64,10]\ny: float32[1,10] = MatMul(x,"
-            " w)\noutput out = y\n"
+            "graph g\n"
+            "input x: float32[1,64]\n"
+            "slot w: float32[64,10]\n"
+            "y: float32[1,10] = MatMul(x, w)\n"
+            "output out = y\n"
         ),
     ),
     "relu": (
@@ -87,15 +97,20 @@ GRAPHS = {
     "row_sum": (
         "float32",
         (
-            'graph g\ninput x: float32[3,64]\ny: float32[3] = ReduceSum(x) {"axes":[1]}\noutput out'
-            " = y\n"
+            "graph g\n"
+            "input x: float32[3,64]\n"
+            'y: float32[3] = ReduceSum(x) {"axes":[1]}\n'
+            "output out = y\n"
         ),
     ),
     "vector_by_matrix": (
         "float32",
         (
-            "graph g\ninput x: float32[1,8]\nslot w: float32[8,16]\ny: float32[1,16] = MatMul(x,"
-            " w)\noutput out = y\n"
+            "graph g\n"
+            "input x: float32[1,8]\n"
+            "slot w: float32[8,16]\n"
+            "y: float32[1,16] = MatMul(x, w)\n"
+            "output out = y\n"
         ),
     ),
 }

@@ -260,8 +260,11 @@ def test_examples_of_a_loop_and_an_invocation_schedule() -> None:
 )
 def test_threads_divide_the_largest_operand(rows, features, loop):
     graph = parse(
-        f"graph g\ninput x: float32[{rows},256]\nslot w: float32[256,{features}]\ny:"
-        f" float32[{rows},{features}] = MatMul(x, w)\noutput out = y\n"
+        "graph g\n"
+        f"input x: float32[{rows},256]\n"
+        f"slot w: float32[256,{features}]\n"
+        f"y: float32[{rows},{features}] = MatMul(x, w)\n"
+        "output out = y\n"
     )
     (choice,) = plan(graph, TARGETS["wasm"]).choices
     assert choice.schedule.split == loop

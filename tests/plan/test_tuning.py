@@ -264,8 +264,11 @@ def test_the_cost_model_agrees_with_measured_tiles():
     all of it. 16 x 3 spills.
     """
     large = parse(
-        "graph g\ninput x: float32[1536,256]\nslot w: float32[256,1536]\ny: float32[1536,1536] ="
-        " MatMul(x, w)\noutput out = y\n"
+        "graph g\n"
+        "input x: float32[1536,256]\n"
+        "slot w: float32[256,1536]\n"
+        "y: float32[1536,1536] = MatMul(x, w)\n"
+        "output out = y\n"
     )
     (item,) = decided(program(large, TARGETS["wasm"], "float32"))
     expected = {name: ms for name, ms, _ in item["candidates"]}

@@ -108,8 +108,11 @@ def test_pieces_are_decoded(
 def test_vectors_are_not_encoded_as_float16(tmp_path: Path) -> None:
     """100000 would be infinite as float16, and 2049 would be 2048."""
     graph = parse(
-        "graph g\ninput x: float32[2,3]\nslot b: float32[3]\ny: float32[2,3] = Add(x, b)\noutput y"
-        " = y\n"
+        "graph g\n"
+        "input x: float32[2,3]\n"
+        "slot b: float32[3]\n"
+        "y: float32[2,3] = Add(x, b)\n"
+        "output y = y\n"
     )
     job = Job(
         graph,

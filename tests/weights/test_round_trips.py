@@ -162,8 +162,11 @@ def test_every_code_of_eight_bits(tmp_path):
     )
     np.testing.assert_allclose(decoded_values, values, rtol=2e-6)
     graph = parse(
-        "graph g\ninput numbers: int32[256]\nslot table: float32[256,1]\n"
-        'y: float32[256,1] = Gather(table, numbers) {"axis":0}\noutput y = y\n'
+        "graph g\n"
+        "input numbers: int32[256]\n"
+        "slot table: float32[256,1]\n"
+        'y: float32[256,1] = Gather(table, numbers) {"axis":0}\n'
+        "output y = y\n"
     )
     (outputs,) = run(
         [Job(graph, {"numbers": np.arange(256, dtype=np.int32)}, {"table": values}, "eightbit")],

@@ -96,7 +96,7 @@ class BlockedContraction(GroupedInvocations):
         return text
 
     def along_reduction(self, value: Expr, name: str) -> str:
-        """A vector of neighbours along the reduction loop, loaded at once if they are contiguous."""
+        """A vector of neighbours along the reduction, loaded at once if they are contiguous."""
         if self.kernel.schedule.unroll:
             return self.along(value, name)
         bases = (axis(_moved(name)), axis(REACHED))

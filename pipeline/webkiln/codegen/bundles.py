@@ -71,14 +71,18 @@ def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
         for file in data_files(manifest)
     )
     functions = [name for _, name in optional_modules(manifest)]
+    imported = ", ".join(["open", "top as ranked", "WebkilnError", *functions])
+    opened = ", ".join(["manifest", "urls", "modules", "worker", *functions])
     return (
-        f"import {{ {', '.join(['open', 'top as ranked', 'WebkilnError', *functions])} }} from"
-        f" {text_of('./' + runtime)};\nexport const manifest ="
-        f" {canonical.dumps(manifest).decode()};\nconst urls = {{\n{urls}\n}};\nconst modules ="
-        f" {modules(manifest)};\nconst worker = () => new Worker(new URL({text_of('./' + worker)},"
-        " import.meta.url), { type: 'module' });\nexport const load = options => open({"
-        f" {', '.join(['manifest', 'urls', 'modules', 'worker', *functions])} }}, options);\nexport"
-        " const top = (scores, k) => ranked(manifest, scores, k);\nexport { WebkilnError };\n"
+        f"import {{ {imported} }} from {text_of('./' + runtime)};\n"
+        f"export const manifest = {canonical.dumps(manifest).decode()};\n"
+        f"const urls = {{\n{urls}\n}};\n"
+        f"const modules = {modules(manifest)};\n"
+        f"const worker = () => new Worker(new URL({text_of('./' + worker)}, import.meta.url),"
+        " { type: 'module' });\n"
+        f"export const load = options => open({{ {opened} }}, options);\n"
+        "export const top = (scores, k) => ranked(manifest, scores, k);\n"
+        "export { WebkilnError };\n"
     )
 
 
@@ -128,24 +132,34 @@ def single_script(
     urls = ",\n".join(
         f"{text_of(file)}: '{_data_url(folder / file)}'" for file in data_files(manifest)
     )
+    inner = ", ".join(["open", "ranked", "WebkilnError", "modules", *functions])
+    opened = ", ".join(["manifest", "urls", "modules", "worker", *functions])
     return (
-        f"(() => {{\nconst code = () => {{\n'use strict';\n{code}{modules_text}return {{ {exports}"
-        f" }};\n}};\nconst {{ {', '.join(['open', 'ranked', 'WebkilnError', 'modules', *functions])} }}"
-        f" = code();\nconst manifest = {canonical.dumps(manifest).decode()};\nconst urls ="
-        f" {{\n{urls}\n}};\nconst start = () => `(${{code}})().serve();`;\nconst worker = () =>"
-        " typeof process === 'object' && typeof window === 'undefined' ? new Worker(start(), {"
-        " eval: true })\n: new Worker(URL.createObjectURL(new Blob([start()], { type:"
-        " 'text/javascript' })));\nconst load = options => open({"
-        f" {', '.join(['manifest', 'urls', 'modules', 'worker', *functions])} }}, options);\nconst top ="
-        " (scores, k) => ranked(manifest, scores, k);\n(globalThis.webkiln ??="
-        f" {{}})[{text_of(manifest['name'])}] = {{ load, top, manifest, WebkilnError }};\n}})();\n"
+        "(() => {\n"
+        "const code = () => {\n"
+        "'use strict';\n"
+        f"{code}{modules_text}return {{ {exports} }};\n"
+        "};\n"
+        f"const {{ {inner} }} = code();\n"
+        f"const manifest = {canonical.dumps(manifest).decode()};\n"
+        f"const urls = {{\n{urls}\n}};\n"
+        "const start = () => `(${code})().serve();`;\n"
+        "const worker = () => typeof process === 'object' && typeof window === 'undefined'"
+        " ? new Worker(start(), { eval: true })\n"
+        ": new Worker(URL.createObjectURL(new Blob([start()], { type: 'text/javascript' })));\n"
+        f"const load = options => open({{ {opened} }}, options);\n"
+        "const top = (scores, k) => ranked(manifest, scores, k);\n"
+        f"(globalThis.webkiln ??= {{}})[{text_of(manifest['name'])}] ="
+        " { load, top, manifest, WebkilnError };\n"
+        "})();\n"
     )
 
 
 def single_index(manifest: Mapping[str, Any], file: str) -> str:
     """`index.js` next to a single file, for importers."""
     return (
-        f"import {text_of('./' + file)};\nexport const {{ load, top, manifest, WebkilnError }} ="
+        f"import {text_of('./' + file)};\n"
+        "export const { load, top, manifest, WebkilnError } ="
         f" globalThis.webkiln[{text_of(manifest['name'])}];\n"
     )
 

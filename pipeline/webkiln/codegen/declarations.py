@@ -62,7 +62,8 @@ def index_types(manifest: dict[str, Any]) -> str:
     arrays = " | ".join([*sorted(set(ARRAYS.values())), ALTERNATIVES["float16"]])
     device = (
         "  /** What the webgpu backend computes on, with `worker: false`; one of webkiln's own"
-        f" where there is none. */\n  device?: {DEVICE};\n"
+        " where there is none. */\n"
+        f"  device?: {DEVICE};\n"
     )
     gpu_run = f"""  /** What GPUBuffers must be of; null where the model takes none. */
   readonly device: {DEVICE} | null;
@@ -183,8 +184,8 @@ def _field(tensor: dict[str, Any], array: str) -> str:
     )
     noise = f"; random numbers, {distribution['name']} with {parameters}" if distribution else ""
     return (
-        f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n "
-        f" {text_of(tensor['name'])}: {array};\n"
+        f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n"
+        f"  {text_of(tensor['name'])}: {array};\n"
     )
 
 
@@ -202,7 +203,7 @@ def _literal(value: Any) -> str:
 
 
 def _input_types(tensor: dict[str, Any], gpu: bool) -> str:
-    """The types that an input accepts. `gpu`: the bundle has the backend that accepts GPU buffers."""
+    """The types that an input accepts. `gpu`: the bundle's GPU backend accepts buffers."""
     dtype = tensor["dtype"]
     if dtype == "string":
         return "readonly string[] | readonly (readonly string[])[]"
@@ -220,7 +221,7 @@ def _input_types(tensor: dict[str, Any], gpu: bool) -> str:
 
 
 def _output_types(tensor: dict[str, Any]) -> str:
-    """The types of an output. float16 values are a Float16Array where the engine has it, else bits."""
+    """The types of an output. float16 is a Float16Array where the engine has it, else bits."""
     return " | ".join(
         [
             ARRAYS[tensor["dtype"]],

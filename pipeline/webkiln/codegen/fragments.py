@@ -343,7 +343,8 @@ class Fragments(Points):
 
     def vector_load(self, expr: Expr, t: int, v: int) -> str:
         assert self.simd is not None
-        return f"{self.simd.vector(expr.type)}({', '.join(self.scalar(expr, t, lane) for lane in range(COUNT))})"
+        lanes = ", ".join(self.scalar(expr, t, lane) for lane in range(COUNT))
+        return f"{self.simd.vector(expr.type)}({lanes})"
 
     def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
         if v:

@@ -1,4 +1,4 @@
-"""The steps of a program in C and JavaScript, and the part of the program that the runtime reads."""
+"""The steps of a program in C and JavaScript, and the part that the runtime reads."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator

@@ -17,7 +17,7 @@ from webkiln.plan.kernel import Kernel
 
 
 class GroupedInvocations(Invocations):
-    """`own_chunk` maps an axis to the chunk of this invocation among those that the group computes."""
+    """`own_chunk` maps an axis to this invocation's chunk among those of the group."""
 
     checks_first_copy = True
 

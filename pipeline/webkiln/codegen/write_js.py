@@ -13,7 +13,8 @@ DATA = ("kernels/program.js.jinja", "kernels/intrinsics.js")
 
 def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     def call(name: str, entry: dict[str, Any]) -> str:
-        return f"{name}({', '.join(map(size, [*element_offsets(sources.find(name).operands, entry), *entry['args']]))})"
+        offsets = element_offsets(sources.find(name).operands, entry)
+        return f"{name}({', '.join(map(size, [*offsets, *entry['args']]))})"
 
     language = Language(
         counter="let ",

@@ -37,7 +37,7 @@ DATA = (
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Which launches are divided among threads, and which kernels are called before the first run."""
+    """Which launches are divided among threads, and which kernels are called before any run."""
 
     shared: int = 200_000
     """Operations or bytes of a launch beyond which waking another thread, which takes some
@@ -170,7 +170,8 @@ def _warm_up_call(name: str, kernel: Kernel) -> str:
     """A call of a kernel whose loops have no iterations. Code outside the loops may store an
     element, which overwrites nothing yet.
     """
-    return f"{name}({', '.join(['m'] * len(kernel.operands) + ['0'] * len(_integer_parameters(kernel)))})"
+    arguments = ["m"] * len(kernel.operands) + ["0"] * len(_integer_parameters(kernel))
+    return f"{name}({', '.join(arguments)})"
 
 
 def _is_shared(entry: dict[str, Any], least: int) -> bool:

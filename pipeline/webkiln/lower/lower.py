@@ -1,4 +1,4 @@
-"""Lower a Graph to steps: nests applied to Variables, for every node outside the constant subgraph."""
+"""Lower a Graph to steps: nests applied to Variables, for all nodes outside the constant subgraph."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -139,7 +139,7 @@ def _inlined(
 
 
 def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[NestCall], list[Step]]]:
-    """Each run of neighbouring calls, which fusion may combine, and the other steps that follow it."""
+    """Each run of neighbouring calls, which fusion may combine, and the other steps after it."""
     for _, group in groupby(steps, lambda step: isinstance(step, NestCall)):
         group_steps = list(group)
         yield (

@@ -271,7 +271,7 @@ def _outer_and_inner_blocks(
 
 
 def _even_blocks(full_size: int, fitting: int) -> tuple[int, int]:
-    """The number and the size of evenly sized blocks, in multiples of the rows computed together."""
+    """The number and the size of even blocks, in multiples of the rows computed together."""
     rows = ROW_MULTIPLE if fitting >= ROW_MULTIPLE else 1
     max_rows = fitting // rows * rows
     if is_symbolic(full_size):

@@ -1,4 +1,4 @@
-"""Match convolutions of stride 1, which Winograd's algorithm computes with fewer multiplications."""
+"""Match convolutions of stride 1 that Winograd's algorithm computes with fewer multiplications."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -25,7 +25,7 @@ DEPTH = 16
 
 
 def distribute(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
-    """The schedule, completed with the decisions for backends on which invocations compute points."""
+    """The schedule, completed for backends on which invocations compute points."""
     rows = [loop for loop in call.nest.reduce if loop.axis == schedule.vector]
     if not rows and target.group == SIDE * SIDE and _uses_blocks(call, schedule, target):
         schedule = replace(

@@ -1,6 +1,4 @@
-"""The tile axis of a contraction, and the shape of its tile: lanes on the vector axis, neighbours on
-the tile axis.
-"""
+"""The tile axis of a contraction and the shape of its tile: lanes and neighbours on that axis."""
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import itemsize

@@ -90,7 +90,7 @@ def _channel_axis(op: str, attrs: Mapping[str, Any], position: int, rank: int) -
 
 
 def pieces(weights: Sequence[Stored], encoding: str, limit: int = SHARD_BYTES) -> tuple[Piece, ...]:
-    """Split weights into pieces of full rows, and assign them to shards of at most `limit` bytes."""
+    """Split weights into pieces of full rows, assigned to shards of at most `limit` bytes."""
     result: list[Piece] = []
     shard = offset = 0
     for weight in weights:
@@ -121,7 +121,7 @@ def _rows_that_fit(weight: Stored, name: str, room: int, most: int) -> int:
 
 
 def write(layout: Sequence[Piece], value: Callable[[str], Array]) -> Iterator[bytes]:
-    """The bytes of each shard. `value` is called once for each weight, in the order of the layout."""
+    """The bytes of each shard. `value` is called once for each weight, in layout order."""
     shard, number = bytearray(), 0
     for weight, group in groupby(layout, lambda piece: piece.weight):
         parts = list(group)
