@@ -1,4 +1,4 @@
-"""Lower a Graph to steps: nests applied to Variables, for all nodes outside the constant subgraph."""
+"""Lower a Graph to steps: nests applied to Variables, for nodes outside the constant subgraph."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
