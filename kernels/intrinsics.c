@@ -10,8 +10,8 @@
 #define WK_TRUNC(a) wasm_i32x4_trunc_sat_f32x4(a)
 #endif
 
-/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
-   members of a structure lie behind its beginning. */
+/* An address plus a constant number of elements. With -fwrapv, address arithmetic may wrap, so the
+   compiler cannot fold the constant into the offset of a load; a member of a structure does not wrap. */
 #define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
 static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
@@ -39,7 +39,8 @@ static inline float wk_float(int x) {
   return u.f;
 }
 
-/* Payne & Hanek: x is a whole number times 2^(e-150); the digits of 1 / (2 pi) from there on, times that number, are a part of a turn. */
+/* Payne & Hanek range reduction: x is an integer times 2^(e-150). The digits of 1 / (2 pi) from that
+   position on, times the integer, are a fraction of a full turn. */
 static inline float wk_turn(float x) {
   static const unsigned digits[] = {0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410};
   const unsigned bits = (unsigned)wk_bits(x), e = bits >> 23 & 255, start = e - 118;
@@ -152,7 +153,7 @@ static inline double wk_tanh_64(double x) {
   return x < 0 ? -r : x == 0 ? x : r;
 }
 
-/* The same of a double, by 128 digits. */
+/* The same for a double, with 128 binary digits. */
 static inline double wk_turn_64(double x) {
   static const unsigned digits[] = {
     0, 0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410, 0x7f9458ea, 0xf7aef158, 0x6dc91b8e, 0x909374b8,
@@ -257,16 +258,17 @@ static inline int wk_least(int a, int b) { return a < b ? a : b; }
 
 __attribute__((weak)) float wk_zeros[WK_ZEROS];
 
-/* Reads a byte that is needed soon, so that it is in the cache then. */
+/* Prefetches a cache line by reading a byte of it. */
 static inline void wk_fetch(const float *p) { (void)*(const volatile char *)p; }
 
-/* The lines of a panel for each of the tiles that use the one before. */
+/* The cache lines of the next panel to prefetch during each tile of the current one. */
 static inline int wk_lines(int elements, int points, int count) {
   const int tiles = points > count ? (points + count - 1) / count : 1;
   return (elements / 16 + tiles) / tiles;
 }
 
-/* The turns of a loop between two reads of `together` lines; fewer would cost more than they save. */
+/* The iterations between two prefetches of `together` lines. With fewer iterations, prefetching costs
+   more than it saves. */
 static inline int wk_turns(int extent, int lines, int together) {
   const int turns = (extent + lines - 1) / lines * together;
   return turns < 12 ? 12 : turns;
@@ -284,7 +286,7 @@ __attribute__((export_name("watch"))) void wk_watch(int on) { wk_watched = on; }
 __attribute__((noinline)) static void wk_mark(int site) { if (wk_watched) wk_tell(site); }
 
 static void wk_launch(void (*task)(int, int, int), int entry);
-// A launch is one word: a number that tells it from others, its entry, its chunks, and how many of them were taken.
+// A launch is one atomic word: serial number, entry, number of chunks, and number of chunks claimed.
 enum { WK_TAKEN = 12, WK_ENTRY = 24, WK_SERIAL = 40, WK_FEW = (1 << WK_TAKEN) - 1, WK_OVER = 0xFFFF, WK_TURNS = 1 << 18, WK_SHORT = 1 << 13 };
 static unsigned long long wk_word;
 static int wk_chunks = 1, wk_done, wk_asleep, wk_waiting, wk_stopped;

@@ -13,12 +13,12 @@ from webkiln.backends.launches import launches
 from webkiln.build import stage
 from webkiln.codegen.bundles import (
     MAX_INLINED,
-    assets,
+    data_files,
     index_module,
+    optional_modules,
     package,
-    parts_of,
+    piecewise_digest,
     readme,
-    sealed,
     single_index,
     single_script,
     worker_module,
@@ -244,7 +244,8 @@ def write_backend(
             for v in ordered
         }
         described["variants"] = [
-            {"name": v, "file": file, **sealed(files.bundle / file)} for v, file in written.items()
+            {"name": v, "file": file, **piecewise_digest(files.bundle / file)}
+            for v, file in written.items()
         ]
     return described
 
@@ -277,7 +278,7 @@ def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any])
     modules = {
         name: files.bundle / backend["module"] for name, backend in manifest["backends"].items()
     }
-    data = [files.bundle / name for name in assets(manifest)]
+    data = [files.bundle / name for name in data_files(manifest)]
     if (size := sum(path.stat().st_size for path in data)) > MAX_INLINED:
         raise RecipeError(
             f"{params['name']}: its data have {size} bytes, and a single file holds at most"
@@ -294,7 +295,9 @@ def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any])
 
 def runtime_of(manifest: dict[str, Any]) -> str:
     return flatten(
-        SHARED / "runtime" / "src", ["main", *(module for module, _ in parts_of(manifest))], {}
+        SHARED / "runtime" / "src",
+        ["main", *(module for module, _ in optional_modules(manifest))],
+        {},
     )
 
 
@@ -311,7 +314,7 @@ def with_texts(
             data = json.dumps(text["tokens"], ensure_ascii=False, separators=(",", ":")).encode()
             file = f"vocabulary-{canonical.digest(data)[:8]}.bin"
             (bundle / file).write_bytes(data)
-            described["vocabulary"] = {"file": file, **sealed(bundle / file)}
+            described["vocabulary"] = {"file": file, **piecewise_digest(bundle / file)}
         told[text["tensor"]] = described
     return [
         {**tensor, "text": told[tensor["name"]]} if tensor["name"] in told else tensor
@@ -354,7 +357,9 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
             else {}
         ),
         "states": [state["name"] for state in first["states"]],
-        "shards": [{"file": shard["file"], **sealed(bundle / shard["file"])} for shard in shards],
+        "shards": [
+            {"file": shard["file"], **piecewise_digest(bundle / shard["file"])} for shard in shards
+        ],
         "backends": backends,
         **(
             {"single": params["single"]}

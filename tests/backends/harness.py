@@ -26,20 +26,22 @@ from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array, Type
-from webkiln.lower.draws import draws
+from webkiln.lower.draws import split_draws
 from webkiln.nest.build import NestCall, View
 from webkiln.nest.schedule import Schedule
 from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
-from webkiln.plan.align import VECTOR
+from webkiln.plan.alignment import VECTOR
+from webkiln.plan.arena import Buffer
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.places import Buffer
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw
 from webkiln.plan.tuning import UNTUNED, Tuning
-from webkiln.program import places_of, program, shared
+from webkiln.program import program
+from webkiln.program_builder.entries import split_entry
+from webkiln.program_builder.memory_map import allocator_for
 from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -255,7 +257,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     """
     target = TARGETS[backend]
     held = stored_call(call, target)
-    places = places_of(target)
+    places = allocator_for(target)
     texels = (
         {view.name for view in (*held.inputs, *held.outputs)}
         if target.targets and schedule.lanes > 1
@@ -281,7 +283,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
             "args": args,
             "flops": 0,
             "bytes": 0,
-            **shared(part, kernel.schedule),
+            **split_entry(part, kernel.schedule),
         }
 
     def tensor(view: View) -> dict[str, Any]:
@@ -296,7 +298,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         }
 
     return {
-        **places.described(),
+        **places.to_json(),
         "backend": backend,
         "placeholders": [],
         "divisibility": [],
@@ -307,7 +309,8 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "inputs": list(map(tensor, call.inputs)),
         "outputs": list(map(tensor, call.outputs)),
         "main": [
-            launch(part) for part in (draws(held, target.targets) if target.targets else [held])
+            launch(part)
+            for part in (split_draws(held, target.targets) if target.targets else [held])
         ],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {},

@@ -17,7 +17,8 @@ from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse, print_graph
-from webkiln.program import layer_outputs, plan
+from webkiln.program import layer_outputs
+from webkiln.program_builder.planning import plan
 from webkiln.weights.encoding import BY_NAME, ENCODINGS, choose, eightbit_magnitudes
 from webkiln.weights.shards import SHARD_BYTES, pieces, stored
 

@@ -16,7 +16,7 @@ from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.codegen.bundles import sealed
+from webkiln.codegen.bundles import piecewise_digest
 from webkiln.errors import VerificationError
 from webkiln.recipe.read import read_recipe
 
@@ -82,10 +82,10 @@ def test_code_is_small(built: Path) -> None:
 
 def change(path: Path, make: Callable[[bytes], bytes]) -> None:
     """Change a file and make the loader accept it, so that only verify can tell."""
-    seals, before = [sealed(path)], path.read_bytes()
+    seals, before = [piecewise_digest(path)], path.read_bytes()
     path.write_bytes(make(before))
     assert path.read_bytes() != before
-    seals.append(sealed(path))
+    seals.append(piecewise_digest(path))
     index = path.with_name("index.js")
     old, new = (f'"bytes":{seal["bytes"]},"digest":"{seal["digest"]}"' for seal in seals)
     index.write_text(index.read_text().replace(old, new))

@@ -1,8 +1,7 @@
-"""Printed kernels: a few small ones whole, so that a change of the printers is seen in review; all
-of
-them by compilers, and by what they compute.
+"""Golden files of printed kernels. A few small ones are compared verbatim, so that reviews show
+changes of the printers. All are checked by compilers and by their results.
 
-`python -m tests.codegen.test_golden` writes tests/golden/ anew.
+`python -m tests.codegen.test_golden` regenerates tests/golden/.
 """
 
 from dataclasses import replace
@@ -52,29 +51,39 @@ GRAPHS = {
     "softmax": (
         "float32",
         (
-            'graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {"axis":1}\noutput out'
-            " = y\n"
+            "graph g\n"
+            "input x: float32[2,10]\n"
+            'y: float32[2,10] = Softmax(x) {"axis":1}\n'
+            "output out = y\n"
         ),
     ),
     "matmul_large": (
         "float32",
         (
-            "graph g\ninput x: float32[256,256]\ninput w: float32[256,256]\ny: float32[256,256] ="
-            " MatMul(x, w)\noutput out = y\n"
+            "graph g\n"
+            "input x: float32[256,256]\n"
+            "input w: float32[256,256]\n"
+            "y: float32[256,256] = MatMul(x, w)\n"
+            "output out = y\n"
         ),
     ),
     "softmax_long": (
         "float32",
         (
-            'graph g\ninput x: float32[2,1000]\ny: float32[2,1000] = Softmax(x) {"axis":1}\noutput'
-            " out = y\n"
+            "graph g\n"
+            "input x: float32[2,1000]\n"
+            'y: float32[2,1000] = Softmax(x) {"axis":1}\n'
+            "output out = y\n"
         ),
     ),
     "dense_int8": (
         "int8",
         (
-            "graph g\ninput x: float32[1,64]\nslot w: float32[64,10]\ny: float32[1,10] = MatMul(x,"
-            " w)\noutput out = y\n"
+            "graph g\n"
+            "input x: float32[1,64]\n"
+            "slot w: float32[64,10]\n"
+            "y: float32[1,10] = MatMul(x, w)\n"
+            "output out = y\n"
         ),
     ),
     "relu": (
@@ -88,39 +97,46 @@ GRAPHS = {
     "row_sum": (
         "float32",
         (
-            'graph g\ninput x: float32[3,64]\ny: float32[3] = ReduceSum(x) {"axes":[1]}\noutput out'
-            " = y\n"
+            "graph g\n"
+            "input x: float32[3,64]\n"
+            'y: float32[3] = ReduceSum(x) {"axes":[1]}\n'
+            "output out = y\n"
         ),
     ),
     "vector_by_matrix": (
         "float32",
         (
-            "graph g\ninput x: float32[1,8]\nslot w: float32[8,16]\ny: float32[1,16] = MatMul(x,"
-            " w)\noutput out = y\n"
+            "graph g\n"
+            "input x: float32[1,8]\n"
+            "slot w: float32[8,16]\n"
+            "y: float32[1,16] = MatMul(x, w)\n"
+            "output out = y\n"
         ),
     ),
 }
 EXTENSIONS = {"wasm": "c", "js": "js", "webgpu": "wgsl", "webgl": "glsl"}
 GOLDENS = {
     ("wasm", "relu_of_seven"): "vectors, then the remaining elements one by one",
-    ("wasm", "row_sum"): "accumulators apart, which are folded",
+    ("wasm", "row_sum"): "separate accumulators, which are folded",
     ("wasm", "vector_by_matrix"): "a panel of constants",
-    ("wasm", "dense_int8"): "weights that are decoded where they are read",
+    ("wasm", "dense_int8"): "weights that are decoded when they are loaded",
     ("js", "relu"): "a loop over one heap",
-    ("webgpu", "relu"): "four elements an invocation",
-    ("webgpu", "row_sum"): "a loop of an invocation",
-    ("webgl", "relu"): "four elements a texel",
+    ("webgpu", "relu"): "four elements per invocation",
+    ("webgpu", "row_sum"): "a loop in an invocation",
+    ("webgl", "relu"): "four elements per texel",
 }
-"""The kernels that are kept whole, and what each of them shows."""
-MOST_LINES = 80
+"""The kernels with golden files, and what each of them shows."""
+MAX_LINES = 80
 
 
 def shaders(kernel: Kernel) -> list[str]:
-    """A shader with its variants for devices with more features."""
-    able = replace(kernel, schedule=replace(kernel.schedule, float16=kernel.schedule.depth > 0))
+    """A shader, with its variants for devices with optional features."""
+    variant_kernel = replace(
+        kernel, schedule=replace(kernel.schedule, float16=kernel.schedule.depth > 0)
+    )
     return [
         wgsl.print_kernel(kernel, TEMPLATES, groups)
-        for groups in (wgsl.ANYWHERE, *wgsl.variants(able))
+        for groups in (wgsl.ANYWHERE, *wgsl.variants(variant_kernel))
     ]
 
 
@@ -129,17 +145,17 @@ PRINTERS = {
     "webgpu": shaders,
     "webgl": lambda kernel: [glsl.print_kernel(kernel, TEMPLATES)],
 }
-"""Of backends with a file a kernel."""
+"""Printers of the backends with one file per kernel."""
 
 
 @cache
 def printed(backend: str, name: str) -> list[str]:
-    """All kernels of a graph, in the order in which they run."""
+    """All kernels of a graph, in execution order."""
     encoding, text = GRAPHS[name]
-    made = program(parse(dedent(text)), TARGETS[backend], encoding)
-    main = [launch for step in made["main"] for launch in step.get("steps", [step])]
-    order = dict.fromkeys(launch["kernel"] for launch in (*made["init"], *main))
-    ordered = [kernels.from_json(made["kernels"][kernel]) for kernel in order]
+    document = program(parse(dedent(text)), TARGETS[backend], encoding)
+    main = [launch for step in document["main"] for launch in step.get("steps", [step])]
+    order = dict.fromkeys(launch["kernel"] for launch in (*document["init"], *main))
+    ordered = [kernels.from_json(document["kernels"][kernel]) for kernel in order]
     if backend in PRINTERS:
         return [text for kernel in ordered for text in PRINTERS[backend](kernel)]
     sources = Sources({kernel.name: kernel for kernel in ordered}, {}, {})
@@ -155,15 +171,15 @@ def golden(backend: str, name: str) -> Path:
 
 
 @pytest.mark.parametrize(("backend", "name"), GOLDENS)
-def test_kernels_are_printed_as_before(backend, name):
+def test_kernels_equal_their_golden_files(backend, name):
     assert "\n".join(printed(backend, name)) == golden(backend, name).read_text()
 
 
-def test_goldens_can_be_reviewed():
-    kept = {path for path in (TESTS / "golden").rglob("*") if path.is_file()}
-    assert kept == {golden(*key) for key in GOLDENS}
-    assert len(kept) <= 8
-    assert all(len(path.read_text().splitlines()) <= MOST_LINES for path in kept)
+def test_golden_files_are_few_and_short():
+    files = {path for path in (TESTS / "golden").rglob("*") if path.is_file()}
+    assert files == {golden(*key) for key in GOLDENS}
+    assert len(files) <= 8
+    assert all(len(path.read_text().splitlines()) <= MAX_LINES for path in files)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -172,45 +188,50 @@ def test_shaders_are_valid(name, tmp_path):
 
 
 def test_compute_shaders_are_valid():
-    """In one page of a browser each: all, and in another one those that need float16."""
+    """Validate all shaders in one page of a browser, and those that need float16 in another."""
     texts = {name: printed("webgpu", name) for name in GRAPHS}
-    halves = {
-        name: [text for text in found if text.startswith("enable f16;")]
-        for name, found in texts.items()
+    float16_shaders = {
+        name: [text for text in variants if text.startswith("enable f16;")]
+        for name, variants in texts.items()
     }
-    assert [name for name, found in halves.items() if found] == ["matmul_large"]
+    assert [name for name, variants in float16_shaders.items() if variants] == ["matmul_large"]
     validate_wgsl(
-        [text for name, found in texts.items() for text in found if text not in halves[name]]
+        [
+            text
+            for name, variants in texts.items()
+            for text in variants
+            if text not in float16_shaders[name]
+        ]
     )
-    validate_wgsl(halves["matmul_large"], "firefox")
+    validate_wgsl(float16_shaders["matmul_large"], "firefox")
 
 
-def test_the_validator_complains():
+def test_the_validator_rejects_an_invalid_shader():
     with pytest.raises(AssertionError, match="unresolved value 'absent'"):
         validate_wgsl(["@compute @workgroup_size(1) fn main() { let x = absent; }"])
 
 
 @pytest.mark.parametrize("backend", EXTENSIONS)
-def test_they_compute_what_the_graphs_say(backend, tmp_path):
+def test_printed_kernels_compute_the_graphs(backend, tmp_path):
     rng = np.random.default_rng(0)
     jobs = {}
     for name, (encoding, text) in GRAPHS.items():
-        made = parse(dedent(text))
+        graph = parse(dedent(text))
         values = {
-            key: rng.standard_normal(made.type(key).shape).astype(np.float32)
-            for key in (*made.inputs, *sorted(made.slots))
+            key: rng.standard_normal(graph.type(key).shape).astype(np.float32)
+            for key in (*graph.inputs, *sorted(graph.slots))
         }
         jobs[name] = Job(
-            made,
-            {key: values[key] for key in made.inputs},
-            {key: values[key] for key in made.slots},
+            graph,
+            {key: values[key] for key in graph.inputs},
+            {key: values[key] for key in graph.slots},
             encoding,
         )
     for (name, job), outputs in zip(
         jobs.items(), run(list(jobs.values()), backend, tmp_path), strict=True
     ):
-        wanted, _ = run_graph(job.graph, job.inputs, job.weights)
-        assert relative_error(outputs["out"], wanted["out"]) <= (
+        reference, _ = run_graph(job.graph, job.inputs, job.weights)
+        assert relative_error(outputs["out"], reference["out"]) <= (
             1e-5 if job.encoding == "float32" else 2e-2
         ), name
 

@@ -1,6 +1,4 @@
-"""Panels that are read before their turn: which kernels do, and that nothing else changes, whatever
-the sizes.
-"""
+"""Prefetched panels: which kernels have them, and that results are bit-identical for all sizes."""
 
 from dataclasses import replace
 from itertools import product
@@ -13,7 +11,7 @@ from webkiln.backends.launches import launches
 from webkiln.backends.table import TARGETS
 from webkiln.backends.wasm import VARIANTS
 from webkiln.ir.text import parse
-from webkiln.plan import schedule
+from webkiln.plan import schedule, tile_shapes
 from webkiln.program import program
 
 POINTWISE = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
@@ -50,53 +48,53 @@ TEXTS = [
 ]
 
 
-def reads_ahead(made):
-    return [data["schedule"].get("ahead", False) for data in made["kernels"].values()]
+def prefetches(document):
+    return [data["schedule"].get("ahead", False) for data in document["kernels"].values()]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.sample("relaxed")
-def test_no_bit_changes(variant, tmp_path, monkeypatch):
+def test_prefetching_changes_no_bit(variant, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     jobs = []
     for text in TEXTS:
-        made = parse(text)
+        graph = parse(text)
         values = {
-            name: rng.standard_normal(made.type(name).shape).astype(np.float32)
-            for name in (*made.inputs, *sorted(made.slots))
+            name: rng.standard_normal(graph.type(name).shape).astype(np.float32)
+            for name in (*graph.inputs, *sorted(graph.slots))
         }
-        jobs.append(Job(made, {"x": values.pop("x")}, values))
-    for bound in ("AHEAD_BYTES", "AHEAD_ROWS", "CACHED_BYTES"):
-        monkeypatch.setattr(schedule, bound, 0)
+        jobs.append(Job(graph, {"x": values.pop("x")}, values))
+    monkeypatch.setattr(schedule, "MIN_PREFETCH_BYTES", 0)
+    monkeypatch.setattr(schedule, "MIN_PREFETCH_ROWS", 0)
+    for module in (schedule, tile_shapes):
+        monkeypatch.setattr(module, "CACHED_BYTES", 0)
     results = []
     for ahead in (False, True):
         monkeypatch.setitem(TARGETS, "wasm", replace(TARGETS["wasm"], ahead=ahead))
-        used = [any(reads_ahead(program(job.graph, TARGETS["wasm"], "float32"))) for job in jobs]
+        used = [any(prefetches(program(job.graph, TARGETS["wasm"], "float32"))) for job in jobs]
         assert all(used) if ahead else not any(used)
         results.append(run(jobs, "wasm", tmp_path / str(ahead), variant))
-    for text, plain, early in zip(TEXTS, *results, strict=True):
-        assert np.array_equal(plain["out"], early["out"]), text
+    for text, plain, prefetched in zip(TEXTS, *results, strict=True):
+        assert np.array_equal(plain["out"], prefetched["out"]), text
 
 
-def product_reads_ahead(*sizes):
-    made = program(parse(product_of(*sizes)), TARGETS["wasm"], "float32")
-    (step,) = launches(made["main"])
-    return made["kernels"][step["kernel"]]["schedule"].get("ahead", False)
+def product_prefetches(*sizes):
+    document = program(parse(product_of(*sizes)), TARGETS["wasm"], "float32")
+    (step,) = launches(document["main"])
+    return document["kernels"][step["kernel"]]["schedule"].get("ahead", False)
 
 
-def test_what_caches_hold_comes_by_itself():
-    """Nothing is read before its turn for few rows or small constants; from some size on, all of it
-    is.
-    """
-    by_rows = [product_reads_ahead(rows, 384, 384) for rows in range(1, 130, 16)]
-    by_columns = [product_reads_ahead(128, 384, columns) for columns in range(8, 400, 48)]
-    for found in (by_rows, by_columns):
-        assert found == sorted(found)
-        assert (found[0], found[-1]) == (False, True)
+def test_only_large_constants_with_enough_rows_are_prefetched():
+    """The decision is monotonic in the number of rows and columns."""
+    by_rows = [product_prefetches(rows, 384, 384) for rows in range(1, 130, 16)]
+    by_columns = [product_prefetches(128, 384, columns) for columns in range(8, 400, 48)]
+    for decisions in (by_rows, by_columns):
+        assert decisions == sorted(decisions)
+        assert (decisions[0], decisions[-1]) == (False, True)
 
 
 @pytest.mark.parametrize("backend", ["js", "webgpu", "webgl"])
-def test_other_backends_do_not(backend):
+def test_other_backends_do_not_prefetch(backend):
     assert not any(
-        reads_ahead(program(parse(product_of(128, 384, 384)), TARGETS[backend], "float32"))
+        prefetches(program(parse(product_of(128, 384, 384)), TARGETS[backend], "float32"))
     )

@@ -1,5 +1,5 @@
-"""What a program of wasm shares between processors and calls before its first run, by default and
-where everything is worth it.
+"""Which launches a wasm program divides among threads, and which kernels it calls before the first
+run: by default, and with other thresholds.
 """
 
 from pathlib import Path
@@ -15,34 +15,34 @@ from webkiln.program import program
 
 
 def square(size: int, tmp_path: Path, thresholds: Thresholds | None) -> str:
-    """The code that calls the kernels of one product, by default where there are no thresholds."""
+    """The code that calls the kernels of one product. `thresholds` None: the default."""
     graph = parse(f"""graph g
 input x: float32[{size},{size}]
 slot w: float32[{size},{size}]
 y: float32[{size},{size}] = MatMul(x, w)
 output out = y
 """)
-    made = program(graph, TARGETS["wasm"], "float32")
+    document = program(graph, TARGETS["wasm"], "float32")
     write_code(
-        made, TEMPLATES, tmp_path, **({} if thresholds is None else {"thresholds": thresholds})
+        document, TEMPLATES, tmp_path, **({} if thresholds is None else {"thresholds": thresholds})
     )
     return (tmp_path / "main.c").read_text()
 
 
 @pytest.mark.parametrize(("size", "long"), [(64, False), (512, True)])
-def test_only_long_runs_share_and_warm(size: int, long: bool, tmp_path: Path) -> None:
+def test_only_long_runs_are_divided_and_warmed_up(size: int, long: bool, tmp_path: Path) -> None:
     main = square(size, tmp_path, None)
     assert ("wk_launch(" in main, 'export_name("warm")' in main) == (long, long)
     assert ("turn < 3000" in main) == long
 
 
-def test_thresholds_are_asked_for(tmp_path: Path) -> None:
+def test_thresholds_are_applied(tmp_path: Path) -> None:
     main = square(8, tmp_path, EVERYTHING)
     assert "wk_launch(work, 0)" in main
     assert "turn < 1;" in main
-    alone = square(512, tmp_path / "alone", Thresholds(shared=2**40))
-    assert "wk_launch(" not in alone
-    assert 'export_name("warm")' in alone
+    undivided = square(512, tmp_path / "undivided", Thresholds(shared=2**40))
+    assert "wk_launch(" not in undivided
+    assert 'export_name("warm")' in undivided
 
 
 @pytest.mark.parametrize("backend", TARGETS)

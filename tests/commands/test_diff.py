@@ -11,7 +11,7 @@ import pytest
 from tests.commands.conftest import Command
 from webkiln.backends.compare import layer_errors
 from webkiln.backends.frame import KeptLayer
-from webkiln.codegen.bundles import sealed
+from webkiln.codegen.bundles import piecewise_digest
 
 Built = dict[bool, Path]
 
@@ -40,12 +40,12 @@ def spoil(bundle: Path, folder: Path) -> Path:
     """A copy of a bundle with other weights in its second layer, which the loader accepts."""
     copy = Path(shutil.copytree(bundle, folder / "spoilt"))
     (path,) = copy.glob("weights-*.bin")
-    sealing = sealed(path)["digest"]
+    sealing = piecewise_digest(path)["digest"]
     values = np.fromfile(path, np.float32)
     values[values.size // 2 :] += np.arange(values.size - values.size // 2) % 3
     path.write_bytes(values.tobytes())
     index = copy / "index.js"
-    index.write_text(index.read_text().replace(sealing, sealed(path)["digest"]))
+    index.write_text(index.read_text().replace(sealing, piecewise_digest(path)["digest"]))
     return copy
 
 

@@ -1,4 +1,4 @@
-"""Products of which one is the operand of another, and values for them."""
+"""Graphs in which one product is an operand of another, and values for them."""
 
 from textwrap import dedent
 
@@ -29,11 +29,11 @@ def attention(batch, heads, queries, keys, width, *, mask=False):
 BLOCKED = {
     "blocks of heads": attention(1, 6, 30, 28, 16),
     "rows of each head": attention(1, 2, 120, 130, 16),
-    "rows that are left": attention(1, 2, 127, 96, 16),
+    "a partial last block": attention(1, 2, 127, 96, 16),
     "a mask": attention(2, 3, 101, 90, 8, mask=True),
     "batches": attention(5, 1, 48, 60, 8),
-    "open sizes": attention("B", 3, "T", "S", 16, mask=True),
-    "one open size": attention(1, 4, "T", "T", 16),
+    "symbolic sizes": attention("B", 3, "T", "S", 16, mask=True),
+    "one symbolic size": attention(1, 4, "T", "T", 16),
     "heads inside": """
         input q: float32[1,90,4,16]
         input k: float32[1,90,4,16]
@@ -52,7 +52,7 @@ BLOCKED = {
         y: float32[3,70,16] = MatMul(p, v) {"transpose_a":true}
         output out = y
     """,
-    "two products of the same": """
+    "two products of one operand": """
         input q: float32[2,60,16]
         input k: float32[2,70,16]
         input v: float32[2,70,16]
@@ -64,7 +64,7 @@ BLOCKED = {
         output out = y
         output other = z
     """,
-    "what stands among them": """
+    "unrelated calls in between": """
         input q: float32[2,60,16]
         input k: float32[2,70,16]
         input x: float32[2,70,8]
@@ -78,7 +78,7 @@ BLOCKED = {
         output out = s
     """,
 }  # fmt: skip
-OPEN = {"B": 2, "T": 83, "S": 71}
+SIZES = {"B": 2, "T": 83, "S": 71}
 
 
 def parsed(text):
@@ -87,33 +87,35 @@ def parsed(text):
     )
 
 
-def given(made, seed=0, sizes=OPEN):
+def random_values(graph, seed=0, sizes=SIZES):
     rng = np.random.default_rng(seed)
     shape = {
-        name: [sizes.get(str(size), size) for size in made.type(name).shape]
-        for name in (*made.inputs, *sorted(made.slots))
+        name: [sizes.get(str(size), size) for size in graph.type(name).shape]
+        for name in (*graph.inputs, *sorted(graph.slots))
     }
     return {
         name: rng.standard_normal(extents).astype(np.float32) for name, extents in shape.items()
     }
 
 
-def job(made, values):
+def job(graph, values):
     return Job(
-        made,
-        {name: values[name] for name in made.inputs},
-        {name: values[name] for name in made.slots},
+        graph,
+        {name: values[name] for name in graph.inputs},
+        {name: values[name] for name in graph.slots},
     )
 
 
 def check_no_bit_changes(jobs, backend, targets, folder, monkeypatch):
-    """The jobs compute what the operators say, and for every target the bits of the first one."""
+    """Check that the jobs compute what the operators define, and that all targets compute the same
+    bits.
+    """
     results = []
     for number, target in enumerate(targets):
         monkeypatch.setitem(TARGETS, backend, target)
         results.append(run(list(jobs.values()), backend, folder / str(number)))
-    for (name, item), plain, *blocked in zip(jobs.items(), *results, strict=True):
+    for (name, item), unblocked, *blocked in zip(jobs.items(), *results, strict=True):
         reference, _ = run_graph(item.graph, item.inputs, item.weights)
         for key, value in reference.items():
-            assert relative_error(plain[key], value) < 1e-5, (name, key)
-            assert all(np.array_equal(plain[key], other[key]) for other in blocked), (name, key)
+            assert relative_error(unblocked[key], value) < 1e-5, (name, key)
+            assert all(np.array_equal(unblocked[key], other[key]) for other in blocked), (name, key)

@@ -1,4 +1,4 @@
-"""Fused calls, run by the interpreter of nests, and how their outputs differ from what is right."""
+"""Run fused calls with the interpreter of nests, and compare their outputs with references."""
 
 import numpy as np
 
@@ -12,22 +12,22 @@ from webkiln.ops.evaluate import fixed_values
 TOLERANCE = 1e-4
 
 
-def values_of(made, seed):
+def values_of(graph, seed):
     rng = np.random.default_rng(seed)
     return {
-        name: (rng.standard_normal(made.type(name).shape) * 1.3).astype(np.float32)
-        for name in (*made.inputs, *sorted(made.slots))
+        name: (rng.standard_normal(graph.type(name).shape) * 1.3).astype(np.float32)
+        for name in (*graph.inputs, *sorted(graph.slots))
     }
 
 
-def run_calls(made, values, target=None):
+def run_calls(graph, values, target=None):
     """Run the fused calls with the interpreter of nests."""
-    memory = fixed_values(made, values) | {name: values[name] for name in made.inputs}
-    lowered = lower(made, target=target)
+    memory = fixed_values(graph, values) | {name: values[name] for name in graph.inputs}
+    lowered = lower(graph, target=target)
     _run_steps(lowered.steps, memory, {})
     return {
-        output: memory[lowered.roots[name]].reshape(made.type(name).shape)
-        for output, name in made.outputs.items()
+        output: memory[lowered.roots[name]].reshape(graph.type(name).shape)
+        for output, name in graph.outputs.items()
     }
 
 
@@ -52,6 +52,7 @@ def _run_steps(steps, memory, counters):
             )
 
 
-def wrong(got, reference):
-    errors = {name: relative_error(got[name], value) for name, value in reference.items()}
+def deviations(results, reference):
+    """The outputs whose relative error exceeds the tolerance, with the error."""
+    errors = {name: relative_error(results[name], value) for name, value in reference.items()}
     return {name: error for name, error in errors.items() if not error <= TOLERANCE}

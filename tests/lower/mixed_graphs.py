@@ -1,5 +1,5 @@
-"""Random graphs of every family: index operators, casts, comparisons, reductions, products and
-convolutions, with values that are read again and again.
+"""Random graphs of all kinds of operators: index operators, casts, comparisons, reductions,
+products and convolutions. Values are read several times.
 """
 
 import random
@@ -17,7 +17,7 @@ LARGEST = 4000
 
 
 class Random(random.Random):
-    """Draws over one graph under construction."""
+    """Random choices for a graph under construction."""
 
     def __init__(self, seed):
         super().__init__(seed)
@@ -101,7 +101,7 @@ def reshape(r, x, shape):
 
 
 def pad(r, x, shape):
-    low, high = (tuple(r.choice([0, 0, most]) for _ in shape) for most in (2, 1))
+    low, high = (tuple(r.choice([0, 0, maximum]) for _ in shape) for maximum in (2, 1))
     return r.b.op("Pad", x, low=low, high=high, value=r.choice([0, 1]))
 
 
@@ -192,7 +192,7 @@ FLOAT_ONLY = {
 
 
 def graph(seed):
-    """A graph of 3 to 12 steps; steps that fit no shape are left out."""
+    """A graph of 3 to 12 nodes. Nodes that fit no shape are left out."""
     r = Random(seed)
     inputs = [
         r.b.declare(f"x{n}", Type("float32", r.choice(SHAPES))) for n in range(r.choice([1, 2]))
@@ -209,7 +209,7 @@ def graph(seed):
             if rank <= len(shape) and (rank != 4 or len(shape) == 4)
             for step in rows
         ]
-        before = len(r.b.nodes)
+        count = len(r.b.nodes)
         try:
             y = (
                 r.choice(steps)(r, x, shape)
@@ -221,7 +221,7 @@ def graph(seed):
         if 0 < np.prod(r.b.shape(y)) <= LARGEST:
             r.values.append(y)
         else:
-            del r.b.nodes[before:]
+            del r.b.nodes[count:]
             del r.b.variables[y]
     outputs = {"out": r.values[-1]} | {
         f"also{n}": r.choice(r.values) for n in range(r.choice([0, 0, 1, 2]))

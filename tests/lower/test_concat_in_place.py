@@ -1,4 +1,6 @@
-"""Concatenation in place: which copies go away, which stay, and that the numbers stay."""
+"""Concatenation in place: which copies are eliminated, which remain, and that results do not
+change.
+"""
 
 import numpy as np
 import pytest
@@ -50,7 +52,7 @@ output c = c
 output d = d
 output e = e
 """
-SHOWN = """graph shown
+OUTPUT = """graph shown
 input x: float32[2,4]
 slot w: float32[4,4]
 a: float32[2,4] = MatMul(x, w)
@@ -69,7 +71,7 @@ g: float32[2,4] = Reshape(b) {"shape":[2,4]}
 c: float32[2,8] = Concat(a, g) {"axis":1}
 output c = c
 """
-TURNED = """graph turned
+TRANSPOSED = """graph turned
 input x: float32[2,4]
 slot w: float32[4,2]
 a: float32[2,2] = MatMul(x, w)
@@ -82,9 +84,9 @@ GRAPHS = {
     "skip": SKIP,
     "dense": DENSE,
     "twice": TWICE,
-    "shown": SHOWN,
+    "output": OUTPUT,
     "reshaped": RESHAPED,
-    "turned": TURNED,
+    "transposed": TRANSPOSED,
 }
 
 
@@ -95,9 +97,9 @@ def graph(name):
     )
 
 
-def copies(made, target=None):
+def copies(model, target=None):
     """Calls that only move elements."""
-    calls = lower(made, target=target).calls
+    calls = lower(model, target=target).calls
     return sum(
         not call.nest.accumulators and call.nest.outputs[0].value.op == "load" for call in calls
     )
@@ -105,56 +107,56 @@ def copies(made, target=None):
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("skip", 0), ("dense", 0), ("twice", 2), ("shown", 1), ("reshaped", 2), ("turned", 1)],
+    [("skip", 0), ("dense", 0), ("twice", 2), ("output", 1), ("reshaped", 2), ("transposed", 1)],
 )
-def test_copies_that_stay(name, count):
+def test_number_of_remaining_copies(name, count):
     assert copies(graph(name)) == count
 
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("skip", 1), ("dense", 3), ("twice", 3), ("shown", 1), ("reshaped", 2), ("turned", 1)],
+    [("skip", 1), ("dense", 3), ("twice", 3), ("output", 1), ("reshaped", 2), ("transposed", 1)],
 )
-def test_copies_that_stay_where_a_draw_cannot_read_what_it_writes(name, count):
+def test_number_of_remaining_copies_where_a_draw_cannot_read_its_target(name, count):
     assert copies(graph(name), TARGETS["webgl"]) == count
     for call in lower(graph(name), target=TARGETS["webgl"]).calls:
         assert not {view.name for view in call.inputs} & {view.name for view in call.outputs}
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_numbers_stay(name):
-    made = graph(name)
-    values = {key: np.asarray(value, np.float32) for key, value in values_for(made).items()}
-    got = run_calls(made, values)
-    for output, expected in evaluate_graph(made, values).items():
-        assert relative_error(got[output], expected) < 1e-5
+def test_results_do_not_change(name):
+    model = graph(name)
+    values = {key: np.asarray(value, np.float32) for key, value in values_for(model).items()}
+    results = run_calls(model, values)
+    for output, expected in evaluate_graph(model, values).items():
+        assert relative_error(results[output], expected) < 1e-5
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
-def test_backends_agree(backend, tmp_path):
-    made = [graph(name) for name in GRAPHS]
-    values = [values_for(item) for item in made]
+def test_backends_agree_with_references(backend, tmp_path):
+    models = [graph(name) for name in GRAPHS]
+    values = [values_for(item) for item in models]
     jobs = [
         Job(
             item,
-            {name: given[name] for name in item.inputs},
-            {name: given[name] for name in item.slots},
+            {name: arrays[name] for name in item.inputs},
+            {name: arrays[name] for name in item.slots},
         )
-        for item, given in zip(made, values, strict=True)
+        for item, arrays in zip(models, values, strict=True)
     ]
-    for item, given, outputs in zip(made, values, run(jobs, backend, tmp_path), strict=True):
-        for name, expected in evaluate_graph(item, given).items():
+    for item, arrays, outputs in zip(models, values, run(jobs, backend, tmp_path), strict=True):
+        for name, expected in evaluate_graph(item, arrays).items():
             assert relative_error(outputs[name], expected) < 1e-5
 
 
-def test_a_contraction_reads_a_slice_where_it_is():
-    made = parse("""graph part
+def test_a_contraction_reads_a_slice_in_place():
+    model = parse("""graph part
 input x: float32[2,9]
 slot w: float32[4,3]
 s: float32[2,4] = Slice(x) {"sizes":[2,4],"starts":[0,3],"steps":[1,1]}
 y: float32[2,3] = MatMul(s, w)
 output y = y
 """)
-    assert len(lower(made).calls) == 1
-    values = values_for(made)
-    assert relative_error(run_calls(made, values)["y"], evaluate_graph(made, values)["y"]) < 1e-5
+    assert len(lower(model).calls) == 1
+    values = values_for(model)
+    assert relative_error(run_calls(model, values)["y"], evaluate_graph(model, values)["y"]) < 1e-5

@@ -1,12 +1,12 @@
-"""Quotients of a softmax leave the sums of products that read them: where they do, where they stay,
-and that the numbers stay.
+"""Deferred softmax: where the division moves after the sums of products, where it does not, and
+that results do not change.
 """
 
 import numpy as np
 import pytest
 
-from tests.lower.chain_graphs import BLOCKED, given, parsed
-from tests.lower.fused_calls import run_calls, wrong
+from tests.lower.chain_graphs import BLOCKED, parsed, random_values
+from tests.lower.fused_calls import deviations, run_calls
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.table import TARGETS
 from webkiln.lower.lower import lower
@@ -19,7 +19,7 @@ PLAIN = """
     y: float32[2,5,4] = MatMul(p, v)
     output out = y
 """
-TAKEN = {
+DEFERRED = {
     "a product of rows": PLAIN,
     "a matrix": PLAIN.replace("2,", "")
     .replace('"axis":2', '"axis":1')
@@ -69,7 +69,7 @@ TAKEN = {
         output other = b
     """,
 }
-STAYS = {
+NOT_DEFERRED = {
     "an output": PLAIN + "output weights = p\n",
     "another reader": PLAIN + """
         b: float32[2,5,7] = Tanh(p)
@@ -113,56 +113,59 @@ STAYS = {
 }  # fmt: skip
 
 
-def divided_products(made):
-    """The products behind whose sums something is divided."""
-    found = [call for call in lower(made, target=TARGETS["js"]).calls if call.nest.is_contraction]
+def divided_products(graph):
+    """The number of products with a division in the epilogue, and the number of products."""
+    products = [
+        call for call in lower(graph, target=TARGETS["js"]).calls if call.nest.is_contraction
+    ]
     return sum(
         any(expr.op == "div" for expr in walk(out.value for out in call.nest.outputs))
-        for call in found
-    ), len(found)
+        for call in products
+    ), len(products)
 
 
 @pytest.mark.parametrize(
-    "name", [*TAKEN, *(name for name, text in BLOCKED.items() if "Softmax" in text)]
+    "name", [*DEFERRED, *(name for name, text in BLOCKED.items() if "Softmax" in text)]
 )
 def test_products_are_divided(name):
-    made = parsed((TAKEN | BLOCKED)[name])
-    (softmax,) = (node.outputs[0] for node in made.nodes if node.op == "Softmax")
-    divided, _ = divided_products(made)
-    assert divided == sum(softmax in node.inputs for node in made.nodes)
-    for call in lower(made, target=TARGETS["js"]).calls:
+    graph = parsed((DEFERRED | BLOCKED)[name])
+    (softmax,) = (node.outputs[0] for node in graph.nodes if node.op == "Softmax")
+    divided, _ = divided_products(graph)
+    assert divided == sum(softmax in node.inputs for node in graph.nodes)
+    for call in lower(graph, target=TARGETS["js"]).calls:
         operations = [expr.op for expr in call.nest.nodes]
         assert operations.count("exp") <= 1
-        assert not {"exp", "div"} <= set(operations), "what is multiplied is not divided"
+        assert not {"exp", "div"} <= set(operations), "factors are not divided"
 
 
-@pytest.mark.parametrize("name", STAYS)
-def test_quotients_stay(name):
-    divided, products = divided_products(parsed(STAYS[name]))
+@pytest.mark.parametrize("name", NOT_DEFERRED)
+def test_the_division_is_not_deferred(name):
+    divided, products = divided_products(parsed(NOT_DEFERRED[name]))
     assert (divided, products) == (0, 1)
 
 
-@pytest.mark.parametrize("name", [*TAKEN, *STAYS])
-def test_the_numbers_stay(name):
-    made = parsed((TAKEN | STAYS)[name])
+@pytest.mark.parametrize("name", [*DEFERRED, *NOT_DEFERRED])
+def test_results_do_not_change(name):
+    graph = parsed((DEFERRED | NOT_DEFERRED)[name])
     for seed, scale in enumerate((1, 30, 1000)):
         values = {
-            key: value * scale if key in "ab" else value for key, value in given(made, seed).items()
+            key: value * scale if key in "ab" else value
+            for key, value in random_values(graph, seed).items()
         }
         with np.errstate(over="ignore", invalid="ignore"):
-            expected = evaluate_graph(made, values)
+            expected = evaluate_graph(graph, values)
         if all(np.isfinite(value).all() for value in expected.values()):
-            assert not wrong(run_calls(made, values, TARGETS["js"]), expected), scale
+            assert not deviations(run_calls(graph, values, TARGETS["js"]), expected), scale
 
 
-def test_rows_without_a_finite_element_are_no_numbers():
-    """As in numpy: a row that is masked as a whole has no softmax."""
-    made = parsed(TAKEN["a scale and a mask"])
-    values = given(made)
+def test_rows_without_a_finite_element_are_nan():
+    """As in numpy, a fully masked row has no softmax."""
+    graph = parsed(DEFERRED["a scale and a mask"])
+    values = random_values(graph)
     values["m"][0, 0, 2] = -np.inf
-    got, expected = (
-        run_calls(made, values, TARGETS["js"])["out"],
-        evaluate_graph(made, values)["out"],
+    result, expected = (
+        run_calls(graph, values, TARGETS["js"])["out"],
+        evaluate_graph(graph, values)["out"],
     )
-    assert np.array_equal(np.isnan(got), np.isnan(expected))
+    assert np.array_equal(np.isnan(result), np.isnan(expected))
     assert np.isnan(expected).any()

@@ -1,12 +1,12 @@
-"""Fused and tidied calls compute what the graph says: in numpy on many graphs, through the printers
-on some.
+"""Fused and canonical calls compute the same as the graph: in numpy for many graphs, as printed
+code for some.
 """
 
 import numpy as np
 import pytest
 
 from tests.backends.harness import Job, run
-from tests.lower.fused_calls import run_calls, values_of, wrong
+from tests.lower.fused_calls import deviations, run_calls, values_of
 from tests.lower.mixed_graphs import graph
 from tests.passes.graphs import evaluate_graph
 from tests.passes.running import optimised
@@ -16,15 +16,15 @@ from webkiln.ops.evaluate import fixed_values
 
 
 @pytest.mark.parametrize("start", range(0, 600, 50))
-def test_fused_calls_keep_the_numbers(start):
+def test_fused_calls_compute_the_graph(start):
     for seed in range(start, start + 50):
-        made = graph(seed)
-        values = values_of(made, seed)
-        reference = evaluate_graph(made, values)
+        model = graph(seed)
+        values = values_of(model, seed)
+        reference = evaluate_graph(model, values)
         if seed % 2:
-            made = optimised(made)
-        found = wrong(run_calls(made, values), reference)
-        assert not found, f"seed {seed}: {found}\n{print_graph(made)}"
+            model = optimised(model)
+        errors = deviations(run_calls(model, values), reference)
+        assert not errors, f"seed {seed}: {errors}\n{print_graph(model)}"
 
 
 @pytest.mark.parametrize(
@@ -35,25 +35,23 @@ def test_fused_calls_keep_the_numbers(start):
         ("webgl", 15),
     ),
 )
-def test_printed_calls_keep_the_numbers(backend, count, tmp_path):
+def test_printed_calls_compute_the_graph(backend, count, tmp_path):
     seeds = range(1000, 1000 + count)
     graphs = [graph(seed) for seed in seeds]
     jobs = []
-    for seed, made in zip(seeds, graphs, strict=True):
-        values = values_of(made, seed)
+    for seed, model in zip(seeds, graphs, strict=True):
+        values = values_of(model, seed)
         jobs.append(
-            Job(made, {name: values[name] for name in made.inputs}, fixed_values(made, values))
+            Job(model, {name: values[name] for name in model.inputs}, fixed_values(model, values))
         )
-    for seed, made, outputs in zip(seeds, graphs, run(jobs, backend, tmp_path), strict=True):
-        found = wrong(outputs, evaluate_graph(made, values_of(made, seed)))
-        assert not found, f"seed {seed}: {found}\n{print_graph(made)}"
+    for seed, model, outputs in zip(seeds, graphs, run(jobs, backend, tmp_path), strict=True):
+        errors = deviations(outputs, evaluate_graph(model, values_of(model, seed)))
+        assert not errors, f"seed {seed}: {errors}\n{print_graph(model)}"
 
 
-def test_a_merged_axis_has_a_size_of_its_own():
-    """The size of an axis may also be what an index multiplies by, as where a reshape joined two
-    axes.
-    """
-    made = parse(
+def test_a_merged_axis_has_its_own_size_argument():
+    """The size of an axis may also be a stride, for example where a reshape merged two axes."""
+    model = parse(
         """graph g
 input x: uint8[2,1,19]
 const i: int32[3] = [-5,8,16]
@@ -65,14 +63,14 @@ output y = y
 """
     )
     values = {"x": np.arange(38).reshape(2, 1, 19).astype(np.uint8)}
-    assert not wrong(run_calls(made, values), evaluate_graph(made, values))
+    assert not deviations(run_calls(model, values), evaluate_graph(model, values))
 
 
-def test_what_is_not_a_number_is_wrong():
+def test_nan_is_a_deviation():
     ones, holes = np.ones(3, np.float32), np.full(3, np.nan, np.float32)
-    assert wrong({"y": holes}, {"y": ones}) == {"y": np.inf}
-    assert wrong({"y": ones}, {"y": holes}) == {"y": np.inf}
-    assert wrong({"y": ones * np.float32(1.01)}, {"y": ones}) == {
+    assert deviations({"y": holes}, {"y": ones}) == {"y": np.inf}
+    assert deviations({"y": ones}, {"y": holes}) == {"y": np.inf}
+    assert deviations({"y": ones * np.float32(1.01)}, {"y": ones}) == {
         "y": pytest.approx(0.01, rel=1e-3)
     }
-    assert not wrong({"y": ones * np.float32(1.00001)}, {"y": ones})
+    assert not deviations({"y": ones * np.float32(1.00001)}, {"y": ones})

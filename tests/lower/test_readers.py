@@ -1,5 +1,5 @@
-"""A value that others read is stored, and what computes it is done once: fusion takes only what
-nobody else sees.
+"""A value with several readers is stored and computed once. Fusion eliminates only values that
+nothing else reads.
 """
 
 import pytest
@@ -20,13 +20,13 @@ HEADS = {
     "a map": ["input x: float32[6,8]", "c: float32[6,8] = Tanh(x)"],
 }
 READERS = {
-    "nobody": [],
+    "none": [],
     "node": ['t: float32[8,6] = Transpose(c) {"perm":[1,0]}', "output also = t"],
     "output": ["output also = c"],
     "state": ["slot first: float32[6,8]", "state s first c -> held: float32[6,8]"],
     "caller": [],
 }
-BEHIND = {
+CONSUMERS = {
     "a map": ["y: float32[6,8] = Relu(c)"],
     "another dtype": [
         'h: float16[6,8] = Cast(c) {"dtype":"float16"}',
@@ -37,21 +37,21 @@ BEHIND = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("head", HEADS)
-def test_what_is_read_elsewhere_is_stored_once(head: str, reader: str) -> None:
-    lines = ["graph g", *HEADS[head], *BEHIND["a map"], *READERS[reader], "output out = y", ""]
+def test_a_value_with_another_reader_is_stored_once(head: str, reader: str) -> None:
+    lines = ["graph g", *HEADS[head], *CONSUMERS["a map"], *READERS[reader], "output out = y", ""]
     calls = lower(parse("\n".join(lines)), ["c"] if reader == "caller" else []).calls
     writers = [call for call in calls if any(view.name == "c" for view in call.outputs)]
-    assert len(writers) == (0 if reader == "nobody" else 1)
+    assert len(writers) == (0 if reader == "none" else 1)
     assert sum(bool(call.nest.accumulators) for call in calls) == (head != "a map")
-    if reader == "nobody":
+    if reader == "none":
         assert len(calls) == 1
     written = [view.name for call in calls for view in call.outputs]
     assert len(written) == len({*written})
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_what_is_rounded_on_its_way_is_stored(head: str) -> None:
-    """A narrower store holds less than the expression computes."""
-    lines = ["graph g", *HEADS[head], *BEHIND["another dtype"], "output out = y", ""]
+def test_a_rounded_value_is_stored(head: str) -> None:
+    """A narrower store loses precision that the expression has."""
+    lines = ["graph g", *HEADS[head], *CONSUMERS["another dtype"], "output out = y", ""]
     calls = lower(parse("\n".join(lines))).calls
     assert "h" in {view.name for call in calls for view in call.outputs}

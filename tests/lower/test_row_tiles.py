@@ -1,5 +1,5 @@
-"""Depthwise convolutions and the products around them by strips of rows: which are taken, which are
-not, and that no bit changes.
+"""Row tiling of depthwise convolutions and the products around them: which chains are tiled, which
+are not, and that results are bit-identical.
 """
 
 import random
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.lower.chain_graphs import check_no_bit_changes, given, job
+from tests.lower.chain_graphs import check_no_bit_changes, job, random_values
 from tests.lower.fused_calls import run_calls, values_of
 from tests.passes.graphs import Builder
 from tests.sampling import representative
@@ -23,14 +23,14 @@ from webkiln.nest.build import Repeat
 from webkiln.program import program
 
 LAYOUTS = {"last": ((0, 3, 1, 2), (3, 2, 0, 1)), "first": ((0, 1, 2, 3), (0, 1, 2, 3))}
-"""Where images have batch, channels, rows and columns, and filters features, channels, rows and
-columns.
+"""The positions of batch, channels, rows and columns of images, and of features, channels, rows and
+columns of filters.
 """
 LIMIT = 6 << 10
 
 
 class Net(Builder):
-    """Convolutions over one image of random numbers."""
+    """Convolutions of one image, with random values."""
 
     def __init__(self, rows, columns, channels, layout="last", batch=1):
         super().__init__()
@@ -54,7 +54,7 @@ class Net(Builder):
         sizes = features, self.channels // groups, *kernel
         w = self.slot(*(sizes[self.filters.index(d)] for d in range(4)))
         low, high = (((size, size) if isinstance(size, int) else size) for size in (low, high))
-        made = self.op(
+        result = self.op(
             "Conv",
             self.x,
             w,
@@ -68,7 +68,7 @@ class Net(Builder):
             pad_high=high,
             groups=groups,
         )
-        self.x = self.op(act, made) if act else made
+        self.x = self.op(act, result) if act else result
         return self
 
     def depthwise(self, kernel=(3, 3), **attrs):
@@ -77,7 +77,7 @@ class Net(Builder):
         )
 
     def inverted(self, wide, features, **attrs):
-        """What MobileNetV2 is made of."""
+        """An inverted residual block as in MobileNetV2."""
         return self.conv(wide).depthwise(**attrs).conv(features, act=None)
 
     def residual(self, before):
@@ -106,34 +106,34 @@ def net(*args, **kwargs):
     return Net(*args, **kwargs)
 
 
-def in_a_part(axis, *, first):
-    """The result and a copy of the image, one after the other along an axis, which a convolution
-    reads.
-    """
-    made = net(28, 16, 8, batch=2 if axis == 0 else 1)
-    other = made.op("Exp", made.image)
-    made.outputs.append(made.op("Neg", other))
-    made.inverted(48, 8)
-    made.x = made.op("Concat", *([made.x, other] if first else [other, made.x]), axis=axis)
-    return made.conv(8, (3, 3), low=1, high=1)
+def in_a_concatenation(axis, *, first):
+    """The result and a copy of the image, concatenated along an axis and read by a convolution."""
+    network = net(28, 16, 8, batch=2 if axis == 0 else 1)
+    other = network.op("Exp", network.image)
+    network.outputs.append(network.op("Neg", other))
+    network.inverted(48, 8)
+    network.x = network.op(
+        "Concat", *([network.x, other] if first else [other, network.x]), axis=axis
+    )
+    return network.conv(8, (3, 3), low=1, high=1)
 
 
 def with_residual(rows):
-    made = net(rows, 12, 8)
-    before = made.conv(8, act=None).x
-    return made.inverted(48, 8).residual(before)
+    network = net(rows, 12, 8)
+    before = network.conv(8, act=None).x
+    return network.inverted(48, 8).residual(before)
 
 
-STRIPS = {
+TILED = {
     "a window of three": net(28, 14, 8).inverted(48, 8),
     "a stride": net(28, 14, 8).inverted(48, 12, stride=2, low=0, high=1),
-    "a stride, of rows that are odd": net(31, 13, 8).inverted(48, 12, stride=2),
+    "a stride and an odd number of rows": net(31, 13, 8).inverted(48, 12, stride=2),
     "a stride beyond the window": net(36, 12, 8).inverted(
         48, 8, stride=3, kernel=(2, 2), low=0, high=0
     ),
     "a window of five": net(40, 10, 8).inverted(40, 8, kernel=(5, 5), low=2, high=2),
     "no padding": net(30, 14, 8).inverted(40, 8, low=0, high=0),
-    "a padding of a window": net(30, 12, 8).inverted(40, 8, low=(3, 1), high=(4, 1)),
+    "padding as large as the window": net(30, 12, 8).inverted(40, 8, low=(3, 1), high=(4, 1)),
     "more above": net(30, 12, 8).inverted(40, 8, low=(2, 0), high=(0, 2)),
     "dilation": net(37, 12, 8).inverted(40, 8, dilation=2, low=(2, 1), high=(2, 1)),
     "a window of rows": net(30, 12, 8).inverted(40, 8, kernel=(3, 1), low=(1, 0), high=(1, 0)),
@@ -159,10 +159,13 @@ STRIPS = {
         48, 8, kernel=(3, 5), low=(1, 2), high=(1, 2)
     ),
     "more columns than rows, channels first": net(24, 60, 8, "first").inverted(48, 8),
-    "columns that are padded": net(12, 256, 8, "first").inverted(24, 4).conv(12),
-    "some of the calls": net(40, 8, 8).inverted(48, 200).depthwise((7, 7), low=3, high=3).conv(300),
+    "padded columns": net(12, 256, 8, "first").inverted(24, 4).conv(12),
+    "a prefix of the chain": net(40, 8, 8)
+    .inverted(48, 200)
+    .depthwise((7, 7), low=3, high=3)
+    .conv(300),
     **{
-        f"{'first' if first else 'last'} in a concatenation along {axis}": in_a_part(
+        f"{'first' if first else 'last'} in a concatenation along {axis}": in_a_concatenation(
             axis, first=first
         )
         for axis in (0, 1, 2, 3)
@@ -170,14 +173,16 @@ STRIPS = {
     },
     "few columns": net(200, 2, 8).inverted(48, 8),
 }
-OPEN = {
-    "open rows": net("H", 12, 8).inverted(48, 8),
-    "open rows and columns": net("H", "W", 8)
+SYMBOLIC = {
+    "symbolic rows": net("H", 12, 8).inverted(48, 8),
+    "symbolic rows and columns": net("H", "W", 8)
     .inverted(48, 8, stride=2, low=0, high=1)
     .inverted(48, 8, kernel=(5, 5), low=2, high=2),
-    "open columns": net(41, "W", 8).inverted(48, 8),
-    "open images": net(9, 7, 8, batch="N").inverted(48, 8).inverted(48, 8, stride=2),
-    "images of open size": net("H", "W", 8, "first", batch="N").inverted(40, 8),
+    "symbolic columns": net(41, "W", 8).inverted(48, 8),
+    "a symbolic number of images": net(9, 7, 8, batch="N")
+    .inverted(48, 8)
+    .inverted(48, 8, stride=2),
+    "images of symbolic size": net("H", "W", 8, "first", batch="N").inverted(40, 8),
     "depthwise in between": net("H", 12, 24)
     .depthwise()
     .conv(32)
@@ -192,18 +197,23 @@ SIZES = [
     {"H": 33, "W": 2, "N": 7},
     {"H": 64, "W": 36, "N": 2},
 ]
-WHOLE = {
+UNTILED = {
     "a convolution": net(28, 14, 16)
     .conv(16, (3, 3), low=1, high=1)
     .conv(16, (3, 3), low=1, high=1)
     .conv(8),
     "groups of channels": net(28, 14, 8).conv(48).conv(48, (3, 3), groups=6, low=1, high=1).conv(8),
     "products alone": net(28, 14, 8).conv(48).conv(8),
-    "what others read": net(28, 14, 8).conv(48).output().depthwise().output().conv(8, act=None),
-    "what is small": net(6, 6, 8).inverted(16, 8),
+    "results with other readers": net(28, 14, 8)
+    .conv(48)
+    .output()
+    .depthwise()
+    .output()
+    .conv(8, act=None),
+    "small results": net(6, 6, 8).inverted(16, 8),
     "windows of all rows": net(8, 8, 8).conv(64).depthwise((7, 7), low=3, high=3),
-    "weights beyond what lies between": net(12, 2, 96).inverted(96, 96),
-    "convolutions of open size": net("H", 14, 16)
+    "weights larger than the intermediate results": net(12, 2, 96).inverted(96, 96),
+    "convolutions of symbolic size": net("H", 14, 16)
     .conv(16, (3, 3), low=1, high=1)
     .conv(16, (3, 3), low=1, high=1),
 }
@@ -213,10 +223,10 @@ def limited(backend, limit=LIMIT):
     return replace(TARGETS[backend], strips=limit)
 
 
-def repeats(made, limit=LIMIT):
+def repeats(network, limit=LIMIT):
     return [
         step
-        for step in lower(made.graph, target=limited("js", limit)).steps
+        for step in lower(network.graph, target=limited("js", limit)).steps
         if isinstance(step, Repeat)
     ]
 
@@ -224,13 +234,15 @@ def repeats(made, limit=LIMIT):
 @pytest.mark.parametrize(
     ("backend", "every"), representative([("js", 4), ("js", 1), ("wasm", 1)], ("js", 4))
 )
-def test_strips_change_no_bit(backend, every, tmp_path, monkeypatch):
-    graphs = {name: (made.graph, SIZES[0]) for name, made in (STRIPS | WHOLE).items()}
+def test_tiles_change_no_bit(backend, every, tmp_path, monkeypatch):
+    graphs = {name: (network.graph, SIZES[0]) for name, network in (TILED | UNTILED).items()}
     graphs |= {
-        f"{name}, {sizes}": (made.graph, sizes) for name, made in OPEN.items() for sizes in SIZES
+        f"{name}, {sizes}": (network.graph, sizes)
+        for name, network in SYMBOLIC.items()
+        for sizes in SIZES
     }
     jobs = {
-        name: job(graph, given(graph, sizes=sizes))
+        name: job(graph, random_values(graph, sizes=sizes))
         for name, (graph, sizes) in list(graphs.items())[::every]
     }
     check_no_bit_changes(
@@ -238,26 +250,30 @@ def test_strips_change_no_bit(backend, every, tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("name", STRIPS)
-def test_what_lies_between_is_never_whole(name):
-    made = STRIPS[name]
-    whole = {
+@pytest.mark.parametrize("name", TILED)
+def test_intermediate_results_are_halved(name):
+    network = TILED[name]
+    full_sizes = {
         call.outputs[0].name: call.outputs[0].type.size
-        for call in lower(made.graph, target=limited("js", 0)).calls
+        for call in lower(network.graph, target=limited("js", 0)).calls
     }
-    between = [call.outputs[0] for step in repeats(made) for call in step.steps[:-1]]
+    between = [call.outputs[0] for step in repeats(network) for call in step.steps[:-1]]
     assert between
-    assert 2 * sum(view.type.size for view in between) <= sum(whole[view.name] for view in between)
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_what_lies_between_grows_with_the_other_sizes_alone(name):
-    """Of twice as many rows, or images, no more lies between."""
-    made = OPEN[name]
-    (size, *_) = (
-        size for size in ("N", "H", "W") if size in dim.names(made.graph.type("image").shape)
+    assert 2 * sum(view.type.size for view in between) <= sum(
+        full_sizes[view.name] for view in between
     )
-    between = [view for step in repeats(made) for call in step.steps[:-1] for view in call.outputs]
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_intermediate_results_do_not_grow_with_the_rows(name):
+    """Twice the rows, or images, leave the intermediate results at the same size."""
+    network = SYMBOLIC[name]
+    (size, *_) = (
+        size for size in ("N", "H", "W") if size in dim.names(network.graph.type("image").shape)
+    )
+    between = [
+        view for step in repeats(network) for call in step.steps[:-1] for view in call.outputs
+    ]
     assert between
     for view in between:
         long, longer = (
@@ -267,28 +283,28 @@ def test_what_lies_between_grows_with_the_other_sizes_alone(name):
         assert longer < 1.1 * long
 
 
-@pytest.mark.parametrize("name", STRIPS)
-def test_little_is_computed_again(name):
-    once, cut = (
-        flops(program(STRIPS[name].graph, limited("js", limit), "float32")["main"])
+@pytest.mark.parametrize("name", TILED)
+def test_few_operations_are_repeated(name):
+    untiled, tiled = (
+        flops(program(TILED[name].graph, limited("js", limit), "float32")["main"])
         for limit in (0, LIMIT)
     )
-    assert cut <= 1.13 * once
+    assert tiled <= 1.13 * untiled
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_what_stays_whole(name):
-    assert not repeats(WHOLE[name])
+@pytest.mark.parametrize("name", UNTILED)
+def test_other_chains_are_not_tiled(name):
+    assert not repeats(UNTILED[name])
 
 
-def test_what_fits_stays_whole():
-    made = STRIPS["a window of three"]
-    assert not repeats(made, 28 * 14 * 48 * 4)
-    assert repeats(made, 28 * 14 * 48 * 4 - 4)
+def test_intermediate_results_that_fit_are_not_tiled():
+    network = TILED["a window of three"]
+    assert not repeats(network, 28 * 14 * 48 * 4)
+    assert repeats(network, 28 * 14 * 48 * 4 - 4)
 
 
-def test_rows_are_cut_not_columns():
-    """Of images and rows and columns the first that are enough."""
+def test_outer_dimensions_are_tiled_first():
+    """Of images, rows and columns, the first dimension that saves enough."""
     for layout in LAYOUTS:
         (step,) = repeats(net(24, 60, 8, layout).inverted(48, 8))
         assert all(call.outputs[0].type.size % 60 == 0 for call in step.steps)
@@ -296,27 +312,27 @@ def test_rows_are_cut_not_columns():
     assert step.count == 9
 
 
-def test_a_chain_of_many_calls_is_cut_into_several():
-    made = net(64, 16, 24)
+def test_a_long_chain_becomes_several_repeats():
+    network = net(64, 16, 24)
     for _ in range(60):
-        made.depthwise((5, 5), low=2, high=2).conv(24)
-    assert len(repeats(made)) > 10
+        network.depthwise((5, 5), low=2, high=2).conv(24)
+    assert len(repeats(network)) > 10
 
 
-def test_memory_is_that_of_what_is_narrow():
-    """Of a block whose wide tensors take 38 MB, the memory that holds strips."""
-    made = net(448, 112, 8).inverted(96, 8)
-    assert program(made.graph, limited("wasm", 0), "float32")["memory"] > 36 << 20
-    assert program(made.graph, TARGETS["wasm"], "float32")["memory"] < 8 << 20
+def test_memory_excludes_wide_intermediate_results():
+    """A block whose wide tensors take 38 MB needs less than 8 MB when tiled."""
+    network = net(448, 112, 8).inverted(96, 8)
+    assert program(network.graph, limited("wasm", 0), "float32")["memory"] > 36 << 20
+    assert program(network.graph, TARGETS["wasm"], "float32")["memory"] < 8 << 20
 
 
 @pytest.mark.parametrize("start", range(0, 240, 40))
 @pytest.mark.sample(3)
 def test_random_blocks(start):
-    taken = 0
+    repeats_found = 0
     for seed in range(start, start + 40):
         draw = random.Random(seed)
-        made = net(
+        network = net(
             draw.randint(3, 40),
             draw.choice([1, 2, 5, 9, 20, 60]),
             draw.randint(1, 6),
@@ -324,23 +340,27 @@ def test_random_blocks(start):
             draw.choice([1, 1, 2]),
         )
         for _ in range(draw.randint(1, 3)):
-            rows, columns = (made.shape(made.x)[made.images[d]] for d in (2, 3))
+            rows, columns = (network.shape(network.x)[network.images[d]] for d in (2, 3))
             kernel, dilation = (draw.randint(1, 5), draw.randint(1, 3)), draw.randint(1, 2)
             reach = (kernel[0] - 1) * dilation + 1, kernel[1]
             low, high = (tuple(draw.randint(0, 3) for _ in range(2)) for _ in range(2))
             if rows + low[0] + high[0] < reach[0] or columns + low[1] + high[1] < reach[1]:
                 break
             if draw.random() < 0.7:
-                made.conv(draw.randint(1, 24))
-            made.depthwise(kernel, stride=draw.randint(1, 3), low=low, high=high, dilation=dilation)
+                network.conv(draw.randint(1, 24))
+            network.depthwise(
+                kernel, stride=draw.randint(1, 3), low=low, high=high, dilation=dilation
+            )
             if draw.random() < 0.7:
-                made.conv(draw.randint(1, 12), act=None)
-        if not made.nodes:
+                network.conv(draw.randint(1, 12), act=None)
+        if not network.nodes:
             continue
-        values = values_of(made.graph, seed)
-        plain, cut = (run_calls(made.graph, values, limited("js", limit)) for limit in (0, 256))
-        taken += len(repeats(made, 256))
-        assert all(np.array_equal(plain[key], cut[key]) for key in plain), (
-            f"seed {seed}\n{print_graph(made.graph)}"
+        values = values_of(network.graph, seed)
+        untiled, tiled = (
+            run_calls(network.graph, values, limited("js", limit)) for limit in (0, 256)
         )
-    assert taken > 5
+        repeats_found += len(repeats(network, 256))
+        assert all(np.array_equal(untiled[key], tiled[key]) for key in untiled), (
+            f"seed {seed}\n{print_graph(network.graph)}"
+        )
+    assert repeats_found > 5

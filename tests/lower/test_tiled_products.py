@@ -1,5 +1,5 @@
-"""Products of which later products read what becomes of them, by blocks: which are taken, which are
-not, and that no bit changes.
+"""Blocking of chains of products: which chains are blocked, which are not, and that results are
+bit-identical.
 """
 
 from dataclasses import replace
@@ -7,8 +7,15 @@ from itertools import pairwise
 
 import pytest
 
-from tests.lower.chain_graphs import BLOCKED, attention, check_no_bit_changes, given, job, parsed
-from tests.lower.fused_calls import run_calls, values_of, wrong
+from tests.lower.chain_graphs import (
+    BLOCKED,
+    attention,
+    check_no_bit_changes,
+    job,
+    parsed,
+    random_values,
+)
+from tests.lower.fused_calls import deviations, run_calls, values_of
 from tests.lower.mixed_graphs import graph as mixed
 from tests.passes.graphs import evaluate_graph
 from tests.sampling import representative
@@ -20,8 +27,8 @@ from webkiln.lower.lower import lower
 from webkiln.nest.build import Repeat, calls
 from webkiln.program import program
 
-WHOLE = {
-    "what others read": BLOCKED["two products of the same"].replace(
+UNBLOCKED = {
+    "another reader": BLOCKED["two products of one operand"].replace(
         "output other = z", "output other = z\noutput weights = p"
     ),
     "a sum over all rows": """
@@ -34,7 +41,7 @@ WHOLE = {
         y: float32[2,70,24] = MatMul(b, v) {"transpose_a":true}
         output out = y
     """,
-    "few rows by much": """
+    "few rows by a large matrix": """
         input x: float32[24,64]
         slot w: float32[64,512]
         slot u: float32[512,64]
@@ -51,8 +58,8 @@ WHOLE = {
         output out = p
     """,
 }
-LIMIT, OPEN_LIMIT = 16 << 10, 128 << 10
-"""Bytes; open sizes are taken to be large."""
+LIMIT, SYMBOLIC_LIMIT = 16 << 10, 128 << 10
+"""Bytes. Symbolic sizes are assumed to be large."""
 
 
 def limited(limit, backend="js"):
@@ -63,57 +70,59 @@ def limited(limit, backend="js"):
 @pytest.mark.sample("js")
 def test_blocks_change_no_bit(backend, tmp_path, monkeypatch):
     jobs = {
-        name: job(made, given(made))
-        for name, text in (BLOCKED | WHOLE).items()
-        for made in [parsed(text)]
+        name: job(graph, random_values(graph))
+        for name, text in (BLOCKED | UNBLOCKED).items()
+        for graph in [parsed(text)]
     }
     check_no_bit_changes(
         jobs,
         backend,
-        [limited(limit, backend) for limit in (0, LIMIT, OPEN_LIMIT)],
+        [limited(limit, backend) for limit in (0, LIMIT, SYMBOLIC_LIMIT)],
         tmp_path,
         monkeypatch,
     )
 
 
 @pytest.mark.parametrize("name", BLOCKED)
-def test_what_lies_between_fits(name):
-    made = parsed(BLOCKED[name])
-    is_open = any(is_symbolic(size) for input_ in made.inputs for size in made.type(input_).shape)
-    lowered = lower(made, target=limited(OPEN_LIMIT if is_open else LIMIT))
+def test_intermediate_results_fit_the_limit(name):
+    graph = parsed(BLOCKED[name])
+    is_symbolic_graph = any(
+        is_symbolic(size) for input_ in graph.inputs for size in graph.type(input_).shape
+    )
+    lowered = lower(graph, target=limited(SYMBOLIC_LIMIT if is_symbolic_graph else LIMIT))
     inside = [call for step in lowered.steps if isinstance(step, Repeat) for call in calls([step])]
     results = {call.outputs[0].name for call in inside} & {
-        lowered.roots[name] for name in made.outputs.values()
+        lowered.roots[name] for name in graph.outputs.values()
     }
     assert sum(call.nest.is_contraction for call in inside) >= 2
     between = {view for call in inside for view in call.outputs if view.name not in results}
     assert between
     sizes = [
-        dim.at(view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_open else {}) * 4
+        dim.at(view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_symbolic_graph else {}) * 4
         for view in between
     ]
-    assert max(sizes) <= (OPEN_LIMIT if is_open else LIMIT)
+    assert max(sizes) <= (SYMBOLIC_LIMIT if is_symbolic_graph else LIMIT)
 
 
 def check_blocks(heads, size, limit, length):
-    """Blocks hold all rows, and few of them twice."""
+    """Check that blocks cover all rows, and few of them twice."""
     lowered = lower(parsed(attention(1, heads, size, size, 16)), target=limited(limit))
     (rows,) = (step for step in lowered.steps if isinstance(step, Repeat))
     (product, *_) = rows.steps
     count = dim.at(rows.count, {"T": length})
     (first,) = (arg for arg in product.args.values() if rows.counter in dim.names([arg]))
-    begins = [dim.at(first, {"T": length, rows.counter: number}) for number in range(count)]
-    each = dim.at(product.outputs[0].shape[-2], {"T": length})
-    assert begins[0] == 0
-    assert begins[-1] + each == length
-    assert all(0 <= after - before <= each for before, after in pairwise(begins))
-    assert count * each <= 1.2 * length + 6
+    starts = [dim.at(first, {"T": length, rows.counter: number}) for number in range(count)]
+    extent = dim.at(product.outputs[0].shape[-2], {"T": length})
+    assert starts[0] == 0
+    assert starts[-1] + extent == length
+    assert all(0 <= next_start - start <= extent for start, next_start in pairwise(starts))
+    assert count * extent <= 1.2 * length + 6
 
 
 @pytest.mark.parametrize(
     "length", [1, 5, 24, 64, 127, 128, 130, 252, 256, 300, 512, 1000, 2048, 5000]
 )
-def test_blocks_of_open_sizes_are_even(length):
+def test_blocks_of_symbolic_sizes_are_even(length):
     check_blocks(4, "T", 1 << 20, length)
 
 
@@ -123,28 +132,29 @@ def test_blocks_of_known_sizes_are_even(rows, length):
     check_blocks(1, length, 4 * length * rows, length)
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_what_stays_whole(name):
+@pytest.mark.parametrize("name", UNBLOCKED)
+def test_other_chains_are_not_blocked(name):
     assert not any(
-        isinstance(step, Repeat) for step in lower(parsed(WHOLE[name]), target=limited(LIMIT)).steps
+        isinstance(step, Repeat)
+        for step in lower(parsed(UNBLOCKED[name]), target=limited(LIMIT)).steps
     )
 
 
-def test_memory_grows_with_the_length_alone():
+def test_memory_grows_linearly_with_the_length():
     """Scores of a sequence twice as long take twice the memory, not four times."""
     sizes = []
     for length in (2048, 4096):
-        made = program(parsed(attention(1, 8, length, length, 64)), TARGETS["wasm"], "float32")
+        document = program(parsed(attention(1, 8, length, length, 64)), TARGETS["wasm"], "float32")
         given_ = 4 * 8 * length * 64 * 4
-        sizes.append(made["memory"] - given_)
+        sizes.append(document["memory"] - given_)
     assert sizes[1] < 2.1 * max(sizes[0], 1 << 20)
     assert sizes[1] < 4 << 20
 
 
 @pytest.mark.parametrize("start", range(0, 150, 50))
-def test_random_graphs_by_blocks(start):
+def test_random_graphs_in_blocks(start):
     for seed in range(start, start + 50):
-        made = mixed(seed)
-        values = values_of(made, seed)
-        found = wrong(run_calls(made, values, limited(16)), evaluate_graph(made, values))
-        assert not found, f"seed {seed}: {found}\n{print_graph(made)}"
+        graph = mixed(seed)
+        values = values_of(graph, seed)
+        errors = deviations(run_calls(graph, values, limited(16)), evaluate_graph(graph, values))
+        assert not errors, f"seed {seed}: {errors}\n{print_graph(graph)}"

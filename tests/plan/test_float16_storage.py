@@ -1,5 +1,5 @@
-"""Which Variables lie in memory as float16 where a backend holds halves, and what then reads and
-writes them.
+"""Storage in float16: which Variables have it on backends that support it, and how kernels read and
+write them.
 """
 
 from dataclasses import replace
@@ -12,7 +12,8 @@ from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
 from webkiln.plan.kernel import from_json
-from webkiln.program import plan, program
+from webkiln.program import program
+from webkiln.program_builder.planning import plan
 
 GPU = ("webgpu", "webgl")
 
@@ -38,20 +39,20 @@ CHAIN = """
 
 
 @pytest.mark.parametrize("backend", GPU)
-def test_what_lies_between_kernels_is_halved_and_what_others_see_is_not(backend):
-    made = plan(graph(CHAIN.format(columns=16)), target(backend))
-    assert {"m", "w", "b"} <= made.float16
-    assert not {"x", "y"} & made.float16
+def test_intermediate_results_and_weights_are_float16_and_inputs_and_outputs_are_not(backend):
+    planned = plan(graph(CHAIN.format(columns=16)), target(backend))
+    assert {"m", "w", "b"} <= planned.float16
+    assert not {"x", "y"} & planned.float16
     assert not plan(graph(CHAIN.format(columns=16)), TARGETS[backend]).float16
 
 
-def test_what_is_not_stored_by_whole_vectors_stays_as_it_is_where_two_share_a_word():
+def test_results_without_vector_stores_stay_float32_where_two_elements_share_a_word():
     assert "m" not in plan(graph(CHAIN.format(columns=14)), target("webgpu")).float16
     assert "m" in plan(graph(CHAIN.format(columns=14)), target("webgl")).float16
 
 
 @pytest.mark.parametrize("backend", GPU)
-def test_states_stay_as_they_are(backend):
+def test_states_stay_float32(backend):
     text = """
         input x: float32[8,16]
         slot w: float32[16,16]
@@ -67,7 +68,7 @@ def test_states_stay_as_they_are(backend):
 
 
 @pytest.mark.parametrize("backend", GPU)
-def test_copies_are_of_halves_or_of_neither(backend):
+def test_copies_have_one_storage_dtype(backend):
     text = """
         input x: float32[8,16]
         slot w: float32[16,16]
@@ -89,15 +90,15 @@ LAYER = """
 
 @pytest.mark.parametrize(("winograd", "precision"), [(True, "float16"), (False, ARITHMETIC)])
 def test_products_of_fast_convolutions_stay_in_float32(winograd, precision):
-    """Their inverse transform would enlarge the errors of float16."""
-    made = program(
+    """The inverse transform would amplify the errors of float16."""
+    document = program(
         graph(LAYER), replace(TARGETS["webgpu"], precision=ARITHMETIC, winograd=winograd), "float32"
     )
     blocked = [
-        data["schedule"] for data in made["kernels"].values() if data["schedule"].get("depth")
+        data["schedule"] for data in document["kernels"].values() if data["schedule"].get("depth")
     ]
     assert {schedule.get("float16", False) for schedule in blocked} == {precision == ARITHMETIC}
-    assert made["precision"] == precision
+    assert document["precision"] == precision
 
 
 def test_recipes_name_the_precision_as_targets_do():
@@ -105,7 +106,7 @@ def test_recipes_name_the_precision_as_targets_do():
 
 
 @pytest.mark.parametrize("backend", GPU)
-def test_only_floats_are_halved(backend):
+def test_integers_are_not_float16(backend):
     text = """
         input x: int32[8,16]
         a: int32[8,16] = Add(x, x)
@@ -116,7 +117,7 @@ def test_only_floats_are_halved(backend):
     assert not plan(graph(text), target(backend)).float16
 
 
-def test_weights_and_what_lies_between_take_half_the_memory():
+def test_weights_and_intermediate_results_take_half_the_memory():
     wide = """
         input x: float32[1,64]
         slot w: float32[64,4096]
@@ -126,16 +127,16 @@ def test_weights_and_what_lies_between_take_half_the_memory():
         output y = y
     """
     sizes = [
-        program(graph(wide), made, "float32")["loaded"]
-        for made in (target("webgpu"), TARGETS["webgpu"])
+        program(graph(wide), choice, "float32")["loaded"]
+        for choice in (target("webgpu"), TARGETS["webgpu"])
     ]
     staging = 64 * 4096 * 4
     assert sizes[0] - staging < 0.55 * (sizes[1] - staging)
 
 
-def test_kernels_read_halves_and_round_within_their_range():
-    made = program(graph(CHAIN.format(columns=16)), target("webgpu"), "float32")
-    stores = [from_json(data).nest.outputs[0] for data in made["kernels"].values()]
+def test_kernels_clamp_float16_stores_to_their_range():
+    document = program(graph(CHAIN.format(columns=16)), target("webgpu"), "float32")
+    stores = [from_json(data).nest.outputs[0] for data in document["kernels"].values()]
     assert {store.operand.dtype for store in stores} == {
         "float32",
         "float16",

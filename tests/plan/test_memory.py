@@ -1,4 +1,4 @@
-"""The memory plan: no two live buffers share bytes, and the checker that says so can fail."""
+"""The memory plan: live buffers are disjoint, and the independent checker detects violations."""
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +8,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.types import Type
 from webkiln.nest.build import Copy, Repeat, View
-from webkiln.plan.memory import Range, check, live_ranges, place
+from webkiln.plan.memory import Range, assign_offsets, check, live_ranges
 
 S = dim.placeholder("S")
 T = dim.placeholder("T")
@@ -16,18 +16,18 @@ T = dim.placeholder("T")
 
 @st.composite
 def ranges(draw):
-    made = []
+    items = []
     for number in range(draw(st.integers(0, 12))):
         first = draw(st.integers(0, 10))
         size = draw(st.integers(0, 300)) + draw(st.sampled_from([0, 0, 4, 12])) * T
-        made.append(Range(f"v{number}", size, first, first + draw(st.integers(0, 6))))
-    return made
+        items.append(Range(f"v{number}", size, first, first + draw(st.integers(0, 6))))
+    return items
 
 
 @settings(deadline=None)
 @given(ranges(), st.integers(1, 100))
 def test_live_buffers_are_disjoint_and_aligned(items, sample):
-    offsets, total = place(items, 64)
+    offsets, total = assign_offsets(items, 64)
     values = {"T": sample}
     start = {name: dim.at(offset, values) for name, offset in offsets.items()}
     size = {item.name: dim.at(item.bytes, values) for item in items}
@@ -48,17 +48,17 @@ def test_live_buffers_are_disjoint_and_aligned(items, sample):
                 )
 
 
-def test_memory_of_dead_buffers_is_used_again():
+def test_memory_of_dead_buffers_is_reused():
     chain = [Range(f"v{n}", 1000, n, n + 1) for n in range(10)]
-    assert place(chain, 64)[1] == 2 * 1024
+    assert assign_offsets(chain, 64)[1] == 2 * 1024
     chain = [Range(f"v{n}", 16 * T, n, n + 1) for n in range(10)]
-    assert place(chain, 64)[1] == 2 * 16 * T
+    assert assign_offsets(chain, 64)[1] == 2 * 16 * T
 
 
-def test_offsets_stay_short_where_sizes_cannot_be_compared():
+def test_offsets_stay_short_if_sizes_are_incomparable():
     sizes = [64 * T, 64 * T + 64 * S, 128 * S, 64 * S, 128 * T + 64]
     buffers = [Range(f"v{n}", sizes[n % 5] * (1 + n % 3), n, n + 4) for n in range(14)]
-    offsets, total = place(buffers, 64)
+    offsets, total = assign_offsets(buffers, 64)
     assert all(len(str(size)) < 100 for size in (*offsets.values(), total))
     for values in ({"S": 9, "T": 80}, {"S": 50, "T": 50}):
         needed = max(
@@ -76,35 +76,35 @@ def copy(source, target):
     )
 
 
-def places(**offsets):
+def buffers_at(**offsets):
     return {name: (offset, 100) for name, offset in offsets.items()}
 
 
-def test_the_checker_names_the_pair():
+def test_the_checker_names_both_buffers():
     steps = [copy("in", "a"), copy("a", "b"), copy("b", "c"), copy("a", "out")]
-    check(steps, places(a=0, b=128, c=256), set())
+    check(steps, buffers_at(a=0, b=128, c=256), set())
     with pytest.raises(InternalError, match=r"a->b writes b over a, which it also uses"):
-        check(steps, places(a=0, b=64, c=256), set())
+        check(steps, buffers_at(a=0, b=64, c=256), set())
     with pytest.raises(InternalError, match=r"a->out reads a, which c overwrote"):
-        check(steps, places(a=0, b=128, c=28), set())
+        check(steps, buffers_at(a=0, b=128, c=28), set())
     with pytest.raises(InternalError, match=r"a->b reads a, which nothing wrote"):
-        check(steps[1:], places(a=0, b=128), set())
+        check(steps[1:], buffers_at(a=0, b=128), set())
     with pytest.raises(InternalError, match=r"the caller reads b, which c overwrote"):
-        check([copy("in", "b"), copy("in", "c")], places(b=0, c=0), {"b"})
+        check([copy("in", "b"), copy("in", "c")], buffers_at(b=0, c=0), {"b"})
 
 
-def test_what_a_repeat_shares_with_its_surroundings_lives_as_long_as_it():
-    """`kept` is read in the second turn, after `own` was written in the first."""
+def test_a_variable_shared_with_a_repeat_is_live_throughout():
+    """`outer` is read in the second iteration, after `inner` was written in the first."""
     steps = [
-        copy("in", "kept"),
-        Repeat("i0", 3, (copy("kept", "seen"), copy("seen", "own"), copy("own", "out"))),
+        copy("in", "outer"),
+        Repeat("i0", 3, (copy("outer", "loaded"), copy("loaded", "inner"), copy("inner", "out"))),
     ]
-    sizes = dict.fromkeys(["kept", "seen", "own"], 100)
-    found = {item.name: (item.first, item.last) for item in live_ranges(steps, sizes, set())}
-    assert found == {"kept": (0, 3), "seen": (1, 2), "own": (2, 3)}
-    check(steps, places(kept=0, seen=128, own=256), set())
-    with pytest.raises(InternalError, match=r"kept->seen reads kept, which own overwrote"):
-        check(steps, places(kept=0, seen=128, own=0), set())
+    sizes = dict.fromkeys(["outer", "loaded", "inner"], 100)
+    spans = {item.name: (item.first, item.last) for item in live_ranges(steps, sizes, set())}
+    assert spans == {"outer": (0, 3), "loaded": (1, 2), "inner": (2, 3)}
+    check(steps, buffers_at(outer=0, loaded=128, inner=256), set())
+    with pytest.raises(InternalError, match=r"outer->loaded reads outer, which inner overwrote"):
+        check(steps, buffers_at(outer=0, loaded=128, inner=0), set())
 
 
 def test_a_symbolic_plan_is_checked_at_several_sizes():

@@ -1,6 +1,4 @@
-"""Which axis takes the lanes, and what is computed together: properties of the schedules of small
-graphs.
-"""
+"""Properties of the schedules of small graphs: the vector axis and the tile."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -19,7 +17,7 @@ from webkiln.nest.schedule import Schedule
 from webkiln.nest.target import Target
 from webkiln.plan.cost import MACHINES, milliseconds
 from webkiln.plan.vectors import contiguous
-from webkiln.program import plan
+from webkiln.program_builder.planning import plan
 
 CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
 
@@ -29,7 +27,7 @@ def graph(*lines: str) -> Graph:
 
 
 def product_of(rows: int, inner: int, columns: int) -> Graph:
-    """By weights, which may be repacked."""
+    """A product with weights, which may be repacked."""
     return graph(
         f"input x: float32[{rows},{inner}]",
         f"slot w: float32[{inner},{columns}]",
@@ -72,27 +70,27 @@ GRAPHS = [
     *(rows_by_rows(*sizes) for sizes in product((1, 20, 300), (3, 64, 300), (1, 30))),
     *(convolution(*sizes) for sizes in product((3, 9, 20), (1, 16), (3, 72))),
     *(
-        made(*sizes)
-        for made in (row_sums, column_sums, map_of)
+        build(*sizes)
+        for build in (row_sums, column_sums, map_of)
         for sizes in product((1, 50), (1, 5, 64, 300))
     ),
 ]
 
 
-def all_scheduled(graph: Graph, backend: str) -> Iterator[tuple[NestCall, Schedule]]:
+def schedules(graph: Graph, backend: str) -> Iterator[tuple[NestCall, Schedule]]:
     planned = plan(graph, TARGETS[backend])
     for call, choice in zip(planned.lowered.calls, planned.choices, strict=True):
         yield call, choice.schedule
 
 
 @cache
-def of_all_graphs(backend: str) -> list[tuple[Graph, NestCall, Schedule]]:
-    return [(made, *item) for made in GRAPHS for item in all_scheduled(made, backend)]
+def schedules_of_all_graphs(backend: str) -> list[tuple[Graph, NestCall, Schedule]]:
+    return [(graph, *item) for graph in GRAPHS for item in schedules(graph, backend)]
 
 
-def scheduled(graph: Graph, backend: str) -> tuple[NestCall, Schedule]:
-    (found,) = all_scheduled(graph, backend)
-    return found
+def schedule_of(graph: Graph, backend: str) -> tuple[NestCall, Schedule]:
+    (result,) = schedules(graph, backend)
+    return result
 
 
 def sizes_of(call: NestCall) -> dict[str, int]:
@@ -104,11 +102,12 @@ def sizes_of(call: NestCall) -> dict[str, int]:
 
 @pytest.mark.parametrize("backend", TARGETS)
 def test_schedules_are_legal(backend: str) -> None:
-    """Each loop is there once, neighbours on the vector axis are read and stored as neighbours
-    (fragments read whole texels along one of two loops), and what is promised of sizes holds.
+    """Each loop occurs once, neighbours on the vector axis are loaded and stored contiguously
+    (fragments read full texels along one of two loops), and the properties that schedules claim of
+    sizes hold.
     """
-    for made, call, schedule in of_all_graphs(backend):
-        check(call, schedule, TARGETS[backend], {*made.inputs})
+    for graph, call, schedule in schedules_of_all_graphs(backend):
+        check(call, schedule, TARGETS[backend], {*graph.inputs})
 
 
 def check(call: NestCall, schedule: Schedule, target: Target, inputs: set[str]) -> None:
@@ -142,95 +141,100 @@ def check(call: NestCall, schedule: Schedule, target: Target, inputs: set[str]) 
 
 
 @pytest.mark.parametrize("backend", MACHINES)
-def test_no_schedule_is_expected_to_be_slower_than_one_point_at_a_time(backend: str) -> None:
-    """But for what the last vector and the last tile have beyond the ends of their axes."""
-    for _, call, schedule in of_all_graphs(backend):
-        taken, sizes = (
+def test_no_schedule_is_predicted_to_be_slower_than_scalar_code(backend: str) -> None:
+    """Except for the padding of the last vector and the last tile."""
+    for _, call, schedule in schedules_of_all_graphs(backend):
+        spans, sizes = (
             {schedule.vector: schedule.lanes, schedule.tile: schedule.count},
             sizes_of(call),
         )
-        beyond = prod(
+        padding = prod(
             -(-sizes[name] // count) * count / sizes[name]
-            for name, count in taken.items()
+            for name, count in spans.items()
             if name is not None
         )
-        one = Schedule(tuple(loop.axis for loop in call.nest.axes))
-        times = [milliseconds(call, item, MACHINES[backend]) for item in (schedule, one)]
-        assert times[0] <= times[1] * beyond, call.nest
+        scalar = Schedule(tuple(loop.axis for loop in call.nest.axes))
+        times = [milliseconds(call, item, MACHINES[backend]) for item in (schedule, scalar)]
+        assert times[0] <= times[1] * padding, call.nest
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js", "webgpu"])
 def test_products_leave_few_lanes_idle(backend: str) -> None:
-    """A fifth of them at most behind the end of the axis, or none of the backend's shapes leaves
-    fewer.
+    """At most a fifth of the lanes are idle at the end of the axis, unless no shape of the backend
+    has fewer idle ones.
     """
-    least = min(lanes for lanes, _ in TARGETS[backend].shapes)
+    smallest = min(lanes for lanes, _ in TARGETS[backend].shapes)
     for size in range(2, 70, 3):
-        call, schedule = scheduled(product_of(9, 31, size), backend)
+        call, schedule = schedule_of(product_of(9, 31, size), backend)
         assert sizes_of(call)[schedule.vector or ""] == size
-        idle = {lanes: 1 - size / (-(-size // lanes) * lanes) for lanes in (schedule.lanes, least)}
-        assert idle[schedule.lanes] <= max(idle[least], 0.2), (size, schedule)
+        idle = {
+            lanes: 1 - size / (-(-size // lanes) * lanes) for lanes in (schedule.lanes, smallest)
+        }
+        assert idle[schedule.lanes] <= max(idle[smallest], 0.2), (size, schedule)
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.parametrize("columns", [8, 64, 300])
-def test_lanes_lie_along_what_is_neighbouring_in_memory(columns: int, backend: str) -> None:
-    """Rows are summed along themselves, where they are long enough to fold several sums; columns
-    beside each other.
+def test_the_vector_axis_is_contiguous_in_memory(columns: int, backend: str) -> None:
+    """Row sums vectorise along rows that are long enough to fold several sums, column sums across
+    columns.
     """
-    for made, kind in (
+    for build, kind in (
         (row_sums, "reduce"),
         (rows_by_rows, "reduce"),
         (column_sums, "axes"),
         (product_of, "axes"),
     ):
-        call, schedule = scheduled(
-            made(50, columns) if made in (row_sums, column_sums) else made(50, columns, 24), backend
-        )
-        assert schedule.vector in {loop.axis for loop in getattr(call.nest, kind)}, (
-            made.__name__,
+        call, schedule = schedule_of(
+            build(50, columns) if build in (row_sums, column_sums) else build(50, columns, 24),
             backend,
         )
-    assert scheduled(row_sums(50, 5), backend)[1].lanes == 1
+        assert schedule.vector in {loop.axis for loop in getattr(call.nest, kind)}, (
+            build.__name__,
+            backend,
+        )
+    assert schedule_of(row_sums(50, 5), backend)[1].lanes == 1
 
 
-def test_weights_beyond_caches_are_streamed_for_few_rows_alone() -> None:
-    """The fewer rows, the less there is to compute while weights are read; what caches hold is
+def test_weights_larger_than_caches_are_streamed_only_for_few_rows() -> None:
+    """The fewer rows, the less there is to compute while weights are loaded. Cached weights are
     never streamed.
     """
     streamed = TARGETS["wasm"].streamed
     assert streamed is not None
 
     def streams(rows: int, columns: int) -> bool:
-        _, schedule = scheduled(product_of(rows, 256, columns), "wasm")
+        _, schedule = schedule_of(product_of(rows, 256, columns), "wasm")
         return (schedule.lanes, schedule.count) == streamed
 
-    found = [streams(rows, 512) for rows in range(2, 129, 6)]
-    assert found == sorted(found, reverse=True)
-    assert found[0]
-    assert not found[-1]
+    results = [streams(rows, 512) for rows in range(2, 129, 6)]
+    assert results == sorted(results, reverse=True)
+    assert results[0]
+    assert not results[-1]
     assert not any(streams(rows, 496) for rows in range(2, 129, 18))
 
 
-def test_few_points_of_long_reductions_are_shared_by_a_workgroup() -> None:
-    """The fewer points and the longer their reductions, the rather; on webgpu alone."""
-    lengths = [scheduled(row_sums(50, columns), "webgpu")[1].group for columns in range(4, 400, 36)]
+def test_workgroups_share_long_reductions_of_few_points() -> None:
+    """Sharing is monotonic: more likely with fewer points and longer reductions. Only on webgpu."""
+    lengths = [
+        schedule_of(row_sums(50, columns), "webgpu")[1].group for columns in range(4, 400, 36)
+    ]
     points = [
-        scheduled(row_sums(rows, 300), "webgpu")[1].group for rows in (1, 50, 500, 5000, 50_000)
+        schedule_of(row_sums(rows, 300), "webgpu")[1].group for rows in (1, 50, 500, 5000, 50_000)
     ]
     group = TARGETS["webgpu"].group
     assert lengths == sorted(lengths)
     assert points == sorted(points, reverse=True)
     assert set(lengths) == set(points) == {1, group}
     assert all(
-        scheduled(row_sums(50, 300), backend)[1].group == 1
+        schedule_of(row_sums(50, 300), backend)[1].group == 1
         for backend in TARGETS
         if backend != "webgpu"
     )
 
 
-def test_an_example_of_loops_and_one_of_invocations() -> None:
-    _, loops = scheduled(convolution(9, 12, 72), "wasm")
+def test_examples_of_a_loop_and_an_invocation_schedule() -> None:
+    _, loops = schedule_of(convolution(9, 12, 72), "wasm")
     assert (
         loops.lanes,
         loops.vector,
@@ -239,7 +243,7 @@ def test_an_example_of_loops_and_one_of_invocations() -> None:
         loops.count,
         loops.panels[0].block,
     ) == (8, "a1", True, "a0", 6, 8)
-    _, invocation = scheduled(convolution(9, 12, 72), "webgpu")
+    _, invocation = schedule_of(convolution(9, 12, 72), "webgpu")
     assert (
         invocation.lanes,
         invocation.vector,
@@ -254,10 +258,13 @@ def test_an_example_of_loops_and_one_of_invocations() -> None:
     [(60, 2048, "a1"), (600, 64, "a0"), (6000, 1024, "a0")],
     ids=["weights", "cached weights", "rows"],
 )
-def test_processors_share_what_is_most_to_read(rows, features, loop):
+def test_threads_divide_the_largest_operand(rows, features, loop):
     graph = parse(
-        f"graph g\ninput x: float32[{rows},256]\nslot w: float32[256,{features}]\ny:"
-        f" float32[{rows},{features}] = MatMul(x, w)\noutput out = y\n"
+        "graph g\n"
+        f"input x: float32[{rows},256]\n"
+        f"slot w: float32[256,{features}]\n"
+        f"y: float32[{rows},{features}] = MatMul(x, w)\n"
+        "output out = y\n"
     )
     (choice,) = plan(graph, TARGETS["wasm"]).choices
     assert choice.schedule.split == loop

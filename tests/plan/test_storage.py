@@ -1,5 +1,5 @@
-"""Steps over narrower storage compute what the operators' references do, as far as the narrower
-dtypes can hold it.
+"""Steps over narrower storage compute the same as the operators' references, within the range of
+the narrower dtypes.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from webkiln.nest.semantics import compute
 from webkiln.nest.target import Target
 from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS
-from webkiln.plan.storage import KEPT, stored
+from webkiln.plan.storage import WRAPPERS, stored
 
 STORAGE = {
     "float64": "float32",
@@ -37,21 +37,21 @@ MATRICES = dict.fromkeys(
     ("Cholesky", "LU", "QR", "SVD", "SolveTriangular", "SymmetricEigen"),
     "matrices are float32 or float64",
 )
-BYTES = {"BitCast": "elements have as many bytes before and after"}
+BYTES = {"BitCast": "the element size must not change"}
 FIXED_POINT = dict.fromkeys(
     ("DoublingHighMul", "RoundingShiftRight", "ScaleAway", "ScaleByMultiplier", "ScaleWide"),
     "fixed-point operators compute in int32",
 )
-OF_FLOATS = (
+NOT_FLOAT = (
     BYTES
-    | dict.fromkeys(("If", "Loop", "Scan"), "bodies have dtypes of their own")
-    | {"Resize": "what interpolates is float32"}
+    | dict.fromkeys(("If", "Loop", "Scan"), "bodies have their own dtypes")
+    | {"Resize": "interpolation computes in float32"}
 )
-REFUSED = {"float16": OF_FLOATS | MATRICES, "float64": OF_FLOATS, "bool": {}}
-"""Operators of which samples do not exist in a dtype, with the reason; in the dtypes that are not
-here, those of other whole numbers.
+REJECTED = {"float16": NOT_FLOAT | MATRICES, "float64": NOT_FLOAT, "bool": {}}
+"""Operators without samples in a dtype, with the reason. Dtypes that are not listed are other
+integers.
 """
-OF_WHOLE_NUMBERS = BYTES | FIXED_POINT
+NOT_INTEGER = BYTES | FIXED_POINT
 ON_THE_HOST = dict.fromkeys(
     ("NonMaxSuppression", "NonZero", "ScatterElements", "ScatterND", "Sort", "Unique"),
     "procedures, which are not lowered to narrower storage",
@@ -60,29 +60,27 @@ HOSTED = {
     "float64": ON_THE_HOST | MATRICES,
     "bool": dict.fromkeys(("NonZero", "Sort", "If", "Loop"), "procedures, branches and loops"),
 }
-"""Operators of which samples are not calls of nests alone; in the dtypes that are not here,
-`ON_THE_HOST`.
-"""
+"""Operators whose samples are not only nest calls. `ON_THE_HOST` for dtypes that are not listed."""
 
 
 def cases(dtype):
-    """Samples of all operators, with integer operands (where they mean values) or float ones in
+    """Samples of all operators, with integer operands (where they are values) or float operands in
     another dtype.
     """
     kinds = {"float": "f", "uint": "u", "int": "i", "bool": "b"}
     kind = next(letter for name, letter in kinds.items() if dtype.startswith(name))
     for name, operator in OPERATORS.items():
         for case in operator.cases():
-            given = [np.abs(a) if kind == "u" and a.dtype.kind == "i" else a for a in case.inputs]
+            inputs = [np.abs(a) if kind == "u" and a.dtype.kind == "i" else a for a in case.inputs]
             arrays = [
-                a.astype(dtype) if a.dtype.kind == kind.replace("u", "i") else a for a in given
+                a.astype(dtype) if a.dtype.kind == kind.replace("u", "i") else a for a in inputs
             ]
             yield name, case, arrays
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_operators_on_narrowed_storage(dtype):
-    tried, refused, hosted = 0, set(), set()
+    count, rejected, hosted = 0, set(), set()
     for name, case, arrays in cases(dtype):
         changed = type(case)(tuple(arrays), case.attrs, case.tolerance, case.name)
         if all(a.dtype != dtype for a in arrays):
@@ -90,7 +88,7 @@ def test_operators_on_narrowed_storage(dtype):
         try:
             job = node_job(name, changed, trained=False)
         except ShapeError:
-            refused.add(name)
+            rejected.add(name)
             continue
         lowered = lower(job.graph)
         steps = stored(lowered.steps, TARGET)
@@ -116,22 +114,29 @@ def test_operators_on_narrowed_storage(dtype):
             )
             for view, out in zip(step.outputs, outs, strict=True):
                 values[view.name] = out
-        for output, wanted in expected(name, changed).items():
+        for output, reference in expected(name, changed).items():
             source = lowered.roots[job.graph.outputs[output]]
-            got = values[source].reshape(wanted.shape).astype(wanted.dtype).astype(np.float64)
-            if dtype == "uint64" and wanted.dtype == dtype:
-                wanted = wanted.astype(np.uint32)  # noqa: PLW2901 (differences wrap at the narrower size)
-            if dtype == "int64" and wanted.dtype == dtype:
-                wanted = np.clip(wanted, -(2**31), 2**31 - 1)  # noqa: PLW2901 (the extremes of nothing are those of the storage)
+            result = (
+                values[source].reshape(reference.shape).astype(reference.dtype).astype(np.float64)
+            )
+            if dtype == "uint64" and reference.dtype == dtype:
+                reference = reference.astype(np.uint32)  # noqa: PLW2901 (differences wrap at the narrower size)
+            if dtype == "int64" and reference.dtype == dtype:
+                reference = np.clip(reference, -(2**31), 2**31 - 1)  # noqa: PLW2901 (empty minima and maxima are those of the storage)
             tolerance = max(case.tolerance, 2e-3 if dtype == "float16" else 1e-5)
-            assert relative_error(got, wanted) <= tolerance, (name, case.attrs, got, wanted)
-        tried += 1
-    assert tried > 2
-    assert refused == REFUSED.get(dtype, OF_WHOLE_NUMBERS).keys()
+            assert relative_error(result, reference) <= tolerance, (
+                name,
+                case.attrs,
+                result,
+                reference,
+            )
+        count += 1
+    assert count > 2
+    assert rejected == REJECTED.get(dtype, NOT_INTEGER).keys()
     assert hosted == HOSTED.get(dtype, ON_THE_HOST).keys()
 
 
-def test_what_a_store_keeps():
+def test_stores_wrap_and_round():
     def evaluate(root, leaf, value):
         results = {}
         for expr in walk([root]):
@@ -168,11 +173,13 @@ def test_what_a_store_keeps():
     )
     leaf = axis("x")
     for dtype in ("int8", "int16"):
-        np.testing.assert_array_equal(evaluate(KEPT[dtype](leaf), leaf, ints), ints.astype(dtype))
+        np.testing.assert_array_equal(
+            evaluate(WRAPPERS[dtype](leaf), leaf, ints), ints.astype(dtype)
+        )
     for dtype in ("uint8", "uint16"):
-        root = KEPT[dtype](cast(leaf, UINT))
+        root = WRAPPERS[dtype](cast(leaf, UINT))
         np.testing.assert_array_equal(evaluate(root, leaf, ints), ints.astype(dtype))
-    root = KEPT["float16"](bitcast(leaf, FLOAT))
+    root = WRAPPERS["float16"](bitcast(leaf, FLOAT))
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(
             evaluate(root, leaf, halves.view(np.int32)),
@@ -181,16 +188,16 @@ def test_what_a_store_keeps():
 
 
 @pytest.mark.parametrize(
-    ("given", "dtype"),
+    ("source", "dtype"),
     [("float16", "uint16"), ("int16", "float16"), ("float64", "int64"), ("uint64", "float64")],
 )
-def test_bytes_that_are_held_otherwise_cannot_be_looked_at(given, dtype):
-    job = node_job("BitCast", Case((np.arange(6).astype(given),), {"dtype": dtype}), trained=False)
-    held = next(name for name in (given, dtype) if STORAGE.get(name, name) != name)
+def test_bitcasts_of_converted_dtypes_are_rejected(source, dtype):
+    job = node_job("BitCast", Case((np.arange(6).astype(source),), {"dtype": dtype}), trained=False)
+    converted = next(name for name in (source, dtype) if STORAGE.get(name, name) != name)
     with pytest.raises(
         UnsupportedError,
         match=(
-            rf"BitCast: it looks at the bytes of {held}, which narrow holds as {STORAGE[held]}\."
+            rf"BitCast: it reinterprets the bytes of {converted}, which narrow stores as {STORAGE[converted]}\."
             r" Build for wasm"
         ),
     ):
@@ -198,9 +205,9 @@ def test_bytes_that_are_held_otherwise_cannot_be_looked_at(given, dtype):
 
 
 @pytest.mark.parametrize(
-    ("given", "dtype"),
+    ("source", "dtype"),
     [("int64", "uint64"), ("int16", "uint16"), ("bool", "uint8"), ("float32", "int32")],
 )
-def test_bytes_of_whole_numbers_may_be_looked_at(given, dtype):
-    job = node_job("BitCast", Case((np.arange(6).astype(given),), {"dtype": dtype}), trained=False)
+def test_bitcasts_between_integers_of_one_width_are_supported(source, dtype):
+    job = node_job("BitCast", Case((np.arange(6).astype(source),), {"dtype": dtype}), trained=False)
     assert stored(lower(job.graph).steps, TARGET)

@@ -1,5 +1,5 @@
-"""Which Variables lie four elements to a texel, which in quarters, and what is computed together
-then.
+"""Packing of texels: which Variables are stored four elements to a texel, which in quarters, and
+how calls are vectorised.
 """
 
 from textwrap import dedent
@@ -11,7 +11,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.text import parse
 from webkiln.plan.texels import draw
-from webkiln.program import plan
+from webkiln.program_builder.planning import plan
 
 
 def planned(text):
@@ -27,11 +27,11 @@ ROWS = """
 """
 
 
-def test_a_product_of_whole_rows_computes_four_by_four():
-    made = planned(ROWS.format(columns=20))
-    assert made.texels == {"x", "w", "y"}
-    assert made.quarters == {"y": 2 * 20}
-    (schedule,) = [choice.schedule for choice in made.choices]
+def test_a_product_of_full_texels_computes_four_by_four():
+    result = planned(ROWS.format(columns=20))
+    assert result.texels == {"x", "w", "y"}
+    assert result.quarters == {"y": 2 * 20}
+    (schedule,) = [choice.schedule for choice in result.choices]
     assert (schedule.vector, schedule.lanes, schedule.tile, schedule.count, schedule.unroll) == (
         "a1",
         4,
@@ -55,26 +55,26 @@ SQUARE = """
     ("rows", "quarter"),
     [(1, None), (2, None), (3, 1), (4, 1), (5, 2), (49, 13), ("N", None), ("4*N", "N")],
 )
-def test_rows_that_are_no_multiple_of_four_end_beyond_the_output(rows, quarter):
-    made = planned(SQUARE.format(rows=rows))
+def test_quarters_are_padded_if_rows_are_no_multiple_of_four(rows, quarter):
+    result = planned(SQUARE.format(rows=rows))
     if quarter is None:
-        assert not made.quarters
+        assert not result.quarters
         return
     quarters = {
         name: dim.shown(size) if dim.is_symbolic(size) else size
-        for name, size in made.quarters.items()
+        for name, size in result.quarters.items()
     }
     assert quarters == dict.fromkeys(("a", "y"), "12*N" if quarter == "N" else 12 * quarter)
-    first, second = (choice.schedule for choice in made.choices)
-    assert (first.quarters, first.level) == ((2,), ()), "what is given lies as it came"
+    first, second = (choice.schedule for choice in result.choices)
+    assert (first.quarters, first.level) == ((2,), ()), "inputs are not stored in quarters"
     assert (second.quarters, second.level) == (
         (0, 2),
         (0,),
-    ), "each row of a lies in the layer of that of y"
+    ), "each row of a is in the layer of the same row of y"
 
 
-def test_quarters_of_other_rows_are_not_level():
-    made = planned("""
+def test_quarters_of_different_rows_do_not_share_layers():
+    result = planned("""
         input x: float32[1,7,7,12]
         slot w: float32[3,3,1,12]
         slot v: float32[1,1,12,16]
@@ -82,24 +82,24 @@ def test_quarters_of_other_rows_are_not_level():
         y: float32[1,7,7,16] = Conv(a, v) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
         output y = y
     """)
-    assert made.quarters == {"a": 2 * 7 * 12, "y": 13 * 16}
-    assert [choice.schedule.level for choice in made.choices] == [(), ()]
+    assert result.quarters == {"a": 2 * 7 * 12, "y": 13 * 16}
+    assert [choice.schedule.level for choice in result.choices] == [(), ()]
 
 
-def test_rows_that_are_no_whole_texels_are_computed_one_by_one():
-    made = planned(ROWS.format(columns=10))
-    assert made.texels == {"x"}
-    (schedule,) = [choice.schedule for choice in made.choices]
+def test_rows_of_partial_texels_are_computed_one_element_at_a_time():
+    result = planned(ROWS.format(columns=10))
+    assert result.texels == {"x"}
+    (schedule,) = [choice.schedule for choice in result.choices]
     assert (schedule.vector, schedule.lanes, schedule.tile, schedule.unroll) == (
         None,
         1,
         None,
         "r0",
     )
-    assert made.choices[0].why == "a fragment computes one element, 4 turns of r0 at once"
+    assert result.choices[0].why == "a fragment computes one element, 4 turns of r0 at once"
 
 
-def test_what_is_stored_in_part_at_an_odd_place_lies_one_by_one():
+def test_stores_at_unaligned_offsets_are_not_packed():
     text = """
         input x: float32[6,4]
         p: float32[6,8] = Pad(x) {{"high":[0,{high}],"low":[0,{low}],"value":1.0}}
@@ -119,8 +119,8 @@ def test_what_is_stored_in_part_at_an_odd_place_lies_one_by_one():
     assert "y" not in planned(odd).texels
 
 
-def test_integers_and_odd_sizes_lie_one_by_one():
-    made = planned(
+def test_integers_and_odd_sizes_are_not_packed():
+    result = planned(
         """
         input x: float32[4,8]
         n: int32[4,8] = Cast(x) {"dtype":"int32"}
@@ -132,25 +132,23 @@ def test_integers_and_odd_sizes_lie_one_by_one():
             "input x", "input t: float32[5]\n        input x"
         )
     )
-    assert made.texels == {"x"}
+    assert result.texels == {"x"}
 
 
-def test_states_lie_as_what_they_are_copied_to_and_from():
-    made = planned("""
+def test_states_are_packed_like_their_initial_and_next_values():
+    result = planned("""
         input x: float32[4]
         slot zero: float32[4]
         state sum zero next -> total: float32[4]
         next: float32[4] = Add(total, x)
         output y = next
     """)
-    assert {"total", "zero", "next"} <= made.texels
-    assert not made.quarters
+    assert {"total", "zero", "next"} <= result.texels
+    assert not result.quarters
 
 
-def test_a_call_that_cannot_store_whole_texels_is_told():
-    made = planned(ROWS.format(columns=10))
-    (call,) = made.lowered.calls
-    with pytest.raises(
-        InternalError, match="lies four elements to a texel, which the call does not store whole"
-    ):
+def test_a_call_that_cannot_store_full_texels_is_rejected():
+    result = planned(ROWS.format(columns=10))
+    (call,) = result.lowered.calls
+    with pytest.raises(InternalError, match="the call does not store full texels"):
         draw(call, {"y"})

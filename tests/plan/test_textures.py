@@ -1,5 +1,5 @@
-"""Buffers of textures: nothing that lives at the same time shares one, and those of one kind are
-used in turn.
+"""Buffers of textures: Variables live at the same time have different buffers, and those of one
+kind reuse them.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.types import Type
-from webkiln.lower.draws import draws
+from webkiln.lower.draws import split_draws
 from webkiln.nest.build import Copy, Lowering, View
 from webkiln.nest.expr import apply
 from webkiln.nest.interpret import interpret
+from webkiln.plan.arena import Buffer
 from webkiln.plan.memory import Range
-from webkiln.plan.places import Buffer
 from webkiln.plan.textures import Textures, assign
 
 T = dim.placeholder("T")
@@ -36,30 +36,30 @@ def ranges(draw):
 
 @settings(deadline=None)
 @given(ranges(), st.integers(0, 5))
-def test_what_lives_at_once_lies_apart(drawn, taken):
+def test_variables_live_at_once_have_different_buffers(drawn, first):
     items, kinds = drawn
-    numbers, made = assign(items, kinds, taken)
-    assert all(made[number - taken] == kinds[name] for name, number in numbers.items())
+    numbers, buffers = assign(items, kinds, first)
+    assert all(buffers[number - first] == kinds[name] for name, number in numbers.items())
     for a in items:
         for b in items:
             if a.name < b.name and a.first <= b.last and b.first <= a.last:
                 assert numbers[a.name] != numbers[b.name]
 
 
-def test_a_chain_takes_turns_in_two_buffers():
+def test_a_chain_alternates_between_two_buffers():
     chain = [Range(f"v{n}", 16, n, n + 1) for n in range(10)]
     assert len(assign(chain, {item.name: KINDS[0] for item in chain}, 0)[1]) == 2
 
 
-def test_nothing_reads_what_it_writes():
+def test_a_draw_that_reads_its_target_is_rejected():
     views = [View("a", Type("float32", (4,))), View("a", Type("float32", (2, 2)))]
     textures = Textures()
     textures.reserve("a", KINDS[0])
     with pytest.raises(InternalError, match="reads and writes buffer 0"):
-        textures.share([Copy(views[0], views[1], "copy")], {}, set())
+        textures.allocate([Copy(views[0], views[1], "copy")], {}, set())
 
 
-def test_outputs_that_one_draw_cannot_write_are_computed_apart():
+def test_outputs_beyond_one_draw_are_split():
     x = View("x", Type("float32", (3, 5)))
     outs = [
         View("row", Type("float32", (3,))),
@@ -78,17 +78,17 @@ def test_outputs_that_one_draw_cannot_write_are_computed_apart():
     nest.store(outs[3], largest + total, (nest.number(1), *index))
     nest.done()
     values = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
-    whole = _results(low.calls, values, outs)
+    unsplit = _results(low.calls, values, outs)
     for targets, count in ((4, 2), (2, 3), (1, 4)):
-        parts = draws(low.calls[0], targets)
+        parts = split_draws(low.calls[0], targets)
         assert len(parts) == count
         for name, result in _results(parts, values, outs).items():
-            np.testing.assert_array_equal(result, whole[name])
+            np.testing.assert_array_equal(result, unsplit[name])
 
 
 def _results(calls, values, outs):
     arrays = {view.name: np.zeros(view.shape, view.type.dtype) for view in outs} | {"x": values}
     for call in calls:
-        seen = [arrays[view.name].reshape(view.shape) for view in (*call.inputs, *call.outputs)]
-        interpret(call.nest, seen[: len(call.inputs)], call.args, seen[len(call.inputs) :])
+        operands = [arrays[view.name].reshape(view.shape) for view in (*call.inputs, *call.outputs)]
+        interpret(call.nest, operands[: len(call.inputs)], call.args, operands[len(call.inputs) :])
     return arrays

@@ -1,5 +1,5 @@
-"""Candidates for convolutions and contractions: every one computes the same, a file chooses among
-them, and what the cost model and measurements say of them.
+"""Candidates for convolutions and contractions: all compute the same, a file selects among them,
+and the predictions of the cost model and measurements are consistent.
 """
 
 from textwrap import dedent
@@ -17,7 +17,7 @@ from webkiln.errors import RecipeError
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import parse
 from webkiln.ops.evaluate import run_graph
-from webkiln.plan.measured import chosen, times
+from webkiln.plan.measurements import candidate_times, fastest
 from webkiln.plan.tuning import SCHEMA, UNTUNED, Tuning, read, trials
 from webkiln.program import program
 
@@ -98,12 +98,12 @@ def graph(name: str) -> Graph:
     return parse("graph g\n" + dedent(GRAPHS[name]))
 
 
-def decided(made: dict[str, Any]) -> list[dict[str, Any]]:
-    return [item for step in launches(made["main"]) for item in step.get("decided", ())]
+def decided(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [item for step in launches(document["main"]) for item in step.get("decided", ())]
 
 
-def kernels_of(made: dict[str, Any]) -> list[str]:
-    return [step["kernel"] for step in launches(made["main"])]
+def kernels_of(document: dict[str, Any]) -> list[str]:
+    return [step["kernel"] for step in launches(document["main"])]
 
 
 @pytest.mark.parametrize(
@@ -123,35 +123,37 @@ def test_every_candidate_computes_the_same(backend, variant, every, tmp_path):
     rng = np.random.default_rng(0)
     names, jobs = list(GRAPHS)[::every], []
     for name in names:
-        made = graph(name)
+        model = graph(name)
         values = {
-            key: rng.standard_normal(made.type(key).shape).astype(np.float32)
-            for key in (*made.inputs, *sorted(made.slots))
+            key: rng.standard_normal(model.type(key).shape).astype(np.float32)
+            for key in (*model.inputs, *sorted(model.slots))
         }
         jobs.append(
             Job(
-                made,
-                {key: values[key] for key in made.inputs},
-                {key: values[key] for key in sorted(made.slots)},
+                model,
+                {key: values[key] for key in model.inputs},
+                {key: values[key] for key in sorted(model.slots)},
             )
         )
-    tried: dict[str, set[str]] = {}
+    seen: dict[str, set[str]] = {}
     for number, trial in enumerate(trials(TARGETS[backend])):
         tuning = Tuning(trial=trial)
         results = run(jobs, backend, tmp_path / str(number), variant or "simd", tuning=tuning)
         for job, outputs in zip(jobs, results, strict=True):
-            wanted, _ = run_graph(job.graph, job.inputs, job.weights)
+            reference, _ = run_graph(job.graph, job.inputs, job.weights)
             assert all(
-                relative_error(outputs[key], value) <= 1e-5 for key, value in wanted.items()
+                relative_error(outputs[key], value) <= 1e-5 for key, value in reference.items()
             ), (trial, job.graph.nodes[0].op)
         for job in jobs:
             for item in decided(program(job.graph, TARGETS[backend], "float32", tuning=tuning)):
-                tried.setdefault(item["key"], set()).add(item["chosen"])
+                seen.setdefault(item["key"], set()).add(item["chosen"])
                 assert {name for name, *_ in item["candidates"]} >= {item["chosen"]}
-    assert len(tried) >= len(names)
+    assert len(seen) >= len(names)
     for name in names:
         for item in decided(program(graph(name), TARGETS[backend], "float32")):
-            assert tried[item["key"]] == {name for name, *_ in item["candidates"]}, "each was tried"
+            assert seen[item["key"]] == {name for name, *_ in item["candidates"]}, (
+                "each candidate was used"
+            )
 
 
 @pytest.mark.parametrize("backend", TARGETS)
@@ -165,7 +167,7 @@ def test_lanes_are_powers_of_two(backend):
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_rules_choose_first(name):
+def test_the_default_is_the_first_candidate(name):
     for item in decided(program(graph(name), TARGETS["wasm"], "float32")):
         assert item["chosen"] == item["candidates"][0][0]
         assert all(ms > 0 and measured is None for _, ms, measured in item["candidates"])
@@ -188,31 +190,35 @@ def tuned(key: str, name: str, **ms: float) -> Tuning:
 
 
 def test_a_file_chooses_a_convolution_and_its_tile():
-    usual = program(graph("convolution"), TARGETS["wasm"], "float32")
-    whole = decided(usual)[0]
-    assert [name for name, *_ in whole["candidates"]] == ["winograd 4x4", "winograd 2x2", "direct"]
+    default = program(graph("convolution"), TARGETS["wasm"], "float32")
+    convolution = decided(default)[0]
+    assert [name for name, *_ in convolution["candidates"]] == [
+        "winograd 4x4",
+        "winograd 2x2",
+        "direct",
+    ]
     direct = program(
-        graph("convolution"), TARGETS["wasm"], "float32", tuning=tuned(whole["key"], "direct")
+        graph("convolution"), TARGETS["wasm"], "float32", tuning=tuned(convolution["key"], "direct")
     )
-    assert len(kernels_of(direct)) == 1 < len(kernels_of(usual))
-    way, tile = decided(direct)
-    assert way["chosen"] == "direct"
-    assert ["direct", 0.5] in [[name, ms] for name, _, ms in way["candidates"]]
-    both = tuned(whole["key"], "direct").kernels | tuned(tile["key"], "2x16").kernels
+    assert len(kernels_of(direct)) == 1 < len(kernels_of(default))
+    algorithm, tile = decided(direct)
+    assert algorithm["chosen"] == "direct"
+    assert ["direct", 0.5] in [[name, ms] for name, _, ms in algorithm["candidates"]]
+    both = tuned(convolution["key"], "direct").kernels | tuned(tile["key"], "2x16").kernels
     other = program(graph("convolution"), TARGETS["wasm"], "float32", tuning=Tuning(both))
     assert kernels_of(other) != kernels_of(direct)
     (kernel,) = (other["kernels"][name] for name in kernels_of(other))
     assert (kernel["schedule"]["lanes"], kernel["schedule"]["count"]) == (16, 2)
 
 
-def test_kernels_that_a_model_lacks_change_nothing():
+def test_unknown_kernels_are_ignored():
     tuning = tuned("contraction 1x2 of 3 #000000000000", "6x8")
     assert program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuning) == program(
         graph("depthwise"), TARGETS["wasm"], "float32"
     )
 
 
-def test_what_follows_a_reduction_is_no_part_of_its_name():
+def test_the_epilogue_is_not_part_of_the_key():
     bare = parse(
         "graph g\n"
         + dedent(GRAPHS["convolution"])
@@ -220,8 +226,8 @@ def test_what_follows_a_reduction_is_no_part_of_its_name():
         .replace("Relu(s)", "Relu(c)")
     )
     keys, others = (
-        {item["key"] for item in decided(program(made, TARGETS["wasm"], "float32"))}
-        for made in (graph("convolution"), bare)
+        {item["key"] for item in decided(program(model, TARGETS["wasm"], "float32"))}
+        for model in (graph("convolution"), bare)
     )
     assert keys == others
     larger = parse("graph g\n" + dedent(GRAPHS["convolution"]).replace("19,18", "20,18"))
@@ -235,31 +241,34 @@ def test_what_follows_a_reduction_is_no_part_of_its_name():
         ({"schema": "webkiln.tuned/0", "backends": {}}, "expected the schema webkiln.tuned/1"),
         ({"schema": SCHEMA, "backends": {"wasm": {}}}, "backends.wasm has no table of kernels"),
         ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"pool": {}}}}}, "'pool', expected the name of a convolution or contraction"),
-        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": 3}}}}, "is 3, expected a candidate"),
+        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": 3}}}}, "is 3, expected the name of a candidate"),
         ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"a": "fast"}}}}}}, "milliseconds by candidate"),
-        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"b": 1}}}}}}, "which was not measured: b"),
+        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"b": 1}}}}}}, "which was not measured; measured were b"),
     ],
 )  # fmt: skip
-def test_malformed_files_are_refused(data, message):
+def test_malformed_files_are_rejected(data, message):
     with pytest.raises(RecipeError, match=message):
         read(data, "wasm")
 
 
-def test_an_unknown_candidate_is_refused():
+def test_an_unknown_candidate_is_rejected():
     item = decided(program(graph("depthwise"), TARGETS["wasm"], "float32"))[0]
     with pytest.raises(
-        RecipeError, match=r"has no candidate '9x9'; it has 2x16, .*: run webkiln tune again"
+        RecipeError, match=r"has no candidate '9x9', only 2x16, .*; run webkiln tune again"
     ):
         program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuned(item["key"], "9x9"))
 
 
-def test_the_model_expects_what_was_measured_of_tiles():
+def test_the_cost_model_agrees_with_measured_tiles():
     """One core of a server processor: 8 x 1 reached 0.27 of the peak, 16 x 2 and 8 x 4 0.92, 8 x 6
-    all of it; 16 x 3 spills.
+    all of it. 16 x 3 spills.
     """
     large = parse(
-        "graph g\ninput x: float32[1536,256]\nslot w: float32[256,1536]\ny: float32[1536,1536] ="
-        " MatMul(x, w)\noutput out = y\n"
+        "graph g\n"
+        "input x: float32[1536,256]\n"
+        "slot w: float32[256,1536]\n"
+        "y: float32[1536,1536] = MatMul(x, w)\n"
+        "output out = y\n"
     )
     (item,) = decided(program(large, TARGETS["wasm"], "float32"))
     expected = {name: ms for name, ms, _ in item["candidates"]}
@@ -293,10 +302,10 @@ def test_times_of_launches_become_times_of_candidates():
         [[1.0, 2.2, 9.0], [1.0, 1.7, 9.0], [4.0, 6.0, 9.0]],
         [[7.0, 2.1, 9.0], [1.0, 1.6, 9.0], [4.0, 6.0, 9.0]],
     ]
-    assert times([fast, other, direct], rounds) == {
+    assert candidate_times([fast, other, direct], rounds) == {
         "convolution c": {"winograd 2x2": 2.6, "direct": 5.0},
         "contraction m": {"6x8": 2.1, "4x8": 1.6},
         "contraction d": {"6x8": 4.0},
     }
-    assert chosen(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.99}) == "6x8", "a hundredth is noise"
-    assert chosen(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.9}) == "4x8"
+    assert fastest(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.99}) == "6x8", "one per cent is noise"
+    assert fastest(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.9}) == "4x8"

@@ -1,5 +1,5 @@
-"""Convolutions by fewer multiplications: their transforms, whole convolutions in every layout and
-size, and what becomes of their filters.
+"""Winograd convolutions: their transforms, convolutions in every layout and size, and the memory of
+their filters.
 """
 
 from dataclasses import replace
@@ -23,7 +23,8 @@ from webkiln.ops.evaluate import run_graph
 from webkiln.ops.operator import Case
 from webkiln.plan import toom_cook
 from webkiln.plan.convolutions import OUTPUTS, SMALL
-from webkiln.program import plan, program
+from webkiln.program import program
+from webkiln.program_builder.planning import plan
 
 FORMS = [*OUTPUTS.items(), *SMALL.items()]
 
@@ -54,10 +55,10 @@ def test_transforms_correlate(taps, count):
         nest.store(views[2], value, (const(number, INT), column))
     nest.done()
     (call,) = calls(low.steps)
-    found = np.empty((count, 50), np.float32)
-    interpret(call.nest, [x, w], call.args, [found])
+    result = np.empty((count, 50), np.float32)
+    interpret(call.nest, [x, w], call.args, [result])
     exact = np.stack([(x[n : n + taps].astype(np.float64) * w).sum(0) for n in range(count)])
-    assert relative_error(found, exact.astype(np.float32)) < 2e-5
+    assert relative_error(result, exact.astype(np.float32)) < 2e-5
 
 
 def convolutions():
@@ -154,7 +155,7 @@ GRAPHS = {
         output out = y
     """
     ),
-    "open sizes": (
+    "symbolic sizes": (
         f"""
         input x: float32[N,H,W,16]
         slot w: float32[3,3,16,16]
@@ -181,7 +182,7 @@ GRAPHS = {
         output filter = w
     """
     ),
-    "a filter that others read": (
+    "a filter with another reader": (
         f"""
         input x: float32[1,16,16,16]
         slot w: float32[3,3,16,16]
@@ -208,8 +209,8 @@ GRAPHS = {
 }
 
 
-SEEN = "a filter that is an output"
-"""It lies in memory as it is, so that its convolution is computed directly."""
+VISIBLE_FILTER = "a filter that is an output"
+"""A filter that is an output is stored untransformed, so its convolution is direct."""
 
 
 @pytest.mark.parametrize("backend", ["wasm", "js", "webgpu"])
@@ -239,7 +240,7 @@ def test_graphs(encoding, backend, tmp_path):
             )
         )
     for name, job, outputs in zip(GRAPHS, jobs, run(jobs, backend, tmp_path), strict=True):
-        assert bool(plan(job.graph, TARGETS[backend]).filters) == (name != SEEN), name
+        assert bool(plan(job.graph, TARGETS[backend]).filters) == (name != VISIBLE_FILTER), name
         reference, _ = run_graph(job.graph, job.inputs, job.weights)
         for output, value in reference.items():
             assert relative_error(outputs[output], value) < (
@@ -247,14 +248,14 @@ def test_graphs(encoding, backend, tmp_path):
             ), (name, output)
 
 
-def test_filters_themselves_do_not_stay():
+def test_untransformed_filters_are_not_retained():
     graph = parse("graph g\n" + dedent(GRAPHS["epilogue with a residual"]).strip() + "\n")
     fast, direct = (
         program(graph, replace(TARGETS["wasm"], winograd=on), "float32") for on in (True, False)
     )
     (transform,) = (entry for entry in fast["init"] if entry["shard"] < 0)
     source, target = transform["operands"]
-    assert target + 36 * 16 * 16 * 4 <= source, "it lies behind what is computed of it"
+    assert target + 36 * 16 * 16 * 4 <= source, "it follows the transformed filter"
     assert source + 9 * 16 * 16 * 4 <= fast["staging"]["offset"] < fast["loaded"]
     assert all(entry["shard"] == 0 for entry in direct["init"])
 
@@ -262,7 +263,7 @@ def test_filters_themselves_do_not_stay():
 @pytest.mark.parametrize(("change", "why"), [
     ({"strides": (2, 2)}, "strides"), ({"dilation": (2, 2)}, "dilation"), ({"groups": 2}, "groups"),
 ])  # fmt: skip
-def test_what_is_computed_directly(change, why):
+def test_other_convolutions_are_direct(change, why):
     rng = np.random.default_rng(0)
     channels = 16 if "groups" in change else 32
     case = Case(

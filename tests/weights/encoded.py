@@ -1,4 +1,4 @@
-"""What is left of weights when they are encoded and decoded, as docs/formats.md defines it."""
+"""The values of weights after encoding and decoding, as specified in docs/formats.md."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from webkiln.weights.encoding import eightbit_magnitudes
 
 
 def decoded(values: np.ndarray, encoding: str, axis: int) -> np.ndarray:
-    """The values of a weight after encoding and decoding it as docs/formats.md defines."""
+    """The values of a weight after encoding and decoding it as specified in docs/formats.md."""
     if encoding == "float16":
         return values.astype(np.float16).astype(np.float32)
     if encoding == "int8":

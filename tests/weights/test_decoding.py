@@ -1,5 +1,5 @@
-"""Weights as a browser decodes them, cut into pieces of a few rows, in every encoding and at every
-place of their output channels.
+"""Weights decoded by a backend, split into pieces of a few rows, in every encoding and for every
+axis of output channels.
 """
 
 from pathlib import Path
@@ -35,16 +35,16 @@ output d = d
 output e = e
 """
 AXES = {"rows": 0, "columns": 1, "kernel": 0, "table": 1}
-"""Where the output channels of a weight are."""
+"""The axis of the output channels of each weight."""
 PIECE = 2000
 
 
-def weights_of_many_sizes() -> dict[str, np.ndarray]:
-    """Channels of the same weight differ by a factor of up to 1000, so that the scale of one is
-    wrong for all others.
+def weights_of_many_magnitudes() -> dict[str, np.ndarray]:
+    """The channels of a weight differ by a factor of up to 1000, so that the scale of one is wrong
+    for all others.
     """
     rng = np.random.default_rng(5)
-    made = {}
+    weights = {}
     for name, shape in (
         ("rows", (64, 40)),
         ("columns", (40, 50)),
@@ -55,14 +55,14 @@ def weights_of_many_sizes() -> dict[str, np.ndarray]:
         sizes = (10.0 ** rng.uniform(-1.5, 1.5, shape[axis])).reshape(
             [-1 if d == axis else 1 for d in range(len(shape))]
         )
-        made[name] = (rng.uniform(-1, 1, shape) * sizes).astype(np.float32)
-    made["vector"] = rng.uniform(-1, 1, 50).astype(np.float32) * 100003
-    return made
+        weights[name] = (rng.uniform(-1, 1, shape) * sizes).astype(np.float32)
+    weights["vector"] = rng.uniform(-1, 1, 50).astype(np.float32) * 100003
+    return weights
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_pieces_of_weights(
+def test_pieces_are_decoded(
     encoding: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert shards.pieces.__defaults__ == (shards.SHARD_BYTES,)
@@ -70,43 +70,49 @@ def test_pieces_of_weights(
     graph = parse(GRAPH.lstrip())
     layout = pieces(stored(graph), encoding)
     assert {piece.weight.name for piece in layout if piece.start} >= {"rows", "columns", "kernel"}
-    made = weights_of_many_sizes()
+    weights = weights_of_many_magnitudes()
     rng = np.random.default_rng(6)
     x, image = (
         rng.uniform(-1, 1, (3, 40)).astype(np.float32),
         rng.uniform(-1, 1, (1, 20, 1, 2)).astype(np.float32),
     )
     numbers = np.array([29, 0, 17, 5, 17], np.int32)
-    (found,) = run(
-        [Job(graph, {"x": x, "image": image, "numbers": numbers}, made, encoding)],
+    (results,) = run(
+        [Job(graph, {"x": x, "image": image, "numbers": numbers}, weights, encoding)],
         backend,
         tmp_path,
     )
-    left = {
-        name: decoded(made[name], encoding, axis).astype(np.float64) for name, axis in AXES.items()
+    decoded_weights = {
+        name: decoded(weights[name], encoding, axis).astype(np.float64)
+        for name, axis in AXES.items()
     }
-    wanted = {
-        "a": x @ left["rows"].T,
-        "c": x @ left["columns"] + made["vector"],
-        "d": np.einsum("oi,nihw->nohw", left["kernel"][:, :, 0, 0], image),
-        "e": left["table"][numbers],
+    expected = {
+        "a": x @ decoded_weights["rows"].T,
+        "c": x @ decoded_weights["columns"] + weights["vector"],
+        "d": np.einsum("oi,nihw->nohw", decoded_weights["kernel"][:, :, 0, 0], image),
+        "e": decoded_weights["table"][numbers],
     }
     limits = {
-        "a": np.abs(x) @ np.abs(left["rows"].T),
-        "c": np.abs(x) @ np.abs(left["columns"]) + np.abs(made["vector"]),
-        "d": np.einsum("oi,nihw->nohw", np.abs(left["kernel"][:, :, 0, 0]), np.abs(image)),
-        "e": np.abs(left["table"][numbers]),
+        "a": np.abs(x) @ np.abs(decoded_weights["rows"].T),
+        "c": np.abs(x) @ np.abs(decoded_weights["columns"]) + np.abs(weights["vector"]),
+        "d": np.einsum(
+            "oi,nihw->nohw", np.abs(decoded_weights["kernel"][:, :, 0, 0]), np.abs(image)
+        ),
+        "e": np.abs(decoded_weights["table"][numbers]),
     }
-    for name, value in wanted.items():
-        assert np.isfinite(found[name]).all(), name
-        assert np.all(np.abs(found[name] - value) <= 2e-6 * limits[name]), name
+    for name, value in expected.items():
+        assert np.isfinite(results[name]).all(), name
+        assert np.all(np.abs(results[name] - value) <= 2e-6 * limits[name]), name
 
 
-def test_a_vector_beyond_what_float16_holds(tmp_path: Path) -> None:
-    """Vectors stay as they are: 100000 is infinite as float16, and 2049 would be 2048."""
+def test_vectors_are_not_encoded_as_float16(tmp_path: Path) -> None:
+    """100000 would be infinite as float16, and 2049 would be 2048."""
     graph = parse(
-        "graph g\ninput x: float32[2,3]\nslot b: float32[3]\ny: float32[2,3] = Add(x, b)\noutput y"
-        " = y\n"
+        "graph g\n"
+        "input x: float32[2,3]\n"
+        "slot b: float32[3]\n"
+        "y: float32[2,3] = Add(x, b)\n"
+        "output y = y\n"
     )
     job = Job(
         graph,
@@ -114,5 +120,5 @@ def test_a_vector_beyond_what_float16_holds(tmp_path: Path) -> None:
         {"b": np.array([100000, 2049, 1e-9], np.float32)},
         "float16",
     )
-    (found,) = run([job], "js", tmp_path)
-    np.testing.assert_array_equal(found["y"], np.array([[100000, 2049, 1e-9]] * 2, np.float32))
+    (results,) = run([job], "js", tmp_path)
+    np.testing.assert_array_equal(results["y"], np.array([[100000, 2049, 1e-9]] * 2, np.float32))

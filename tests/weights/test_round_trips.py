@@ -1,5 +1,5 @@
 """Each piece of each weight, in every encoding, as its init call decodes it: later shards, odd
-sizes, every code, blocks that are not full.
+sizes, every code, partial blocks.
 """
 
 from itertools import product
@@ -38,8 +38,8 @@ SHAPES = [
 CONVOLUTION = '{"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}'
 
 
-def made(weights, seed=7):
-    """Channels of one weight differ in size, and so do its rows."""
+def random_values(weights, seed=7):
+    """The channels of a weight differ in magnitude, and so do its rows."""
     rng = np.random.default_rng(seed)
     values = {}
     for weight in weights:
@@ -58,20 +58,20 @@ def made(weights, seed=7):
     return values
 
 
-def unpacked(layout, shards, weight, destination, out):
-    """Run the init calls of all pieces of a weight over their bytes."""
+def decode_pieces(layout, shards, weight, destination, out):
+    """Run the init calls of all pieces of a weight on their bytes."""
     for piece in layout:
         if piece.weight is not weight:
             continue
         data = shards[piece.shard][piece.offset : piece.offset + piece.bytes]
         count = BY_NAME[piece.encoding].header(weight)
         elements = np.frombuffer(data[4 * count :], storage_dtype(weight, BY_NAME[piece.encoding]))
-        given = {HEADER: np.frombuffer(data[: 4 * count], np.float32), ELEMENTS: elements}
+        inputs = {HEADER: np.frombuffer(data[: 4 * count], np.float32), ELEMENTS: elements}
         call = decode_call(piece, destination)
         (view,) = call.outputs
         interpret(
             call.nest,
-            [given[item.name].reshape(item.shape) for item in call.inputs],
+            [inputs[item.name].reshape(item.shape) for item in call.inputs],
             call.args,
             [out.reshape(view.shape)],
         )
@@ -80,98 +80,109 @@ def unpacked(layout, shards, weight, destination, out):
 
 @pytest.mark.parametrize("limit", [40, 100, 1 << 20])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_every_piece_holds_its_own_rows(encoding, limit):
+def test_every_piece_contains_its_rows(encoding, limit):
     weights = [Stored(f"w{n}", "float32", shape, axis) for n, (shape, axis) in enumerate(SHAPES)]
     weights.append(Stored("whole", "int32", (5, 3), 1))
-    values = made(weights)
+    values = random_values(weights)
     layout = pieces(weights, encoding, limit)
     shards = [*write(layout, values.__getitem__)]
     assert (len(shards) > 4) == (limit < 1000)
     for weight in weights:
         out = np.full(weight.shape or (1,), -99, weight.dtype)
-        found = unpacked(layout, shards, weight, Destination(weight.shape, None), out).reshape(
-            weight.shape
-        )
-        kept = (
+        result = decode_pieces(
+            layout, shards, weight, Destination(weight.shape, None), out
+        ).reshape(weight.shape)
+        unencoded = (
             len(weight.shape) < 2
             or weight.dtype != "float32"
             or (encoding == "int8" and weight.channel_axis is None)
         )
-        wanted = (
+        expected = (
             values[weight.name]
-            if kept
+            if unencoded
             else decoded(values[weight.name], encoding, weight.channel_axis)
         )
-        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("block", [4, 8])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_panels_hold_every_element_at_its_place(encoding, block):
-    """Blocks that are not full, pieces that begin in the middle, kernels whose places are one axis
-    or whose channels are two.
+def test_panels_contain_every_element_at_its_offset(encoding, block):
+    """Partial blocks, pieces that start in the middle, kernels whose spatial dimensions are merged
+    or whose channels are split.
     """
-    for shape, axis, seen, dim in (
+    for shape, axis, kernel_shape, dim in (
         ((7, 9), 1, (7, 9), 1),
         ((7, 9), 0, (7, 9), 0),
         ((3, 2, 2, 5), 3, (6, 2, 5), 2),
         ((10, 3, 2), 0, (2, 5, 6), 1),
     ):
         weight = Stored("w", "float32", shape, axis)
-        values = made([weight])
+        values = random_values([weight])
         layout = pieces([weight], encoding, BY_NAME[choose(weight, encoding)].bytes(weight, 2))
         assert len(layout) > 1
-        others = tuple(other for other in range(len(seen)) if other != dim)
+        others = tuple(other for other in range(len(kernel_shape)) if other != dim)
         panel = Panel(1, dim, others, block)
-        blocks = -(-seen[dim] // block)
-        out = np.full((blocks, *(seen[other] for other in others), block), -99, np.float32)
-        unpacked(
-            layout, [*write(layout, values.__getitem__)], weight, Destination(seen, panel), out
+        blocks = -(-kernel_shape[dim] // block)
+        out = np.full((blocks, *(kernel_shape[other] for other in others), block), -99, np.float32)
+        decode_pieces(
+            layout,
+            [*write(layout, values.__getitem__)],
+            weight,
+            Destination(kernel_shape, panel),
+            out,
         )
-        wanted = np.full_like(out, -99)
-        whole = decoded(values["w"], encoding, axis).reshape(seen)
-        for place in product(*map(range, seen)):
-            wanted[
-                (place[dim] // block, *(place[other] for other in others), place[dim] % block)
-            ] = whole[place]
-        np.testing.assert_allclose(out, wanted, rtol=1e-6)
+        expected = np.full_like(out, -99)
+        values_in_kernel_shape = decoded(values["w"], encoding, axis).reshape(kernel_shape)
+        for position in product(*map(range, kernel_shape)):
+            expected[
+                (
+                    position[dim] // block,
+                    *(position[other] for other in others),
+                    position[dim] % block,
+                )
+            ] = values_in_kernel_shape[position]
+        np.testing.assert_allclose(out, expected, rtol=1e-6)
 
 
 def test_every_code_of_eight_bits(tmp_path):
-    """Of each magnitude and sign, as the code says and as a backend computes it."""
+    """Each magnitude and sign, by definition and as a backend computes it."""
     table = eightbit_magnitudes()
     values = np.concatenate([table, -table])[:, None].astype(np.float32) * np.float32(3)
     weight = Stored("table", "float32", values.shape, 1)
     layout = pieces([weight], "eightbit", 100)
     _, codes = BY_NAME["eightbit"].encode(weight, values)
     assert codes[:, 0].tolist() == [*range(128), 0, *range(129, 256)]
-    found = unpacked(
+    decoded_values = decode_pieces(
         layout,
         [*write(layout, {"table": values}.__getitem__)],
         weight,
         Destination(values.shape, None),
         np.zeros_like(values),
     )
-    np.testing.assert_allclose(found, values, rtol=2e-6)
+    np.testing.assert_allclose(decoded_values, values, rtol=2e-6)
     graph = parse(
-        "graph g\ninput numbers: int32[256]\nslot table: float32[256,1]\n"
-        'y: float32[256,1] = Gather(table, numbers) {"axis":0}\noutput y = y\n'
+        "graph g\n"
+        "input numbers: int32[256]\n"
+        "slot table: float32[256,1]\n"
+        'y: float32[256,1] = Gather(table, numbers) {"axis":0}\n'
+        "output y = y\n"
     )
-    (ran,) = run(
+    (outputs,) = run(
         [Job(graph, {"numbers": np.arange(256, dtype=np.int32)}, {"table": values}, "eightbit")],
         "js",
         tmp_path,
     )
-    np.testing.assert_allclose(ran["y"], values, rtol=2e-6)
+    np.testing.assert_allclose(outputs["y"], values, rtol=2e-6)
 
 
-def test_codes_of_int8_are_the_nearest_and_ties_are_even():
+def test_int8_rounds_to_nearest_with_ties_to_even():
     codes = np.array([[127, 0.5, 1.5, 2.5], [-127, -0.5, -1.5, -126.5], [0, 126.5, -3.49, 3.51]])
-    scale, found = BY_NAME["int8"].encode(
+    scale, encoded = BY_NAME["int8"].encode(
         Stored("w", "float32", (3, 4), 0), (codes * [[2], [4], [126.5 / 127]]).astype(np.float32)
     )
     np.testing.assert_allclose(scale[:2], [2, 4])
-    np.testing.assert_array_equal(found[:2], [[127, 0, 2, 2], [-127, 0, -2, -126]])
+    np.testing.assert_array_equal(encoded[:2], [[127, 0, 2, 2], [-127, 0, -2, -126]])
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -179,30 +190,32 @@ def test_codes_of_int8_are_the_nearest_and_ties_are_even():
 def test_weights_and_channels_of_zeros_stay_zeros(encoding, axis):
     for zeros in (slice(None), slice(0, 1)):
         weight = Stored("w", "float32", (3, 3), axis)
-        values = made([weight])["w"]
+        values = random_values([weight])["w"]
         (values if axis == 0 else values.T)[zeros] = 0
         layout = pieces([weight], encoding, 40)
         with np.errstate(all="raise"):
             shards = [*write(layout, {"w": values}.__getitem__)]
-        found = unpacked(
+        decoded_values = decode_pieces(
             layout, shards, weight, Destination((3, 3), None), np.full((3, 3), -9, np.float32)
         )
-        np.testing.assert_array_equal((found if axis == 0 else found.T)[zeros], 0)
-        np.testing.assert_allclose(found, values, rtol=0.1)
+        np.testing.assert_array_equal((decoded_values if axis == 0 else decoded_values.T)[zeros], 0)
+        np.testing.assert_allclose(decoded_values, values, rtol=0.1)
 
 
-def test_a_weight_is_asked_for_once_and_its_scales_are_of_all_its_rows():
+def test_a_weight_is_requested_once_and_its_scales_cover_all_rows():
     weight = Stored("w", "float32", (8, 2), 1)
     values = np.arange(1, 17, dtype=np.float32).reshape(8, 2)
     layout = pieces([weight, Stored("v", "float32", (3,))], "int8", 20)
-    asked = []
+    requested = []
     shards = [
         *write(
             layout,
-            lambda name: asked.append(name) or (values if name == "w" else np.ones(3, np.float32)),
+            lambda name: (
+                requested.append(name) or (values if name == "w" else np.ones(3, np.float32))
+            ),
         )
     ]
-    assert asked == ["w", "v"]
+    assert requested == ["w", "v"]
     heads = [
         np.frombuffer(shards[piece.shard], np.float32, 2, piece.offset)
         for piece in layout
@@ -213,7 +226,7 @@ def test_a_weight_is_asked_for_once_and_its_scales_are_of_all_its_rows():
         assert relative_error(head, values[-1] / 127) <= 1e-6
 
 
-def test_where_the_output_channels_of_a_weight_are():
+def test_the_axis_of_output_channels():
     graph = parse(f"""graph g
 input x: float32[4,4]
 input i: int32[2]
@@ -257,7 +270,7 @@ output t = t
     }
 
 
-def test_what_is_stored_is_what_runs_and_states_and_outputs_need():
+def test_only_weights_that_the_browser_needs_are_stored():
     graph = parse("""graph g
 input x: float32[2]
 slot used: float32[2]
@@ -289,13 +302,13 @@ output also = given
 
 
 @pytest.mark.parametrize(
-    ("shape", "left"),
+    ("shape", "stored_shape"),
     [((1, 1, 6, 5), (6, 5)), ((1, 6, 1, 5), (6, 1, 5)), ((1, 1), (1,)), ((1,), (1,)), ((), ())],
 )
-def test_leading_sizes_of_one_are_no_rows(shape, left):
+def test_leading_unit_dimensions_are_dropped(shape, stored_shape):
     kind = f"float32[{','.join(map(str, shape))}]"
     graph = parse(
         f"graph g\nslot w: {kind}\ninput x: {kind}\ny: {kind} = Add(x, w)\noutput y = y\n"
     )
     (weight,) = stored(graph)
-    assert weight.shape == left
+    assert weight.shape == stored_shape

@@ -1,5 +1,5 @@
-"""Shards: whole rows, bounded size, every element once; encodings: their definition and their
-error.
+"""Shards have full rows, bounded size and every element once. Encodings follow their definition and
+error bounds.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def test_pieces_cover_every_row_once_and_fit(shapes, encoding, limit):
     ]
 
 
-def test_which_axis_of_a_weight_has_the_output_channels():
+def test_the_axis_of_output_channels_by_operator():
     graph = parse("""graph g
 input x: float32[1,4,4,2]
 input numbers: int32[1,3]
@@ -67,7 +67,7 @@ output d = d
     }
 
 
-def test_a_weight_whose_first_sizes_are_1_is_cut_too():
+def test_a_weight_with_leading_unit_dimensions_is_split():
     graph = parse("""graph g
 input x: float32[1,2,2,40]
 slot k: float32[1,1,40,50]
@@ -79,7 +79,7 @@ output y = y
     assert max(piece.bytes for piece in pieces(weights, "int8", 1000)) <= 1000
 
 
-def test_a_large_weight_is_cut_between_shards():
+def test_a_large_weight_is_split_across_shards():
     weight = Stored("w", "float32", (100, 50), 1)
     layout = pieces([weight], "float32", 4096)
     assert {piece.shard for piece in layout} == set(range(5))
@@ -88,7 +88,7 @@ def test_a_large_weight_is_cut_between_shards():
     assert joined == data.tobytes()
 
 
-def test_small_and_integer_weights_stay_as_they_are():
+def test_small_and_integer_weights_are_not_encoded():
     assert choose(Stored("b", "float32", (64,)), "int8") == "raw"
     assert choose(Stored("i", "int32", (4, 4), 1), "float16") == "raw"
     assert choose(Stored("e", "float32", (4, 4)), "int8") == "raw"
@@ -104,7 +104,7 @@ def test_int8_is_symmetric_per_channel():
     np.testing.assert_array_equal(codes, [[127, -64, 0], [64, 127, 0]])
 
 
-def test_eightbit_has_the_magnitudes_of_the_original():
+def test_eightbit_has_the_magnitudes_of_webdnn():
     table = eightbit_magnitudes()
     assert table.shape == (128,)
     assert np.all(np.diff(table) > 0)
@@ -129,7 +129,7 @@ def test_eightbit_rounds_to_the_nearest_magnitude(values):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_encodings_have_the_size_that_they_promise(encoding):
+def test_encodings_have_the_declared_size(encoding):
     weight = Stored("w", "float32", (16, 8), 1)
     header, elements = BY_NAME[choose(weight, encoding)].encode(
         weight, np.ones((16, 8), np.float32)

@@ -18,7 +18,7 @@ from webkiln.errors import ToolError
 
 FLAGS = (
     f"-DWK_ZEROS={wasm_memory.ZEROS}",
-    f"-DWK_HELPERS={wasm_memory.HELPERS}",
+    f"-DWK_HELPERS={wasm_memory.MAX_HELPERS}",
     f"-DWK_STACK={wasm_memory.HELPER_STACK}",
     "-O2",
     "-fno-unroll-loops",
@@ -76,8 +76,8 @@ def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None
             "--import-memory",
             "--shared-memory",
             "--export-if-defined=__stack_pointer",
-            f"--initial-memory={wasm_memory.FIXED}",
-            f"--max-memory={wasm_memory.MOST * wasm_memory.PAGE}",
+            f"--initial-memory={wasm_memory.RESERVED}",
+            f"--max-memory={wasm_memory.MAX_PAGES * wasm_memory.PAGE}",
         ]
         command = [*compiler.link, *options, *map(str, objects), "-o", str(trial)]
         _run(command, compiler, Path(folder))

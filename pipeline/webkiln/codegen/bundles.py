@@ -1,5 +1,5 @@
-"""The modules of a bundle that know its model: what a page imports, what its Worker runs, and
-package.json.
+"""The modules of a bundle that are specific to its model: what a page imports, what its Worker
+runs, and package.json.
 """
 
 import base64
@@ -15,45 +15,42 @@ from webkiln.codegen.profiles import MODULE
 from webkiln.codegen.scripts import enclosed
 
 MAX_INLINED = 256 << 20
-"""The most bytes of data that a single file holds: browsers refuse strings of a few times as many.
-"""
+"""The most bytes of data in a single file. Browsers reject strings of a few times that size."""
 MIME = {".wasm": "application/wasm", ".bin": "application/octet-stream"}
 
 PIECE_BYTES = 1 << 18
-"""What loaders digest files by, while the rest arrives."""
+"""The size of the pieces whose digests loaders verify while the rest arrives."""
 
 
-def sealed(path: Path) -> dict[str, Any]:
-    """The length of a file, and the SHA-256 of the SHA-256 digests of its pieces, one after
-    another.
-    """
-    seal = hashlib.sha256()
+def piecewise_digest(path: Path) -> dict[str, Any]:
+    """The length of a file, and the SHA-256 of the concatenated SHA-256 digests of its pieces."""
+    digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):
-            seal.update(hashlib.sha256(piece).digest())
-    return {"bytes": path.stat().st_size, "digest": seal.hexdigest()}
+            digest.update(hashlib.sha256(piece).digest())
+    return {"bytes": path.stat().st_size, "digest": digest.hexdigest()}
 
 
-def assets(manifest: Mapping[str, Any]) -> list[str]:
-    """The files that are fetched as data."""
+def data_files(manifest: Mapping[str, Any]) -> list[str]:
+    """The files that are loaded as data."""
     variants = [
         variant["file"]
         for backend in manifest["backends"].values()
         for variant in backend.get("variants", ())
     ]
-    vocabularies = {
+    vocabulary_files = {
         tensor["text"]["vocabulary"]["file"]: None
         for tensor in manifest["inputs"]
         if "vocabulary" in tensor.get("text", ())
     }
-    return [*variants, *(shard["file"] for shard in manifest["shards"]), *vocabularies]
+    return [*variants, *(shard["file"] for shard in manifest["shards"]), *vocabulary_files]
 
 
-def parts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The modules of the runtime that only some models need, each with what the model is opened
-    with of it.
+def optional_modules(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The modules of the runtime that only some models need, each with the function that it
+    provides to `open`.
     """
-    texts = [tensor["text"] for tensor in manifest["inputs"] if "text" in tensor]
+    text_inputs = [tensor["text"] for tensor in manifest["inputs"] if "text" in tensor]
     images = any("image" in tensor for tensor in manifest["inputs"])
     return [
         *([("picture", "takeImages")] if images else []),
@@ -62,38 +59,42 @@ def parts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
             if images and "webgpu" in manifest["backends"]
             else []
         ),
-        *([("text", "loadTexts")] if texts else []),
-        *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in texts) else []),
+        *([("text", "loadTexts")] if text_inputs else []),
+        *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in text_inputs) else []),
     ]
 
 
 def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
-    """`index.js`. Its references are literal, in the forms that bundlers follow."""
+    """`index.js`. Its references are literals, in the forms that bundlers recognise."""
     urls = ",\n".join(
         f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href"
-        for file in assets(manifest)
+        for file in data_files(manifest)
     )
-    more = [name for _, name in parts_of(manifest)]
+    functions = [name for _, name in optional_modules(manifest)]
+    imported = ", ".join(["open", "top as ranked", "WebkilnError", *functions])
+    opened = ", ".join(["manifest", "urls", "modules", "worker", *functions])
     return (
-        f"import {{ {', '.join(['open', 'top as ranked', 'WebkilnError', *more])} }} from"
-        f" {text_of('./' + runtime)};\nexport const manifest ="
-        f" {canonical.dumps(manifest).decode()};\nconst urls = {{\n{urls}\n}};\nconst modules ="
-        f" {modules(manifest)};\nconst worker = () => new Worker(new URL({text_of('./' + worker)},"
-        " import.meta.url), { type: 'module' });\nexport const load = options => open({"
-        f" {', '.join(['manifest', 'urls', 'modules', 'worker', *more])} }}, options);\nexport"
-        " const top = (scores, k) => ranked(manifest, scores, k);\nexport { WebkilnError };\n"
+        f"import {{ {imported} }} from {text_of('./' + runtime)};\n"
+        f"export const manifest = {canonical.dumps(manifest).decode()};\n"
+        f"const urls = {{\n{urls}\n}};\n"
+        f"const modules = {modules(manifest)};\n"
+        f"const worker = () => new Worker(new URL({text_of('./' + worker)}, import.meta.url),"
+        " { type: 'module' });\n"
+        f"export const load = options => open({{ {opened} }}, options);\n"
+        "export const top = (scores, k) => ranked(manifest, scores, k);\n"
+        "export { WebkilnError };\n"
     )
 
 
 def modules(manifest: Mapping[str, Any]) -> str:
-    """An expression of the functions that import the code of each backend, and what profiles it."""
-    found = {
+    """An expression with the functions that import the code of each backend and the profiler."""
+    entries = {
         **manifest["backends"],
         **{name: manifest[name] for name in [MODULE] if name in manifest},
     }
     rows = (
         f"{text_of(name)}: () => import({text_of('./' + entry['module'])})"
-        for name, entry in found.items()
+        for name, entry in entries.items()
     )
     return "{ " + ", ".join(rows) + " }"
 
@@ -105,59 +106,77 @@ def worker_module(manifest: Mapping[str, Any], runtime: str) -> str:
 def single_script(
     manifest: Mapping[str, Any], runtime: str, backends: Mapping[str, str], folder: Path
 ) -> str:
-    """A classic script with everything inside, which adds the model to the global `webkiln`.
+    """A classic script that contains everything and adds the model to the global `webkiln`.
 
-    `runtime` and `backends` are the texts of modules, `folder` has the data. The Worker is made of
-    the text of the function that holds the code.
+    `runtime` and `backends` are the sources of modules, `folder` contains the data. The Worker runs
+    the source of the function that contains the code.
     """
     code, names = enclosed(runtime)
     parts = [
         f"{text_of(name)}: async () => {{\n{body}return {{ {', '.join(exported)} }};\n}}"
         for name, (body, exported) in ((name, enclosed(text)) for name, text in backends.items())
     ]
-    more = [name for _, name in parts_of(manifest)]
-    inside = "const modules = {\n" + ",\n".join(parts) + "\n};\n"
-    given = ", ".join(
-        ["open", "ranked: top", "WebkilnError", "modules", "serve: () => serve(modules)", *more]
+    functions = [name for _, name in optional_modules(manifest)]
+    modules_text = "const modules = {\n" + ",\n".join(parts) + "\n};\n"
+    exports = ", ".join(
+        [
+            "open",
+            "ranked: top",
+            "WebkilnError",
+            "modules",
+            "serve: () => serve(modules)",
+            *functions,
+        ]
     )
-    assert {"open", "top", "WebkilnError", "serve", *more} <= set(names)
-    urls = ",\n".join(f"{text_of(file)}: '{_inlined(folder / file)}'" for file in assets(manifest))
+    assert {"open", "top", "WebkilnError", "serve", *functions} <= set(names)
+    urls = ",\n".join(
+        f"{text_of(file)}: '{_data_url(folder / file)}'" for file in data_files(manifest)
+    )
+    inner = ", ".join(["open", "ranked", "WebkilnError", "modules", *functions])
+    opened = ", ".join(["manifest", "urls", "modules", "worker", *functions])
     return (
-        f"(() => {{\nconst code = () => {{\n'use strict';\n{code}{inside}return {{ {given}"
-        f" }};\n}};\nconst {{ {', '.join(['open', 'ranked', 'WebkilnError', 'modules', *more])} }}"
-        f" = code();\nconst manifest = {canonical.dumps(manifest).decode()};\nconst urls ="
-        f" {{\n{urls}\n}};\nconst start = () => `(${{code}})().serve();`;\nconst worker = () =>"
-        " typeof process === 'object' && typeof window === 'undefined' ? new Worker(start(), {"
-        " eval: true })\n: new Worker(URL.createObjectURL(new Blob([start()], { type:"
-        " 'text/javascript' })));\nconst load = options => open({"
-        f" {', '.join(['manifest', 'urls', 'modules', 'worker', *more])} }}, options);\nconst top ="
-        " (scores, k) => ranked(manifest, scores, k);\n(globalThis.webkiln ??="
-        f" {{}})[{text_of(manifest['name'])}] = {{ load, top, manifest, WebkilnError }};\n}})();\n"
+        "(() => {\n"
+        "const code = () => {\n"
+        "'use strict';\n"
+        f"{code}{modules_text}return {{ {exports} }};\n"
+        "};\n"
+        f"const {{ {inner} }} = code();\n"
+        f"const manifest = {canonical.dumps(manifest).decode()};\n"
+        f"const urls = {{\n{urls}\n}};\n"
+        "const start = () => `(${code})().serve();`;\n"
+        "const worker = () => typeof process === 'object' && typeof window === 'undefined'"
+        " ? new Worker(start(), { eval: true })\n"
+        ": new Worker(URL.createObjectURL(new Blob([start()], { type: 'text/javascript' })));\n"
+        f"const load = options => open({{ {opened} }}, options);\n"
+        "const top = (scores, k) => ranked(manifest, scores, k);\n"
+        f"(globalThis.webkiln ??= {{}})[{text_of(manifest['name'])}] ="
+        " { load, top, manifest, WebkilnError };\n"
+        "})();\n"
     )
 
 
 def single_index(manifest: Mapping[str, Any], file: str) -> str:
-    """`index.js` beside a single file, for who imports it."""
+    """`index.js` next to a single file, for importers."""
     return (
-        f"import {text_of('./' + file)};\nexport const {{ load, top, manifest, WebkilnError }} ="
+        f"import {text_of('./' + file)};\n"
+        "export const { load, top, manifest, WebkilnError } ="
         f" globalThis.webkiln[{text_of(manifest['name'])}];\n"
     )
 
 
-def _inlined(path: Path) -> str:
+def _data_url(path: Path) -> str:
     return f"data:{MIME[path.suffix]};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
-def package(manifest: Mapping[str, Any], said: Mapping[str, str]) -> dict[str, Any]:
-    """What npm and bundlers read. The version follows the content where none is said; `types`
-    stands
-    first, because conditions are tried in their order.
+def package(manifest: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[str, Any]:
+    """package.json. Without an override, the version is derived from the content. `types` comes
+    first, because conditions are matched in order.
     """
     single = "single" in manifest
     return {
         "name": re.sub(r"[^a-z0-9._-]+", "-", manifest["name"].lower()).strip("._-") or "model",
         "version": f"0.0.0-b{canonical.key(manifest)[:12]}",
-        **said,
+        **overrides,
         "type": "module",
         "sideEffects": [f"./{manifest['single']}"] if single else ["./webdnn.js", "./worker*.js"],
         "exports": {
@@ -172,7 +191,7 @@ def package(manifest: Mapping[str, Any], said: Mapping[str, str]) -> dict[str, A
 
 
 def readme(manifest: Mapping[str, Any], name: str) -> str:
-    """What the page of an npm package says."""
+    """The README of an npm package."""
 
     def rows(tensors: list[dict[str, Any]]) -> str:
         return "\n".join(

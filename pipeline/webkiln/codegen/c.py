@@ -5,7 +5,7 @@ from math import isinf, isnan
 
 from webkiln.codegen import procedures
 from webkiln.codegen.c_family import Braces
-from webkiln.codegen.dialect import outside
+from webkiln.codegen.dialect import fallback_arrays
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
 from webkiln.codegen.templates import Templates
@@ -63,11 +63,11 @@ SCALAR = {
     "bxor": "{0} ^ {1}",
 }
 SUFFIX = {FLOAT: "", INT: "", UINT: "_u", LONG: "_64", ULONG: "_u64", DOUBLE: "_64"}
-"""Of the helpers in kernels/intrinsics.c, by the type they work on."""
+"""Suffixes of the helpers in kernels/intrinsics.c, by operand type."""
 
 
 def _by_type() -> dict[tuple[str, str], str]:
-    """(operation, type of its operands) -> text, where it depends on the type."""
+    """(operation, operand type) -> template, for operations whose text depends on the type."""
     rows: dict[tuple[str, str], str] = {}
     for type_ in WHOLE:
         mask = 63 if type_ in (LONG, ULONG) else 31
@@ -119,10 +119,8 @@ CASTS = {
 }
 
 
-UNFUSED = 32
-"""The sums for which there are registers where a multiplication and an addition are two
-instructions.
-"""
+UNFUSED_ACCUMULATORS = 32
+"""The number of accumulators that fit the registers where a multiply-add is two instructions."""
 
 
 class C(Braces):
@@ -140,7 +138,7 @@ class C(Braces):
     def keyword(self, type_: str) -> str:
         return TYPES[type_]
 
-    def word(self, op: str, type_: str) -> str:
+    def operation(self, op: str, type_: str) -> str:
         return BY_TYPE.get((op, type_)) or SCALAR[op]
 
     def literal(self, value: float, type_: str) -> str:
@@ -171,7 +169,7 @@ class C(Braces):
             if FLOAT not in (source, expr.type):
                 return f"({TYPES[expr.type]})({args[0]})"
             return f"wk_bits({args[0]})" if source == FLOAT else f"wk_float({args[0]})"
-        return self.word(expr.op, expr.args[0].type).format(*args)
+        return self.operation(expr.op, expr.args[0].type).format(*args)
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         element = f"{pointer}[{at}]"
@@ -183,7 +181,9 @@ class C(Braces):
     def pointer_type(self, operand: Operand) -> str:
         return f"{STORAGE[operand.dtype]} *const"
 
-    def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
+    def select_pointer(
+        self, operand: Operand, pointer: str, condition: str, base: str, other: str
+    ) -> str:
         return f"{condition} ? {pointer} + {base} : {other}"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
@@ -201,15 +201,18 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
         f"{STORAGE[o.operand.dtype]} *restrict y{i}" for i, o in enumerate(kernel.nest.outputs)
     ]
     lines = body(composed, dialect)
-    if (schedule := kernel.schedule).count > 1 and schedule.count * schedule.lanes > UNFUSED:
+    if (
+        schedule := kernel.schedule
+    ).count > 1 and schedule.count * schedule.lanes > UNFUSED_ACCUMULATORS:
         smaller = replace(
-            composed, schedule=replace(schedule, count=max(1, UNFUSED // schedule.lanes))
+            composed,
+            schedule=replace(schedule, count=max(1, UNFUSED_ACCUMULATORS // schedule.lanes)),
         )
         lines = ["#ifdef RELAXED", *lines, "#else", *body(smaller, dialect), "#endif"]
     count = max(kernel.schedule.lanes, 4)
     arrays = {
         name: (STORAGE[operand.dtype], value, count)
-        for name, (operand, value) in outside(composed, dialect).items()
+        for name, (operand, value) in fallback_arrays(composed, dialect).items()
     }
     return templates.render(
         "nest.c",

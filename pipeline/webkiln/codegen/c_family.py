@@ -1,5 +1,5 @@
 """The base dialect of languages with braces (C, JavaScript, WGSL, GLSL): loops, mutable variables,
-updates of accumulators.
+and updates of accumulators.
 """
 
 from abc import ABC, abstractmethod
@@ -9,18 +9,20 @@ from webkiln.nest.nest import Accumulator
 
 
 class Braces(ABC):
+    """Loops, variables and accumulators in the syntax that these languages share."""
+
     heap = False
 
     @abstractmethod
     def keyword(self, type_: str) -> str:
-        """What begins the declaration of a variable that changes."""
+        """The keyword or type that starts the declaration of a mutable variable."""
 
     @abstractmethod
     def literal(self, value: float, type_: str) -> str: ...
 
     @abstractmethod
-    def word(self, op: str, type_: str) -> str:
-        """The text of an operation on operands of a type, with places for them."""
+    def operation(self, op: str, type_: str) -> str:
+        """The template of an operation on operands of a type."""
 
     def variable(self, type_: str, name: str, value: float = 0) -> str:
         return f"{self.keyword(type_)} {name} = {self.literal(value, type_)};"
@@ -34,6 +36,9 @@ class Braces(ABC):
         )
 
     def chunks(self, name: str, extent: str, chunk: int | str, rest: bool) -> str:
+        """A loop that continues from the counter's current value, in steps of `chunk`, while a full
+        chunk fits. With `rest`, it also covers a last partial chunk.
+        """
         return (
             "for (;"
             f" {name}{f' + {chunk - 1}' if isinstance(chunk, int) and chunk > 1 and not rest else ''}"
@@ -41,10 +46,14 @@ class Braces(ABC):
         )
 
     def clamped(self, name: str, end: str, chunk: int, extent: str) -> str:
+        """A loop over chunks that also covers a last partial chunk, with its copies clamped to the
+        end. It does not run if the axis is shorter than a chunk, and leaves a single last element
+        to the loop after it.
+        """
         return f"for (; {chunk - 1} < {extent} && {name} + 1 < {end}; {name} += {chunk}) {{"
 
-    def least(self, a: str, b: str) -> str:
-        return self.word("min", INT).format(a, b)
+    def minimum(self, a: str, b: str) -> str:
+        return self.operation("min", INT).format(a, b)
 
     def start(self, item: Accumulator, name: str) -> list[str]:
         first = [self.variable(item.body.type, name, item.identity.value)]
@@ -62,10 +71,12 @@ class Braces(ABC):
         if item.combiner in ("sum", "prod"):
             return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
         if item.combiner in ("max", "min"):
-            return [f"{name} = {self.word(item.combiner, type_).format(name, value)};"]
+            return [f"{name} = {self.operation(item.combiner, type_).format(name, value)};"]
         better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
         if type_ in REAL:
-            unordered, known = (self.word("isnan", type_).format(text) for text in (value, name))
-            better = f"({better} || {unordered}) && !({known})"
-        found = f"{name} = {value}; {name}_at = {position}; {name}_any = {self.literal(1, BOOL)};"
-        return [f"if (!{name}_any || ({better})) {{ {found} }}"]
+            unordered, accumulated = (
+                self.operation("isnan", type_).format(text) for text in (value, name)
+            )
+            better = f"({better} || {unordered}) && !({accumulated})"
+        update = f"{name} = {value}; {name}_at = {position}; {name}_any = {self.literal(1, BOOL)};"
+        return [f"if (!{name}_any || ({better})) {{ {update} }}"]

@@ -1,5 +1,5 @@
-"""index.d.ts: what TypeScript knows of a bundle, with the names, shapes, dtypes and labels of its
-model as literal types.
+"""index.d.ts: the TypeScript declarations of a bundle, with the names, shapes, dtypes and labels of
+its model as literal types.
 """
 
 import json
@@ -21,8 +21,8 @@ ARRAYS = {
     "uint64": "BigUint64Array",
 }
 BUFFER, DEVICE = 'Global<"GPUBuffer">', 'Global<"GPUDevice">'
-TAKEN = {"float16": 'Global<"Float16Array">', "uint8": "Uint8ClampedArray"}
-"""What an input takes besides its array and an array of numbers."""
+ALTERNATIVES = {"float16": 'Global<"Float16Array">', "uint8": "Uint8ClampedArray"}
+"""What an input accepts in addition to its array and an array of numbers."""
 DRAWABLES = (
     "HTMLImageElement",
     "HTMLVideoElement",
@@ -36,42 +36,43 @@ DRAWABLES = (
 
 def index_types(manifest: dict[str, Any]) -> str:
     """The text of index.d.ts for a bundle's manifest."""
-    taken = inputs_of(manifest)
+    callers = inputs_of(manifest)
     gpu = "webgpu" in manifest["backends"]
-    inputs = "".join(_field(tensor, _taken(tensor, gpu)) for tensor in taken)
-    outputs = "".join(_field(tensor, _given(tensor)) for tensor in manifest["outputs"])
-    only = f" | Inputs[{text_of(taken[0]['name'])}]" if len(taken) == 1 else ""
+    inputs = "".join(_field(tensor, _input_types(tensor, gpu)) for tensor in callers)
+    outputs = "".join(_field(tensor, _output_types(tensor)) for tensor in manifest["outputs"])
+    only = f" | Inputs[{text_of(callers[0]['name'])}]" if len(callers) == 1 else ""
     drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
     drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
     backends = " | ".join(map(text_of, manifest["backends"]))
     variants = sorted(
         {v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())}
     )
-    told = {
+    descriptions = {
         name: f"/** {text[0].upper()}{text[1:]}. */ "
         for name, text in manifest.get("sizes", {}).items()
     }
     placeholders = "; ".join(
-        f"{told.get(name, '')}{name}?: number" for name in manifest["placeholders"]
+        f"{descriptions.get(name, '')}{name}?: number" for name in manifest["placeholders"]
     )
     variant = " | ".join(map(text_of, variants)) or "never"
     public = {
         key: manifest[key]
         for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")
     }
-    arrays = " | ".join([*sorted(set(ARRAYS.values())), TAKEN["float16"]])
+    arrays = " | ".join([*sorted(set(ARRAYS.values())), ALTERNATIVES["float16"]])
     device = (
         "  /** What the webgpu backend computes on, with `worker: false`; one of webkiln's own"
-        f" where there is none. */\n  device?: {DEVICE};\n"
+        " where there is none. */\n"
+        f"  device?: {DEVICE};\n"
     )
-    kept = f"""  /** What GPUBuffers must be of; null where the model takes none. */
+    gpu_run = f"""  /** What GPUBuffers must be of; null where the model takes none. */
   readonly device: {DEVICE} | null;
   /** Outputs that stay on the GPU: all of them, or by name in fresh buffers or in those that are given. */
   run<Kept extends "gpu" | {{ [output in keyof Outputs]?: "gpu" | {BUFFER} }}>(inputs: Inputs{only}, options: RunOptions & {{ outputs: Kept }}): Promise<{{
     [output in keyof Outputs]: Kept extends "gpu" ? {BUFFER} : output extends keyof Kept ? {BUFFER} : Outputs[output];
   }}>;
 """
-    device, kept = (device, kept) if gpu else ("", "")
+    device, gpu_run = (device, gpu_run) if gpu else ("", "")
     return f"""/* eslint-disable */
 /** A class that not every environment declares. */
 type Global<Name extends string> = typeof globalThis extends {{ [key in Name]: {{ prototype: infer Type }} }} ? Type : never;
@@ -138,7 +139,7 @@ export interface Model {{
   /** The shapes of the outputs of the last run. */
   readonly shapes: {{ readonly [output in keyof Outputs]?: readonly number[] }};
   run(inputs: Inputs{only}, options?: RunOptions): Promise<Outputs>;
-{kept}  reset(): Promise<void>;
+{gpu_run}  reset(): Promise<void>;
   layers(): Promise<Layer[]>;
   /** The times of the launches since the load or the last profile, of a model loaded with `profile: true`. */
   profile(): Promise<Profile>;
@@ -155,39 +156,41 @@ export declare function top(scores: ArrayLike<number>, k?: number): {{ index: nu
 
 
 def inputs_of(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The inputs as a caller gives them: texts in place of the indices that are made of them, each
+    """The inputs that a caller passes: strings instead of the indices computed from them, each
     once.
     """
-    found: dict[str, dict[str, Any]] = {}
+    inputs: dict[str, dict[str, Any]] = {}
     for tensor in manifest["inputs"]:
         text = tensor.get("text")
-        given = (
+        accepted = (
             tensor
             if text is None
             else {"name": text["input"], "dtype": "string", "shape": text["shape"]}
         )
-        found.setdefault(given["name"], given)
-    return list(found.values())
+        inputs.setdefault(accepted["name"], accepted)
+    return list(inputs.values())
 
 
 def text_of(value: Any) -> str:
-    """A value as JavaScript and TypeScript have it."""
+    """A value as a JavaScript and TypeScript literal."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _field(tensor: dict[str, Any], array: str) -> str:
     order = f", {tensor['order']}" if tensor.get("order") else ""
-    drawn = tensor.get("distribution", {})
-    parameters = ", ".join(f"{name} {value}" for name, value in drawn.items() if name != "name")
-    noise = f"; random numbers, {drawn['name']} with {parameters}" if drawn else ""
+    distribution = tensor.get("distribution", {})
+    parameters = ", ".join(
+        f"{name} {value}" for name, value in distribution.items() if name != "name"
+    )
+    noise = f"; random numbers, {distribution['name']} with {parameters}" if distribution else ""
     return (
-        f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n "
-        f" {text_of(tensor['name'])}: {array};\n"
+        f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n"
+        f"  {text_of(tensor['name'])}: {array};\n"
     )
 
 
 def _literal(value: Any) -> str:
-    """A TypeScript type that only `value` has."""
+    """A TypeScript type whose only value is `value`."""
     if isinstance(value, dict):
         return (
             "{ "
@@ -199,10 +202,8 @@ def _literal(value: Any) -> str:
     return text_of(value)
 
 
-def _taken(tensor: dict[str, Any], gpu: bool) -> str:
-    """The types of what may be given for an input; `gpu`: of a bundle that has the backend whose
-    buffers may be.
-    """
+def _input_types(tensor: dict[str, Any], gpu: bool) -> str:
+    """The types that an input accepts. `gpu`: the bundle's GPU backend accepts buffers."""
     dtype = tensor["dtype"]
     if dtype == "string":
         return "readonly string[] | readonly (readonly string[])[]"
@@ -211,7 +212,7 @@ def _taken(tensor: dict[str, Any], gpu: bool) -> str:
     )
     types = [
         ARRAYS[dtype],
-        *([TAKEN[dtype]] if dtype in TAKEN else []),
+        *([ALTERNATIVES[dtype]] if dtype in ALTERNATIVES else []),
         f"readonly {numbers}[]",
         *(["Drawable"] if "image" in tensor else []),
         *([BUFFER] if gpu else []),
@@ -219,8 +220,11 @@ def _taken(tensor: dict[str, Any], gpu: bool) -> str:
     return " | ".join(types)
 
 
-def _given(tensor: dict[str, Any]) -> str:
-    """The types of an output: of float16 numbers, where the engine has arrays of them, else bits."""
+def _output_types(tensor: dict[str, Any]) -> str:
+    """The types of an output. float16 is a Float16Array where the engine has it, else bits."""
     return " | ".join(
-        [ARRAYS[tensor["dtype"]], *([TAKEN["float16"]] if tensor["dtype"] == "float16" else [])]
+        [
+            ARRAYS[tensor["dtype"]],
+            *([ALTERNATIVES["float16"]] if tensor["dtype"] == "float16" else []),
+        ]
     )

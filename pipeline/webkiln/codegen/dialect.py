@@ -1,4 +1,4 @@
-"""Dialects: what a language adds to the printer in `emit.py`."""
+"""Dialects: what the printer in `emit.py` needs of a language."""
 
 import re
 from collections.abc import Callable
@@ -33,33 +33,33 @@ class Simd(Protocol):
 
 
 class Pointers(Protocol):
-    """For guarded loads by pointer: chosen once, into the operand or into `other`, an array of the
-    value outside.
+    """Guarded loads by pointer. `select_pointer` selects, once, the operand or `other`, an array of
+    the fallback value.
     """
 
     def pointer_type(self, operand: Operand) -> str: ...
-    def chosen(
+    def select_pointer(
         self, operand: Operand, pointer: str, condition: str, base: str, other: str
     ) -> str: ...
 
 
 class Threads(Protocol):
-    """A language without loops over the parallel axes: `number` (an i32 from 0) tells the
-    invocations of a launch apart.
+    """A language without loops over the parallel axes. `number`, an i32 from 0, identifies the
+    invocation of a launch.
     """
 
     @property
     def number(self) -> str: ...
     @property
     def groups(self) -> "Groups | None": ...
-    def leave(self, condition: str) -> list[str]:
-        """End the invocations that have nothing to compute."""
+    def exit_if(self, condition: str) -> list[str]:
+        """Exit invocations that have nothing to compute."""
 
 
 class Groups(Protocol):
-    """Invocations that share a point: `number` tells their groups apart, `local` the invocations of
-    one. `staged`: the type of the factors in their memory, of products, and of their sums within
-    one block; blocks are added up in float32.
+    """Invocations that share a point. `number` identifies their group, `local` the invocation
+    within it. `staged`: the type of factors in workgroup memory, of products, and of sums within
+    one block. Sums of blocks are accumulated in float32.
     """
 
     @property
@@ -71,7 +71,7 @@ class Groups(Protocol):
     @property
     def staged(self) -> str: ...
     def zeros(self, name: str) -> str:
-        """A variable, a vector of 0 of the type `staged`."""
+        """Declare a variable: a zero vector of the type `staged`."""
 
     def cast(self, vector: str, type_: str) -> str: ...
     def vector(self, parts: list[str]) -> str: ...
@@ -80,21 +80,20 @@ class Groups(Protocol):
         self,
         item: Accumulator,
         name: str,
-        kept: int,
+        modulus: int,
         combine: Callable[[Accumulator, str, str], list[str]],
     ) -> list[str]:
-        """Combine the accumulators called `name` of those invocations of a group whose places
-        differ
-        by multiples of `kept`, and give each of them the result; `combine` folds the second of two
-        values into the first.
+        """Combine the accumulators called `name` of the invocations of a group whose indices are
+        equal modulo `modulus`, and return the result to each of them. `combine` folds the second of
+        two values into the first.
         """
 
 
 ZEROS = "wk_zeros"
-"""The zeros that a guarded load may walk over."""
+"""The zeros through which guarded loads may walk."""
 
 
-def walks_zeros(kernel: Kernel, expr: Expr) -> bool:
+def reads_shared_zeros(kernel: Kernel, expr: Expr) -> bool:
     """Whether a guarded load reads `ZEROS` where its guard is false."""
     guard = load_guard(expr)
     return (
@@ -105,25 +104,25 @@ def walks_zeros(kernel: Kernel, expr: Expr) -> bool:
     )
 
 
-def outside_name(operand: Operand, literal: str) -> str:
-    """What a guarded load reads where its guard is false."""
+def fallback_name(operand: Operand, literal: str) -> str:
+    """The name of the array that a guarded load reads where its guard is false."""
     return f"outside_{operand.dtype}_" + re.sub(r"\W", "_", literal)
 
 
-def outside(kernel: Kernel, dialect: "Dialect") -> dict[str, tuple[Operand, str]]:
-    """Name -> (operand, element as it is stored) of all arrays that the guarded loads of a kernel
-    may read instead.
+def fallback_arrays(kernel: Kernel, dialect: "Dialect") -> dict[str, tuple[Operand, str]]:
+    """Name -> (operand, stored element) of all arrays that guarded loads of a kernel may read
+    instead.
     """
     result = {}
     for expr in kernel.nest.loads:
         guard = load_guard(expr)
-        if guard is not None and not walks_zeros(kernel, expr):
+        if guard is not None and not reads_shared_zeros(kernel, expr):
             operand, other = kernel.nest.inputs[expr.value[0]], guard[1]
             bits = (
                 int(np.float16(other.value).view(np.uint16)) if operand.dtype == "float16" else None
             )
             stored = dialect.literal(other.value, other.type) if bits is None else str(bits)
-            result[outside_name(operand, dialect.literal(other.value, other.type))] = (
+            result[fallback_name(operand, dialect.literal(other.value, other.type))] = (
                 operand,
                 stored,
             )
@@ -131,7 +130,7 @@ def outside(kernel: Kernel, dialect: "Dialect") -> dict[str, tuple[Operand, str]
 
 
 class Sequential(Protocol):
-    """What a language needs for procedures: variables that change, values, elements."""
+    """What procedures need of a language: mutable variables, values, elements."""
 
     def variable(self, type_: str, name: str) -> str: ...
     def literal(self, value: float, type_: str) -> str: ...
@@ -145,7 +144,7 @@ class Sequential(Protocol):
 
 class Dialect(Protocol):
     """A language. `composed`: operations printed as compositions of others. `heap`: whether
-    operands are places in arrays of all elements.
+    operands are offsets in arrays of all elements.
     """
 
     @property
@@ -165,7 +164,7 @@ class Dialect(Protocol):
     def counter(self, name: str, first: str | None = None) -> str: ...
     def chunks(self, name: str, extent: str, chunk: int | str, rest: bool) -> str: ...
     def clamped(self, name: str, end: str, chunk: int, extent: str) -> str: ...
-    def least(self, a: str, b: str) -> str: ...
+    def minimum(self, a: str, b: str) -> str: ...
     def scalar(self, expr: Expr, args: list[str]) -> str: ...
     def load(self, operand: Operand, pointer: str, at: str) -> str: ...
     def guarded(

@@ -1,16 +1,15 @@
 """Print a kernel in any dialect: as nested loops, or as the body of one GPU invocation.
 
-A schedule makes several copies of the innermost body: `count` neighbours on the tile axis, and
-`lanes` neighbours on the vector axis, as vectors where the dialect has them and as scalars where it
-has not.
+A schedule replicates the innermost body for `count` neighbours on the tile axis and `lanes`
+neighbours on the vector axis. Lanes are vectors if the dialect has them, else scalars.
 """
 
-from webkiln.codegen.blocked import Blocked
+from webkiln.codegen.blocked_contraction import BlockedContraction
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.invocations import Invocations
-from webkiln.codegen.prefetch import Ahead
-from webkiln.codegen.sliding import Sliding
-from webkiln.codegen.workgroups import Split
+from webkiln.codegen.prefetch import Prefetch
+from webkiln.codegen.sliding_windows import SlidingWindows
+from webkiln.codegen.workgroups import SplitReduction
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
 from webkiln.plan.kernel import PART, Kernel
@@ -23,16 +22,22 @@ def body(kernel: Kernel, dialect: Dialect) -> list[str]:
         emitter: _Loops | Invocations = _Loops(kernel, dialect)
     else:
         shared = kernel.schedule.group > 1 and not kernel.by_rows
-        emitter = (Blocked if kernel.schedule.depth else Split if shared else Invocations)(
-            kernel, dialect, threads
-        )
+        emitter = (
+            BlockedContraction
+            if kernel.schedule.depth
+            else SplitReduction
+            if shared
+            else Invocations
+        )(kernel, dialect, threads)
     loops = {loop.axis: loop for loop in kernel.nest.axes}
     with emitter.block() as top:
         emitter.parallel([loops[name] for name in kernel.schedule.order])
     return top.lines()
 
 
-class _Loops(Sliding, Ahead):
+class _Loops(SlidingWindows, Prefetch):
+    """Prints a kernel as nested loops."""
+
     def parallel(self, loops: list[Loop]) -> None:
         if not loops:
             self.point()
@@ -40,21 +45,21 @@ class _Loops(Sliding, Ahead):
         loop, rest = loops[0], loops[1:]
         schedule = self.kernel.schedule
         if schedule.block and loop.axis == self.vector and not self.blocked:
-            self.blocks_of(next(item for item in rest if item.axis == self.tile), loops)
+            self.blocked_loop(next(item for item in rest if item.axis == self.tile), loops)
         elif loop.axis in (self.vector, self.tile):
             self.chunked(loop, rest)
         else:
-            with self.loop(loop.axis, self.turns(loop)):
+            with self.loop(loop.axis, self.loop_header(loop)):
                 self.parallel(rest)
 
-    def turns(self, loop: Loop) -> str:
+    def loop_header(self, loop: Loop) -> str:
         if loop.axis != self.kernel.schedule.split:
             return self.dialect.loop(loop.axis, self.scalar(loop.extent, 0, 0))
         first, end = PART
         self.here.statements.append(self.dialect.counter(loop.axis, first))
         return self.dialect.chunks(loop.axis, end, 1, rest=True)
 
-    def blocks_of(self, tile: Loop, loops: list[Loop]) -> None:
+    def blocked_loop(self, tile: Loop, loops: list[Loop]) -> None:
         """A loop over blocks of the tile axis around `loops`."""
         extent, block = self.scalar(tile.extent, 0, 0), self.kernel.schedule.block
         first, end = f"{tile.axis}_from", f"{tile.axis}_to"
@@ -64,15 +69,15 @@ class _Loops(Sliding, Ahead):
             self.blocked = (
                 first,
                 self.declare(
-                    len(self.blocks) - 1, INT, self.dialect.least(f"{first} + {block}", stop), end
+                    len(self.blocks) - 1, INT, self.dialect.minimum(f"{first} + {block}", stop), end
                 ),
             )
             self.parallel(loops)
             self.blocked = ()
 
     def chunked(self, loop: Loop, inner: list[Loop]) -> None:
-        """A loop over chunks of neighbours that are computed together, and one over those that are
-        left, if any can be.
+        """A loop over chunks of neighbours that are computed together, and one over the remainder,
+        if there can be one.
         """
         name, schedule = loop.axis, self.kernel.schedule
         extent = self.scalar(loop.extent, 0, 0)
@@ -84,16 +89,16 @@ class _Loops(Sliding, Ahead):
             else (None, extent)
         )
         self.here.statements.append(self.dialect.counter(name, first))
-        before = self.copies, self.partial
-        rest = (
+        outer_state = self.copies, self.partial
+        remainder = (
             ()
             if schedule.full and name == self.vector
             else ((self.width if name == self.vector else 1, True),)
         )
-        for chunk, partial in ((schedule.span(name), False), *rest):
-            vectors, tiles = before[0]
+        for chunk, partial in ((schedule.span(name), False), *remainder):
+            vectors, tiles = outer_state[0]
             self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
-            self.partial = before[1] or (
+            self.partial = outer_state[1] or (
                 partial and name == self.vector and self.width > 1 and not schedule.whole
             )
             clamped = schedule.clamped and name == self.tile and not partial
@@ -118,14 +123,14 @@ class _Loops(Sliding, Ahead):
                     self.next = None
                 if clamped:
                     self.clamped = ()
-        self.copies, self.partial = before
+        self.copies, self.partial = outer_state
 
     def clamp(self, name: str, extent: str, count: int) -> tuple[str, ...]:
-        """Where each copy of a tile lies, the last ones not beyond the end."""
+        """The index of each copy of a tile. The last copies are clamped to the end of the axis."""
         level = len(self.blocks) - 1
         others = (
             self.declare(
-                level, INT, self.dialect.least(f"{name} + {t}", f"{extent} - 1"), f"{name}_{t}"
+                level, INT, self.dialect.minimum(f"{name} + {t}", f"{extent} - 1"), f"{name}_{t}"
             )
             for t in range(1, count)
         )

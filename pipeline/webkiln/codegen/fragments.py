@@ -1,13 +1,13 @@
-"""Bodies of fragment shaders: a fragment decodes the point of the parallel axes from its texel, and
+"""Bodies of fragment shaders. A fragment decodes the point of the parallel axes from its texel, and
 computes that point.
 
-The stores of a nest are turned around: an element's place in the output gives its index in each
-dimension, and that index its axis. Texels that no point belongs to are discarded and keep what they
-hold.
+The stores of a nest are inverted: the offset of an element determines its index in each output
+dimension, and that index determines the axis. Texels of no point are discarded and keep their
+contents.
 
-Where outputs lie four elements to a texel, a fragment computes four neighbours on the vector axis,
-as a vector or, where there is no vector form, lane by lane. Four turns of an unrolled reduction
-loop share the texels that they read.
+If outputs are packed four elements to a texel, a fragment computes four neighbours on the vector
+axis, as a vector or, where there is no vector form, lane by lane. Four iterations of an unrolled
+reduction loop share the texels that they read.
 """
 
 from collections.abc import Callable
@@ -24,21 +24,21 @@ from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.plan.kernel import Kernel
 
 NUMBER = "number"
-"""The place of the fragment's first element, row-major."""
+"""The row-major offset of the fragment's first element."""
 DISTANCE = "distance"
-"""How far apart the neighbours on the tile axis are."""
+"""The distance between neighbours on the tile axis."""
 COUNT = len(LANES)
 
 
 class Fragments(Points):
-    """All outputs have one index and one shape; their values are stored into variables named after
+    """All outputs have one index and one shape. Their values are stored in variables named after
     them.
     """
 
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         super().__init__(kernel, dialect)
         self.schedule = kernel.schedule
-        self.unrolled, self.turn = kernel.schedule.unroll, 0
+        self.unrolled, self.iteration = kernel.schedule.unroll, 0
         if any(item.combiner.startswith("arg") for item in self.nest.accumulators):
             self.simd, self.width = None, 1
         self.copies = (self.schedule.lanes // self.width if self.vector else 1, self.schedule.count)
@@ -51,51 +51,53 @@ class Fragments(Points):
             if self.tile is not None:
                 slot = len(self.nest.inputs)
                 self.declare(0, INT, f"(q{slot} << 2) / s{slot}_0", DISTANCE)
-            self.locate()
+            self.declare_axes()
             self.point()
         return top.lines()
 
     def arguments(self) -> list[tuple[str, str]]:
-        """Every argument with its place in the argument block, four to a vector."""
+        """Every argument with its text in the argument block, four to a vector."""
         return [
             (name, f"P[{n // 4}].{'xyzw'[n % 4]}") for n, name in enumerate(self.kernel.arguments)
         ]
 
-    def locate(self) -> None:
-        """Declare the axes, outermost dimension first; leave where an axis does not reach the
-        texel.
+    def declare_axes(self) -> None:
+        """Declare the axes, outermost dimension first. Discard the fragment if the texel belongs to
+        no point.
         """
         index = self.nest.outputs[0].index
-        places = self.places(len(index))
+        output_indices = self.output_indices(len(index))
         loops = {loop.axis: loop for loop in self.nest.axes}
-        left: list[tuple[Expr, str]] = []
-        for whole, start in zip(index, places, strict=True):
-            item, place = self.unfold(whole, start, loops)
+        constrained: list[tuple[Expr, str]] = []
+        for store_index, start in zip(index, output_indices, strict=True):
+            item, output_index = self.unfold_index(store_index, start, loops)
             names = [name for name in loops if depends(item, name)]
             if len(names) == 1 and step(item, names[0]) not in (0, None):
-                self.solve(item, place, loops.pop(names[0]))
+                self.solve_axis(item, output_index, loops.pop(names[0]))
             elif len(names) == 2 and 1 in (step(item, name) for name in names):
-                self.solve_pair(
+                self.solve_axis_pair(
                     item,
-                    place,
+                    output_index,
                     [
                         loops.pop(name)
                         for name in sorted(names, key=lambda name: step(item, name) == 1)
                     ],
                 )
             else:
-                left.append((item, place))
+                constrained.append((item, output_index))
         if loops:
             raise InternalError(
-                f"no single dimension of an output tells the axes {', '.join(loops)}"
+                f"no single dimension of an output determines the axes {', '.join(loops)}"
             )
-        for item, place in left:
-            self.leave(f"{self.scalar(item, 0, 0)} != {place}")
+        for item, output_index in constrained:
+            self.discard_if(f"{self.scalar(item, 0, 0)} != {output_index}")
 
-    def unfold(self, item: Expr, place: str, loops: dict[str, Loop]) -> tuple[Expr, str]:
-        """Take off the inner axes of an index in which several are counted as one, `(outer * extent
-        +
-        inner)`, of more than two also behind a start; what is left, and its place.
+    def unfold_index(
+        self, item: Expr, output_index: str, loops: dict[str, Loop]
+    ) -> tuple[Expr, str]:
+        """Take the inner axes off an index that merges several axes, `(outer * extent + inner)`. An
+        index of more than two axes may also have an offset. Returns the remaining index and its
+        text.
         """
         if (
             item.op == "add"
@@ -103,86 +105,92 @@ class Fragments(Points):
             and not any(depends(item.args[1], name) for name in loops)
         ):
             item, start = item.args
-            place = self.declare(0, INT, f"{place} - {self.scalar(self.still(start), 0, 0)}")
-            self.leave(f"{place} < 0")
+            output_index = self.declare(
+                0, INT, f"{output_index} - {self.scalar(self.invariant(start), 0, 0)}"
+            )
+            self.discard_if(f"{output_index} < 0")
         while item.op == "add" and item.args[1].op == "axis" and item.args[0].op == "mul":
             (outer, extent), inner = item.args[0].args, item.args[1].value
             if inner not in loops or extent is not loops[inner].extent or depends(outer, inner):
                 break
             del loops[inner]
             size = self.scalar(extent, 0, 0)
-            quotient = self.declare(0, INT, f"{place} / {size}")
-            self.declare(0, INT, f"{place} - {quotient} * {size}", inner)
+            quotient = self.declare(0, INT, f"{output_index} / {size}")
+            self.declare(0, INT, f"{output_index} - {quotient} * {size}", inner)
             self.levels[inner] = 0
-            item, place = outer, quotient
-        return item, place
+            item, output_index = outer, quotient
+        return item, output_index
 
-    def places(self, rank: int) -> list[str]:
+    def output_indices(self, rank: int) -> list[str]:
         """The texel's index in each dimension of the output."""
-        slot, rest, found = len(self.nest.inputs), NUMBER, []
+        slot, remainder, indices = len(self.nest.inputs), NUMBER, []
         texel = "first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x))"
         self.declare(0, INT, f"({texel}) << 2" if self.vector else texel, NUMBER)
         for dim in range(rank - 1):
-            place = self.declare(0, INT, f"{rest} / s{slot}_{dim}")
-            rest = self.declare(0, INT, f"{rest} - {place} * s{slot}_{dim}")
-            found.append(place)
-        return [*found, rest] if rank else []
+            dim_index = self.declare(0, INT, f"{remainder} / s{slot}_{dim}")
+            remainder = self.declare(0, INT, f"{remainder} - {dim_index} * s{slot}_{dim}")
+            indices.append(dim_index)
+        return [*indices, remainder] if rank else []
 
-    def solve(self, item: Expr, place: str, loop: Loop) -> None:
-        """Find the axis from the index `start + axis * step` that it gives rise to."""
-        name, along = loop.axis, step(item, loop.axis)
-        start = self.beginning(item, name)
+    def solve_axis(self, item: Expr, output_index: str, loop: Loop) -> None:
+        """Solve the index `start + axis * step` for the axis."""
+        name, factor = loop.axis, step(item, loop.axis)
+        start = self.index_at_zero(item, name)
         first = start.op == "const" and start.value == 0
-        distance = place if first else self.declare(0, INT, f"{place} - {self.scalar(start, 0, 0)}")
-        if along == 1:
+        distance = (
+            output_index
+            if first
+            else self.declare(0, INT, f"{output_index} - {self.scalar(start, 0, 0)}")
+        )
+        if factor == 1:
             self.declare(0, INT, distance, name)
         else:
-            size = self.length(along)
+            size = self.step_size(factor)
             self.declare(0, INT, f"wk_idiv({distance}, {size})", name)
-            self.leave(f"{name} * {size} != {distance}")
+            self.discard_if(f"{name} * {size} != {distance}")
         self.levels[name] = 0
-        self.leave(f"uint({name}) >= uint({self.scalar(loop.extent, 0, 0)})")
+        self.discard_if(f"uint({name}) >= uint({self.scalar(loop.extent, 0, 0)})")
 
-    def beginning(self, item: Expr, *names: str) -> Expr:
-        """An index where these axes, which are all that it moves with, are 0."""
+    def index_at_zero(self, item: Expr, *names: str) -> Expr:
+        """An index in which these axes, the only ones that it depends on, are 0."""
         start = rebuild(
             item, lambda e: const(0, INT) if e.op == "axis" and e.value in names else None
         )
-        return self.still(start)
+        return self.invariant(start)
 
-    def still(self, made: Expr) -> Expr:
-        """A new expression, in which no axis is."""
-        for expr in walk([made]):
+    def invariant(self, root: Expr) -> Expr:
+        """A new expression, registered as independent of all axes."""
+        for expr in walk([root]):
             self.depends.setdefault(expr, frozenset())
-        return made
+        return root
 
-    def length(self, along: Expr | int | None) -> str:
-        """What an index grows by along an axis: a factor of it, or a product of several, which the
-        nest itself may not have.
+    def step_size(self, factor: Expr | int | None) -> str:
+        """The step of an index along an axis: one of its factors, or a product of several that the
+        nest itself may not contain.
         """
-        assert isinstance(along, Expr)
-        return self.scalar(self.still(along), 0, 0)
+        assert isinstance(factor, Expr)
+        return self.scalar(self.invariant(factor), 0, 0)
 
-    def solve_pair(self, item: Expr, place: str, pair: list[Loop]) -> None:
-        """Find two axes from the index `start + first * step + second`: no two points share an
-        element, so `second` stays below the step.
+    def solve_axis_pair(self, item: Expr, output_index: str, pair: list[Loop]) -> None:
+        """Solve the index `start + first * step + second` for two axes. No two points share an
+        element, so `second` is less than the step.
         """
         first, second = (loop.axis for loop in pair)
-        start = self.beginning(item, first, second)
+        start = self.index_at_zero(item, first, second)
         distance = (
-            place
+            output_index
             if start is const(0, INT)
-            else self.declare(0, INT, f"{place} - {self.scalar(start, 0, 0)}")
+            else self.declare(0, INT, f"{output_index} - {self.scalar(start, 0, 0)}")
         )
-        size = self.length(step(item, first))
-        self.leave(f"{distance} < 0")
+        size = self.step_size(step(item, first))
+        self.discard_if(f"{distance} < 0")
         self.declare(0, INT, f"wk_idiv({distance}, {size})", first)
         self.declare(0, INT, f"{distance} - {first} * {size}", second)
         for loop in pair:
             self.levels[loop.axis] = 0
-            self.leave(f"uint({loop.axis}) >= uint({self.scalar(loop.extent, 0, 0)})")
+            self.discard_if(f"uint({loop.axis}) >= uint({self.scalar(loop.extent, 0, 0)})")
 
-    def leave(self, condition: str) -> None:
+    def discard_if(self, condition: str) -> None:
         self.here.declarations.append(f"if ({condition}) discard;")
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
@@ -194,19 +202,19 @@ class Fragments(Points):
         with self.loop(
             name, self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), COUNT, rest=False)
         ):
-            for self.turn in range(COUNT):
+            for self.iteration in range(COUNT):
                 inside()
-            self.turn = 0
+            self.iteration = 0
 
     def key(self, expr: Expr, t: int, v: int, form: str) -> tuple[object, ...]:
         return (
             *super().key(expr, t, v, form),
-            self.turn if self.unrolled in self.depends[expr] else 0,
+            self.iteration if self.unrolled in self.depends[expr] else 0,
         )
 
     def scalar(self, expr: Expr, t: int, v: int) -> str:
-        if expr.op == "axis" and expr.value == self.unrolled and self.turn:
-            return f"({expr.value} + {self.turn})"
+        if expr.op == "axis" and expr.value == self.unrolled and self.iteration:
+            return f"({expr.value} + {self.iteration})"
         if expr.op == "axis" and expr.value == self.tile and t:
             return f"({expr.value} + {t} * {DISTANCE})"
         if self.simd is None:
@@ -214,7 +222,7 @@ class Fragments(Points):
         if expr.op == "acc":
             return self.simd.lane(accumulator(expr.value, t, 0), v, expr.type)
         vector = (
-            self.known(self.key(expr, t, 0, "vector"))
+            self.lookup(self.key(expr, t, 0, "vector"))
             if self.vector in self.depends[expr]
             else None
         )
@@ -234,16 +242,16 @@ class Fragments(Points):
 
     def vector_value(self, expr: Expr, t: int, v: int) -> str:
         assert self.simd is not None
-        if expr.op == "load" and self.vector is not None and self.run_of(expr) == self.vector:
+        if expr.op == "load" and self.vector is not None and self.texel_axis(expr) == self.vector:
             return self.texel(expr, t, v)
         lanewise = (
             self.vector in self.depends[expr]
             and expr.op not in ("acc", "load")
             and spelling(expr) is None
         )
-        found = self.known(self.key(expr, t, v, "vector"))
-        if not lanewise or found is not None:
-            return found or super().vector_value(expr, t, v)
+        name = self.lookup(self.key(expr, t, v, "vector"))
+        if not lanewise or name is not None:
+            return name or super().vector_value(expr, t, v)
         self.operands_first(expr, t, v, "vector", self.vector_value)
         args = [self.vector_value(item, t, v) for item in expr.args]
         each = [
@@ -255,11 +263,9 @@ class Fragments(Points):
             for lane in range(COUNT)
         ]
         type_ = self.simd.vector(expr.type)
-        return self.bound(
-            expr, self.key(expr, t, v, "vector"), type_, f"{type_}({', '.join(each)})"
-        )
+        return self.bind(expr, self.key(expr, t, v, "vector"), type_, f"{type_}({', '.join(each)})")
 
-    def run_of(self, expr: Expr) -> str | None:
+    def texel_axis(self, expr: Expr) -> str | None:
         """The axis on which four neighbours of a load are one texel."""
         index, guard = load_index(expr), load_guard(expr)
         if expr.value[0] not in self.schedule.vectors:
@@ -275,13 +281,15 @@ class Fragments(Points):
         return None
 
     def texel(self, expr: Expr, t: int, v: int) -> str:
-        """The texel in which a load finds an element, where four neighbours on an axis are one."""
-        run, turn = self.run_of(expr), self.turn
-        first = 0 if run == self.vector else v
-        if run == self.unrolled:
-            self.turn = 0
+        """The texel that contains the element of a load, where four neighbours on an axis are one
+        texel.
+        """
+        along, iteration = self.texel_axis(expr), self.iteration
+        first = 0 if along == self.vector else v
+        if along == self.unrolled:
+            self.iteration = 0
         key = self.key(expr, t, first, "texel")
-        name = self.known(key)
+        name = self.lookup(key)
         if name is None:
             position, guard = expr.value[0], load_guard(expr)
             text = (
@@ -294,33 +302,37 @@ class Fragments(Points):
                     f"{self.scalar(guard[0], t, first)} ? {text} :"
                     f" vec4({self.scalar(guard[1], t, first)})"
                 )
-            name = self.bound(expr, key, "vec4", text)
-        self.turn = turn
+            name = self.bind(expr, key, "vec4", text)
+        self.iteration = iteration
         return name
 
     def fetch(self, position: int, at: str) -> str:
-        """The texel that holds an element of an operand."""
+        """The texel that contains an element of an operand."""
         return texel(
             f"x{position}", at, f"q{position}" if position in self.schedule.quarters else None
         )
 
     def fetch_level(self, expr: Expr, t: int, v: int) -> str:
-        """The texel in a layer, where those of all neighbours on the tile axis lie at the same
-        place.
+        """The texel in layer `t`. The texels of all neighbours on the tile axis have the same
+        position in their layers.
         """
         position = expr.value[0]
         at = self.address(expr, position, load_index(expr), 0, v)
         key = ("place", at)
-        place = self.known(key) or self.bound(expr, key, "ivec2", f"wk_in_layer(({at}) >> 2)")
-        return read(f"x{position}", f"{place}, {t}")
+        texel_position = self.lookup(key) or self.bind(
+            expr, key, "ivec2", f"wk_in_layer(({at}) >> 2)"
+        )
+        return read(f"x{position}", f"{texel_position}, {t}")
 
     def load(self, expr: Expr, t: int, v: int) -> str:
         position, guard = expr.value[0], load_guard(expr)
         if position not in self.schedule.texels:
             return super().load(expr, t, v)
-        run = self.run_of(expr)
-        if run is not None:
-            return f"{self.texel(expr, t, v)}.{LANES[self.turn if run == self.unrolled else v]}"
+        along = self.texel_axis(expr)
+        if along is not None:
+            return (
+                f"{self.texel(expr, t, v)}.{LANES[self.iteration if along == self.unrolled else v]}"
+            )
         at = self.address(expr, position, load_index(expr), t, v)
         text = f"{self.fetch(position, at)}[({at}) & 3]"
         return (
@@ -331,7 +343,8 @@ class Fragments(Points):
 
     def vector_load(self, expr: Expr, t: int, v: int) -> str:
         assert self.simd is not None
-        return f"{self.simd.vector(expr.type)}({', '.join(self.scalar(expr, t, lane) for lane in range(COUNT))})"
+        lanes = ", ".join(self.scalar(expr, t, lane) for lane in range(COUNT))
+        return f"{self.simd.vector(expr.type)}({lanes})"
 
     def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
         if v:
@@ -342,7 +355,7 @@ class Fragments(Points):
             text = f"vec4({', '.join(self.scalar(value, t, lane) for lane in range(COUNT))})"
         else:
             text = self.vector_value(value, t, 0)
-        self.put(
+        self.emit_store(
             self.dialect.store(self.nest.outputs[position].operand, f"y{t or position}", "", text),
             t,
             v,

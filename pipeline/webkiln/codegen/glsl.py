@@ -1,5 +1,5 @@
-"""Fragment shaders of WebGL 2 (GLSL ES 3.00): operands are textures of one texel an element, an
-output is what a fragment returns.
+"""Fragment shaders of WebGL 2 (GLSL ES 3.00). Operands are textures with one texel per element; an
+output is the result of a fragment.
 """
 
 from dataclasses import replace
@@ -20,9 +20,9 @@ from webkiln.plan.kernel import Kernel
 TYPES = {FLOAT: "float", INT: "int", UINT: "uint", BOOL: "bool"}
 SAMPLERS = {FLOAT: "sampler2DArray", INT: "isampler2DArray", UINT: "usampler2DArray"}
 PACKED = {"uint8": 8, "int8": 8, "uint16": 16, "int16": 16, "float16": 16, "bool": 8}
-"""Bits of the elements that lie packed in unsigned words while weights are decoded."""
+"""Bits of elements that are packed in unsigned words while weights are decoded."""
 SMALLEST, LARGEST = 1.1754943508222875e-38, 3e38
-"""Other literals are given by their bits."""
+"""Literals outside this range are printed as bits."""
 
 
 class Glsl(Braces):
@@ -37,7 +37,7 @@ class Glsl(Braces):
     def keyword(self, type_: str) -> str:
         return TYPES[type_]
 
-    def word(self, op: str, type_: str) -> str:
+    def operation(self, op: str, type_: str) -> str:
         return BY_TYPE.get((op, type_)) or SCALAR[op]
 
     def literal(self, value: float, type_: str) -> str:
@@ -67,7 +67,7 @@ class Glsl(Braces):
             return CASTS.get((source, expr.type), f"{TYPES[expr.type]}({{0}})").format(*args)
         if expr.op == "bitcast":
             return BITS[source, expr.type].format(*args)
-        return self.word(expr.op, source).format(*args)
+        return self.operation(expr.op, source).format(*args)
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         bits = PACKED.get(operand.dtype)
@@ -88,8 +88,8 @@ class Glsl(Braces):
 
 
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
-    """One fragment shader: inputs are samplers `x0`..., outputs targets `y0`..., arguments lie in
-    `P`.
+    """One fragment shader. Inputs are samplers `x0`..., outputs targets `y0`..., arguments elements
+    of `P`.
     """
     dialect = Glsl()
     composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
@@ -110,7 +110,7 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
 
 
 def print_custom(kernel: CustomKernel, templates: Templates) -> str:
-    """One fragment shader around the text of a plugin, an element of the output a fragment."""
+    """One fragment shader around the text of a plugin, which computes one element of the output."""
     lines = kernel.lines("webgl")
     return templates.render(
         "custom.glsl",

@@ -1,4 +1,4 @@
-"""How GLSL spells the operations on scalars."""
+"""Operations on scalars in GLSL."""
 
 from webkiln.nest.expr import FLOAT, INT, UINT
 
@@ -33,8 +33,8 @@ SCALAR = {
     "bxor": "{0} ^ {1}",
 }
 ORDERED = ("lt", "le", "gt", "ge")
-"""Mesa's compiler takes `a < b ? a : b` for a minimum and `!(a < b)` for `a >= b`, which lose NaN:
-the helpers look at the bits of floats.
+"""Mesa's compiler replaces `a < b ? a : b` by a minimum and `!(a < b)` by `a >= b`, which lose NaN.
+The helpers compare the bits of floats instead.
 """
 BY_TYPE = {
     **{(op, FLOAT): f"wk_{op}({{0}}, {{1}})" for op in ORDERED},
@@ -75,16 +75,16 @@ BITS = {
 }
 
 
-def read(sampler: str, place: str) -> str:
-    """The texel at a place (column, row, layer). It is sampled at its middle: software GPUs fetch
-    by whole numbers more slowly.
+def read(sampler: str, position: str) -> str:
+    """The texel at a position (column, row, layer). It is sampled at its centre: software GPUs are
+    slower at fetching by integer coordinates.
     """
-    return f"texture({sampler}, vec3({place}) * {sampler}_step + {sampler}_middle)"
+    return f"texture({sampler}, vec3({position}) * {sampler}_step + {sampler}_middle)"
 
 
 def texel(sampler: str, at: str, quarter: str | None = None) -> str:
-    """The texel that holds an element, where four lie in each; `quarter` is how many a layer holds,
-    if each holds a quarter.
+    """The texel that contains an element, where four share a texel. `quarter`: the texels of a
+    layer, if each layer contains a quarter.
     """
     return read(
         sampler,

@@ -1,4 +1,4 @@
-"""Vectors of four lanes in GLSL: what differs from scalars. Operations without a vector form are
+"""Vectors of four lanes in GLSL: the differences from scalars. Operations without a vector form are
 scalarised.
 """
 
@@ -38,7 +38,8 @@ SAME = frozenset(
     }
     | {("neg", INT)}
 )
-"""Operations and types of operands that are spelled as on scalars; helpers have a form for vectors.
+"""Operations and operand types whose text is the same as for scalars. Helpers have a vector
+overload.
 """
 OTHERS = {
     ("not", BOOL): "not({0})",
@@ -52,7 +53,7 @@ OTHERS = {
 
 
 def spelling(expr: Expr) -> str | None:
-    """The text of an operation on vectors, with places for its operands; None where it has no form."""
+    """The template of an operation on vectors, or None if it has no vector form."""
     source = expr.args[-1].type if expr.args else expr.type
     if (expr.op, source) in SAME:
         return BY_TYPE.get((expr.op, source)) or SCALAR[expr.op]

@@ -14,8 +14,8 @@ from webkiln.plan.kernel import Kernel
 
 
 class Invocations(Points):
-    """One invocation computes one point with all its copies. Copies out of bounds are computed too,
-    because loads cannot trap, but not stored.
+    """One invocation computes one point with all its copies. Copies out of bounds are also
+    computed, because loads cannot trap, but not stored.
     """
 
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
@@ -25,7 +25,7 @@ class Invocations(Points):
         self.extents: dict[str, str] = {}
 
     def parallel(self, loops: list[Loop]) -> None:
-        """Decode the number of the invocation, whose chunks lie row-major along `loops`."""
+        """Decode the number of the invocation. Its chunks are numbered row-major along `loops`."""
         schedule, declared = self.kernel.schedule, self.here.declarations
         number = self.threads.number if self.groups is None else self.groups.number
         for loop in reversed(loops):
@@ -36,11 +36,11 @@ class Invocations(Points):
             chunks = (
                 extent if span == 1 else self.declare(0, INT, f"({extent} + {span - 1}) / {span}")
             )
-            place = number if loop is loops[0] else f"{number} % {chunks}"
-            self.begin(name, place if span == 1 else f"{place} * {span}")
+            chunk_index = number if loop is loops[0] else f"{number} % {chunks}"
+            self.declare_axis(name, chunk_index if span == 1 else f"{chunk_index} * {span}")
             if loop is not loops[0]:
                 number = self.declare(0, INT, f"{number} / {chunks}")
-        declared += self.threads.leave(
+        declared += self.threads.exit_if(
             f"{self.first(loops[0].axis)} >= {self.extents[loops[0].axis]}"
             if loops
             else f"{number} > 0"
@@ -49,12 +49,12 @@ class Invocations(Points):
         self.copies = (along // self.width, schedule.count)
         self.point()
 
-    def begin(self, name: str, start: str) -> None:
-        """Declare an axis whose chunk begins at `start`."""
+    def declare_axis(self, name: str, start: str) -> None:
+        """Declare an axis whose chunk starts at `start`."""
         self.declare(0, INT, start, name)
 
     def first(self, name: str) -> str:
-        """The first place of all invocations that must leave together."""
+        """The first index of all invocations that must exit together."""
         return name
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
@@ -67,10 +67,10 @@ class Invocations(Points):
             name,
             self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), self.width, rest=True),
         ):
-            self.turns(name)
+            self.unrolled_step(name)
 
-    def turns(self, along: str) -> None:
-        """As many turns of a contraction as a vector has lanes."""
+    def unrolled_step(self, along: str) -> None:
+        """One iteration of a contraction for each lane of a vector."""
         assert self.simd is not None
         assert self.vector is not None
         across = self.vector
@@ -80,11 +80,11 @@ class Invocations(Points):
         self.vector = along
         rows = [self.vector_value(row, t, 0) for t in range(self.copies[1])]
         self.vector = across
-        for turn in range(self.width):
-            moved = rebuild(column, {axis(along): axis(along) + turn}.get)
-            self.learn([moved])
+        for lane in range(self.width):
+            moved = rebuild(column, {axis(along): axis(along) + lane}.get)
+            self.analyse([moved])
             for position, t, v in self.accumulators():
-                factor = self.simd.splat(self.simd.lane(rows[t], turn, FLOAT), FLOAT)
+                factor = self.simd.splat(self.simd.lane(rows[t], lane, FLOAT), FLOAT)
                 value = self.vector_value(moved, t, v)
                 self.here.statements += self.simd.multiply_add(
                     accumulator(position, t, v), factor, value, FLOAT
@@ -118,18 +118,18 @@ class Invocations(Points):
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
         return self.dialect.combine(item, name, value, "0")
 
-    def conditions(self) -> list[str]:
-        """Which invocations store what a group has computed together."""
+    def store_conditions(self) -> list[str]:
+        """The condition under which an invocation stores what its group has computed together."""
         return [f"{self.groups.local} == 0"] if self.groups is not None else []
 
-    strays = False
-    """Whether the first of the copies may lie beyond the end of its axis too."""
+    checks_first_copy = False
+    """Whether the first copy may also be out of bounds."""
 
     @property
     def ragged(self) -> bool:
         return self.simd is not None and not self.kernel.schedule.whole
 
-    def put(self, statement: str, t: int, v: int) -> None:
+    def emit_store(self, statement: str, t: int, v: int) -> None:
         offsets = {
             self.tile: t,
             self.vector: v - v % self.width if self.kernel.schedule.whole else v,
@@ -137,10 +137,10 @@ class Invocations(Points):
         checked = [
             (name, offset)
             for name, offset in offsets.items()
-            if name in self.extents and (offset or self.strays)
+            if name in self.extents and (offset or self.checks_first_copy)
         ]
         conditions = [f"{plus(name, offset)} < {self.extents[name]}" for name, offset in checked]
-        conditions += self.conditions()
+        conditions += self.store_conditions()
         self.here.statements.append(
             f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement
         )

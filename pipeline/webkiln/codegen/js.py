@@ -1,5 +1,5 @@
-"""JavaScript over typed arrays. Float arithmetic is done in double and rounded at the store, which
-is faster and more exact.
+"""JavaScript over typed arrays. Float arithmetic is in double precision and rounded at the store,
+which is faster and more accurate.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from webkiln.codegen import procedures
 from webkiln.codegen.c_family import Braces
-from webkiln.codegen.dialect import outside
+from webkiln.codegen.dialect import fallback_arrays
 from webkiln.codegen.emit import body
 from webkiln.codegen.sources import Sources
 from webkiln.codegen.steps import size
@@ -70,7 +70,7 @@ SCALAR = {
     "max": "Math.max({0}, {1})",
 }
 FLOATS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}"}
-WHOLE = {
+INTEGERS = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
     "mul": "Math.imul({0}, {1})",
@@ -86,7 +86,7 @@ WHOLE = {
     "shr": "{0} >> {1}",
     "abs": "Math.abs({0})",
 }
-LARGE = {
+BIGINTS = {
     **{
         op: f"{{0}} {symbol} {{1}}"
         for op, symbol in (
@@ -110,14 +110,14 @@ LARGE = {
     "shl": "{0} << ({1} & 63n)",
     "shr": "{0} >> ({1} & 63n)",
 }
-"""On 64-bit integers, which are BigInt; results are wrapped."""
+"""On 64-bit integers, which are BigInt. Results are wrapped."""
 WRAP = {
     INT: "{0} | 0",
     UINT: "{0} >>> 0",
     LONG: "BigInt.asIntN(64, {0})",
     ULONG: "BigInt.asUintN(64, {0})",
 }
-BIG = (LONG, ULONG)
+WIDE = (LONG, ULONG)
 
 
 ARRAYS = (
@@ -147,7 +147,9 @@ class JavaScript(Braces):
     def pointer_type(self, operand: Operand) -> str:
         return INT
 
-    def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
+    def select_pointer(
+        self, operand: Operand, pointer: str, condition: str, base: str, other: str
+    ) -> str:
         return f"{condition} ? {base} : {other}"
 
     def declare(self, type_: str, name: str, text: str) -> str:
@@ -156,17 +158,17 @@ class JavaScript(Braces):
     def keyword(self, type_: str) -> str:
         return "let"
 
-    def word(self, op: str, type_: str) -> str:
+    def operation(self, op: str, type_: str) -> str:
         if (op, type_) == ("erf", FLOAT):
             return "wk_erf_single({0})"
-        table = LARGE if type_ in BIG else WHOLE if type_ in WRAP else FLOATS
+        table = BIGINTS if type_ in WIDE else INTEGERS if type_ in WRAP else FLOATS
         return table.get(op) or SCALAR[op]
 
     def literal(self, value: float, type_: str) -> str:
         if type_ == BOOL:
             return "true" if value else "false"
         if type_ not in REAL:
-            text = f"{int(value)}{'n' if type_ in BIG else ''}"
+            text = f"{int(value)}{'n' if type_ in WIDE else ''}"
             return text if value >= 0 else f"({text})"
         if isnan(value) or isinf(value):
             return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -185,8 +187,8 @@ class JavaScript(Braces):
                 if source == FLOAT
                 else f"wk_float({args[0]})"
             )
-        text = self.word(expr.op, source).format(*args)
-        if expr.op not in (LARGE if source in BIG else WHOLE if source in WRAP else ()):
+        text = self.operation(expr.op, source).format(*args)
+        if expr.op not in (BIGINTS if source in WIDE else INTEGERS if source in WRAP else ()):
             return text
         return (
             text.replace(">>", ">>>")
@@ -196,7 +198,7 @@ class JavaScript(Braces):
 
     def _cast(self, source: str, target: str, text: str) -> str:
         if target == BOOL:
-            return f"{text} !== {'0n' if source in BIG else '0'}"
+            return f"{text} !== {'0n' if source in WIDE else '0'}"
         if source in REAL:
             return (
                 f"Math.fround({text})"
@@ -205,9 +207,9 @@ class JavaScript(Braces):
                 if target == DOUBLE
                 else f"wk_{target}({text})"
             )
-        if target in BIG:
-            return WRAP[target].format(text if source in BIG else f"BigInt({text})")
-        if source in BIG:
+        if target in WIDE:
+            return WRAP[target].format(text if source in WIDE else f"BigInt({text})")
+        if source in WIDE:
             return (
                 f"Number({text})"
                 if target in REAL
@@ -235,7 +237,7 @@ class JavaScript(Braces):
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
         if type_ in REAL:
             return [f"{name} += {a} * {b};"]
-        product = f"{a} * {b}" if type_ in BIG else f"Math.imul({a}, {b})"
+        product = f"{a} * {b}" if type_ in WIDE else f"Math.imul({a}, {b})"
         return [f"{name} = {WRAP[type_].format(f'{name} + {product}')};"]
 
     def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
@@ -244,7 +246,9 @@ class JavaScript(Braces):
             symbol = ">" if item.combiner == "max" else "<"
             return [f"{name} = {value} {symbol} {name} || {value} !== {value} ? {value} : {name};"]
         if item.combiner in ("sum", "prod") and type_ in WRAP:
-            text = self.word("add" if item.combiner == "sum" else "mul", type_).format(name, value)
+            text = self.operation("add" if item.combiner == "sum" else "mul", type_).format(
+                name, value
+            )
             return [f"{name} = {WRAP[type_].format(text)};"]
         return super().combine(item, name, value, position)
 
@@ -254,7 +258,7 @@ def _sum(pointer: str, at: str) -> str:
 
 
 class Arrays(JavaScript):
-    """Over typed arrays of their own, one for each operand, instead of places in a heap."""
+    """JavaScript over a typed array per operand, instead of offsets in a heap."""
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         return f"{pointer}[{at}]"
@@ -267,16 +271,16 @@ def print_module(
     sources: Sources, templates: Templates, steps: Sequence[str], **values: object
 ) -> str:
     """One ES module with all kernels: `function k_...(inputs..., outputs..., arguments...)` over
-    element offsets; `steps` run them.
+    element offsets. `steps` run them.
     """
     dialect = JavaScript()
     functions = [_function(procedure, dialect) for procedure in sources.procedures.values()]
-    functions += [_written(kernel) for kernel in sources.custom_kernels.values()]
-    runs: dict[str, tuple[str, str, int]] = {}
+    functions += [_custom_function(kernel) for kernel in sources.custom_kernels.values()]
+    arrays: dict[str, tuple[str, str, int]] = {}
     for kernel in sources.kernels.values():
         composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
-        for name, (operand, value) in outside(composed, dialect).items():
-            runs[name] = (HEAPS[operand.dtype], value, itemsize(operand.dtype))
+        for name, (operand, value) in fallback_arrays(composed, dialect).items():
+            arrays[name] = (HEAPS[operand.dtype], value, itemsize(operand.dtype))
         names = [f"x{i}" for i in range(len(kernel.nest.inputs))] + [
             f"y{i}" for i in range(len(kernel.nest.outputs))
         ]
@@ -289,13 +293,13 @@ def print_module(
         )
     lines = [*steps, *(line for function in functions for line in function["lines"])]
     return templates.render(
-        "program.js", functions=functions, lines=lines, outside=runs, heaps=ARRAYS, **values
+        "program.js", functions=functions, lines=lines, outside=arrays, heaps=ARRAYS, **values
     )
 
 
-def _written(kernel: CustomKernel) -> dict[str, Any]:
-    """A function over element offsets, as those of nests."""
-    places = [f"x{i}_" for i in range(len(kernel.inputs))]
+def _custom_function(kernel: CustomKernel) -> dict[str, Any]:
+    """A function over element offsets, like those of nests."""
+    offsets = [f"x{i}_" for i in range(len(kernel.inputs))]
     loads = [
         f"const x{i} = (n) => {HEAPS[operand.dtype]}[x{i}_ + n];"
         for i, operand in enumerate(kernel.inputs)
@@ -303,14 +307,14 @@ def _written(kernel: CustomKernel) -> dict[str, Any]:
     store = f"{HEAPS[kernel.output.dtype]}[y_ + i] = y;"
     inner = ["let y;", *kernel.lines("js"), store]
     lines = [*loads, "for (let i = 0; i < count; i++) {", *(f"  {line}" for line in inner), "}"]
-    return {"name": kernel.name, "parameters": [*places, "y_", *kernel.arguments], "lines": lines}
+    return {"name": kernel.name, "parameters": [*offsets, "y_", *kernel.arguments], "lines": lines}
 
 
-def print_procedures(made: Sequence[Procedure]) -> list[dict[str, Any]]:
-    """Functions `h_...(inputs..., outputs..., arguments...)` over typed arrays: name, parameters
-    and lines of each.
+def print_procedures(items: Sequence[Procedure]) -> list[dict[str, Any]]:
+    """Functions `h_...(inputs..., outputs..., arguments...)` over typed arrays: the name,
+    parameters and lines of each.
     """
-    return [_function(procedure, Arrays()) for procedure in made]
+    return [_function(procedure, Arrays()) for procedure in items]
 
 
 def _function(procedure: Procedure, dialect: JavaScript) -> dict[str, Any]:
@@ -322,12 +326,12 @@ def _function(procedure: Procedure, dialect: JavaScript) -> dict[str, Any]:
 
 
 def host_call(engine: str, procedure: Procedure, entry: dict[str, Any]) -> str:
-    """A procedure that an engine calls with its operands in arrays: [place, elements, storage] of
-    each, the inputs first.
+    """A procedure that an engine calls with its operands in arrays: [address, elements, storage] of
+    each, inputs first.
     """
     rows = zip(entry["operands"], entry["elements"], procedure.operands, strict=True)
     operands = ", ".join(
-        f"[{size(place)}, {size(count)}, '{operand.dtype}']" for place, count, operand in rows
+        f"[{size(address)}, {size(count)}, '{operand.dtype}']" for address, count, operand in rows
     )
     args = ", ".join(map(size, entry["args"]))
     return f"await {engine}.host({procedure.name}, [{operands}], {len(procedure.inputs)}, [{args}])"

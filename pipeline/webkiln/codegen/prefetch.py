@@ -1,6 +1,6 @@
-"""Panels of constants that are read a little before their turn: while the tiles of one panel are
-computed, the next one comes into the cache, two lines at a time, so that memory answers both
-together, evenly over the sums.
+"""Prefetch of constant panels: while the tiles of one panel are computed, the next panel is loaded
+into the cache, two cache lines at a time, so that their latencies overlap, spread evenly over the
+sums.
 """
 
 from collections.abc import Callable
@@ -10,31 +10,33 @@ from webkiln.codegen.points import Points
 from webkiln.nest.expr import INT, axis, const, rebuild
 from webkiln.nest.nest import Loop, load_index
 
-LINE = 16
-"""The elements of a line of the cache."""
-TOGETHER = 2
+CACHE_LINE = 16
+"""Elements of a cache line."""
+LINES_PER_STEP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
-    """The panel after the one that is used: its operand, where it begins and its elements, the
-    place
-    up to which it is read, and the turns of the reduction loop between two reads.
+class NextPanel:
+    """The panel that follows the current one: its operand, its start, its number of elements, the
+    `offset` up to which it has been prefetched, and the iterations of the reduction loop between
+    two prefetches.
     """
 
     operand: int
-    begin: str
+    start: str
     elements: str
-    place: str
-    turns: str
+    offset: str
+    iterations: str
 
 
-class Ahead(Points):
-    next: Next | None = None
+class Prefetch(Points):
+    """Prints prefetches of the next panel into reduction loops."""
 
-    def next_panel(self, first: str | None, end: str, count: int) -> Next:
-        """What follows the panel of this turn of the vector loop, while a loop over the tiles from
-        `first` to `end` uses it.
+    next: NextPanel | None = None
+
+    def next_panel(self, first: str | None, end: str, count: int) -> NextPanel:
+        """The panel that follows that of the current iteration of the vector loop, while a loop
+        over the tiles from `first` to `end` uses the current panel.
         """
         schedule, (along,) = self.kernel.schedule, self.nest.reduce
         (panel,), here = schedule.panels, len(self.blocks) - 1
@@ -45,21 +47,25 @@ class Ahead(Points):
         )
         elements = self.declare(above, INT, f"{extent} * {panel.block}")
         lines = self.declare(above, INT, f"wk_lines({elements}, {points}, {count})")
-        turns = self.declare(above, INT, f"wk_turns({extent}, {lines}, {TOGETHER})")
+        iterations = self.declare(above, INT, f"wk_turns({extent}, {lines}, {LINES_PER_STEP})")
         load = next(expr for expr in self.nest.loads if expr.value[0] == panel.source)
         index = tuple(
             rebuild(item, lambda expr: const(0, INT) if expr is axis(along.axis) else None)
             for item in load_index(load)
         )
-        self.learn(index)
+        self.analyse(index)
         base = self.address(load, panel.source, index, 0, 0, only=here)
-        whole = next(
+        extent_of_vector = next(
             self.scalar(loop.extent, 0, 0) for loop in self.nest.axes if loop.axis == self.vector
         )
-        begin = self.declare(
-            here, INT, f"{base} + ({self.vector} + {panel.block} < {whole} ? {elements} : 0)"
+        start = self.declare(
+            here,
+            INT,
+            f"{base} + ({self.vector} + {panel.block} < {extent_of_vector} ? {elements} : 0)",
         )
-        return Next(panel.source, begin, elements, f"{tile} / {count} * {lines} * {LINE}", turns)
+        return NextPanel(
+            panel.source, start, elements, f"{tile} / {count} * {lines} * {CACHE_LINE}", iterations
+        )
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
         if self.next is None or len(loops) != 1:
@@ -68,19 +74,19 @@ class Ahead(Points):
         (loop,), item = loops, self.next
         first, end, extent = f"{loop.axis}_from", f"{loop.axis}_to", self.scalar(loop.extent, 0, 0)
         self.here.statements += [
-            self.dialect.counter("ahead", item.place),
+            self.dialect.counter("ahead", item.offset),
             self.dialect.counter(first),
         ]
-        with self.loop(first, self.dialect.chunks(first, extent, item.turns, rest=True)):
-            place = f"{item.begin} + (ahead < {item.elements} ? ahead : 0)"
+        with self.loop(first, self.dialect.chunks(first, extent, item.iterations, rest=True)):
+            address = f"{item.start} + (ahead < {item.elements} ? ahead : 0)"
             self.here.statements += [
-                f"wk_fetch(x{item.operand} + {place});",
-                f"ahead += {LINE};",
-            ] * TOGETHER
+                f"wk_fetch(x{item.operand} + {address});",
+                f"ahead += {CACHE_LINE};",
+            ] * LINES_PER_STEP
             self.declare(
                 len(self.blocks) - 1,
                 INT,
-                self.dialect.least(f"{first} + {item.turns}", extent),
+                self.dialect.minimum(f"{first} + {item.iterations}", extent),
                 end,
             )
             self.here.statements.append(self.dialect.counter(loop.axis, first))

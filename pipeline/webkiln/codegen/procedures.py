@@ -8,8 +8,8 @@ from webkiln.nest.procedure import Procedure, Set, Statement, StoreElement, Whil
 
 
 def body(procedure: Procedure, dialect: Sequential) -> list[str]:
-    """The statements of the procedure's function, whose operands are `x0`, `x1`, ... and `y0`,
-    `y1`, ...
+    """The statements of the procedure's function. Its operands are `x0`, `x1`, ... and `y0`, `y1`,
+    ...
     """
     return _Printer(procedure, dialect).run()
 

@@ -1,5 +1,5 @@
-"""The module of a bundle that times launches, with what each is called and costs. Only pages that
-profile a model fetch it.
+"""The module of a bundle that profiles launches, with the name and cost of each. Only pages that
+profile a model load it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,19 +18,17 @@ MODULE = "profile"
 def profile_module(
     programs: Mapping[str, dict[str, Any]], templates: Templates, runtime: Path
 ) -> str:
-    """`programs` by backend; `runtime` has the modules of the runtime."""
+    """`programs` by backend. `runtime` contains the modules of the runtime."""
     launches = {backend: _launches(program) for backend, program in programs.items()}
     script = DECLARATION.sub("", flatten(runtime, ["profiler"], {}))
     return templates.render("profile.js", launches=launches, script=script, lines=launches.values())
 
 
 def _launches(program: Mapping[str, Any]) -> str:
-    """A JavaScript function of sizes that gives a row for each step: layer, kernel, operations,
-    bytes.
-    """
-    known = {*program["placeholders"], *program["data_dependent"]}
+    """A JavaScript function from sizes to a row for each step: layer, kernel, operations, bytes."""
+    run_constants = {*program["placeholders"], *program["data_dependent"]}
     rows = [
-        [layer, *_cost(step, known)]
+        [layer, *_cost(step, run_constants)]
         for layer, step in zip(_layers(program["main"], ""), sites(program["main"]), strict=True)
     ]
     return (
@@ -40,27 +38,29 @@ def _launches(program: Mapping[str, Any]) -> str:
 
 
 def _layers(items: Iterable[dict[str, Any]], around: str) -> Iterator[str]:
-    """The layer of each step; a copy belongs to the layer whose loop it is in, if that is of one."""
+    """The layer of each step. A copy belongs to the layer of its loop, if the loop belongs to a
+    single layer.
+    """
     for step in items:
         if not any(block in step for block in BLOCKS):
             yield step.get("layer") or around
         for block in BLOCKS:
             inner = step.get(block, ())
-            names = {found["layer"] for found in sites(inner) if "layer" in found}
+            names = {site["layer"] for site in sites(inner) if "layer" in site}
             yield from _layers(inner, names.pop() if len(names) == 1 else around)
 
 
-def _cost(step: Mapping[str, Any], known: set[str]) -> list[Any]:
+def _cost(step: Mapping[str, Any], run_constants: set[str]) -> list[Any]:
     if "copy" in step:
-        return ["copy", 0, _told(2 * size_from_json(step["copy"]), known)]
+        return ["copy", 0, _run_constant(2 * size_from_json(step["copy"]), run_constants)]
     if "host" in step:
         return [step["host"], None, None]
     return [
         step["kernel"],
-        *(_told(size_from_json(step[key]), known) for key in ("flops", "bytes")),
+        *(_run_constant(size_from_json(step[key]), run_constants) for key in ("flops", "bytes")),
     ]
 
 
-def _told(size: int, known: set[str]) -> int | None:
-    """A size, unless it depends on the turn of a loop."""
-    return None if dim.names([size]) - known else size
+def _run_constant(size: int, run_constants: set[str]) -> int | None:
+    """A size, or None if it depends on the iteration of a loop."""
+    return None if dim.names([size]) - run_constants else size

@@ -12,11 +12,11 @@ from webkiln.plan import kernel as kernels
 
 
 def write_code(program: dict[str, Any], templates: Templates, folder: Path, **options: Any) -> None:
-    """Write the sources of `program` into `folder`; `options` are those of the backend's writer, as
-    `thresholds` of wasm's.
+    """Write the sources of `program` into `folder`. `options` are passed to the backend's writer,
+    such as `thresholds` for wasm.
 
-    The writer of a backend is imported by name: the graph of actions adds its module, and the
-    templates that it needs, to the key of that backend alone.
+    The writer of a backend is imported by name. The action graph thus adds its module, and its
+    templates, to the key of that backend alone.
     """
     sources = Sources(
         {name: kernels.from_json(data) for name, data in sorted(program["kernels"].items())},

@@ -18,23 +18,23 @@ class Reductions(Values):
         self.rows = kernel.by_rows
 
     def accumulators(self) -> list[tuple[int, int, int]]:
-        """(position, tile offset, vector offset) of every accumulator's copies."""
+        """(position, tile offset, vector offset) of every copy of every accumulator."""
         return [
             (position, t, v)
             for position in range(len(self.nest.accumulators))
-            for t, v in self.each()
+            for t, v in self.copy_offsets()
         ]
 
     def finish(self, name: Callable[[int, int, int], str]) -> None:
-        for place in self.accumulators():
+        for copy in self.accumulators():
             if self.simd is not None:
                 self.here.statements += self.simd.finish(
-                    self.nest.accumulators[place[0]], name(*place)
+                    self.nest.accumulators[copy[0]], name(*copy)
                 )
 
     def reduce_rows(self) -> None:
-        """Lanes lie on the last reduction loop: each copy has accumulators for them and a scalar
-        one, into which all are folded.
+        """Vectorise the last reduction loop. Each copy has accumulators for the lanes and a scalar
+        accumulator, into which the lanes are folded.
         """
         (along,) = (loop for loop in self.nest.reduce if loop.axis == self.vector)
         _, tiles = self.copies
@@ -85,7 +85,9 @@ class Reductions(Values):
         self.simd, self.copies = simd, copies
 
     def spans(self, name: str, extent: str) -> Iterable[tuple[int, str]]:
-        """How a loop is divided: all lanes, then single vectors, then single elements."""
+        """The loops into which a reduction is divided: all lanes, then single vectors, then single
+        elements.
+        """
         self.here.statements.append(self.dialect.counter(name))
         sizes = sorted({self.kernel.schedule.lanes, self.width, 1}, reverse=True)
         return [(span, self.dialect.chunks(name, extent, span, rest=False)) for span in sizes]

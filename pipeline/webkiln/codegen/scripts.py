@@ -1,4 +1,4 @@
-"""JavaScript modules joined into one file, as small as that is without a minifier."""
+"""JavaScript modules combined into one file, as small as is possible without a minifier."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ NAME = re.compile(
 
 
 def strip_comments(text: str) -> str:
-    """Remove comments; strings, templates and regular expressions stay as they are."""
+    """Remove comments. Strings, templates and regular expressions are unchanged."""
     return TOKEN.sub(lambda token: "" if token["comment"] else token[0], text)
 
 
@@ -38,8 +38,8 @@ def compact(text: str) -> str:
 
 
 def enclosed(text: str) -> tuple[str, list[str]]:
-    """A module without imports as the body of a function, and what it exports, as `name` or
-    `exported: name`.
+    """A module without imports as the body of a function, and its exports, as `name` or `exported:
+    name`.
     """
     names = NAME.findall(
         "".join(line for line in text.splitlines(keepends=True) if DECLARATION.match(line))
@@ -52,19 +52,16 @@ def enclosed(text: str) -> tuple[str, list[str]]:
         ]
     body = DECLARATION.sub("", EXPORT.sub("", text))
     if re.search(r"^(import|export)\b", body, re.MULTILINE):
-        raise InternalError(
-            "a module that is to be enclosed imports others, or exports in a form that is not known"
-        )
+        raise InternalError("a module to enclose has imports or unknown forms of exports")
     return body, names
 
 
 def flatten(sources: Path, entries: Sequence[str], outside: dict[str, str]) -> str:
-    """Join modules and all that they import into one, which exports what they do, without comments
-    and
-    indentation.
+    """Bundle modules with everything that they import into one module with the same exports,
+    without comments and indentation.
 
     Modules import and re-export by name only, one statement a line. `outside` maps modules that
-    stay separate to the file that holds them.
+    stay separate to the file that contains them.
     """
     parts: list[str] = []
     imported: dict[str, set[str]] = {}

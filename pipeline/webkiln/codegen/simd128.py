@@ -1,4 +1,4 @@
-"""Four lanes of C through wasm_simd128.h, with relaxed multiply-add where the variant has it."""
+"""Four lanes of C by wasm_simd128.h, with relaxed multiply-add in the variant that supports it."""
 
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
 from webkiln.nest.nest import Accumulator, Operand
@@ -35,30 +35,31 @@ CASTS = {
     (FLOAT, INT): "wasm_i32x4_trunc_sat_f32x4({0})",
     (INT, FLOAT): "wasm_f32x4_convert_i32x4({0})",
 }
-NEAR = "WK_TRUNC({0})"
-"""Of what is within the range: one instruction, where the saturating cast takes eight."""
+IN_RANGE_CAST = "WK_TRUNC({0})"
+"""The cast of values known to be in range: one instruction, where the saturating cast takes eight.
+"""
 
 
 def _extreme(expr: Expr) -> str | None:
-    """The one instruction for a select of the less or the greater of two floats, by its own rule
-    for what is not a number.
+    """The single instruction for a select of the lesser or greater of two floats. It treats NaN by
+    its own rule.
     """
     condition, yes, no = expr.args
     if condition.op not in ("lt", "gt") or expr.type != FLOAT or {yes, no} != set(condition.args):
         return None
-    less = (condition.op == "lt") == (yes is condition.args[0])
-    return "wasm_f32x4_pmin({2}, {1})" if less else "wasm_f32x4_pmax({2}, {1})"
+    is_minimum = (condition.op == "lt") == (yes is condition.args[0])
+    return "wasm_f32x4_pmin({2}, {1})" if is_minimum else "wasm_f32x4_pmax({2}, {1})"
 
 
 def _tracks_nan(item: Accumulator) -> bool:
-    """f32x4.max and min, which keep NaN, take several instructions; pmax and pmin are one and lose
-    it.
+    """f32x4.max and min propagate NaN but take several instructions. pmax and pmin are one
+    instruction each and lose NaN.
     """
     return item.combiner in ("max", "min") and item.body.type == FLOAT
 
 
-def _place(pointer: str, at: str) -> str:
-    """An address whose constant part becomes one of the instruction."""
+def _address(pointer: str, at: str) -> str:
+    """An address whose constant part becomes the offset of the instruction."""
     start, _, offset = at.rpartition(" + ")
     if not offset.isdecimal():
         return f"{pointer} + {at}"
@@ -68,6 +69,8 @@ def _place(pointer: str, at: str) -> str:
 
 
 class Simd128:
+    """The vector operations of the C dialect."""
+
     width = 4
 
     def vector(self, type_: str) -> str:
@@ -83,7 +86,7 @@ class Simd128:
     def operation(self, expr: Expr, args: list[str]) -> str:
         source = expr.args[-1].type
         if expr.op == "cast":
-            return (NEAR if expr.value else CASTS[source, expr.type]).format(*args)
+            return (IN_RANGE_CAST if expr.value else CASTS[source, expr.type]).format(*args)
         if expr.op == "select" and (extreme := _extreme(expr)):
             return extreme.format(*args)
         if expr.op == "bitcast":
@@ -93,15 +96,15 @@ class Simd128:
         return f"wasm_{LANES[source]}_{expr.op}({', '.join(args)})"
 
     def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
-        place = _place(pointer, at)
-        return f"wk_load_part({place}, left)" if partial else f"wasm_v128_load({place})"
+        address = _address(pointer, at)
+        return f"wk_load_part({address}, left)" if partial else f"wasm_v128_load({address})"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
-        place = _place(pointer, at)
+        address = _address(pointer, at)
         return (
-            f"wk_store_part({place}, {value}, left);"
+            f"wk_store_part({address}, {value}, left);"
             if partial
-            else f"wasm_v128_store({place}, {value});"
+            else f"wasm_v128_store({address}, {value});"
         )
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:

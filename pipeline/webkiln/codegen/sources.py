@@ -1,4 +1,4 @@
-"""What the launches of a program name, and where their operands lie."""
+"""The kernels that the launches of a program name, and the offsets of their operands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from webkiln.plan.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the launches of a program name: kernels made of nests, procedures, and kernels that
-    plugins define.
+    """The code that launches name: kernels built from nests, procedures, and custom kernels of
+    plugins.
     """
 
     kernels: dict[str, Kernel]
@@ -27,7 +27,7 @@ class Sources:
         return self.kernels.get(name) or self.procedures.get(name) or self.custom_kernels[name]
 
 
-def elements(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | str]:
+def element_offsets(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | str]:
     """The offsets of the operands of a launch, each in its own elements."""
     pairs = zip(operands, entry["operands"], strict=True)
     return [

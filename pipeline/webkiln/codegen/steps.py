@@ -1,4 +1,4 @@
-"""The steps of a program in C and JavaScript, and the part of it that the runtime reads."""
+"""The steps of a program in C and JavaScript, and the part that the runtime reads."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -11,11 +11,11 @@ from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
 
 PREFIX = "d_"
-"""Sets placeholders, counters and data_dependent sizes apart from all other names of generated
+"""Keeps placeholders, counters and data-dependent sizes distinct from all other names in generated
 code.
 """
 BLOCKS = ("steps", "then", "else")
-"""The keys of steps that hold others."""
+"""The keys of steps that contain other steps."""
 FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
 
 
@@ -26,9 +26,8 @@ def size(value: int | str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How the steps of a program are spelled: what declares a counter, a launch, a copy of bytes,
-    the
-    call of a procedure, a bool, and what tells a profile which step is over.
+    """How the steps of a program are printed: the declaration of a counter, a launch, a copy of
+    bytes, a host call, the test of a bool, and the profiler marker after a step.
     """
 
     counter: str
@@ -40,11 +39,11 @@ class Language:
 
 
 def sites(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The launches, copies and calls of procedures in the order in which they are written down,
-    each once; marks tell their numbers.
+    """The launches, copies and host calls in the order of the code, each once. Profiler markers
+    carry their numbers.
     """
     for step in items:
-        if _holds(step):
+        if _is_block(step):
             for block in BLOCKS:
                 yield from sites(step.get(block, ()))
         else:
@@ -52,6 +51,7 @@ def sites(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def steps(items: Iterable[dict[str, Any]], language: Language) -> list[str]:
+    """The lines of code of the steps."""
     return _steps(items, language, count())
 
 
@@ -62,7 +62,7 @@ def _steps(
 
 
 def _step(step: dict[str, Any], language: Language, numbers: Iterator[int]) -> list[str]:
-    if not _holds(step):
+    if not _is_block(step):
         return [_site(step, language), language.mark.format(site=next(numbers))]
     if "if" in step:
         yes, no = (_indented(_steps(step[name], language, numbers)) for name in ("then", "else"))
@@ -78,11 +78,11 @@ def _step(step: dict[str, Any], language: Language, numbers: Iterator[int]) -> l
     name = f"{PREFIX}{step['loop']}"
     bound = "" if step["bound"] is None else f"{name} < {size(step['bound'])} && "
     loop = [f"for (; {bound}{_flag(step['while'], language)}; {name}++) {{", *inner, "}"]
-    kept = [f"{PREFIX}{step['result']} = {name};"] if step["result"] else []
-    return ["{", *_indented([f"{language.counter}{name} = 0;", *loop, *kept]), "}"]
+    result = [f"{PREFIX}{step['result']} = {name};"] if step["result"] else []
+    return ["{", *_indented([f"{language.counter}{name} = 0;", *loop, *result]), "}"]
 
 
-def _holds(step: dict[str, Any]) -> bool:
+def _is_block(step: dict[str, Any]) -> bool:
     return any(block in step for block in BLOCKS)
 
 
@@ -93,12 +93,12 @@ def _site(step: dict[str, Any], language: Language) -> str:
         return language.copy.format(
             target=size(step["to"]), source=size(step["from"]), bytes=size(step["copy"])
         )
-    found = f"{PREFIX}{step['result']} = " if step["result"] else ""
-    return f"{found}{language.host(step)};"
+    assignment = f"{PREFIX}{step['result']} = " if step["result"] else ""
+    return f"{assignment}{language.host(step)};"
 
 
-def _flag(place: int | str, language: Language) -> str:
-    return language.flag.format(place=size(place))
+def _flag(offset: int | str, language: Language) -> str:
+    return language.flag.format(place=size(offset))
 
 
 def _indented(lines: Iterable[str]) -> list[str]:
@@ -106,7 +106,7 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 
 def is_dynamic(items: Iterable[dict[str, Any]]) -> bool:
-    """Whether what the steps do depends on what earlier ones computed."""
+    """Whether the control flow of the steps depends on values computed by earlier steps."""
     return any(
         not {"kernel", "copy"} & set(step) and ("repeat" not in step or is_dynamic(step["steps"]))
         for step in items
@@ -114,26 +114,26 @@ def is_dynamic(items: Iterable[dict[str, Any]]) -> bool:
 
 
 def flops(items: Iterable[dict[str, Any]]) -> int:
-    """The operations of all launches; a loop of unknown length counts once."""
-    return sum(times * size_from_json(step.get("flops", 0)) for step, times in _counted(items))
+    """The operations of all launches. A loop of unknown length counts once."""
+    return sum(times * size_from_json(step.get("flops", 0)) for step, times in _launches(items))
 
 
 def work(items: Iterable[dict[str, Any]]) -> dict[str, int]:
     """The operations and bytes of all launches of each kernel."""
     costs: dict[str, int] = {}
-    for step, times in _counted(items):
+    for step, times in _launches(items):
         cost = size_from_json(step["flops"]) + size_from_json(step["bytes"])
         costs[step["kernel"]] = costs.get(step["kernel"], 0) + times * cost
     return costs
 
 
-def _counted(
+def _launches(
     items: Iterable[dict[str, Any]], times: int = 1
 ) -> Iterator[tuple[dict[str, Any], int]]:
-    """All launches of kernels, and how often each is done; a loop of unknown length counts once."""
+    """All launches of kernels, and how often each runs. A loop of unknown length counts once."""
     for step in items:
         for block in BLOCKS:
-            yield from _counted(
+            yield from _launches(
                 step.get(block, ()),
                 times * size_from_json(step["count"]) if "repeat" in step else times,
             )
@@ -146,24 +146,24 @@ def parameters(program: dict[str, Any]) -> list[str]:
 
 
 def counters(items: Iterable[dict[str, Any]]) -> list[str]:
-    """Those of all loops, once each."""
-    found: dict[str, None] = {}
+    """The counters of all loops, each once."""
+    names: dict[str, None] = {}
     for step in items:
-        found |= dict.fromkeys(
+        names |= dict.fromkeys(
             f"{PREFIX}{step[kind]}" for kind in ("repeat", "loop") if kind in step
         )
         for block in BLOCKS:
-            found |= dict.fromkeys(counters(step.get(block, ())))
-    return list(found)
+            names |= dict.fromkeys(counters(step.get(block, ())))
+    return list(names)
 
 
 def data_dependent(program: dict[str, Any]) -> list[str]:
     return [f"{PREFIX}{name}" for name in program["data_dependent"]]
 
 
-def described(program: dict[str, Any]) -> str:
-    """The part of a program that the runtime reads, as JavaScript; what depends on placeholders is
-    a function of them.
+def runtime_literal(program: dict[str, Any]) -> str:
+    """The part of a program that the runtime reads, as a JavaScript object. Parts that depend on
+    placeholders are functions of them.
     """
 
     def tensors(items: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
@@ -221,7 +221,7 @@ def described(program: dict[str, Any]) -> str:
 
 
 def literal(value: Any) -> str:
-    """A JavaScript literal; symbolic sizes are expressions."""
+    """A JavaScript literal. Symbolic sizes are expressions."""
     if isinstance(value, dict):
         return (
             "{"

@@ -13,12 +13,12 @@ _HELPER = re.compile(r"\bwk_\w+|\bWK_\w+")
 
 
 class Templates:
-    """Fills the templates below `root`, a checkout or the shared files of an installed package.
+    """Renders the templates below `root`, a checkout or the shared files of an installed package.
 
-    `kernels/<template>.<language>.jinja` are the templates. `kernels/intrinsics.<language>` has the
-    helper functions of a language, separated by blank lines. The first `wk_` or `WK_` word of a
-    paragraph is the name of its helper. `runtime/engines/` has the modules that run WebGPU and
-    WebGL programs.
+    `kernels/<template>.<language>.jinja` are the templates. `kernels/intrinsics.<language>`
+    contains the helper functions of a language, separated by blank lines. The first `wk_` or `WK_`
+    name in a paragraph is the name of its helper. `runtime/engines/` contains the modules that run
+    WebGPU and WebGL programs.
     """
 
     def __init__(self, root: Path) -> None:
@@ -37,7 +37,7 @@ class Templates:
         )
 
     def render(self, template: str, **values: Any) -> str:
-        """Fill `<template>.jinja`. Its variable `intrinsics` is the text of the helpers that
+        """Render `<template>.jinja`. Its variable `intrinsics` is the text of the helpers that
         `lines` need, in file order.
         """
         language = template.rsplit(".", 1)[1]
@@ -55,7 +55,7 @@ class Templates:
         )
 
     def engine(self, backend: str) -> str:
-        """The engine of a backend, joined with the modules that it imports, without exports."""
+        """The engine of a backend, bundled with the modules that it imports, without exports."""
         return DECLARATION.sub("", flatten(self.engines, [backend], {}))
 
     def _helpers(self, language: str) -> dict[str, str]:
@@ -63,7 +63,7 @@ class Templates:
         for paragraph in (
             (self.kernels / f"intrinsics.{language}").read_text().strip().split("\n\n")
         ):
-            found = _HELPER.search(paragraph)
-            if found:
-                result[found.group()] = paragraph.strip("\n")
+            match = _HELPER.search(paragraph)
+            if match:
+                result[match.group()] = paragraph.strip("\n")
         return result

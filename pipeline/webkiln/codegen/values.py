@@ -1,28 +1,28 @@
 """Values and addresses: scalar and vector code for an expression at the current loop level.
 
-Every subexpression is computed at the loop level of its deepest variable, once per level
-(expressions are total, so nothing can go wrong by computing early).
+Every subexpression is computed at the loop level of its deepest variable, once per level.
+Expressions are total, so computing them early cannot fail.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from webkiln.codegen.dialect import ZEROS, Dialect, outside_name, walks_zeros
+from webkiln.codegen.dialect import ZEROS, Dialect, fallback_name, reads_shared_zeros
 from webkiln.codegen.scopes import Scopes
 from webkiln.nest.affine import step
 from webkiln.nest.expr import INT, Expr, select, walk
 from webkiln.nest.nest import load_guard, load_index
 from webkiln.plan.kernel import Kernel
 
-PRODUCED = "result"
-"""The level of what is known after the reduction."""
+AFTER_REDUCTION = "result"
+"""The level of values that are defined after the reduction."""
 LEAVES = frozenset({"const", "arg", "axis", "acc", "accindex"})
 SHIFTS = frozenset({"shl", "shr"})
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A summand of an address, `factor` times `stride` elements, known at a loop level."""
+    """A summand of an address, `factor` times `stride` elements, defined at a loop level."""
 
     level: int
     factor: str
@@ -34,7 +34,7 @@ class Term:
 
 
 class Values(Scopes):
-    """The expressions of one kernel. A value has copies: for the neighbour `t` on the tile axis and
+    """The expressions of one kernel. A value has copies, for the neighbour `t` on the tile axis and
     `v` on the vector axis.
     """
 
@@ -42,12 +42,12 @@ class Values(Scopes):
         self.kernel, self.nest = kernel, kernel.nest
         self.vector, self.tile = kernel.schedule.vector, kernel.schedule.tile
         produced = frozenset(
-            name for name in (self.vector, self.tile, PRODUCED) if name is not None
+            name for name in (self.vector, self.tile, AFTER_REDUCTION) if name is not None
         )
-        self.produced = produced | {loop.axis for loop in self.nest.axes}
+        self.accumulator_axes = produced | {loop.axis for loop in self.nest.axes}
         super().__init__(dialect, {})
-        self.learn([loop.extent for loop in (*self.nest.axes, *self.nest.reduce)])
-        self.learn(self.nest.roots)
+        self.analyse([loop.extent for loop in (*self.nest.axes, *self.nest.reduce)])
+        self.analyse(self.nest.roots)
         self.simd = dialect.simd if self.vector else None
         self.width = self.simd.width if self.simd else 1
         self.copies = (1, 1)
@@ -55,51 +55,52 @@ class Values(Scopes):
         self.clamped: tuple[str, ...] = ()
         self.blocked: tuple[str, str] | tuple[()] = ()
 
-    def learn(self, roots: Iterable[Expr]) -> None:
-        """Find the axes that expressions move with; accumulators are known only after the
+    def analyse(self, roots: Iterable[Expr]) -> None:
+        """Record the axes that expressions depend on. Accumulators are only defined after the
         reduction.
         """
         for expr in walk(roots):
             if expr.op == "axis":
                 self.depends[expr] = frozenset({expr.value})
             elif expr.op in ("acc", "accindex"):
-                self.depends[expr] = self.produced
+                self.depends[expr] = self.accumulator_axes
             else:
                 self.depends[expr] = frozenset().union(*(self.depends[item] for item in expr.args))
 
-    def each(self) -> list[tuple[int, int]]:
+    def copy_offsets(self) -> list[tuple[int, int]]:
         """(tile offset, vector offset) of every copy."""
         vectors, tiles = self.copies
         return [(t, v * self.width) for t in range(tiles) for v in range(vectors)]
 
     def key(self, expr: Expr, t: int, v: int, form: str) -> tuple[object, ...]:
+        """The cache key of a value: copies that do not depend on an axis share it."""
         names = self.depends[expr]
         return (expr, t if self.tile in names else 0, v if self.vector in names else 0, form)
 
     def operands_first(
         self, expr: Expr, t: int, v: int, form: str, value: Callable[[Expr, int, int], str]
     ) -> None:
-        """Compute what is below an operation and has no name yet, the deepest first: expressions
-        may be deeper than Python's stack.
+        """Compute the operands of an operation that have no name yet, deepest first. Recursion
+        could exceed Python's stack.
         """
-        stack, seen = [expr], {expr}
+        stack, visited = [expr], {expr}
         while stack:
             waiting = [
                 item
                 for item in self.operands(stack[-1], form)
-                if item not in seen and not self.is_known(item, t, v, form)
+                if item not in visited and not self.is_known(item, t, v, form)
             ]
-            seen.update(waiting)
+            visited.update(waiting)
             if waiting:
                 stack += reversed(waiting)
             elif (item := stack.pop()) is not expr:
                 value(item, t, v)
 
     def is_known(self, expr: Expr, t: int, v: int, form: str) -> bool:
-        return self.known(self.key(expr, t, v, form)) is not None
+        return self.lookup(self.key(expr, t, v, form)) is not None
 
     def operands(self, expr: Expr, form: str) -> list[Expr]:
-        """What is named before an operation in that form."""
+        """The operands that are named before an operation in that form."""
         if expr.op == "load" or (form == "vector" and self.vector not in self.depends[expr]):
             return []
         if form == "vector":
@@ -124,14 +125,14 @@ class Values(Scopes):
         if expr.op in ("acc", "accindex"):
             return accumulator(expr.value, t, v) + ("_at" if expr.op == "accindex" else "")
         key = self.key(expr, t, v, "scalar")
-        found = self.known(key)
-        if found is not None:
-            return found
+        name = self.lookup(key)
+        if name is not None:
+            return name
         if expr.op == "load":
-            return self.bound(expr, key, expr.type, self.load(expr, t, v))
+            return self.bind(expr, key, expr.type, self.load(expr, t, v))
         self.operands_first(expr, t, v, "scalar", self.scalar)
         args = [self.scalar(item, t, v) for item in expr.args]
-        return self.bound(expr, key, expr.type, self.dialect.scalar(expr, args))
+        return self.bind(expr, key, expr.type, self.dialect.scalar(expr, args))
 
     def vector_value(self, expr: Expr, t: int, v: int) -> str:
         """`expr` for `width` neighbours on the vector axis."""
@@ -139,14 +140,14 @@ class Values(Scopes):
         if expr.op == "acc":
             return accumulator(expr.value, t, v)
         key = self.key(expr, t, v, "vector")
-        found = self.known(key)
-        if found is not None:
-            return found
+        name = self.lookup(key)
+        if name is not None:
+            return name
         type_ = self.simd.vector(expr.type)
         if self.vector not in self.depends[expr]:
-            return self.bound(expr, key, type_, self.simd.splat(self.scalar(expr, t, v), expr.type))
+            return self.bind(expr, key, type_, self.simd.splat(self.scalar(expr, t, v), expr.type))
         if expr.op == "load":
-            return self.bound(expr, key, type_, self.vector_load(expr, t, v))
+            return self.bind(expr, key, type_, self.vector_load(expr, t, v))
         self.operands_first(expr, t, v, "vector", self.vector_value)
         args = [
             str(item.value)
@@ -154,7 +155,7 @@ class Values(Scopes):
             else self.vector_value(item, t, v)
             for item in expr.args
         ]
-        return self.bound(expr, key, type_, self.simd.operation(expr, args))
+        return self.bind(expr, key, type_, self.simd.operation(expr, args))
 
     def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[Term]:
         """The address of an element as summands."""
@@ -193,10 +194,9 @@ class Values(Scopes):
         *,
         only: int | None = None,
     ) -> str:
-        """Sum the terms level by level, so that each loop adds only what changes in it; `only`
-        bounds
-        the level. It is counted from the beginning of the operand, or of the heap where the dialect
-        has one.
+        """Sum the terms level by level, so that each loop only adds the terms that change in it.
+        `only` limits the level. The address is relative to the operand, or to the heap if the
+        dialect has one.
         """
         summands = [
             item for item in self.terms(position, index, t, v) if only is None or item.level <= only
@@ -211,14 +211,14 @@ class Values(Scopes):
                 total = text
                 continue
             key = ("address", text)
-            total = self.known(key) or self.bound(expr, key, INT, text, level)
+            total = self.lookup(key) or self.bind(expr, key, INT, text, level)
         return total or "0"
 
     def operand(self, position: int) -> str:
         inputs = len(self.nest.inputs)
         return f"x{position}" if position < inputs else f"y{position - inputs}"
 
-    def place(
+    def pointer_and_offset(
         self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int
     ) -> tuple[str, str]:
         """Pointer and offset of an element."""
@@ -229,27 +229,29 @@ class Values(Scopes):
         """The text that reads one element."""
         position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
         operand = self.nest.inputs[position]
-        run = self.runs(index) and self.kernel.panel(position) is None
-        first, lane = (0, v) if run else (v, 0)
+        contiguous = self.is_contiguous(index) and self.kernel.panel(position) is None
+        first, lane = (0, v) if contiguous else (v, 0)
         if guard is None:
-            pointer, at = self.place(expr, position, index, t, first)
+            pointer, at = self.pointer_and_offset(expr, position, index, t, first)
             return self.dialect.load(operand, pointer, plus(at, lane))
-        if self.dialect.pointers and (run or self.level(expr) > self.level(guard[0])):
+        if self.dialect.pointers and (contiguous or self.level(expr) > self.level(guard[0])):
             pointer, at = self.guarded_pointer(expr, guard, t, first)
             return self.dialect.load(operand, pointer, plus(at, lane))
         condition, other = self.scalar(guard[0], t, v), self.scalar(guard[1], t, v)
         return self.dialect.guarded(
-            operand, *self.place(expr, position, index, t, v), condition, other
+            operand, *self.pointer_and_offset(expr, position, index, t, v), condition, other
         )
 
-    def runs(self, index: tuple[Expr, ...]) -> bool:
-        """Neighbours on the vector axis are neighbours in memory."""
+    def is_contiguous(self, index: tuple[Expr, ...]) -> bool:
+        """Whether neighbours on the vector axis are neighbours in memory."""
         if self.vector is None or not index or step(index[-1], self.vector) != 1:
             return False
         return not any(self.vector in self.depends[item] for item in index[:-1])
 
     def vector_load(self, expr: Expr, t: int, v: int) -> str:
-        """The text that reads a vector; the copies on the vector axis differ by a constant."""
+        """The text that reads a vector. The addresses of copies on the vector axis differ by a
+        constant.
+        """
         assert self.simd is not None
         position, guard = expr.value[0], load_guard(expr)
         operand = self.nest.inputs[position]
@@ -273,7 +275,7 @@ class Values(Scopes):
     def guarded_pointer(
         self, expr: Expr, guard: tuple[Expr, Expr], t: int, v: int
     ) -> tuple[str, str]:
-        """Pointer and offset: the pointer is chosen where the guard is known, and deeper steps are
+        """Pointer and offset. The pointer is selected where the guard is defined. Deeper steps are
         multiplied by 0 or 1, so that inner loops have no branch.
         """
         assert self.dialect.pointers is not None
@@ -281,16 +283,18 @@ class Values(Scopes):
         operand = self.nest.inputs[position]
         condition, where = self.scalar(guard[0], t, v), self.level(guard[0])
         base = self.address(expr, position, index, t, v, only=where)
-        zeros = walks_zeros(self.kernel, expr)
+        zeros = reads_shared_zeros(self.kernel, expr)
         other = (
             ZEROS
             if zeros
-            else outside_name(operand, self.dialect.literal(guard[1].value, guard[1].type))
+            else fallback_name(operand, self.dialect.literal(guard[1].value, guard[1].type))
         )
         key = ("pointer", position, condition, base, other)
-        pointer = self.known(key)
+        pointer = self.lookup(key)
         if pointer is None:
-            text = self.dialect.pointers.chosen(operand, f"x{position}", condition, base, other)
+            text = self.dialect.pointers.select_pointer(
+                operand, f"x{position}", condition, base, other
+            )
             pointer = self.declare(where, self.dialect.pointers.pointer_type(operand), text)
             self.blocks[where].values[key] = pointer
         inner = []
@@ -300,10 +304,10 @@ class Values(Scopes):
                     inner.append(item.text)
                     continue
                 known_step = ("step", condition, item.text)
-                product = self.known(known_step)
+                product = self.lookup(known_step)
                 if product is None:
                     walked = ("stride", condition, item.stride)
-                    stride = self.known(walked)
+                    stride = self.lookup(walked)
                     if stride is None:
                         stride = self.blocks[where].values[walked] = self.declare(
                             where, INT, f"{condition} ? {item.stride or '1'} : 0"

@@ -1,22 +1,20 @@
-"""What lies in the memory of a WebAssembly module beside its program."""
+"""The layout of a WebAssembly module's memory outside its program."""
 
-WALKED = 4096
-"""How far a guarded load whose guard is false may walk over the zeros that kernels share, in
-elements.
-"""
-ZEROS = WALKED + 16
-"""How many lie there: a vector may begin at the last of those."""
+ZERO_STRIDE = 4096
+"""How far a guarded load whose guard is false may walk over the shared zeros, in elements."""
+ZEROS = ZERO_STRIDE + 16
+"""The number of shared zeros. A vector may start at the last one that a load reaches."""
 STACK = 65536
-HELPERS = 7
-"""Threads that help the one which runs the program, at most."""
+MAX_HELPERS = 7
+"""The most threads in addition to the one that runs the program."""
 HELPER_STACK = 16384
 PAGE = 65536
-FIXED = 16 * PAGE
-"""Bytes for stacks, zeros and tables; the program's memory follows."""
-MOST = 65536
-"""Pages that a memory can have."""
+RESERVED = 16 * PAGE
+"""Bytes for stacks, zeros and tables. The program's memory follows."""
+MAX_PAGES = 65536
+"""The most pages of a memory."""
 
 
 def pages(memory: int) -> int:
-    """Of a module whose program needs `memory` bytes."""
-    return -(-(FIXED + memory) // PAGE)
+    """The pages of a module whose program needs `memory` bytes."""
+    return -(-(RESERVED + memory) // PAGE)

@@ -1,10 +1,9 @@
-"""WGSL over one arena of 32-bit words, bound read-write; operands are offsets in it, counted in
-their
-own elements.
+"""WGSL over one arena of 32-bit words, bound read-write. Operands are offsets in it, counted in
+their own elements.
 
-Constant expressions must be finite, so infinities and NaN come from the argument block, and NaN is
-told by its bits, because compilers fold `x != x`. What differs from C otherwise: shifts take u32,
-and both values of a select are computed.
+Constant expressions must be finite, so infinities and NaN come from the argument block. NaN is
+detected by its bits, because compilers fold `x != x`. Unlike in C, shifts take u32, and both values
+of a select are computed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from math import isinf, isnan
 
-from webkiln.codegen.blocked import COLUMNS, ROWS
+from webkiln.codegen.blocked_contraction import COLUMNS, ROWS
 from webkiln.codegen.c_family import Braces
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
@@ -31,8 +30,7 @@ WORKGROUP = 64
 HALF = "f16"
 TYPES = {"float32": FLOAT, "int32": INT, "uint32": UINT}
 PACKED = {"float16": 2, "int16": 2, "uint16": 2, "int8": 4, "uint8": 4, "bool": 4}
-"""Elements of a word, for the dtypes that share it: of weights while they are decoded, and float16.
-"""
+"""Elements that share a word: of weights while they are decoded, and float16."""
 SCALAR = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
@@ -93,8 +91,8 @@ Combine = Callable[[Accumulator, str, str], list[str]]
 
 
 class Workgroup:
-    """All invocations of a workgroup. `feature`: what a device must have beyond what every one has,
-    if anything; `directives` declare it in a shader, which may read its `builtins`.
+    """All invocations of a workgroup. `feature`: what a device must support beyond the core, if
+    anything; `directives` enable it in a shader, which may read its `builtins`.
     """
 
     feature = ""
@@ -120,17 +118,17 @@ class Workgroup:
             f" {name} += {step}) {{"
         )
 
-    def gather(self, item: Accumulator, name: str, kept: int, combine: Combine) -> list[str]:
-        """As a tree in the memory of the workgroup."""
+    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
+        """Fold as a tree in workgroup memory."""
         (combined,) = combine(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
         return [
             f"parts_{name}[local] = {name};",
             self.barrier,
-            f"for (var half = {WORKGROUP // 2}; half >= {kept}; half /= 2) {{",
+            f"for (var half = {WORKGROUP // 2}; half >= {modulus}; half /= 2) {{",
             f"  if (local < half) {{ {combined} }}",
             f"  {self.barrier}",
             "}",
-            f"{name} = parts_{name}[local % {kept}];",
+            f"{name} = parts_{name}[local % {modulus}];",
         ]
 
 
@@ -138,17 +136,17 @@ ANYWHERE = Workgroup()
 
 
 class Subgroups(Workgroup):
-    """Sums and products first within each subgroup, which needs no memory; the extremes of
-    subgroups are vague about NaN.
+    """Sums and products are first folded within each subgroup, which needs no memory. Subgroup
+    minima and maxima do not specify NaN.
     """
 
     feature = "subgroups"
     directives = ("enable subgroups;", "requires subgroup_id;")
     builtins: Mapping[str, str] = {"subgroup_id": "subgroup", "num_subgroups": "subgroups"}
 
-    def gather(self, item: Accumulator, name: str, kept: int, combine: Combine) -> list[str]:
-        if kept > 1 or item.combiner not in BY_SUBGROUP:
-            return super().gather(item, name, kept, combine)
+    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
+        if modulus > 1 or item.combiner not in BY_SUBGROUP:
+            return super().gather(item, name, modulus, combine)
         (combined,) = combine(item, name, f"parts_{name}[part]")
         return [
             f"{name} = {BY_SUBGROUP[item.combiner]}({name});",
@@ -183,7 +181,7 @@ class Wgsl(Braces):
     def threads(self) -> "Wgsl":
         return self
 
-    def leave(self, condition: str) -> list[str]:
+    def exit_if(self, condition: str) -> list[str]:
         return [f"if ({condition}) {{ return; }}"]
 
     def declare(self, type_: str, name: str, text: str) -> str:
@@ -192,7 +190,7 @@ class Wgsl(Braces):
     def keyword(self, type_: str) -> str:
         return "var"
 
-    def word(self, op: str, type_: str) -> str:
+    def operation(self, op: str, type_: str) -> str:
         return BY_TYPE.get((op, type_)) or SCALAR[op]
 
     def literal(self, value: float, type_: str) -> str:
@@ -213,11 +211,11 @@ class Wgsl(Braces):
         source = expr.args[0].type
         if expr.op == "cast":
             if expr.type == BOOL:
-                return self.word("ne", source).format(args[0], self.literal(0, source))
+                return self.operation("ne", source).format(args[0], self.literal(0, source))
             return CASTS.get((source, expr.type), f"{expr.type}({{0}})").format(*args)
         if expr.op == "bitcast":
             return f"bitcast<{expr.type}>({args[0]})"
-        return self.word(expr.op, source).format(*args)
+        return self.operation(expr.op, source).format(*args)
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         if operand.dtype in PACKED:
@@ -229,16 +227,16 @@ class Wgsl(Braces):
         return f"select({other}, {self.load(operand, pointer, at)}, {condition})"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
-        place = f"{pointer} + {at}"
+        address = f"{pointer} + {at}"
         if operand.dtype == "float16":
-            return self.memory.store_half.format(place, value)
+            return self.memory.store_half.format(address, value)
         return self.memory.store.format(
-            place, value if operand.dtype == "uint32" else f"bitcast<u32>({value})"
+            address, value if operand.dtype == "uint32" else f"bitcast<u32>({value})"
         )
 
 
-def parts(kernel: Kernel, staged: str) -> dict[str, str]:
-    """The memory of a workgroup: name -> type and size."""
+def workgroup_arrays(kernel: Kernel, staged: str) -> dict[str, str]:
+    """The arrays in workgroup memory: name -> type and size."""
     schedule = kernel.schedule
     if schedule.depth:
         sizes = {
@@ -250,15 +248,15 @@ def parts(kernel: Kernel, staged: str) -> dict[str, str]:
         return {}
     vectors = [0] if kernel.by_rows else range(0, schedule.lanes, 4)
     element = "{}" if kernel.by_rows else "vec4<{}>"
-    places = product(enumerate(kernel.nest.accumulators), range(schedule.count), vectors)
+    copies = product(enumerate(kernel.nest.accumulators), range(schedule.count), vectors)
     return {
         f"parts_{accumulator(n, t, v)}": f"{element.format(item.body.type)}, {WORKGROUP}"
-        for (n, item), t, v in places
+        for (n, item), t, v in copies
     }
 
 
 def variants(kernel: Kernel) -> Iterator[Workgroup]:
-    """What a kernel can do better where devices have a feature."""
+    """Variants of a kernel for devices with optional features."""
     schedule = kernel.schedule
     if (
         schedule.group > 1
@@ -271,7 +269,7 @@ def variants(kernel: Kernel) -> Iterator[Workgroup]:
 
 
 def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE) -> str:
-    """One compute shader whose argument block is the operands' offsets, then the arguments."""
+    """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
     memory = memory_of(kernel)
     dialect = Wgsl(memory, groups)
     lines = body(replace(kernel, nest=compose(kernel.nest, dialect.composed)), dialect)
@@ -279,7 +277,7 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
     outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
     return templates.render(
         "nest.wgsl",
-        parts=parts(kernel, groups.staged),
+        parts=workgroup_arrays(kernel, groups.staged),
         arguments=[*inputs, *outputs, *kernel.arguments],
         lines=lines,
         workgroup=WORKGROUP,
@@ -289,11 +287,13 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
 
 
 def print_custom(kernel: CustomKernel, templates: Templates) -> str:
-    """One compute shader around the text of a plugin, an element of the output an invocation."""
-    places = [f"x{i}_" for i in range(len(kernel.inputs))]
+    """One compute shader around the text of a plugin. Each invocation computes one element of the
+    output.
+    """
+    offsets = [f"x{i}_" for i in range(len(kernel.inputs))]
     return templates.render(
         "custom.wgsl",
-        arguments=[*places, "y_", *kernel.arguments],
+        arguments=[*offsets, "y_", *kernel.arguments],
         own=kernel.arguments,
         inputs=[operand.type for operand in kernel.inputs],
         output=kernel.output.type,

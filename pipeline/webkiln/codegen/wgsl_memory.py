@@ -1,9 +1,8 @@
-"""The forms in which a shader sees the arena; a kernel takes the one whose elements are what it
-reads
-and writes.
+"""Views of the arena in a shader. A kernel uses the one whose elements match what it reads and
+writes.
 
-What a store writes must be an element: of parts of one, the neighbours may be lost. Texts have
-places for a place, counted in the elements of an operand, and for a value.
+A store must write a full element: a partial store could lose neighbours. Templates have
+placeholders for an offset, counted in the elements of an operand, and for a value.
 """
 
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from webkiln.plan.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`element`: of the arena. `word`, `four`, `float16`: how a word, a vector of words, and one of
-    four float16 is read; the others write them.
+    """`element`: the element type of the arena. `word`, `four` and `float16` read a word, a vector
+    of words and a vector of four float16; the others write them.
     """
 
     element: str
@@ -56,7 +55,7 @@ SHARED = Memory(
 
 
 def memory_of(kernel: Kernel) -> Memory:
-    """Whole vectors of a kernel all lie at elements of the form."""
+    """The view for a kernel. If the schedule is aligned, all vectors are elements of the view."""
     float16 = any(operand.dtype == "float16" for operand in kernel.operands)
     if kernel.schedule.aligned:
         return PAIRS if float16 else FOURS

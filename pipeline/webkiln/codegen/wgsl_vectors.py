@@ -1,4 +1,4 @@
-"""Vectors of four lanes in WGSL: helpers, and what is spelled otherwise than on scalars."""
+"""Vectors of four lanes in WGSL: helpers, and operations whose text differs from scalars."""
 
 from webkiln.codegen.wgsl_memory import Memory
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -68,16 +68,16 @@ class WgslVectors:
         return f"{expr.op}({', '.join(args)})"
 
     def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
-        place = f"{pointer} + {at}"
+        address = f"{pointer} + {at}"
         if operand.dtype == "float16":
-            return self.memory.float16.format(place)
-        return f"bitcast<vec4<f32>>({self.memory.four.format(place)})"
+            return self.memory.float16.format(address)
+        return f"bitcast<vec4<f32>>({self.memory.four.format(address)})"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
-        place = f"{pointer} + {at}"
+        address = f"{pointer} + {at}"
         if operand.dtype == "float16":
-            return self.memory.store_float16.format(place, value)
-        return self.memory.store_four.format(place, f"bitcast<vec4<u32>>({value})")
+            return self.memory.store_float16.format(address, value)
+        return self.memory.store_four.format(address, f"bitcast<vec4<u32>>({value})")
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
         return f"arena[{pointer} + {at}] = bitcast<u32>({self.lane(value, lane, FLOAT)});"

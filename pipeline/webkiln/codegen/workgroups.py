@@ -1,9 +1,8 @@
 """Workgroups that compute neighbouring points: a square of invocations, whose columns are
-neighbours
-on the vector axis.
+neighbours on the vector axis.
 
-Down the square, the invocations share a reduction and add up what each has found (`Split`), or are
-neighbours on the tile axis (`Blocked`).
+The rows of the square either share a reduction and add up their partial sums (`SplitReduction`), or
+are neighbours on the tile axis (`BlockedContraction`).
 """
 
 from collections.abc import Callable
@@ -17,10 +16,10 @@ from webkiln.nest.schedule import SIDE
 from webkiln.plan.kernel import Kernel
 
 
-class Grouped(Invocations):
-    """`own` says which of the chunks of an axis that the group computes is the invocation's."""
+class GroupedInvocations(Invocations):
+    """`own_chunk` maps an axis to this invocation's chunk among those of the group."""
 
-    strays = True
+    checks_first_copy = True
 
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
         super().__init__(kernel, dialect, threads)
@@ -31,25 +30,25 @@ class Grouped(Invocations):
             f"{self.square.local} % {SIDE}",
             f"{self.square.local} / {SIDE}",
         )
-        self.own = {self.vector: self.square_column}
+        self.own_chunk = {self.vector: self.square_column}
 
-    def begin(self, name: str, start: str) -> None:
-        if name not in self.own:
-            super().begin(name, start)
+    def declare_axis(self, name: str, start: str) -> None:
+        if name not in self.own_chunk:
+            super().declare_axis(name, start)
             return
         self.declare(0, INT, start, self.first(name))
         self.declare(
             0,
             INT,
-            f"{self.first(name)} + {self.own[name]} * {self.kernel.schedule.copies(name)}",
+            f"{self.first(name)} + {self.own_chunk[name]} * {self.kernel.schedule.copies(name)}",
             name,
         )
 
     def first(self, name: str) -> str:
-        return f"{name}_block" if name in self.own else name
+        return f"{name}_block" if name in self.own_chunk else name
 
 
-class Split(Grouped):
+class SplitReduction(GroupedInvocations):
     """The innermost reduction loop is divided among the rows of the square."""
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
@@ -72,5 +71,5 @@ class Split(Grouped):
                 item, accumulator(position, t, v), SIDE, self.simd.combine
             )
 
-    def conditions(self) -> list[str]:
+    def store_conditions(self) -> list[str]:
         return [f"{self.square_row} == 0"]

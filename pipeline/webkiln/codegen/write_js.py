@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js
-from webkiln.codegen.sources import Sources, elements
-from webkiln.codegen.steps import Language, data_dependent, described, parameters, size, steps
+from webkiln.codegen.sources import Sources, element_offsets
+from webkiln.codegen.steps import Language, data_dependent, parameters, runtime_literal, size, steps
 from webkiln.codegen.templates import Templates
 
 DATA = ("kernels/program.js.jinja", "kernels/intrinsics.js")
@@ -13,7 +13,8 @@ DATA = ("kernels/program.js.jinja", "kernels/intrinsics.js")
 
 def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     def call(name: str, entry: dict[str, Any]) -> str:
-        return f"{name}({', '.join(map(size, [*elements(sources.find(name).operands, entry), *entry['args']]))})"
+        offsets = element_offsets(sources.find(name).operands, entry)
+        return f"{name}({', '.join(map(size, [*offsets, *entry['args']]))})"
 
     language = Language(
         counter="let ",
@@ -24,12 +25,12 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         mark="mark({site});",
     )
     main = steps(program["main"], language)
-    about = described(program)
+    metadata = runtime_literal(program)
     text = js.print_module(
         sources,
         templates,
-        [about, *main],
-        program=about,
+        [metadata, *main],
+        program=metadata,
         init=[call(entry["kernel"], entry) for entry in program["init"]],
         main=main,
         parameters=parameters(program),

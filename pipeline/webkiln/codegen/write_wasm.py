@@ -13,9 +13,9 @@ from webkiln.codegen.steps import (
     Language,
     counters,
     data_dependent,
-    described,
     flops,
     parameters,
+    runtime_literal,
     size,
     steps,
     work,
@@ -37,21 +37,21 @@ DATA = (
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What is worth being shared by processors, and worth being called before the first run."""
+    """Which launches are divided among threads, and which kernels are called before any run."""
 
     shared: int = 200_000
-    """Operations or bytes of a launch that outweigh telling another processor of it: some
-    microseconds.
+    """Operations or bytes of a launch beyond which waking another thread, which takes some
+    microseconds, pays.
     """
     short: int = 30_000_000
-    """Operations of a run that is over before another processor has woken up."""
+    """Operations of a run that ends before another thread has woken up."""
     turns: int = 3000
-    """Calls of a kernel with nothing to do after which engines optimise it, while weights arrive,
-    instead of during the first run: V8 counts the length of code that returned, up to some millions
-    of bytes.
+    """Calls of a kernel on empty loops after which engines optimise it, while weights arrive
+    instead of during the first run. V8 counts the bytes of code that returned, up to some millions.
     """
     cold: float = 0.005
-    """The part of a program's operations and bytes below which a kernel is not worth that."""
+    """The share of a program's operations and bytes below which warming up a kernel does not pay.
+    """
 
 
 def write(
@@ -62,7 +62,7 @@ def write(
     thresholds: Thresholds = Thresholds(),
 ) -> None:
     (folder / "kernels").mkdir()
-    texts = {
+    functions = {
         **{name: c.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
         **{
             name: c.print_procedure(procedure, templates)
@@ -73,13 +73,13 @@ def write(
             for name, kernel in sources.custom_kernels.items()
         },
     }
-    for name, text in texts.items():
+    for name, text in functions.items():
         (folder / "kernels" / f"{name}.c").write_text(text)
 
     def call(name: str, entry: dict[str, Any], part: Sequence[str] = ()) -> str:
         operands = [f"m + {size(offset)}" for offset in entry["operands"]]
-        whole = ["0", size(entry["split"][0])] if "split" in entry else []
-        return f"{name}({', '.join([*operands, *map(size, entry['args']), *(part or whole)])})"
+        full_range = ["0", size(entry["split"][0])] if "split" in entry else []
+        return f"{name}({', '.join([*operands, *map(size, entry['args']), *(part or full_range)])})"
 
     shared: list[str] = []
     total = flops(program["main"])
@@ -103,9 +103,9 @@ def write(
             "name": name,
             "returns": "int" if name in sources.procedures else "void",
             "parameters": ["void *"] * len(sources.find(name).operands)
-            + ["int"] * len(_numbers(sources.find(name))),
+            + ["int"] * len(_integer_parameters(sources.find(name))),
         }
-        for name in texts
+        for name in functions
     ]
     language = Language(
         counter="",
@@ -119,8 +119,8 @@ def write(
         []
         if short
         else [
-            _idle(name, sources.kernels[name])
-            for name in _warmed(program["main"], thresholds.cold)
+            _warm_up_call(name, sources.kernels[name])
+            for name in _hot_kernels(program["main"], thresholds.cold)
             if name in sources.kernels
         ]
     )
@@ -139,45 +139,46 @@ def write(
         lines=[*main, *shared],
     )
     (folder / "main.c").write_text(main_text)
-    about = described(program)
+    metadata = runtime_literal(program)
     pages = wasm_memory.pages(program["loaded"])
-    if pages > wasm_memory.MOST:
+    if pages > wasm_memory.MAX_PAGES:
         raise ToolError(
-            f"the program needs {program['loaded']} bytes, WebAssembly has at most 4 GiB"
+            f"the program needs {program['loaded']} bytes; WebAssembly memory has at most 4 GiB"
         )
     text = templates.render(
         "program.wasm.js",
-        program=about,
+        program=metadata,
         data_dependent=len(program["data_dependent"]),
         pages=pages,
-        most=wasm_memory.MOST if program["placeholders"] else pages,
+        most=wasm_memory.MAX_PAGES if program["placeholders"] else pages,
         shared=bool(shared),
         warmed=len(warmed),
         short=thresholds.short,
-        lines=[about],
+        lines=[metadata],
     )
     (folder / "wasm.js").write_text(text)
 
 
-def _warmed(items: Sequence[dict[str, Any]], cold: float) -> list[str]:
-    """The kernels that take a part worth mentioning of the time of a run; of open sizes all."""
+def _hot_kernels(items: Sequence[dict[str, Any]], cold: float) -> list[str]:
+    """The kernels that take a significant share of a run; all of them if sizes are symbolic."""
     costs = work(items)
     total = sum(costs.values())
     return sorted(name for name, cost in costs.items() if is_symbolic(total) or cost > cold * total)
 
 
-def _idle(name: str, kernel: Kernel) -> str:
-    """A call of a kernel whose loops have no turns. What it does outside of them may store an
-    element, where nothing lies yet.
+def _warm_up_call(name: str, kernel: Kernel) -> str:
+    """A call of a kernel whose loops have no iterations. Code outside the loops may store an
+    element, which overwrites nothing yet.
     """
-    return f"{name}({', '.join(['m'] * len(kernel.operands) + ['0'] * len(_numbers(kernel)))})"
+    arguments = ["m"] * len(kernel.operands) + ["0"] * len(_integer_parameters(kernel))
+    return f"{name}({', '.join(arguments)})"
 
 
 def _is_shared(entry: dict[str, Any], least: int) -> bool:
-    """Whether a launch is worth being shared by processors; of open sizes it may be."""
+    """Whether dividing a launch among threads pays. With symbolic sizes it may."""
     costs = [entry["flops"], entry["bytes"]]
     return "split" in entry and any(isinstance(cost, str) or cost >= least for cost in costs)
 
 
-def _numbers(source: Kernel | Procedure | CustomKernel) -> tuple[str, ...]:
+def _integer_parameters(source: Kernel | Procedure | CustomKernel) -> tuple[str, ...]:
     return (*source.arguments, *source.part) if isinstance(source, Kernel) else source.arguments

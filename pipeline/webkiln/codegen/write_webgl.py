@@ -1,4 +1,4 @@
-"""The ES module of the webgl backend: fragment shaders as text, the steps as calls of its engine,
+"""The ES module of the webgl backend: fragment shaders as text, steps as calls of its engine,
 procedures as functions over typed arrays.
 """
 
@@ -12,17 +12,17 @@ from webkiln.codegen.sources import Sources
 from webkiln.codegen.steps import (
     Language,
     data_dependent,
-    described,
     is_dynamic,
     literal,
     parameters,
+    runtime_literal,
     size,
     steps,
 )
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
-from webkiln.plan.align import VECTOR
+from webkiln.plan.alignment import VECTOR
 
 DATA = (
     "kernels/*.glsl",
@@ -48,7 +48,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         mark="engine.mark({site});",
     )
     main = steps(program["main"], language)
-    engine, about = templates.engine("webgl"), described(program)
+    engine, metadata = templates.engine("webgl"), runtime_literal(program)
     formats = [
         b["storage"] + ("x4" if b["lanes"] == VECTOR else "") + ("q" if b["quarters"] else "")
         for b in program["buffers"]
@@ -57,7 +57,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgl.js",
-        program=about,
+        program=metadata,
         engine=engine,
         buffers=literal(
             [
@@ -93,7 +93,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         dynamic=is_dynamic(program["main"]),
         main=main,
         lines=[
-            about,
+            metadata,
             *main,
             engine,
             *(line for function in functions for line in function["lines"]),
@@ -103,8 +103,8 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
 
 
 def _staged(entry: dict[str, Any], operand: Any) -> Any:
-    """An operand of an init entry; a part of staging says what its bytes are before they are
-    narrowed.
+    """An operand of an init entry. A part of the staging area also records the dtype of its bytes
+    before they are narrowed.
     """
     return (
         {**operand, "narrow": entry["narrow"]}

@@ -1,5 +1,5 @@
-"""The ES module of the webgpu backend: shaders as text, the steps as calls of its engine,
-procedures as functions over typed arrays.
+"""The ES module of the webgpu backend: shaders as text, steps as calls of its engine, procedures as
+functions over typed arrays.
 """
 
 from collections.abc import Mapping
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js, wgsl
-from webkiln.codegen.sources import Sources, elements
+from webkiln.codegen.sources import Sources, element_offsets
 from webkiln.codegen.steps import (
     Language,
     data_dependent,
-    described,
     is_dynamic,
     parameters,
+    runtime_literal,
     size,
     steps,
 )
@@ -33,13 +33,13 @@ DATA = (
 )
 
 ARGUMENT_BLOCK = 256
-"""Bytes: where a dynamic offset of a uniform buffer may lie."""
+"""Alignment of dynamic offsets of uniform buffers, in bytes."""
 
 
 def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     def launch(entry: dict[str, Any]) -> str:
         name = entry["kernel"]
-        words = map(size, [*elements(sources.find(name).operands, entry), *entry["args"]])
+        words = map(size, [*element_offsets(sources.find(name).operands, entry), *entry["args"]])
         count = (
             entry["args"][0]
             if name in sources.custom_kernels
@@ -60,11 +60,11 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     words = max(
         (2 + len(kernel.operands) + len(kernel.arguments) for kernel in launched), default=2
     )
-    engine, about = templates.engine("webgpu"), described(program)
+    engine, metadata = templates.engine("webgpu"), runtime_literal(program)
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgpu.js",
-        program=about,
+        program=metadata,
         engine=engine,
         shaders={
             **{
@@ -85,7 +85,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         parameters=parameters(program),
         data_dependent=data_dependent(program),
         lines=[
-            about,
+            metadata,
             *main,
             engine,
             *(line for function in functions for line in function["lines"]),
@@ -95,18 +95,18 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
 
 
 def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, dict[str, str]]:
-    """Feature of a device -> name -> the shader that takes the place of the one for all."""
-    found: dict[str, dict[str, str]] = {}
+    """Feature of a device -> name -> the shader that replaces the default one."""
+    shaders: dict[str, dict[str, str]] = {}
     for name, kernel in kernels.items():
         for groups in wgsl.variants(kernel):
-            found.setdefault(groups.feature, {})[name] = (
+            shaders.setdefault(groups.feature, {})[name] = (
                 f"`{wgsl.print_kernel(kernel, templates, groups)}`"
             )
-    return found
+    return shaders
 
 
 def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
-    """How many invocations compute the chunks of points of a launch."""
+    """The number of invocations that compute the chunks of points of a launch."""
     args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
     total = kernel.schedule.group
     for loop in kernel.nest.axes:

@@ -1,5 +1,5 @@
-"""Canonical form of a call: unit axes dropped, adjacent axes coalesced, names numbered in order of
-appearance, so that equal kernels have equal text.
+"""Bring a call into canonical form, so that equal kernels have equal text: drop unit axes, coalesce
+adjacent axes, and number axes and arguments in order of appearance.
 """
 
 from collections.abc import Sequence
@@ -12,41 +12,44 @@ from webkiln.nest.expr import Expr, arg, axis, make, walk
 from webkiln.nest.nest import Loop, Operand, load_index, written_output
 
 
-def tidy(call: NestCall) -> NestCall:
+def canonicalize(call: NestCall) -> NestCall:
+    """Return the canonical form of a call. Calls that differ only in names, unit axes or mergeable
+    axes have the same form.
+    """
     call = without_unused_inputs(call)
-    call = _squeeze(call)
-    while (merged := _merge_one(call)) is not None:
+    call = _drop_unit_dimensions(call)
+    while (merged := _coalesce_one(call)) is not None:
         call = merged
-    return renamed(call)
+    return rename_axes(call)
 
 
-def _reindexed(
+def _select_dimensions(
     call: NestCall,
     inputs: Sequence[tuple[View, Sequence[int]]],
     outputs: Sequence[tuple[View, Sequence[int]]],
 ) -> NestCall:
-    """Keep, of every operand, the listed dimensions."""
+    """Keep only the listed dimensions of each operand."""
 
     def change(expr: Expr) -> Expr | None:
         if expr.op != "load":
             return None
-        kept = inputs[expr.value[0]][1]
+        dims = inputs[expr.value[0]][1]
         index = load_index(expr)
         rest = expr.args[len(index) :]
-        return make("load", expr.type, (*(index[d] for d in kept), *rest), expr.value)
+        return make("load", expr.type, (*(index[d] for d in dims), *rest), expr.value)
 
     nest = call.nest.map(change)
     nest = replace(
         nest,
         inputs=tuple(
-            Operand(o.dtype, len(kept)) for o, (_, kept) in zip(nest.inputs, inputs, strict=True)
+            Operand(o.dtype, len(dims)) for o, (_, dims) in zip(nest.inputs, inputs, strict=True)
         ),
         outputs=tuple(
             written_output(
-                Operand(o.operand.dtype, len(kept)),
-                [(value, tuple(index[d] for d in kept)) for value, index in o.stores],
+                Operand(o.operand.dtype, len(dims)),
+                [(value, tuple(index[d] for d in dims)) for value, index in o.stores],
             )
-            for o, (_, kept) in zip(nest.outputs, outputs, strict=True)
+            for o, (_, dims) in zip(nest.outputs, outputs, strict=True)
         ),
     )
     return replace(
@@ -72,29 +75,29 @@ def _is_zero(expr: Expr) -> bool:
     return expr.op == "const" and expr.value == 0
 
 
-def _squeeze(call: NestCall) -> NestCall:
+def _drop_unit_dimensions(call: NestCall) -> NestCall:
     """Drop dimensions of size 1 that are always indexed by 0."""
     reads: dict[int, list[tuple[Expr, ...]]] = {}
     for expr in call.nest.loads:
         reads.setdefault(expr.value[0], []).append(load_index(expr))
 
-    def kept(view: View, places: Sequence[tuple[Expr, ...]]) -> tuple[View, list[int]]:
+    def without_units(view: View, indices: Sequence[tuple[Expr, ...]]) -> tuple[View, list[int]]:
         dims = [
             d
             for d, size in enumerate(view.shape)
-            if size != 1 or not all(_is_zero(index[d]) for index in places)
+            if size != 1 or not all(_is_zero(index[d]) for index in indices)
         ]
         return view.reshaped([view[d] for d in dims]), dims
 
-    inputs = [kept(view, reads[position]) for position, view in enumerate(call.inputs)]
+    inputs = [without_units(view, reads[position]) for position, view in enumerate(call.inputs)]
     outputs = [
-        kept(view, [index for _, index in out.stores])
+        without_units(view, [index for _, index in out.stores])
         for view, out in zip(call.outputs, call.nest.outputs, strict=True)
     ]
-    return _reindexed(call, inputs, outputs)
+    return _select_dimensions(call, inputs, outputs)
 
 
-def _merge_one(call: NestCall) -> NestCall | None:
+def _coalesce_one(call: NestCall) -> NestCall | None:
     for loops in (call.nest.axes, call.nest.reduce):
         for outer, inner in pairwise(loops):
             if (
@@ -108,9 +111,9 @@ def _merge_one(call: NestCall) -> NestCall | None:
     return None
 
 
-def renamed(call: NestCall) -> NestCall:
-    """Axes a0.. and r0.., arguments p0.. in order of appearance; arguments that nothing reads are
-    dropped.
+def rename_axes(call: NestCall) -> NestCall:
+    """Rename parallel axes to a0, a1, ..., reduction axes to r0, r1, ... and arguments to p0, p1,
+    ... in order of appearance. Drop arguments that no expression reads.
     """
     nest = call.nest
     axes = {loop.axis: f"a{i}" for i, loop in enumerate(nest.axes)} | {
@@ -125,10 +128,10 @@ def renamed(call: NestCall) -> NestCall:
             return axis(axes[expr.value])
         return arg(args[expr.value]) if expr.op == "arg" else None
 
-    renamed = nest.map(change)
-    renamed = replace(
-        renamed,
-        axes=tuple(Loop(axes[loop.axis], loop.extent) for loop in renamed.axes),
-        reduce=tuple(Loop(axes[loop.axis], loop.extent) for loop in renamed.reduce),
+    result = nest.map(change)
+    result = replace(
+        result,
+        axes=tuple(Loop(axes[loop.axis], loop.extent) for loop in result.axes),
+        reduce=tuple(Loop(axes[loop.axis], loop.extent) for loop in result.reduce),
     )
-    return replace(call, nest=renamed, args={args[name]: call.args[name] for name in names})
+    return replace(call, nest=result, args={args[name]: call.args[name] for name in names})

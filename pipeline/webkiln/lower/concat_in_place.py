@@ -1,9 +1,7 @@
-"""Concatenation in place: the writers of a Variable that is copied whole into a slice of another
-write
-to that slice instead.
+"""Concatenation in place: eliminate calls that copy an entire Variable into a slice of another one.
 
-Its writers store into that part, its other readers load from it, and the copy is gone.
-Concatenations of concatenations, as in a dense block, end up in one buffer.
+Writers of the source store into that slice, other readers load from it, and the copy disappears.
+Nested concatenations, as in a dense block, end up in one buffer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 from webkiln.ir.dim import is_symbolic, reaches
-from webkiln.lower.fuse import imported, is_map
+from webkiln.lower.fuse import freshen, is_map
 from webkiln.nest.affine import evaluated, step
 from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, make, rebuild, walk
@@ -22,25 +20,30 @@ Box = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PartCopy:
-    """A call that copies all of one Variable: element [i, j, ...] of `whole` to [i + a, j + b, ...]
-    of `target`.
+class SliceCopy:
+    """A call that copies all of `source` into a slice of `target`: element [i, j, ...] to [i + a, j
+    + b, ...].
     """
 
-    whole: View
+    source: View
     target: View
     call: NestCall
 
 
-def join(calls: Sequence[NestCall], kept: set[str], *, apart: bool = False) -> list[NestCall]:
-    """Compute in place what is copied; Variables in `kept` are read from outside and stay. `apart`:
-    a
-    call must not read the Variable that it writes, not even another part of it.
+def concat_in_place(
+    calls: Sequence[NestCall], live_out: set[str], *, no_self_reads: bool = False
+) -> list[NestCall]:
+    """Eliminate slice copies. Variables in `live_out` are read from outside and stay.
+    `no_self_reads`: a call must not read the Variable that it writes, not even another slice of it.
     """
-    work = dict(enumerate(calls))
-    parts = {number: part for number, call in work.items() if (part := _part(call)) is not None}
+    remaining = dict(enumerate(calls))
+    parts = {
+        number: part
+        for number, call in remaining.items()
+        if (part := _slice_copy(call)) is not None
+    }
     mentions: dict[str, set[int]] = {}
-    for number, call in work.items():
+    for number, call in remaining.items():
         for view in (*call.inputs, *call.outputs):
             mentions.setdefault(view.name, set()).add(number)
     pending = sorted(parts)
@@ -48,26 +51,26 @@ def join(calls: Sequence[NestCall], kept: set[str], *, apart: bool = False) -> l
         position = pending.pop(0)
         part = parts[position]
         near = {
-            number: work[number]
-            for number in sorted(mentions[part.whole.name] | mentions[part.target.name])
+            number: remaining[number]
+            for number in sorted(mentions[part.source.name] | mentions[part.target.name])
         }
-        if not _movable(part, position, near, kept) or (
-            apart and not _is_apart(part, position, near)
+        if not _can_eliminate(part, position, near, live_out) or (
+            no_self_reads and not _avoids_self_reads(part, position, near)
         ):
             continue
-        del work[position], parts[position]
-        changed = mentions.pop(part.whole.name) - {position}
+        del remaining[position], parts[position]
+        changed = mentions.pop(part.source.name) - {position}
         mentions[part.target.name] = (mentions[part.target.name] | changed) - {position}
         for number in changed:
-            work[number] = _moved(work[number], part)
+            remaining[number] = _redirect(remaining[number], part)
             parts.pop(number, None)
-            if (moved := _part(work[number])) is not None:
+            if (moved := _slice_copy(remaining[number])) is not None:
                 parts[number] = moved
         pending = sorted((mentions[part.target.name] | set(pending)) & parts.keys())
-    return [work[number] for number in sorted(work)]
+    return [remaining[number] for number in sorted(remaining)]
 
 
-def _part(call: NestCall) -> PartCopy | None:
+def _slice_copy(call: NestCall) -> SliceCopy | None:
     nest = call.nest
     if not is_map(nest) or len(call.inputs) != 1 or len(call.outputs) != 1:
         return None
@@ -83,18 +86,21 @@ def _part(call: NestCall) -> PartCopy | None:
     extents = [call.args[loop.extent.value] for loop in nest.axes]
     stored = [loop.axis for item in out.index for loop in nest.axes if step(item, loop.axis) == 1]
     plain = all(item.op in ("axis", "const") for item in load_index(out.value))
-    whole = (
+    source = (
         plain and read == order == stored and extents == [size for size in view.shape if size != 1]
     )
-    return PartCopy(view, call.outputs[0], call) if whole and _box(call, 0) is not None else None
+    return SliceCopy(view, call.outputs[0], call) if source and _box(call, 0) is not None else None
 
 
-def _movable(part: PartCopy, position: int, calls: Mapping[int, NestCall], kept: set[str]) -> bool:
-    """Whether these calls, all that mention the two Variables, alone mention the Variable, in one
-    shape, and write it before the copy; and whether nothing else writes its part of the target.
+def _can_eliminate(
+    part: SliceCopy, position: int, calls: Mapping[int, NestCall], live_out: set[str]
+) -> bool:
+    """Whether the copy at `position` can be eliminated. `calls` are all calls that mention its two
+    Variables. The source must have a single shape and be written before the copy, and no other
+    store may overlap its slice of the target.
     """
-    name, target = part.whole.name, part.target.name
-    if name in kept or name == target:
+    name, target = part.source.name, part.target.name
+    if name in live_out or name == target:
         return False
     mentions = {
         view
@@ -105,7 +111,7 @@ def _movable(part: PartCopy, position: int, calls: Mapping[int, NestCall], kept:
     writers = [
         number for number, call in calls.items() if any(view.name == name for view in call.outputs)
     ]
-    if mentions != {part.whole} or not writers or max(writers) > position:
+    if mentions != {part.source} or not writers or max(writers) > position:
         return False
     boxes = [
         _box(call, n)
@@ -119,13 +125,13 @@ def _movable(part: PartCopy, position: int, calls: Mapping[int, NestCall], kept:
         for view in call.outputs
         if view.name == target and view != part.target
     ]
-    known = [box for box in boxes if box is not None]
-    return not others and len(known) == len(boxes) and _all_apart(known)
+    filled = [box for box in boxes if box is not None]
+    return not others and len(filled) == len(boxes) and _all_disjoint(filled)
 
 
-def _is_apart(part: PartCopy, position: int, calls: Mapping[int, NestCall]) -> bool:
-    """Whether no call would read the target while it writes it."""
-    names = {part.whole.name, part.target.name}
+def _avoids_self_reads(part: SliceCopy, position: int, calls: Mapping[int, NestCall]) -> bool:
+    """Whether no call would both read and write the target."""
+    names = {part.source.name, part.target.name}
     others = (call for number, call in calls.items() if number != position)
     return not any(
         names & {view.name for view in call.inputs} and names & {view.name for view in call.outputs}
@@ -134,7 +140,9 @@ def _is_apart(part: PartCopy, position: int, calls: Mapping[int, NestCall]) -> b
 
 
 def _box(call: NestCall, output: int) -> Box | None:
-    """What an output of a call fills, if it moves by one along at most one axis in each dimension."""
+    """The box that an output of a call fills. None unless each dimension moves by one along at most
+    one axis.
+    """
     box = []
     for item in call.nest.outputs[output].index:
         loops = [
@@ -151,33 +159,37 @@ def _box(call: NestCall, output: int) -> Box | None:
     return tuple(box)
 
 
-def _all_apart(boxes: Sequence[Box]) -> bool:
-    """Whether no two boxes share an element: mostly because they follow one another in some
-    dimension, else each is compared with each.
+def _all_disjoint(boxes: Sequence[Box]) -> bool:
+    """Whether no two boxes share an element. First try to order them along one dimension, then
+    compare all pairs.
     """
-    for row in zip(*boxes, strict=True):
-        if not any(is_symbolic(size) for place in row for size in place):
-            placed = sorted(row)
-            if all(start + size <= following for (start, size), (following, _) in pairwise(placed)):
+    for intervals in zip(*boxes, strict=True):
+        if not any(is_symbolic(size) for interval in intervals for size in interval):
+            ordered = sorted(intervals)
+            if all(
+                start + size <= following for (start, size), (following, _) in pairwise(ordered)
+            ):
                 return True
-    return all(_apart(a, b) for a, b in combinations(boxes, 2))
+    return all(_disjoint(a, b) for a, b in combinations(boxes, 2))
 
 
-def _apart(a: Box, b: Box) -> bool:
+def _disjoint(a: Box, b: Box) -> bool:
     return any(reaches(y, x + n) or reaches(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True))
 
 
-def _moved(call: NestCall, part: PartCopy) -> NestCall:
-    """The call with the part of the target in the place of the Variable."""
-    name = part.whole.name
+def _redirect(call: NestCall, part: SliceCopy) -> NestCall:
+    """The call with the slice of the target in place of the source."""
+    name = part.source.name
     if all(view.name != name for view in (*call.inputs, *call.outputs)):
         return call
-    copy = imported(part.call, call)
-    place, read = copy.nest.outputs[0].index, load_index(copy.nest.outputs[0].value)
+    copy = freshen(part.call, call)
+    target_index, source_index = copy.nest.outputs[0].index, load_index(copy.nest.outputs[0].value)
 
     def at(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        where = {item: here for item, here in zip(read, index, strict=True) if item.op == "axis"}
-        return tuple(rebuild(item, where.get) for item in place)
+        where = {
+            item: here for item, here in zip(source_index, index, strict=True) if item.op == "axis"
+        }
+        return tuple(rebuild(item, where.get) for item in target_index)
 
     views = [part.target if view.name == name else view for view in call.inputs]
     distinct = list(dict.fromkeys(views))

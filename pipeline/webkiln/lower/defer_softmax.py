@@ -1,10 +1,10 @@
-"""Softmax of which only products read the result: what is multiplied is not divided, the products
-are.
+"""Defer the division of a softmax whose quotients only products read: divide the sums of products
+instead of the factors.
 
-A softmax is three calls: the largest element of each row, the sum of exp(x - largest), and exp(x -
-largest) / sum. Where the row is summed over by every reader, the quotient leaves the reader's sum:
-exponentials are computed once and stored, summed as they were stored, and each sum of products is
-divided. All exponentials are at most 1, so that nothing overflows that did not before.
+A softmax is three calls: the maximum of each row, the sum of exp(x - max), and exp(x - max) / sum.
+If every reader sums over the row, the division moves out of the reader's sum. Exponentials are then
+computed and stored once, summed as stored, and each sum of products is divided. No exponential
+exceeds 1, so no sum overflows that did not before.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,8 +20,8 @@ from webkiln.nest.nest import Accumulator, Operand, load_guard, load_index
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """Where the calls of a softmax and its readers stand. `rows`: for each loop of the sum, the
-    axis of the quotients along it.
+    """Positions of the calls of a softmax and of its readers. `rows` maps each loop of the sum to
+    the axis of the quotients along it.
     """
 
     total: int
@@ -30,30 +30,32 @@ class Softmax:
     rows: Mapping[str, str]
 
 
-def deferred(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]:
-    """The calls with quotients moved behind the sums that read them; Variables in `kept` are read
-    from outside.
+def defer_softmax(calls: Sequence[NestCall], live_out: Collection[str]) -> list[NestCall]:
+    """Return the calls with quotients moved after the sums that read them. Variables in `live_out`
+    are read from outside.
     """
     work: dict[int, list[NestCall]] = {number: [call] for number, call in enumerate(calls)}
     for number in range(len(calls)):
-        found = _softmax(calls, number, kept)
-        if found is None or any(work[reader] != [calls[reader]] for reader in found.readers):
+        softmax = _match_softmax(calls, number, live_out)
+        if softmax is None or any(work[reader] != [calls[reader]] for reader in softmax.readers):
             continue
         quotients = calls[number]
         work[number] = []
-        work[found.total] = [
+        work[softmax.total] = [
             _exponentials(quotients),
-            _total(calls[found.total], quotients, found.rows),
+            _total(calls[softmax.total], quotients, softmax.rows),
         ]
-        for reader in found.readers:
+        for reader in softmax.readers:
             work[reader] = [_divided(calls[reader], quotients)]
     return [call for number in sorted(work) for call in work[number]]
 
 
-def _softmax(calls: Sequence[NestCall], number: int, kept: Collection[str]) -> Softmax | None:
-    """The softmax whose quotients the call at `number` computes, if products alone read them."""
+def _match_softmax(
+    calls: Sequence[NestCall], number: int, live_out: Collection[str]
+) -> Softmax | None:
+    """The softmax whose quotients the call at `number` computes, if only products read them."""
     call = calls[number]
-    if not is_map(call.nest) or len(call.outputs) != 1 or call.outputs[0].name in kept:
+    if not is_map(call.nest) or len(call.outputs) != 1 or call.outputs[0].name in live_out:
         return None
     (out,) = call.nest.outputs
     value = out.value
@@ -76,27 +78,30 @@ def _softmax(calls: Sequence[NestCall], number: int, kept: Collection[str]) -> S
         or _readers(calls, call.inputs[value.args[1].value[0]].name) != [number]
     ):
         return None
-    rows = _rows(call, value.args[1], calls[total], "sum", value.args[0])
+    rows = _match_rows(call, value.args[1], calls[total], "sum", value.args[0])
     readers = _readers(calls, call.outputs[0].name)
-    if rows is None or _rows(call, shifted.args[1], calls[largest], "max", shifted.args[0]) is None:
+    if (
+        rows is None
+        or _match_rows(call, shifted.args[1], calls[largest], "max", shifted.args[0]) is None
+    ):
         return None
     if (
         _writer(calls, call.outputs[0].name) is None
         or not readers
-        or not all(_sums(calls[reader], call) for reader in readers)
+        or not all(_is_product_of(calls[reader], call) for reader in readers)
     ):
         return None
     return Softmax(total, number, tuple(readers), rows)
 
 
 def _writer(calls: Sequence[NestCall], name: str) -> int | None:
-    """The only call that writes a Variable."""
-    found = [
+    """The position of the only call that writes a Variable."""
+    writers = [
         number
         for number, call in enumerate(calls)
         if any(view.name == name for view in call.outputs)
     ]
-    return found[0] if len(found) == 1 else None
+    return writers[0] if len(writers) == 1 else None
 
 
 def _readers(calls: Sequence[NestCall], name: str) -> list[int]:
@@ -107,11 +112,11 @@ def _readers(calls: Sequence[NestCall], name: str) -> list[int]:
     ]
 
 
-def _rows(
+def _match_rows(
     call: NestCall, row: Expr, other: NestCall, combiner: str, body: Expr
 ) -> dict[str, str] | None:
-    """For each loop of `other` the axis of `call` along it, if it reduces what `call` computes as
-    `body` to the elements that `call` loads as `row`.
+    """Map the loops of `other` to axes of `call`. None unless `other` reduces what `call` computes
+    as `body` to the elements that `call` loads as `row`.
     """
     nest = other.nest
     if (
@@ -150,7 +155,7 @@ def _rows(
 def _equal(
     mine: Expr, call: NestCall, theirs: Expr, other: NestCall, axes: Mapping[str, str]
 ) -> bool:
-    """Whether two expressions are the same where `axes` of the one are those of the other."""
+    """Whether two expressions are equal after mapping the axes of the first by `axes`."""
     if (mine.op, mine.type, len(mine.args)) != (theirs.op, theirs.type, len(theirs.args)):
         return False
     if mine.op == "axis":
@@ -168,9 +173,9 @@ def _equal(
     )
 
 
-def _sums(call: NestCall, quotients: NestCall) -> bool:
-    """Whether a call is a product of which one factor is a quotient, whose row it does not sum
-    along.
+def _is_product_of(call: NestCall, quotients: NestCall) -> bool:
+    """Whether a call is a product with one quotient as a factor, and does not sum along the index
+    of the divisor.
     """
     if not call.nest.is_contraction:
         return False
@@ -195,12 +200,12 @@ def _factors(call: NestCall, view: View) -> list[Expr]:
 
 
 def _row_index(call: NestCall, quotients: NestCall) -> tuple[Expr, ...]:
-    """Where a product finds the sum by which its quotients are divided."""
+    """The index at which a product loads the divisor of its quotients."""
     (factor,) = _factors(call, quotients.outputs[0])
     (out,) = quotients.nest.outputs
     here = {
-        item: place
-        for item, place in zip(out.index, load_index(factor), strict=True)
+        item: actual
+        for item, actual in zip(out.index, load_index(factor), strict=True)
         if item.op == "axis"
     }
     return tuple(rebuild(item, here.get) for item in load_index(out.value.args[1]))
@@ -217,7 +222,7 @@ def _exponentials(quotients: NestCall) -> NestCall:
 
 
 def _total(total: NestCall, quotients: NestCall, rows: Mapping[str, str]) -> NestCall:
-    """The sum over the exponentials as they are stored."""
+    """The sum over the exponentials as stored."""
     (view,) = quotients.outputs
     loops = {theirs: axis(mine) for mine, theirs in rows.items()}
     index = [loops.get(item.value, item) for item in quotients.nest.outputs[0].index]

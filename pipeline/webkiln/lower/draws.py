@@ -1,24 +1,24 @@
-"""Split calls into draws: the outputs of one draw have one shape and one index, and are no more
-than there are render targets.
+"""Split calls into draws. The outputs of a draw share one shape and one index, and number at most
+the render targets.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from webkiln.lower.canonicalize import tidy
+from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.build import NestCall
 from webkiln.nest.expr import Expr, make, walk
 
 
-def draws(call: NestCall, targets: int) -> list[NestCall]:
-    """The call, or several that compute its outputs apart."""
+def split_draws(call: NestCall, targets: int) -> list[NestCall]:
+    """The call, or several calls that each compute some of its outputs."""
     groups: list[list[int]] = []
     for position in range(len(call.outputs)):
         group = next(
             (
                 group
                 for group in groups
-                if len(group) < targets and _together(call, group[0], position)
+                if len(group) < targets and _share_draw(call, group[0], position)
             ),
             None,
         )
@@ -26,10 +26,10 @@ def draws(call: NestCall, targets: int) -> list[NestCall]:
             groups.append([position])
         else:
             group.append(position)
-    return [call] if len(groups) == 1 else [_part(call, group) for group in groups]
+    return [call] if len(groups) == 1 else [_restrict_outputs(call, group) for group in groups]
 
 
-def _together(call: NestCall, a: int, b: int) -> bool:
+def _share_draw(call: NestCall, a: int, b: int) -> bool:
     one, other = call.outputs[a], call.outputs[b]
     return (
         one.shape == other.shape
@@ -38,8 +38,8 @@ def _together(call: NestCall, a: int, b: int) -> bool:
     )
 
 
-def _part(call: NestCall, positions: Sequence[int]) -> NestCall:
-    """The call with these outputs alone, and the accumulators that they need."""
+def _restrict_outputs(call: NestCall, positions: Sequence[int]) -> NestCall:
+    """The call with only these outputs and the accumulators that they need."""
     nest = call.nest
     outputs = [nest.outputs[position] for position in positions]
     used = sorted(
@@ -58,16 +58,16 @@ def _part(call: NestCall, positions: Sequence[int]) -> NestCall:
             else None
         )
 
-    kept = replace(
+    restricted = replace(
         nest,
         outputs=tuple(outputs),
         reduce=nest.reduce if used else (),
         accumulators=tuple(nest.accumulators[position] for position in used),
     )
-    return tidy(
+    return canonicalize(
         replace(
             call,
-            nest=kept.map(change),
+            nest=restricted.map(change),
             outputs=tuple(call.outputs[position] for position in positions),
         )
     )

@@ -1,9 +1,9 @@
-"""Fusion of calls: a consumer that reads each element once becomes the epilogue of its producer; a
-cheap producer is inlined.
+"""Fusion: a consumer that reads each element once becomes the epilogue of its producer; a cheap
+producer is inlined into its consumer.
 
-The rule is one number, the uses of a produced element: a value computed once costs nothing to fuse;
-one used more often is recomputed only if it is at most two cheap operations, and never inside a sum
-of products, which reads slices where they are.
+The rule depends on one number, the uses of a produced element. An element that is used once costs
+nothing to fuse. One that is used more often is recomputed only if it takes at most two cheap
+operations, and never inside a sum of products, except for slices.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,37 +19,38 @@ from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_inde
 
 MAX_LOADS = 8
 MAX_NODES = 256
-"""The largest expressions of two calls that fuse: beyond that little memory traffic is saved, and
-kernels would grow with the model.
+"""Size limits of fused expressions. Beyond them fusion saves little memory traffic, and kernels
+would grow with the model.
 """
 CHEAP_OPERATIONS = 2
+"""The most operations that fusion recomputes for every use."""
 
 
-def fuse(calls: Sequence[NestCall], kept: set[str]) -> list[NestCall]:
-    """Fuse until nothing changes; Variables in `kept` are read from outside and stay.
+def fuse(calls: Sequence[NestCall], live_out: set[str]) -> list[NestCall]:
+    """Fuse until nothing changes. Variables in `live_out` are read from outside and stay.
 
-    One walk is enough: fusing changes only which call reads what the producer read, and that call
-    is looked at again.
+    One walk suffices: fusing changes only which call reads the producer's inputs, and the walk
+    retries that call at once.
     """
-    work: dict[int, NestCall] = dict(enumerate(calls))
+    remaining: dict[int, NestCall] = dict(enumerate(calls))
     writers: dict[str, set[int]] = {}
     readers: dict[str, set[int]] = {}
-    for position, call in work.items():
+    for position, call in remaining.items():
         for view in call.outputs:
             writers.setdefault(view.name, set()).add(position)
         for view in call.inputs:
             readers.setdefault(view.name, set()).add(position)
     for position in range(len(calls)):
-        while (found := _fusable(work, position, writers, readers, kept)) is not None:
-            producer, fused = found
-            gone = work.pop(producer)
-            del writers[gone.outputs[0].name]
-            for view in gone.inputs:
+        while (fusion := _fusable(remaining, position, writers, readers, live_out)) is not None:
+            producer, fused = fusion
+            removed = remaining.pop(producer)
+            del writers[removed.outputs[0].name]
+            for view in removed.inputs:
                 readers[view.name].discard(producer)
             for view in fused.inputs:
                 readers[view.name].add(position)
-            work[position] = fused
-    return list(work.values())
+            remaining[position] = fused
+    return list(remaining.values())
 
 
 def _fusable(
@@ -57,15 +58,17 @@ def _fusable(
     position: int,
     writers: Mapping[str, set[int]],
     readers: Mapping[str, set[int]],
-    kept: set[str],
+    live_out: set[str],
 ) -> tuple[int, NestCall] | None:
-    """The first producer that fuses with the call at `position`, and both as one call."""
+    """The position of the first producer that fuses with the call at `position`, and the fused
+    call.
+    """
     consumer = work[position]
     for view in consumer.inputs:
-        made = writers.get(view.name, set())
-        if len(made) != 1 or readers[view.name] != {position} or view.name in kept:
+        writing = writers.get(view.name, set())
+        if len(writing) != 1 or readers[view.name] != {position} or view.name in live_out:
             continue
-        (writer,) = made
+        (writer,) = writing
         producer = work[writer]
         if (
             len(producer.outputs) != 1
@@ -86,7 +89,7 @@ def _without_unused_arguments(call: NestCall) -> NestCall:
 
 
 def _narrows(call: NestCall) -> bool:
-    """The store rounds or wraps: it holds less than the expression computes."""
+    """Whether the store rounds or wraps, so that the element differs from the expression."""
     out = call.nest.outputs[0]
     if out.operand.dtype == "bool" or itemsize(out.operand.dtype) == itemsize("float32"):
         return False
@@ -94,12 +97,12 @@ def _narrows(call: NestCall) -> bool:
 
 
 def is_map(nest: Nest) -> bool:
-    """No reduction: each output element is an expression over loads."""
+    """Whether a nest has no reduction: each output element is an expression over loads."""
     return not nest.reduce and not nest.accumulators
 
 
 def _stores_all(call: NestCall) -> bool:
-    """The single output is stored densely, each element once, in the order of the axes."""
+    """Whether the only output is stored densely, each element once, in the order of the axes."""
     index = [item for item in call.nest.outputs[0].index if item.op != "const"]
     return (
         index == [axis(loop.axis) for loop in call.nest.axes]
@@ -111,12 +114,12 @@ def _sizes(call: NestCall) -> list[int]:
     return [call.args[loop.extent.value] for loop in call.nest.axes]
 
 
-def imported(call: NestCall, other: NestCall) -> NestCall:
-    """Rename axes and arguments so that they cannot meet those of `other`, which may hold renamed
-    ones from an earlier fusion.
+def freshen(call: NestCall, other: NestCall) -> NestCall:
+    """Rename axes and arguments so that they do not collide with those of `other`, which may
+    contain names from an earlier fusion.
     """
-    taken = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
-    latest = max((int(number) for name in taken for number in name.split("'")[1:]), default=0)
+    used = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
+    latest = max((int(number) for name in used for number in name.split("'")[1:]), default=0)
     mark = f"'{latest + 1}"
 
     def change(expr: Expr) -> Expr | None:
@@ -133,11 +136,11 @@ def imported(call: NestCall, other: NestCall) -> NestCall:
     return replace(call, nest=nest, args={name + mark: value for name, value in call.args.items()})
 
 
-def _joined(
+def _merge_inputs(
     expr: Expr, first: Sequence[View], second: Sequence[View]
 ) -> tuple[Expr, tuple[View, ...]]:
-    """Renumber the loads of `expr` (over `second`) behind the operands `first`; equal operands are
-    shared.
+    """Renumber the loads of `expr` from `second` to positions after the operands `first`. Equal
+    operands are shared.
     """
     views = list(first)
     for view in second:
@@ -156,21 +159,21 @@ def _joined(
 
 
 def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall | None:
-    """The producer with the consumer's expression in its epilogue, if every read of `name` is at
-    the consumer's own position.
+    """The producer with the consumer's expression as its epilogue. None unless the consumer reads
+    every element of `name` exactly at its own index.
     """
     if not is_map(consumer.nest) or len(consumer.outputs) != 1 or not _stores_all(producer):
         return None
-    consumer = imported(consumer, producer)
+    consumer = freshen(consumer, producer)
     view = next(item for item in consumer.inputs if item.name == name)
-    here = tuple(axis(loop.axis) for loop in consumer.nest.axes)
+    consumer_axes = tuple(axis(loop.axis) for loop in consumer.nest.axes)
     if prod(_sizes(consumer)) != view.type.size:
         return None
     for expr in consumer.nest.loads:
         if consumer.inputs[expr.value[0]].name == name:
             index = tuple(item for item in load_index(expr) if item.op != "const")
             if (
-                index != here
+                index != consumer_axes
                 or load_guard(expr) is not None
                 or consumer.inputs[expr.value[0]] != view
             ):
@@ -185,7 +188,7 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
     def mark(expr: Expr) -> Expr | None:
         return make("produced", expr.type) if expr in sentinel else None
 
-    def place(expr: Expr) -> Expr | None:
+    def map_axes(expr: Expr) -> Expr | None:
         return position[expr.value] if expr.op == "axis" else None
 
     def fill(expr: Expr) -> Expr | None:
@@ -204,15 +207,15 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
         )
 
     roots = [
-        rebuild(rebuild(rebuild(item, mark), place), shift) for item in (out.value, *out.index)
+        rebuild(rebuild(rebuild(item, mark), map_axes), shift) for item in (out.value, *out.index)
     ]
-    joined = [_joined(item, producer.inputs, others) for item in roots]
+    joined = [_merge_inputs(item, producer.inputs, others) for item in roots]
     views = joined[0][1]
-    value, *index_ = [rebuild(item, fill) for item, _ in joined]
+    value, *store_index = [rebuild(item, fill) for item, _ in joined]
     nest = replace(
         producer.nest,
         inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views),
-        outputs=(Output(out.operand, value, tuple(index_)),),
+        outputs=(Output(out.operand, value, tuple(store_index)),),
     )
     return NestCall(
         nest,
@@ -224,8 +227,8 @@ def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall |
 
 
 def _positions(producer: NestCall, consumer: NestCall) -> dict[str, Expr] | None:
-    """The consumer's axes as expressions over the producer's: equal sizes, or one axis made of
-    several.
+    """The consumer's axes as expressions over the producer's. Sizes are equal, or one consumer axis
+    spans several producer axes.
     """
     mine = list(zip(producer.nest.axes, _sizes(producer), strict=True))
     result: dict[str, Expr] = {}
@@ -243,7 +246,7 @@ def _positions(producer: NestCall, consumer: NestCall) -> dict[str, Expr] | None
 
 
 def _cost(nest: Nest) -> int:
-    """Operations of the epilogue on top of its loads; a costly one counts as many."""
+    """The operations of an epilogue in addition to its loads. A costly operation counts as nine."""
     return sum(
         9 if e.op in COSTLY else 1
         for e in walk([nest.outputs[0].value])
@@ -252,8 +255,8 @@ def _cost(nest: Nest) -> int:
 
 
 def _is_slice(nest: Nest) -> bool:
-    """Each element is one of the operand's, and neighbours stay neighbours: reading it from there
-    costs a contraction nothing.
+    """Whether each element is one of the operand's and neighbours stay neighbours, so that a
+    contraction can read the operand directly at no cost.
     """
     value = nest.outputs[0].value
     if value.op != "load" or load_guard(value) is not None:
@@ -275,7 +278,7 @@ def _is_slice(nest: Nest) -> bool:
 
 
 def inlined(producer: NestCall, consumer: NestCall, name: str) -> NestCall | None:
-    """The consumer with the producer's expression in the place of each read of `name`."""
+    """The consumer with the producer's expression in place of each read of `name`."""
     if (
         not is_map(producer.nest)
         or not _stores_all(producer)
@@ -296,13 +299,15 @@ def inlined(producer: NestCall, consumer: NestCall, name: str) -> NestCall | Non
         return None
     if any(inner in reads for e in reads for inner in walk(e.args)):
         return None
-    producer = imported(producer, consumer)
-    value, views = _joined(producer.nest.outputs[0].value, consumer.inputs, producer.inputs)
-    place = producer.nest.outputs[0].index
+    producer = freshen(producer, consumer)
+    value, views = _merge_inputs(producer.nest.outputs[0].value, consumer.inputs, producer.inputs)
+    stored_index = producer.nest.outputs[0].index
 
     def at(index: tuple[Expr, ...], guard: tuple[Expr, Expr] | None) -> Expr:
         position = {
-            slot.value: item for slot, item in zip(place, index, strict=True) if slot.op == "axis"
+            slot.value: item
+            for slot, item in zip(stored_index, index, strict=True)
+            if slot.op == "axis"
         }
         moved = rebuild(value, lambda e: position[e.value] if e.op == "axis" else None)
         if guard is None:
@@ -323,7 +328,7 @@ def inlined(producer: NestCall, consumer: NestCall, name: str) -> NestCall | Non
 
 
 def _guarded(expr: Expr, guard: Expr) -> Expr:
-    """The load with one more condition under which it happens."""
+    """The load with an additional guard."""
     old = load_guard(expr)
     condition = guard if old is None else make("and", "bool", (guard, old[0]))
     other = const(0, expr.type) if old is None else old[1]

@@ -1,4 +1,4 @@
-"""Graph -> steps: every node that runs in the browser becomes nests applied to Variables."""
+"""Lower a Graph to steps: nests applied to Variables, for nodes outside the constant subgraph."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from itertools import count, groupby
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
-from webkiln.lower.canonicalize import tidy
-from webkiln.lower.columns import columned
-from webkiln.lower.concat_in_place import join
-from webkiln.lower.defer_softmax import deferred
-from webkiln.lower.draws import draws
+from webkiln.lower.canonicalize import canonicalize
+from webkiln.lower.concat_in_place import concat_in_place
+from webkiln.lower.defer_softmax import defer_softmax
+from webkiln.lower.draws import split_draws
+from webkiln.lower.factor_layout import relayout_factors
 from webkiln.lower.fuse import fuse
-from webkiln.lower.row_tiles import stripped
-from webkiln.lower.tiled_products import chained
+from webkiln.lower.row_tiles import tile_rows
+from webkiln.lower.tiled_products import tile_products
 from webkiln.nest.build import (
     Lowering,
     NestCall,
@@ -50,11 +50,12 @@ def lower(
     target: Target | None = None,
     rewrite: Rewrite = lambda call: None,
 ) -> Lowered:
-    """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost
-    nothing.
+    """Return the steps of all nodes outside the constant subgraph, fused. Reshapes alias memory and
+    cost nothing.
 
-    Variables in `keep` are computed even where fusion could do without them. Without a `target`,
-    calls are only fused. `rewrite` gives the steps that take the place of a fused call, if any.
+    Variables in `keep` are computed even where fusion could eliminate them. Without a `target`,
+    calls are only fused. `rewrite` returns the steps that replace a fused call, or None to keep the
+    call.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
@@ -67,12 +68,12 @@ def lower(
         0,
     )
     roots = {name: view.name for name, view in views.items()}
-    kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
+    live_out = {roots[name] for name in (*graph.outputs.values(), *keep)} | {
         roots[state.output] for state in graph.states
     }
-    fused = _Fusion(kept | _crossing(steps), rewrite, target).steps(steps)
+    fused = _Fusion(live_out | _shared_variables(steps), rewrite, target).steps(steps)
     return Lowered(
-        _drawn(fused, target.targets) if target is not None and target.targets else fused, roots
+        _split_all(fused, target.targets) if target is not None and target.targets else fused, roots
     )
 
 
@@ -84,9 +85,7 @@ def _steps(
     scope: str,
     depth: int,
 ) -> list[Step]:
-    """The steps of nodes, whose operands are seen as `views`; a reshape becomes a view of its
-    operand.
-    """
+    """The steps of nodes whose operands are `views`. A reshape becomes a view of its operand."""
 
     def inline(body: Graph, inputs: Sequence[View], depth: int) -> tuple[list[Step], list[View]]:
         number = next(bodies)
@@ -121,107 +120,111 @@ def _steps(
 
 def _inlined(
     body: Graph, inputs: Sequence[View], literals: dict[str, float], scope: str, depth: int
-) -> tuple[list[Step], list[View]]:  # fmt: skip
-    """The steps of a graph inside a node; its Variables are named after that node and its number
-    there, and its scalars join `literals`.
+) -> tuple[list[Step], list[View]]:
+    """The steps of a graph inside a node. The names of its Variables are prefixed by `scope`, and
+    its scalars are added to `literals`.
     """
-    own = _literals(body)
-    if wide := sorted(set(body.constants) - set(own)):
+    scalars = _literals(body)
+    if wide := sorted(set(body.constants) - set(scalars)):
         raise InternalError(
-            f"graph {body.name}: constants {', '.join(wide)} of several elements stand inside a"
-            " node"
+            f"graph {body.name}: the constants {', '.join(wide)} inside a node have several"
+            " elements; only scalars are supported there"
         )
     views = {name: View(scope + name, variable.type) for name, variable in body.variables.items()}
     views |= zip(body.inputs, inputs, strict=True)
-    literals.update({scope + name: value for name, value in own.items()})
+    literals.update({scope + name: value for name, value in scalars.items()})
     return _steps(body, body.nodes, views, literals, scope, depth), [
         views[name] for name in body.outputs.values()
     ]
 
 
 def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[NestCall], list[Step]]]:
-    """Neighbouring calls, which fusion may join, or what stands between them."""
+    """Each run of neighbouring calls, which fusion may combine, and the other steps after it."""
     for _, group in groupby(steps, lambda step: isinstance(step, NestCall)):
-        members = list(group)
+        group_steps = list(group)
         yield (
-            [step for step in members if isinstance(step, NestCall)],
-            [step for step in members if not isinstance(step, NestCall)],
+            [step for step in group_steps if isinstance(step, NestCall)],
+            [step for step in group_steps if not isinstance(step, NestCall)],
         )
 
 
-def _crossing(steps: Iterable[Step]) -> set[str]:
+def _shared_variables(steps: Iterable[Step]) -> set[str]:
     """The Variables that more than one run of calls, or another step, mentions."""
-    found: set[str] = set()
-    seen: set[str] = set()
+    shared: set[str] = set()
+    earlier: set[str] = set()
 
     def visit(steps: Iterable[Step]) -> None:
         for run, between in _runs(steps):
             mentioned = {view.name for call in run for view in (*call.inputs, *call.outputs)}
-            found.update(mentioned & seen)
-            seen.update(mentioned)
+            shared.update(mentioned & earlier)
+            earlier.update(mentioned)
             for step in between:
-                found.update(view.name for view in (*reads(step), *writes(step)))
+                shared.update(view.name for view in (*reads(step), *writes(step)))
                 for block in inside(step):
                     visit(block)
 
     visit(steps)
-    return found
+    return shared
 
 
 @dataclass(frozen=True, slots=True)
 class _Fusion:
-    """Fuses each run of calls; what `lower` is given."""
+    """Fuses each run of calls, with the arguments of `lower`."""
 
-    kept: set[str]
+    live_out: set[str]
     rewrite: Rewrite
     target: Target | None
 
     def steps(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
-        apart = self.target is not None and self.target.targets > 0
+        no_self_reads = self.target is not None and self.target.targets > 0
         for run, between in _runs(steps):
-            result += self.written(
-                self.arranged(join(fuse(run, self.kept), self.kept, apart=apart))
+            result += self.rewritten(
+                self.restructured(
+                    concat_in_place(
+                        fuse(run, self.live_out), self.live_out, no_self_reads=no_self_reads
+                    )
+                )
             )
             result += (map_inside(step, self.steps) for step in between)
         return tuple(result)
 
-    def arranged(self, calls: Sequence[NestCall]) -> Sequence[Step]:
-        """The calls as a backend computes them best."""
+    def restructured(self, calls: Sequence[NestCall]) -> Sequence[Step]:
+        """The calls after the transforms that the backend enables."""
         if self.target is None:
             return calls
-        calls = deferred(calls, self.kept)
-        steps = chained(
-            columned(calls, self.kept) if self.target.loops else calls,
-            self.kept,
+        calls = defer_softmax(calls, self.live_out)
+        steps = tile_products(
+            relayout_factors(calls, self.live_out) if self.target.loops else calls,
+            self.live_out,
             self.target.between,
         )
-        return stripped(steps, self.kept, self.target.strips)
+        return tile_rows(steps, self.live_out, self.target.strips)
 
-    def written(self, steps: Iterable[Step]) -> tuple[Step, ...]:
+    def rewritten(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
         for step in steps:
             result += (
-                (self.rewrite(step) or [tidy(step)])
+                (self.rewrite(step) or [canonicalize(step)])
                 if isinstance(step, NestCall)
-                else [map_inside(step, self.written)]
+                else [map_inside(step, self.rewritten)]
             )
         return tuple(result)
 
 
-def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
+def _split_all(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
     result: list[Step] = []
     for step in steps:
         result += (
-            draws(step, targets)
+            split_draws(step, targets)
             if isinstance(step, NestCall)
-            else [map_inside(step, lambda block: _drawn(block, targets))]
+            else [map_inside(step, lambda block: _split_all(block, targets))]
         )
     return tuple(result)
 
 
 def _literals(graph: Graph) -> dict[str, float]:
-    """Scalars of the structure are written into the kernels."""
+    """The scalar constants, which become literals in kernels."""
     return {
         name: constant.values[0] for name, constant in graph.constants.items() if constant.is_scalar
     }

@@ -1,4 +1,4 @@
-"""Make one loop of two."""
+"""Merge two loops into one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,9 +9,9 @@ from webkiln.nest.expr import INT, Expr, arg, axis, const, make, rebuild, walk
 from webkiln.nest.nest import Loop, Operand, Output, load_index
 
 Access = tuple[tuple[str, int], View, tuple[Expr, ...]]
-"""A place where a tensor is indexed: (role, position) of the operand, its view, the index."""
+"""An access to an operand: its (role, position), its view and the index."""
 Quotient = Callable[[Expr, Expr], Expr]
-"""How a whole number that is not negative is divided by a positive one."""
+"""Divides a non-negative integer by a positive one."""
 
 
 def accesses(call: NestCall) -> list[Access]:
@@ -26,56 +26,62 @@ def accesses(call: NestCall) -> list[Access]:
 
 
 def merge(call: NestCall, outer: Loop, inner: Loop) -> NestCall | None:
-    """One loop where every access moves along both as along one row: (x + outer, inner) in
-    dimensions
-    (d, d + 1), the second as long as the inner loop, is x * length + merged. None where one does
-    not, or where the loops count as values.
+    """One loop over both, if every access that moves along them moves along a single row: its index
+    is (x + outer, inner) in dimensions (d, d + 1), and dimension d + 1 is as long as the inner
+    loop. The access becomes x * length + merged. None for any other access, or if an expression
+    uses a loop index as a value.
     """
-    rows = _rows(call, outer, inner)
+    row_dims = _row_dims(call, outer, inner)
     if (
-        rows is None
-        or None in rows.values()
+        row_dims is None
+        or None in row_dims.values()
         or _mentioned_outside_indices(call, {axis(outer.axis), axis(inner.axis)})
     ):
         return None
-    return _joined(
+    return _merge(
         call,
         outer,
         inner,
-        {operand: d for operand, d in rows.items() if d is not None},
+        {operand: d for operand, d in row_dims.items() if d is not None},
         lambda expr: None,
     )
 
 
-def linear(call: NestCall, outer: Loop, inner: Loop, quotient: Quotient) -> NestCall | None:
-    """One loop of two parallel ones; accesses that do not move along both as along one row find
-    them by a `quotient`.
+def merge_by_division(
+    call: NestCall, outer: Loop, inner: Loop, quotient: Quotient
+) -> NestCall | None:
+    """One loop over two parallel ones. Accesses that do not move along a single row recompute both
+    indices by division with `quotient`.
     """
-    rows = _rows(call, outer, inner)
-    if rows is None:
+    row_dims = _row_dims(call, outer, inner)
+    if row_dims is None:
         return None
-    whole = axis(outer.axis)
-    number = quotient(whole, inner.extent)
+    flat_index = axis(outer.axis)
+    outer_index = quotient(flat_index, inner.extent)
 
-    def found(expr: Expr) -> Expr | None:
+    def substitute(expr: Expr) -> Expr | None:
         if expr is axis(inner.axis):
-            return whole - number * inner.extent
-        return number if expr is whole else None
+            return flat_index - outer_index * inner.extent
+        return outer_index if expr is flat_index else None
 
-    return _joined(
-        call, outer, inner, {operand: d for operand, d in rows.items() if d is not None}, found
+    return _merge(
+        call,
+        outer,
+        inner,
+        {operand: d for operand, d in row_dims.items() if d is not None},
+        substitute,
     )
 
 
-def _rows(call: NestCall, outer: Loop, inner: Loop) -> dict[tuple[str, int], int | None] | None:
-    """The operands that move along the loops, with the dimension of which they and the next are one
-    row; None: they are none.
+def _row_dims(call: NestCall, outer: Loop, inner: Loop) -> dict[tuple[str, int], int | None] | None:
+    """Maps each operand that moves along the loops to the dimension d for which (d, d + 1) form one
+    row, or to None if there is none. Returns None if the extent of a loop is no argument.
     """
     a, b = axis(outer.axis), axis(inner.axis)
     outer_size, inner_size = _size(call, outer), _size(call, inner)
     if outer_size is None or inner_size is None:
         return None
-    rows: dict[tuple[str, int], int | None] = {}
+    row_dims: dict[tuple[str, int], int | None] = {}
     for operand, view, index in accesses(call):
         dims = [d for d, item in enumerate(index) if {a, b}.intersection(walk([item]))]
         if not dims:
@@ -87,52 +93,52 @@ def _rows(call: NestCall, outer: Loop, inner: Loop) -> dict[tuple[str, int], int
             and index[d + 1] is b
             and view[d + 1] == inner_size
         )
-        rows[operand] = d if fits and rows.get(operand, d) == d else None
-    return rows
+        row_dims[operand] = d if fits and row_dims.get(operand, d) == d else None
+    return row_dims
 
 
-def _joined(
+def _merge(
     call: NestCall,
     outer: Loop,
     inner: Loop,
-    rows: dict[tuple[str, int], int],
-    found: Callable[[Expr], Expr | None],
+    row_dims: dict[tuple[str, int], int],
+    substitute: Callable[[Expr], Expr | None],
 ) -> NestCall:
-    """`rows` indexed by the merged loop, which takes the name of the outer one; elsewhere the axes
-    are what `found` says.
+    """Index `row_dims` by the merged loop, which takes the name of the outer one. Elsewhere
+    `substitute` replaces the axes.
     """
     a, b = axis(outer.axis), axis(inner.axis)
     merged = axis(f"{outer.axis}+{inner.axis}")
 
-    def joined(index: tuple[Expr, ...], d: int) -> tuple[Expr, ...]:
+    def merged_index(index: tuple[Expr, ...], d: int) -> tuple[Expr, ...]:
         start = rebuild(index[d], lambda e: const(0, INT) if e is a else None)
         along = merged if index[d + 1] is b else index[d + 1]
         return (*index[:d], start * inner.extent + along, *index[d + 2 :])
 
     def change(expr: Expr) -> Expr | None:
-        if expr.op != "load" or ("input", expr.value[0]) not in rows:
+        if expr.op != "load" or ("input", expr.value[0]) not in row_dims:
             return None
         index = load_index(expr)
         return make(
             "load",
             expr.type,
-            (*joined(index, rows["input", expr.value[0]]), *expr.args[len(index) :]),
+            (*merged_index(index, row_dims["input", expr.value[0]]), *expr.args[len(index) :]),
             expr.value,
         )
 
     def named(expr: Expr) -> Expr | None:
-        return a if expr is merged else found(expr)
+        return a if expr is merged else substitute(expr)
 
-    def narrowed(role: str, views: tuple[View, ...]) -> tuple[View, ...]:
+    def merged_views(role: str, views: tuple[View, ...]) -> tuple[View, ...]:
         return tuple(
-            _with_row(view, rows[role, n]) if (role, n) in rows else view
+            _with_row(view, row_dims[role, n]) if (role, n) in row_dims else view
             for n, view in enumerate(views)
         )
 
-    inputs, outputs = narrowed("input", call.inputs), narrowed("output", call.outputs)
+    inputs, outputs = merged_views("input", call.inputs), merged_views("output", call.outputs)
     nest = call.nest.map(change)
     stores = [
-        joined(out.index, rows["output", n]) if ("output", n) in rows else out.index
+        merged_index(out.index, row_dims["output", n]) if ("output", n) in row_dims else out.index
         for n, out in enumerate(nest.outputs)
     ]
     nest = replace(
@@ -143,7 +149,7 @@ def _joined(
     ).map(named)
     size = f"{outer.extent.value}+{inner.extent.value}"
 
-    def longer(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+    def merged_loops(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
         return tuple(
             Loop(loop.axis, arg(size)) if loop == outer else loop
             for loop in loops
@@ -152,8 +158,8 @@ def _joined(
 
     nest = replace(
         nest,
-        axes=longer(nest.axes),
-        reduce=longer(nest.reduce),
+        axes=merged_loops(nest.axes),
+        reduce=merged_loops(nest.reduce),
         inputs=tuple(Operand(view.type.dtype, view.type.rank) for view in inputs),
         outputs=tuple(
             Output(Operand(o.operand.dtype, len(o.index)), o.value, o.index) for o in nest.outputs
@@ -174,7 +180,7 @@ def _size(call: NestCall, loop: Loop) -> int | None:
 
 
 def _with_row(view: View, d: int) -> View:
-    """The view with dimensions d and d + 1 made one."""
+    """The view with dimensions d and d + 1 merged."""
     return view.reshaped([*view.shape[:d], view[d] * view[d + 1], *view.shape[d + 2 :]])
 
 
@@ -189,12 +195,12 @@ def _mentioned_outside_indices(call: NestCall, axes: set[Expr]) -> bool:
 
 
 def _values(roots: Sequence[Expr]) -> set[Expr]:
-    """The nodes that are values, not parts of an index."""
-    seen: set[Expr] = set()
+    """The nodes used as values, not in an index."""
+    visited: set[Expr] = set()
     stack = list(roots)
     while stack:
         expr = stack.pop()
-        if expr not in seen:
-            seen.add(expr)
+        if expr not in visited:
+            visited.add(expr)
             stack += () if expr.op == "load" else expr.args
-    return seen
+    return visited

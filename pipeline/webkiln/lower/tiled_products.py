@@ -1,8 +1,8 @@
-"""Products of which later products read what becomes of them, as attention does with its scores, a
-block of rows at a time where all rows together would be too large: what lies between the products
-is never there as a whole.
+"""Blocking of chains of products, such as the two products of attention: where the intermediate
+results of all rows would be too large, the chain runs for one block of rows at a time, so that no
+intermediate result is ever materialised in full.
 
-Each element of a result is the same sum as without blocks, so that no bit of it changes.
+Each element of a result is the same sum as without blocks, so results are bit-identical.
 """
 
 from collections import Counter
@@ -14,34 +14,32 @@ from math import prod
 from webkiln.ir import dim
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type, itemsize
+from webkiln.lower.nominal_sizes import bytes_of, nominal
 from webkiln.nest.affine import depends
 from webkiln.nest.build import NestCall, Repeat, View
 from webkiln.nest.expr import INT, Expr, arg, axis, const, make
 from webkiln.nest.nest import Loop, load_index, written_output
 
-NOMINAL = 1024
-"""What open sizes are taken for."""
-FEWEST_ROWS = 24
+MIN_ROWS = 24
 """Products of fewer rows read more than they compute."""
-EVEN_ROWS = 6
-"""Blocks of more rows are multiples of so many, which are computed together."""
-COUNTERS = 900
-"""The number of the first counter: no other repeat goes on inside but those of convolutions, and
-none around is that deep.
+ROW_MULTIPLE = 6
+"""Larger blocks are multiples of this number of rows, which are computed together."""
+FIRST_COUNTER = 900
+"""The number of the first counter. No other repeat nests inside except those of convolutions, and
+no enclosing repeat has such a high number.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
-    """Calls from a product to the last one that reads what becomes of it. `places`: the dimensions
-    of
-    that product which all of them keep to; for each, the axis of every call that goes along it, and
-    its dimension in what lies between the calls.
+class Chain:
+    """The calls from a product to the last one that depends on it. `between`: the intermediate
+    results. `positions`: the dimensions of the first product along which all calls can be blocked;
+    for each, the axis of every call along it, and its dimension in each intermediate result.
     """
 
     calls: tuple[NestCall, ...]
     between: frozenset[str]
-    places: Mapping[int, tuple[tuple[str, ...], Mapping[str, int]]]
+    positions: Mapping[int, tuple[tuple[str, ...], Mapping[str, int]]]
 
     @property
     def result(self) -> View:
@@ -49,45 +47,49 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """`count` blocks of `size` elements at most, of the `whole` ones along a dimension, for each
-    value of a counter.
+class Block:
+    """Blocks along a dimension of `full_size` elements: `count` blocks of at most `size` elements,
+    one for each value of a counter.
     """
 
     dimension: int
-    whole: int
+    full_size: int
     count: int
     size: int
     counter: str
 
     @property
     def extent(self) -> int:
-        return dim.least(self.size, self.whole)
+        return dim.least(self.size, self.full_size)
 
     @property
     def first(self) -> int:
-        """Where the block begins; the last one ends with the dimension, and computes some elements
-        once more.
+        """The first element of the block. The last block ends with the dimension, and recomputes
+        some elements.
         """
         begin = dim.counter(self.counter) * self.size
         return (
             begin
-            if self.count * self.size == self.whole
-            else dim.least(begin, self.whole - self.extent)
+            if self.count * self.size == self.full_size
+            else dim.least(begin, self.full_size - self.extent)
         )
 
 
-def chained(
-    calls: Sequence[NestCall], kept: Collection[str], limit: int
+def tile_products(
+    calls: Sequence[NestCall], live_out: Collection[str], limit: int
 ) -> list[NestCall | Repeat]:
-    """The calls, and repeats of those between which more than `limit` bytes would lie; Variables in
-    `kept` are read from outside.
+    """The calls, with blocked repeats of those whose intermediate results exceed `limit` bytes.
+    Variables in `live_out` are read from outside.
     """
-    alone = unique(calls, kept)
+    private = unique(calls, live_out)
     steps: list[NestCall | Repeat] = []
     rest = list(calls)
     while rest:
-        numbers = _followed(rest, alone) if limit and bytes_of(rest[0].outputs[0]) > limit else None
+        numbers = (
+            _chain_members(rest, private)
+            if limit and bytes_of(rest[0].outputs[0]) > limit
+            else None
+        )
         chain = None if numbers is None else _chain([rest[number] for number in numbers])
         blocks = None if chain is None else _blocks(chain, limit)
         if numbers is None or chain is None or blocks is None:
@@ -95,28 +97,27 @@ def chained(
             continue
         end = numbers[-1] + 1
         steps += (call for number, call in enumerate(rest[:end]) if number not in numbers)
-        steps.append(_repeated(chain, blocks))
+        steps.append(_repeat(chain, blocks))
         rest = rest[end:]
     return steps
 
 
-def unique(calls: Sequence[NestCall], kept: Collection[str]) -> set[str]:
-    """The Variables that one call alone writes, and only calls read."""
+def unique(calls: Sequence[NestCall], live_out: Collection[str]) -> set[str]:
+    """The Variables that exactly one call writes and only calls read."""
     writes = Counter(view.name for call in calls for view in call.outputs)
-    return {name for name, count in writes.items() if count == 1} - set(kept)
+    return {name for name, count in writes.items() if count == 1} - set(live_out)
 
 
-def _followed(calls: Sequence[NestCall], alone: Collection[str]) -> list[int] | None:
-    """Where the calls stand that belong to a chain from the first one, if there is one: only they
-    read
-    what lies between them, of which nothing has another writer, and the calls that stand among them
-    need nothing of theirs.
+def _chain_members(calls: Sequence[NestCall], private: Collection[str]) -> list[int] | None:
+    """The positions of the calls of a chain that starts at the first call, or None. Only members
+    read the intermediate results, each has one writer, and calls interspersed among the members do
+    not depend on them.
     """
-    if not calls[0].nest.is_contraction or not is_plain(calls[0], alone):
+    if not calls[0].nest.is_contraction or not is_plain(calls[0], private):
         return None
     between, results, read = {calls[0].outputs[0].name}, set[str](), set[str]()
     last = max((number for number, call in enumerate(calls) if _reads(call, between)), default=0)
-    found, number = [0], 0
+    members, number = [0], 0
     while number < last:
         number += 1
         call = calls[number]
@@ -126,24 +127,24 @@ def _followed(calls: Sequence[NestCall], alone: Collection[str]) -> list[int] | 
             if (read | results) & {view.name for view in call.outputs}:
                 return None
             continue
-        found.append(number)
+        members.append(number)
         read |= {view.name for view in call.inputs}
         if call.nest.is_contraction and len(call.outputs) == 1:
             results.add(call.outputs[0].name)
-        elif is_plain(call, alone):
+        elif is_plain(call, private):
             between.add(call.outputs[0].name)
             last = max((n for n, item in enumerate(calls) if _reads(item, between)), default=0)
         else:
             return None
-    return found if results else None
+    return members if results else None
 
 
-def is_plain(call: NestCall, alone: Collection[str]) -> bool:
-    """Whether a call stores each element of one output once, which it alone writes and only other
-    calls read.
+def is_plain(call: NestCall, private: Collection[str]) -> bool:
+    """Whether a call stores each element of its only output once, and only other calls read that
+    output.
     """
     return (
-        len(call.outputs) == 1 and call.outputs[0].name in alone and not call.nest.outputs[0].also
+        len(call.outputs) == 1 and call.outputs[0].name in private and not call.nest.outputs[0].also
     )
 
 
@@ -151,9 +152,9 @@ def _reads(call: NestCall, names: Collection[str]) -> bool:
     return any(view.name in names for view in call.inputs)
 
 
-def _chain(calls: Sequence[NestCall]) -> Linked | None:
-    """The dimensions along which each call needs no more of what lies between than its own
-    elements.
+def _chain(calls: Sequence[NestCall]) -> Chain | None:
+    """The chain with every dimension along which each call needs only its own elements of the
+    intermediate results.
     """
     written = {view.name for call in calls for view in call.outputs}
     between = frozenset(view.name for call in calls for view in call.inputs if view.name in written)
@@ -164,25 +165,25 @@ def _chain(calls: Sequence[NestCall]) -> Linked | None:
         for view in call.inputs:
             if view.name in between:
                 shapes[view.name].add(view.shape)
-    if any(len(found) > 1 for found in shapes.values()):
+    if any(len(candidates) > 1 for candidates in shapes.values()):
         return None
-    found = (
-        (d, _along(calls, between, d))
+    candidates = (
+        (d, _positions_along(calls, between, d))
         for d, size in enumerate(calls[0].outputs[0].shape)
         if size != 1
     )
-    places = {d: place for d, place in found if place is not None}
-    return Linked(tuple(calls), between, places) if places else None
+    positions = {d: position for d, position in candidates if position is not None}
+    return Chain(tuple(calls), between, positions) if positions else None
 
 
-def _along(
+def _positions_along(
     calls: Sequence[NestCall], between: Collection[str], start: int
 ) -> tuple[tuple[str, ...], Mapping[str, int]] | None:
-    """The axis of each call that goes along a dimension of the first one's result, and the
-    dimension of all between, if all keep to it.
+    """The axis of each call along a dimension of the first result, and that dimension in all
+    intermediate results. None unless all calls iterate along it.
     """
     first = calls[0].outputs[0]
-    places = {first.name: start}
+    positions = {first.name: start}
     axes: list[str] = []
     for number, call in enumerate(calls):
         (out,) = call.nest.outputs
@@ -190,7 +191,7 @@ def _along(
             {out.index[start]}
             if number == 0
             else {
-                load_index(expr)[places[name]]
+                load_index(expr)[positions[name]]
                 for expr in call.nest.loads
                 if (name := call.inputs[expr.value[0]].name) in between
             }
@@ -206,22 +207,24 @@ def _along(
             if (
                 len(moving) != 1
                 or out.index[moving[0]] is not item
-                or places.setdefault(name, moving[0]) != moving[0]
+                or positions.setdefault(name, moving[0]) != moving[0]
             ):
                 return None
-    return tuple(axes), places
+    return tuple(axes), positions
 
 
-def _blocks(chain: Linked, limit: int) -> list[Portion] | None:
-    """The fewest blocks of which what lies between fits into `limit`, that have rows enough to be
-    worth what they read again.
+def _blocks(chain: Chain, limit: int) -> list[Block] | None:
+    """The fewest blocks whose intermediate results fit into `limit`, with enough rows to justify
+    reading the other inputs again.
     """
     possible = []
     for outer in (
-        outer for count in range(len(chain.places)) for outer in combinations(chain.places, count)
+        outer
+        for count in range(len(chain.positions))
+        for outer in combinations(chain.positions, count)
     ):
-        for inner in chain.places.keys() - set(outer):
-            blocks = _block(chain, outer, inner, limit)
+        for inner in chain.positions.keys() - set(outer):
+            blocks = _outer_and_inner_blocks(chain, outer, inner, limit)
             if blocks is not None:
                 possible.append(blocks)
     return min(
@@ -229,53 +232,59 @@ def _blocks(chain: Linked, limit: int) -> list[Portion] | None:
     )
 
 
-def _block(chain: Linked, outer: Collection[int], inner: int, limit: int) -> list[Portion] | None:
-    """Single elements of the outer dimensions, and so many of the inner one as fit, if those are
-    enough.
+def _outer_and_inner_blocks(
+    chain: Chain, outer: Collection[int], inner: int, limit: int
+) -> list[Block] | None:
+    """Single elements of the outer dimensions, and as many of the inner one as fit. None if those
+    are too few.
     """
     sizes = dict(enumerate(map(nominal, chain.result.shape)))
-    each = prod(size for d, size in sizes.items() if d not in outer and d != inner) * itemsize(
-        chain.result.type.dtype
-    )
-    fitting = min(limit // each, sizes[inner])
+    bytes_per_element = prod(
+        size for d, size in sizes.items() if d not in outer and d != inner
+    ) * itemsize(chain.result.type.dtype)
+    fitting = min(limit // bytes_per_element, sizes[inner])
     if fitting == 0 or any(
-        is_symbolic(chain.result[d]) for d in chain.places.keys() - {*outer, inner}
+        is_symbolic(chain.result[d]) for d in chain.positions.keys() - {*outer, inner}
     ):
         return None
-    made = [
-        Portion(d, chain.result[d], chain.result[d], 1, f"i{COUNTERS + number}")
+    blocks = [
+        Block(d, chain.result[d], chain.result[d], 1, f"i{FIRST_COUNTER + number}")
         for number, d in enumerate(outer)
     ]
-    made.append(
-        Portion(
+    blocks.append(
+        Block(
             inner,
             chain.result[inner],
-            *_even(chain.result[inner], fitting),
-            f"i{COUNTERS + len(made)}",
+            *_even_blocks(chain.result[inner], fitting),
+            f"i{FIRST_COUNTER + len(blocks)}",
         )
     )
-    most = nominal(made[-1].extent)
-    rows = most * prod(sizes[d] for d in chain.places if d not in outer and d != inner)
-    again = sum(_again(call, number, chain, made) for number, call in enumerate(chain.calls))
+    max_extent = nominal(blocks[-1].extent)
+    rows = max_extent * prod(sizes[d] for d in chain.positions if d not in outer and d != inner)
+    reread = sum(
+        _bytes_reread(call, number, chain, blocks) for number, call in enumerate(chain.calls)
+    )
     mentions = 1 + sum(_reads(call, {chain.result.name}) for call in chain.calls)
-    return made if rows >= FEWEST_ROWS and again <= mentions * most * each else None
+    return (
+        blocks if rows >= MIN_ROWS and reread <= mentions * max_extent * bytes_per_element else None
+    )
 
 
-def _even(whole: int, fitting: int) -> tuple[int, int]:
-    """The number and the size of blocks as equal as they can be, of whole rows of products."""
-    rows = EVEN_ROWS if fitting >= EVEN_ROWS else 1
-    most = fitting // rows * rows
-    if is_symbolic(whole):
-        count = dim.floordiv(whole, most) + 1
-        return count, (dim.floordiv(whole, count * rows) + 1) * rows
-    size = -(-whole // -(-whole // fitting))
-    if whole % size:
-        size = -(-whole // (-(-whole // most) * rows)) * rows
-    return -(-whole // size), size
+def _even_blocks(full_size: int, fitting: int) -> tuple[int, int]:
+    """The number and the size of even blocks, in multiples of the rows computed together."""
+    rows = ROW_MULTIPLE if fitting >= ROW_MULTIPLE else 1
+    max_rows = fitting // rows * rows
+    if is_symbolic(full_size):
+        count = dim.floordiv(full_size, max_rows) + 1
+        return count, (dim.floordiv(full_size, count * rows) + 1) * rows
+    size = -(-full_size // -(-full_size // fitting))
+    if full_size % size:
+        size = -(-full_size // (-(-full_size // max_rows) * rows)) * rows
+    return -(-full_size // size), size
 
 
-def _again(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portion]) -> int:
-    """The bytes that a call reads in each block of what does not lie between the calls."""
+def _bytes_reread(call: NestCall, number: int, chain: Chain, blocks: Sequence[Block]) -> int:
+    """The bytes that a call reads in each block, not counting intermediate results."""
     total = 0
     for position, view in enumerate(call.inputs):
         if view.name in chain.between:
@@ -288,46 +297,50 @@ def _again(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portion]
             for item in load_index(expr)
         ]
         for block in blocks:
-            name = chain.places[block.dimension][0][number]
+            name = chain.positions[block.dimension][0][number]
             if any(depends(item, name) for item in indices):
-                size = size * nominal(block.extent) // nominal(block.whole)
+                size = size * nominal(block.extent) // nominal(block.full_size)
         total += size
     return total
 
 
-def _repeated(chain: Linked, blocks: Sequence[Portion]) -> Repeat:
-    calls = tuple(_blocked(call, number, chain, blocks) for number, call in enumerate(chain.calls))
+def _repeat(chain: Chain, blocks: Sequence[Block]) -> Repeat:
+    calls = tuple(
+        _blocked_call(call, number, chain, blocks) for number, call in enumerate(chain.calls)
+    )
     inner = Repeat(blocks[-1].counter, blocks[-1].count, calls)
     for block in reversed(blocks[:-1]):
         inner = Repeat(block.counter, block.count, (inner,))
     return inner
 
 
-def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portion]) -> NestCall:
-    """The call for the elements of a block, of which what lies between the calls holds only those."""
-    known: dict[str, Expr] = {}
-    local: dict[str, Expr] = {}
+def _blocked_call(call: NestCall, number: int, chain: Chain, blocks: Sequence[Block]) -> NestCall:
+    """The call for the elements of one block. Intermediate results contain only those elements."""
+    global_index: dict[str, Expr] = {}
+    block_index: dict[str, Expr] = {}
     args = dict(call.args)
     for block in blocks:
-        name = chain.places[block.dimension][0][number]
+        name = chain.positions[block.dimension][0][number]
         first, extent = f"first{block.counter}", f"extent{block.counter}"
         args |= {first: block.first, extent: block.extent}
-        local[name] = const(0, INT) if block.size == 1 else axis(name)
-        known[name] = local[name] + arg(first)
+        block_index[name] = const(0, INT) if block.size == 1 else axis(name)
+        global_index[name] = block_index[name] + arg(first)
 
-    def places(name: str) -> dict[int, Expr]:
+    def positions(name: str) -> dict[int, Expr]:
         return {
-            chain.places[block.dimension][1][name]: local[chain.places[block.dimension][0][number]]
+            chain.positions[block.dimension][1][name]: block_index[
+                chain.positions[block.dimension][0][number]
+            ]
             for block in blocks
         }
 
     def at(index: Sequence[Expr], name: str) -> tuple[Expr, ...]:
-        here = places(name) if name in chain.between else {}
+        here = positions(name) if name in chain.between else {}
         return tuple(here.get(d, item) for d, item in enumerate(index))
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "axis":
-            return known.get(expr.value)
+            return global_index.get(expr.value)
         if expr.op != "load":
             return None
         index = load_index(expr)
@@ -338,10 +351,10 @@ def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portio
             expr.value,
         )
 
-    def shrunk(view: View) -> View:
+    def block_view(view: View) -> View:
         if view.name not in chain.between:
             return view
-        sizes = {chain.places[block.dimension][1][view.name]: block.extent for block in blocks}
+        sizes = {chain.positions[block.dimension][1][view.name]: block.extent for block in blocks}
         return View(
             view.name,
             Type(view.type.dtype, tuple(sizes.get(d, size) for d, size in enumerate(view.shape))),
@@ -350,18 +363,18 @@ def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portio
     nest = call.nest.map(change)
     (out,) = nest.outputs
     (view,) = call.outputs
-    sized = {
-        chain.places[block.dimension][0][number]: arg(f"extent{block.counter}")
+    extents = {
+        chain.positions[block.dimension][0][number]: arg(f"extent{block.counter}")
         for block in blocks
         if block.size != 1
     }
-    gone = known.keys() - sized.keys()
+    removed = global_index.keys() - extents.keys()
     nest = replace(
         nest,
         axes=tuple(
-            Loop(loop.axis, sized.get(loop.axis, loop.extent))
+            Loop(loop.axis, extents.get(loop.axis, loop.extent))
             for loop in nest.axes
-            if loop.axis not in gone
+            if loop.axis not in removed
         ),
         outputs=(
             written_output(
@@ -370,15 +383,9 @@ def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portio
         ),
     )
     return replace(
-        call, nest=nest, inputs=tuple(map(shrunk, call.inputs)), outputs=(shrunk(view),), args=args
+        call,
+        nest=nest,
+        inputs=tuple(map(block_view, call.inputs)),
+        outputs=(block_view(view),),
+        args=args,
     )
-
-
-def nominal(size: int) -> int:
-    """The size, with open ones taken for common ones."""
-    return dim.at(size, dict.fromkeys(dim.names([size]), NOMINAL))
-
-
-def bytes_of(view: View) -> int:
-    """The size of a Variable, with open sizes taken for common ones."""
-    return nominal(view.type.size) * itemsize(view.type.dtype)

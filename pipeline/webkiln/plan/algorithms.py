@@ -1,28 +1,26 @@
-"""How each convolution is computed: directly, or by fewer multiplications in tiles of one size or
-another.
-"""
+"""Choose the algorithm of each convolution: direct, or Winograd with one of several tile sizes."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from webkiln.ir.solve import sampled
-from webkiln.lower.canonicalize import tidy
+from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.build import NestCall, Repeat, Step, map_inside
 from webkiln.nest.target import Target
-from webkiln.plan.convolutions import Convolution, forms, recognised, usual
+from webkiln.plan.convolutions import Convolution, default_form, forms, match_convolution
 from webkiln.plan.cost import MACHINES, milliseconds
-from webkiln.plan.naming import key_of
 from webkiln.plan.schedule import choose
 from webkiln.plan.tuning import CONVOLUTION, Candidate, Decision, Tuning
-from webkiln.plan.winograd import Fast, fast
+from webkiln.plan.tuning_keys import tuning_key
+from webkiln.plan.winograd import FastConvolution, fast_convolution
 
 DIRECT = "direct"
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """What takes the place of a convolution: its steps, and the call that transforms its filter, if
-    there is one.
+    """The steps that replace a convolution, and the call that transforms its filter, if there is
+    one.
     """
 
     decision: Decision
@@ -33,46 +31,50 @@ class Algorithm:
 def algorithm(
     call: NestCall, target: Target, constants: Collection[str], tuning: Tuning, number: int
 ) -> Algorithm | None:
-    """How a call is computed that is a convolution with a choice; `number` tells what it makes from
-    what others make.
+    """The algorithm for a call that is a convolution with several candidates, else None. `number`
+    makes the names of its intermediate results unique.
     """
-    found = recognised(call, constants) if target.winograd else None
-    possible = [] if found is None else forms(found)
-    if found is None or not possible:
+    convolution = match_convolution(call, constants) if target.winograd else None
+    tilings = [] if convolution is None else forms(convolution)
+    if convolution is None or not tilings:
         return None
-    plain = tidy(call)
-    chosen = usual(found)
-    ways: dict[str, Fast | None] = {_name(form): fast(form, target, number) for form in possible}
-    ways[DIRECT] = None
-    first = DIRECT if chosen is None else _name(chosen)
-    names = [first, *(name for name in ways if name != first)]
+    plain = canonicalize(call)
+    default = default_form(convolution)
+    variants: dict[str, FastConvolution | None] = {
+        _name(form): fast_convolution(form, target, number) for form in tilings
+    }
+    variants[DIRECT] = None
+    first = DIRECT if default is None else _name(default)
+    names = [first, *(name for name in variants if name != first)]
     candidates = [
-        Candidate(name, _expected(plain, ways[name], target, constants)) for name in names
+        Candidate(name, _expected_ms(plain, variants[name], target, constants)) for name in names
     ]
-    decision = tuning.decide(key_of(CONVOLUTION, plain, constants), candidates)
-    made = ways[names[decision.chosen]]
-    steps = (plain,) if made is None else made.steps
-    return Algorithm(decision, _named(steps, decision.key), None if made is None else made.filter)
+    decision = tuning.decide(tuning_key(CONVOLUTION, plain, constants), candidates)
+    fast_form = variants[names[decision.chosen]]
+    steps = (plain,) if fast_form is None else fast_form.steps
+    return Algorithm(
+        decision, _tagged(steps, decision.key), None if fast_form is None else fast_form.filter
+    )
 
 
 def _name(form: Convolution) -> str:
     return "winograd " + "x".join(str(window.outputs) for window in form.windows)
 
 
-def _expected(
-    plain: NestCall, made: Fast | None, target: Target, constants: Collection[str]
+def _expected_ms(
+    plain: NestCall, fast_form: FastConvolution | None, target: Target, constants: Collection[str]
 ) -> float:
-    if made is None:
-        return _time([plain], target, constants)
-    (filters,) = made.filter.outputs
-    return round(_time(made.steps, target, {*constants, filters.name}), 5)
+    if fast_form is None:
+        return _total_ms([plain], target, constants)
+    (filters,) = fast_form.filter.outputs
+    return round(_total_ms(fast_form.steps, target, {*constants, filters.name}), 5)
 
 
-def _time(steps: Sequence[Step], target: Target, constants: Collection[str]) -> float:
+def _total_ms(steps: Sequence[Step], target: Target, constants: Collection[str]) -> float:
     total = 0.0
     for step in steps:
         if isinstance(step, Repeat):
-            total += sampled(step.count) * _time(step.steps, target, constants)
+            total += sampled(step.count) * _total_ms(step.steps, target, constants)
         elif isinstance(step, NestCall):
             total += milliseconds(
                 step, choose(step, target, constants).schedule, MACHINES[target.backend]
@@ -80,10 +82,10 @@ def _time(steps: Sequence[Step], target: Target, constants: Collection[str]) -> 
     return total
 
 
-def _named(steps: Sequence[Step], key: str) -> tuple[Step, ...]:
+def _tagged(steps: Sequence[Step], key: str) -> tuple[Step, ...]:
     return tuple(
         replace(step, part_of=key)
         if isinstance(step, NestCall)
-        else map_inside(step, lambda block: _named(block, key))
+        else map_inside(step, lambda block: _tagged(block, key))
         for step in steps
     )

@@ -1,6 +1,4 @@
-"""Which calls are convolutions of stride 1 that fewer multiplications compute faster, and their
-parts.
-"""
+"""Match convolutions of stride 1 that Winograd's algorithm computes with fewer multiplications."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,23 +14,23 @@ from webkiln.nest.expr import INT, Expr, axis, const, rebuild, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
 
 OUTPUTS = {2: 3, 3: 4, 5: 2, 7: 4}
-"""Size of a filter -> how many neighbouring outputs a tile has."""
+"""Filter size -> outputs of a tile along a window."""
 SMALL = {3: 2}
-"""The same where there are fewer than `FEW_TILES` otherwise."""
-FEW_TILES = 16
-MOST_POINTS = 36
-"""What a tile is at most transformed to: values that are computed together."""
-LEAST_CHANNELS = 16
+"""The same for small tiles, used where large ones would number fewer than `MIN_TILES`."""
+MIN_TILES = 16
+MAX_POINTS = 36
+"""The most points of a transformed tile. They are live at the same time."""
+MIN_CHANNELS = 16
 Position = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A parallel loop of `size` points and the reduction loop over a filter of `taps` that moves
-    along it; `outputs` of a tile on it.
+    """A parallel loop of `size` points, and the reduction loop over a filter of `taps` that slides
+    along it. `outputs`: those of a tile along the window.
     """
 
-    place: Loop
+    loop: Loop
     size: int
     tap: Loop
     taps: int
@@ -47,14 +45,14 @@ class Window:
         return dim.floordiv(self.size + self.outputs - 1, self.outputs)
 
     @property
-    def whole(self) -> bool:
-        """Whether the last tile certainly ends where the image does."""
+    def is_exact(self) -> bool:
+        """Whether the last tile is known to end where the image does."""
         return not is_symbolic(self.size) and self.size % self.outputs == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """A call that is one: its factors, windows and other loops."""
+    """A call that is a convolution: its factors, windows and other loops."""
 
     call: NestCall
     data: Expr
@@ -69,7 +67,7 @@ class Convolution:
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """How many there are of each batch loop, then of tiles on each window."""
+        """The sizes of the batch loops, then the number of tiles along each window."""
         return (*map(self.size, self.batch), *(window.tiles for window in self.windows))
 
     @property
@@ -85,9 +83,9 @@ class Convolution:
         return product(*(range(window.outputs) for window in self.windows))
 
 
-def recognised(call: NestCall, constants: Collection[str]) -> Convolution | None:
-    """The convolution with a constant filter that a call is, with channels and features enough for
-    fewer multiplications to pay.
+def match_convolution(call: NestCall, constants: Collection[str]) -> Convolution | None:
+    """Match a call that is a convolution with a constant filter and at least `MIN_CHANNELS`
+    channels and features.
     """
     factors = _factors(call, constants)
     if factors is None or any(
@@ -105,19 +103,19 @@ def recognised(call: NestCall, constants: Collection[str]) -> Convolution | None
         return None
     if len(features) != 1 or depends(data, features[0].axis):
         return None
-    paired = {window.place for window in windows}
+    paired = {window.loop for window in windows}
     batch = tuple(loop for loop in call.nest.axes if loop not in paired and loop not in features)
-    found = Convolution(call, data, weight, tuple(windows), batch, channels[0], features[0])
-    sizes = [found.size(found.channel), found.size(found.feature)]
+    convolution = Convolution(call, data, weight, tuple(windows), batch, channels[0], features[0])
+    sizes = [convolution.size(convolution.channel), convolution.size(convolution.feature)]
     return (
         None
-        if any(map(is_symbolic, sizes)) or min(sizes) < LEAST_CHANNELS or len(windows) > 2
-        else found
+        if any(map(is_symbolic, sizes)) or min(sizes) < MIN_CHANNELS or len(windows) > 2
+        else convolution
     )
 
 
 def _factors(call: NestCall, constants: Collection[str]) -> tuple[Expr, Expr] | None:
-    """The data and the filter that a contraction of floats multiplies."""
+    """The data and the filter of a float32 contraction."""
     nest = call.nest
     operands = (*nest.inputs, *(out.operand for out in nest.outputs))
     if (
@@ -143,53 +141,53 @@ def _factors(call: NestCall, constants: Collection[str]) -> tuple[Expr, Expr] | 
 
 
 def _windows(call: NestCall, data: Expr) -> tuple[list[Window], list[Loop]]:
-    """The windows that the data are read through, and the reduction loops that move along
+    """The windows through which the data are read, and the reduction loops that move along
     dimensions of their own.
     """
     windows, channels = [], []
     for tap in call.nest.reduce:
         items = [item for item in load_index(data) if depends(item, tap.axis)]
-        places = [loop for loop in call.nest.axes for item in items if depends(item, loop.axis)]
+        loops = [loop for loop in call.nest.axes for item in items if depends(item, loop.axis)]
         taps = call.args[tap.extent.value]
         if len(items) == 1 and items[0] is axis(tap.axis) and not _guarded(data, [], tap.axis):
             channels.append(tap)
-        elif len(items) == 1 and len(places) == 1 and not is_symbolic(taps) and taps in OUTPUTS:
-            (item,), (place,) = items, places
-            alone = sum(
-                depends(other, place.axis) for other in load_index(data)
-            ) == 1 and not _guarded(data, [item], tap.axis, place.axis)
-            if alone and step(item, tap.axis) == 1 and step(item, place.axis) == 1:
-                windows.append(
-                    Window(place, call.args[place.extent.value], tap, taps, OUTPUTS[taps])
-                )
+        elif len(items) == 1 and len(loops) == 1 and not is_symbolic(taps) and taps in OUTPUTS:
+            (item,), (loop,) = items, loops
+            separable = sum(
+                depends(other, loop.axis) for other in load_index(data)
+            ) == 1 and not _guarded(data, [item], tap.axis, loop.axis)
+            if separable and step(item, tap.axis) == 1 and step(item, loop.axis) == 1:
+                windows.append(Window(loop, call.args[loop.extent.value], tap, taps, OUTPUTS[taps]))
     return windows, channels
 
 
-def _guarded(data: Expr, known: Sequence[Expr], *names: str) -> bool:
-    """Whether the guard of a load asks for loops otherwise than through `known` expressions."""
+def _guarded(data: Expr, expected: Sequence[Expr], *names: str) -> bool:
+    """Whether the guard of a load depends on loops other than through `expected` expressions."""
     guard = load_guard(data)
     if guard is None:
         return False
-    hidden = rebuild(guard[0], lambda expr: const(0, INT) if expr in known else None)
+    hidden = rebuild(guard[0], lambda expr: const(0, INT) if expr in expected else None)
     return any(depends(hidden, name) for name in names)
 
 
-def forms(found: Convolution) -> list[Convolution]:
-    """The convolution in tiles of every size whose errors are bounded, the largest first."""
+def forms(convolution: Convolution) -> list[Convolution]:
+    """The convolution in every tile size with bounded errors, the largest first."""
     small = replace(
-        found,
-        windows=tuple(replace(w, outputs=SMALL.get(w.taps, w.outputs)) for w in found.windows),
+        convolution,
+        windows=tuple(
+            replace(w, outputs=SMALL.get(w.taps, w.outputs)) for w in convolution.windows
+        ),
     )
-    both = [found] if small.windows == found.windows else [found, small]
-    return [form for form in both if prod(window.points for window in form.windows) <= MOST_POINTS]
+    both = [convolution] if small.windows == convolution.windows else [convolution, small]
+    return [form for form in both if prod(window.points for window in form.windows) <= MAX_POINTS]
 
 
-def usual(found: Convolution) -> Convolution | None:
-    """The form that is taken where nothing was measured: of the largest tiles of which there are
-    enough to pay for the transforms.
+def default_form(convolution: Convolution) -> Convolution | None:
+    """The form used without measurements: the largest tiles that are numerous enough to justify the
+    transforms.
     """
-    return next(filter(_many_tiles, forms(found)), None)
+    return next(filter(_many_tiles, forms(convolution)), None)
 
 
-def _many_tiles(found: Convolution) -> bool:
-    return prod(map(sampled, found.grid)) >= FEW_TILES
+def _many_tiles(convolution: Convolution) -> bool:
+    return prod(map(sampled, convolution.grid)) >= MIN_TILES

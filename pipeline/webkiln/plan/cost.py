@@ -1,6 +1,4 @@
-"""What a call costs: floating-point operations, bytes moved, and the time that a schedule should
-take.
-"""
+"""The cost model: floating-point operations, bytes moved, and the expected time of a schedule."""
 
 from dataclasses import dataclass
 from math import prod
@@ -14,8 +12,8 @@ from webkiln.nest.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the model knows of a processor under one backend: 10^9 operations and bytes a second,
-    milliseconds to begin a launch, lanes of a vector, and vectors in registers.
+    """A processor under one backend: 10^9 operations and bytes per second, milliseconds of overhead
+    per launch, lanes of a vector, and vector registers.
     """
 
     gflops: float
@@ -30,26 +28,25 @@ MACHINES = {
     "js": Machine(gflops=4.4, gigabytes=8.0, launch=0.0005, width=1, registers=16),
     "webgpu": Machine(gflops=9.5, gigabytes=4.0, launch=0.016, width=4, registers=64),
 }
-"""One core of a server processor in Chromium 156: a loop of fused multiply-adds, a sum over more
-than
-the caches hold, an empty launch. For webgpu, two such cores that stand in for a GPU (SwiftShader):
-what is said of a real one is right in its order at most.
+"""One core of a server processor in Chromium 156, measured with a loop of fused multiply-adds, a
+sum over more than the caches contain, and an empty launch. For webgpu, two such cores that emulate
+a GPU (SwiftShader): for a real GPU, the order of the estimates is meaningful at best.
 """
-UNDER_WAY = 8
-"""So many sums hide what a multiply-add takes: 4 turns of 2 units. 1, 2 and 4 vectors reached 0.27,
-0.51 and 0.92 of the peak.
+INDEPENDENT_SUMS = 8
+"""The number of independent sums that hides the latency of a multiply-add: 4 cycles on 2 units. 1,
+2 and 4 vectors reached 0.27, 0.51 and 0.92 of the peak.
 """
-LOADING = 0.08
-"""The share of a multiply-add that the load of a factor costs."""
-SPILLED = 0.5
-"""The share of the speed that is left where sums are kept in memory."""
-MAPPED = 0.25
+LOAD_COST = 0.08
+"""The cost of loading a factor, as a share of a multiply-add."""
+SPILL_SLOWDOWN = 0.5
+"""The share of the speed that remains when accumulators spill to memory."""
+ELEMENTWISE_SHARE = 0.25
 """The share of the peak that operations reach outside contractions."""
 
 
 def flops(call: NestCall) -> int:
-    """Float operations of the bodies (and one per accumulation) at every point, of the epilogue at
-    every output element.
+    """Float operations: those of the bodies and one per accumulation at every point, and those of
+    the epilogue at every output element.
     """
     nest = call.nest
     outer = prod(call.args[loop.extent.value] for loop in nest.axes)
@@ -72,27 +69,26 @@ def moved(call: NestCall) -> int:
 
 
 def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
-    """The time of a launch: what takes longer of computing and reading, and its beginning. Open
-    sizes count as they are sampled.
+    """The time of a launch: the maximum of computing and reading, plus the overhead. Symbolic sizes
+    count at sampled values.
     """
-    computing = sampled(flops(call)) / (machine.gflops * 1e6 * reached(call, schedule, machine))
+    computing = sampled(flops(call)) / (machine.gflops * 1e6 * efficiency(call, schedule, machine))
     return round(
         machine.launch + max(computing, sampled(moved(call)) / (machine.gigabytes * 1e6)), 5
     )
 
 
-def reached(call: NestCall, schedule: Schedule, machine: Machine) -> float:
-    """The share of the peak that a call should reach by its tile: how many sums are under way, what
-    is
-    loaded for them, and how much of the last tiles is used.
+def efficiency(call: NestCall, schedule: Schedule, machine: Machine) -> float:
+    """The share of the peak that a call should reach with its tile. It depends on the number of
+    independent sums, the loads for them, and the utilisation of the last tiles.
     """
     if not call.nest.is_contraction:
-        return MAPPED
+        return ELEMENTWISE_SHARE
     vectors = max(1, schedule.lanes // machine.width)
     sums = schedule.count * vectors
-    share = min(1.0, sums / UNDER_WAY) / (1 + LOADING * (schedule.count + vectors) / sums)
+    share = min(1.0, sums / INDEPENDENT_SUMS) / (1 + LOAD_COST * (schedule.count + vectors) / sums)
     if sums + vectors + 1 > machine.registers:
-        share *= SPILLED
+        share *= SPILL_SLOWDOWN
     sizes = {
         loop.axis: sampled(call.args[loop.extent.value])
         for loop in (*call.nest.axes, *call.nest.reduce)

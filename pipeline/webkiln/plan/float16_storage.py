@@ -1,8 +1,9 @@
-"""Half precision: which Variables lie in memory as float16, and the calls that read and write them.
+"""Storage in half precision: the Variables stored as float16, and the calls that read and write
+them.
 
-A call computes in float32 as before. What it stores is rounded; numbers beyond those of float16
-become its largest, so that no infinity comes of them. Whoever else than kernels sees a Variable
-(inputs, outputs, states, procedures, kernels of plugins) finds float32 in it.
+Calls still compute in float32. Stores round; values beyond the range of float16 become its largest
+finite value, so that no infinity arises. Variables that are read outside kernels (inputs, outputs,
+states, procedures, custom kernels) stay float32.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -20,47 +21,51 @@ def float16_variables(
     steps: Sequence[Step],
     choices: Iterable[Choice],
     weights: Collection[str],
-    seen: Collection[str],
+    visible: Collection[str],
     *,
     packed: bool,
 ) -> frozenset[str]:
-    """The Variables that lie so, `weights` among them. `packed`: two share a word of memory, so
-    that only stores of whole vectors can write them.
+    """The Variables to store as float16, including `weights`. `visible` ones stay float32.
+    `packed`: two elements share a word of memory, so that only stores of full vectors can write
+    them.
     """
     flattened = list(flat(steps))
     calls = [step for step in flattened if isinstance(step, NestCall)]
     copies = [{step.source.name, step.target.name} for step in flattened if isinstance(step, Copy)]
-    found = {view.name for call in calls for view in call.outputs} | set(weights)
-    found -= {
+    candidates = {view.name for call in calls for view in call.outputs} | set(weights)
+    candidates -= {
         view.name
         for call in calls
         for view in (*call.inputs, *call.outputs)
         if view.type.dtype != "float32"
     }
-    found -= {
+    candidates -= {
         view.name
         for step in flattened
         if not isinstance(step, NestCall | Copy)
         for view in (*reads(step), *writes(step))
     }
-    found -= set(seen)
+    candidates -= set(visible)
     if packed:
         scheduled = zip(calls, choices, strict=True)
-        found -= {
+        candidates -= {
             view.name
             for call, choice in scheduled
             if not choice.schedule.aligned
             for view in call.outputs
         }
-    while apart := {name for pair in copies if not found >= pair for name in pair} & found:
-        found -= apart
-    return frozenset(found)
+    while (
+        unpaired := {name for pair in copies if not candidates >= pair for name in pair}
+        & candidates
+    ):
+        candidates -= unpaired
+    return frozenset(candidates)
 
 
 def narrow_steps(
     steps: Iterable[Step], names: Collection[str], *, packed: bool
 ) -> tuple[Step, ...]:
-    """The steps over Variables of which those in `names` lie so."""
+    """The steps, with the Variables in `names` stored as float16."""
 
     def change(step: Step) -> Step:
         if isinstance(step, NestCall):
@@ -71,35 +76,38 @@ def narrow_steps(
 
 
 def narrow(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:
-    """One call. Its operands are float16 where they are `packed`; else whoever holds them converts
-    what is read and written.
+    """A call, with the Variables in `names` stored as float16. With `packed` its operands are
+    float16; otherwise the memory itself converts what is read and written.
     """
     if not any(view.name in names for view in (*call.inputs, *call.outputs)):
         return call
 
-    def seen(view: View) -> View:
+    def narrowed_view(view: View) -> View:
         return View(view.name, Type("float16", view.shape)) if view.name in names else view
 
-    def operand(view: View, own: Operand) -> Operand:
-        return Operand("float16", own.rank) if packed and view.name in names else own
+    def operand(view: View, original: Operand) -> Operand:
+        return Operand("float16", original.rank) if packed and view.name in names else original
 
-    def output(view: View, own: Output) -> Output:
+    def output(view: View, original: Output) -> Output:
         if view.name not in names:
-            return own
+            return original
         return written_output(
-            operand(view, own.operand), [(within(value), index) for value, index in own.stores]
+            operand(view, original.operand),
+            [(within(value), index) for value, index in original.stores],
         )
 
     inputs = tuple(
-        operand(view, own) for view, own in zip(call.inputs, call.nest.inputs, strict=True)
+        operand(view, original)
+        for view, original in zip(call.inputs, call.nest.inputs, strict=True)
     )
     outputs = tuple(
-        output(view, own) for view, own in zip(call.outputs, call.nest.outputs, strict=True)
+        output(view, original)
+        for view, original in zip(call.outputs, call.nest.outputs, strict=True)
     )
     nest = replace(call.nest, inputs=inputs, outputs=outputs)
     return replace(
         call,
         nest=nest,
-        inputs=tuple(map(seen, call.inputs)),
-        outputs=tuple(map(seen, call.outputs)),
+        inputs=tuple(map(narrowed_view, call.inputs)),
+        outputs=tuple(map(narrowed_view, call.outputs)),
     )

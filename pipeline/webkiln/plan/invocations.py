@@ -13,44 +13,44 @@ from webkiln.nest.expr import walk
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import SIDE, Schedule
 from webkiln.nest.target import ARITHMETIC, Target
-from webkiln.plan.align import fits, is_aligned
+from webkiln.plan.alignment import fits, is_aligned
 from webkiln.plan.vectors import contiguous, extent, unvectorised
 
 LONG_ROW, FEW_POINTS = 256, 1024
-"""From and up to where several invocations reduce one row: else there is work enough for all of
-them.
+"""Several invocations share a reduction of at least `LONG_ROW` elements if there are at most
+`FEW_POINTS` points. More points occupy all invocations anyway.
 """
 DEPTH = 16
-"""So many steps of a reduction are brought to the memory of workgroups at a time."""
+"""Steps of a reduction that are staged in workgroup memory at a time."""
 
 
-def invoked(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
-    """The schedule with what is left to decide where points are computed by invocations."""
+def distribute(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
+    """The schedule, completed for backends on which invocations compute points."""
     rows = [loop for loop in call.nest.reduce if loop.axis == schedule.vector]
-    if not rows and target.group == SIDE * SIDE and _blocks(call, schedule, target):
+    if not rows and target.group == SIDE * SIDE and _uses_blocks(call, schedule, target):
         schedule = replace(
             schedule,
             group=target.group,
             depth=DEPTH,
             float16=target.precision == ARITHMETIC and not call.exact,
         )
-    elif target.group > 1 and _few(call, schedule, rows or call.nest.reduce):
+    elif target.group > 1 and _shares_reduction(call, schedule, rows or call.nest.reduce):
         schedule = replace(schedule, group=target.group)
     schedule = replace(schedule, aligned=is_aligned(call, schedule))
-    return replace(schedule, unroll=_unrolled(call, schedule, target))
+    return replace(schedule, unroll=_unrolled_loop(call, schedule, target))
 
 
-def _few(call: NestCall, schedule: Schedule, reduce: Sequence[Loop]) -> bool:
-    """Whether several invocations share the innermost reduction loop, because it is long and the
-    points are few.
+def _shares_reduction(call: NestCall, schedule: Schedule, reduce: Sequence[Loop]) -> bool:
+    """Whether several invocations share the innermost reduction loop: it is long and the points are
+    few.
     """
     chunks = prod(-(-extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
     return bool(reduce) and extent(call, reduce[-1]) >= LONG_ROW and chunks <= FEW_POINTS
 
 
-def _blocks(call: NestCall, schedule: Schedule, target: Target) -> bool:
-    """Whether workgroups keep the factors of a contraction in their memory: it is large, and each
-    factor has an axis of its own.
+def _uses_blocks(call: NestCall, schedule: Schedule, target: Target) -> bool:
+    """Whether workgroups stage the factors of a contraction in workgroup memory: it is large, and
+    each factor has an axis of its own.
     """
     if (
         not target.blocks
@@ -70,8 +70,8 @@ def _blocks(call: NestCall, schedule: Schedule, target: Target) -> bool:
     return min(sizes) >= target.blocks[0] and moves == {(True, False), (False, True)}
 
 
-def _unrolled(call: NestCall, schedule: Schedule, target: Target) -> str | None:
-    """The innermost reduction loop of a contraction, where the factor that does not move along the
+def _unrolled_loop(call: NestCall, schedule: Schedule, target: Target) -> str | None:
+    """The innermost reduction loop of a contraction, if the factor that does not move along the
     vector axis can be read in vectors along it.
     """
     nest, vector = call.nest, schedule.vector
@@ -84,9 +84,14 @@ def _unrolled(call: NestCall, schedule: Schedule, target: Target) -> str | None:
         return None
     if any(loop.axis == vector for loop in nest.reduce):
         return None
-    name, turns = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
+    name, iterations = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
     rows = [factor for factor in nest.accumulators[0].body.args if not depends(factor, vector)]
-    if len(rows) != 1 or is_symbolic(turns) or turns % target.width or unvectorised(rows, name):
+    if (
+        len(rows) != 1
+        or is_symbolic(iterations)
+        or iterations % target.width
+        or unvectorised(rows, name)
+    ):
         return None
     for expr in (item for item in walk(rows) if item.op == "load"):
         position, index, guard = expr.value[0], load_index(expr), load_guard(expr)

@@ -20,13 +20,15 @@ from webkiln.nest.schedule import Panel, Schedule
 
 PART = ("part_from", "part_to")
 TEXEL = 4
-"""Elements."""
+"""Elements of a texel."""
 NONE: Mapping[str, int] = MappingProxyType({})
-"""No Variable lies in quarters."""
+"""No Variable is stored in quarters."""
 
 
 @dataclass(frozen=True)
 class Kernel:
+    """A nest with its schedule. Its name is derived from the digest of both."""
+
     nest: Nest
     schedule: Schedule
 
@@ -36,7 +38,7 @@ class Kernel:
 
     @property
     def by_rows(self) -> bool:
-        """Whether the lanes lie on a reduction loop."""
+        """Whether the vector axis is a reduction loop."""
         return any(loop.axis == self.schedule.vector for loop in self.nest.reduce)
 
     @property
@@ -45,25 +47,25 @@ class Kernel:
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        """The nest's own arguments, then the strides `s<operand>_<dim>` that are not fixed by the
-        layout, then the texels `q<operand>` of a quarter of an operand that lies in quarters.
+        """The nest's own arguments, then the strides `s<operand>_<dim>` that the layout does not
+        determine, then the texels `q<operand>` of a quarter of each operand stored in quarters.
         """
         extents = [loop.extent for loop in (*self.nest.axes, *self.nest.reduce)]
-        own = {e.value for e in walk((*extents, *self.nest.roots)) if e.op == "arg"}
+        names = {e.value for e in walk((*extents, *self.nest.roots)) if e.op == "arg"}
         strides = [
             f"s{position}_{dim}"
             for position in range(len(self.operands))
             for dim in self.strided(position)
         ]
         return (
-            *sorted(own, key=lambda name: int(name[1:])),
+            *sorted(names, key=lambda name: int(name[1:])),
             *strides,
             *(f"q{position}" for position in self.schedule.quarters),
         )
 
     @property
     def part(self) -> tuple[str, ...]:
-        """Where a part of the loop that processors share begins and ends."""
+        """The arguments that bound a thread's part of the split loop."""
         return PART if self.schedule.split else ()
 
     def strided(self, position: int) -> tuple[int, ...]:
@@ -79,8 +81,8 @@ class Kernel:
 
 
 def strides(view: View, panel: Panel | None) -> dict[int, int]:
-    """Elements between neighbours on each dimension; for the dimension that a panel cuts, between
-    its blocks.
+    """The elements between neighbours along each dimension. For the dimension that a panel divides,
+    the elements between its blocks.
     """
     shape = view.shape
     if panel is None:
@@ -94,7 +96,7 @@ def strides(view: View, panel: Panel | None) -> dict[int, int]:
 
 
 def elements(view: View, panel: Panel | None) -> int:
-    """The elements that an operand takes in memory, padding included."""
+    """The elements that an operand occupies in memory, including padding."""
     if panel is None:
         return view.type.size
     blocks = -(-view[panel.dim] // panel.block)
@@ -107,8 +109,8 @@ def values(
     args: Mapping[str, int],
     quarters: Mapping[str, int] = NONE,
 ) -> list[int]:
-    """The value of every argument for operands seen as `views`; `quarters`: the elements of a
-    quarter of those that lie in quarters.
+    """The value of every argument for operands with the given views. `quarters`: the elements of a
+    quarter of each operand stored in quarters.
     """
     result = []
     for name in kernel.arguments:

@@ -11,9 +11,9 @@ from webkiln.ir import dim
 from webkiln.ir.solve import sampled
 from webkiln.nest.build import Repeat, Step, WhileLoop, inside, reads, writes
 
-OPEN_ALIGNMENT = 16
-"""Bytes: of what is multiplied by an open size. A vector begins there; more would take several
-times the memory of small elements.
+SYMBOLIC_ALIGNMENT = 16
+"""Alignment of symbolic sizes in bytes. Vectors are aligned to it; more would multiply the memory
+of small elements.
 """
 SAMPLES = (1, 2, 3, 17, 64, 1000)
 """Values of placeholders at which a symbolic plan is checked."""
@@ -29,34 +29,34 @@ class Range:
     last: int
 
 
-def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str]) -> list[Range]:
-    """One range per Variable in `sizes`; those in `kept` stay live to the end.
+def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], live_out: set[str]) -> list[Range]:
+    """One range per Variable in `sizes`. Those in `live_out` stay live to the end.
 
-    What a repeat and its surroundings share is live as long as the repeat runs; what only its steps
-    mention is made anew each time.
+    A Variable that is used inside and outside a repeat is live throughout the repeat. A Variable
+    that is used only inside is written anew in each iteration.
     """
     mentions = Counter(name for step in flat(steps) for name in _names(step))
     spans: dict[str, tuple[int, int]] = {}
 
     def visit(steps: Iterable[Step], position: int) -> tuple[int, Counter[str]]:
-        found: Counter[str] = Counter()
+        mentioned: Counter[str] = Counter()
         for step in steps:
-            begin, own, within = position, Counter(_names(step)), Counter[str]()
+            begin, direct, nested = position, Counter(_names(step)), Counter[str]()
             for block in inside(step):
                 position, names = visit(block, position)
-                within += names
+                nested += names
             position = max(position, begin + 1)
-            again = isinstance(step, Repeat | WhileLoop)
-            crossing = [name for name in within if again and mentions[name] > within[name]]
-            for name in (*own, *crossing):
+            repeats = isinstance(step, Repeat | WhileLoop)
+            crossing = [name for name in nested if repeats and mentions[name] > nested[name]]
+            for name in (*direct, *crossing):
                 first, last = spans.get(name, (begin, begin))
                 spans[name] = (min(first, begin), max(last, position - 1))
-            found += own + within
-        return position, found
+            mentioned += direct + nested
+        return position, mentioned
 
     end, _ = visit(steps, 0)
     return [
-        Range(name, sizes[name], spans[name][0], end if name in kept else spans[name][1])
+        Range(name, sizes[name], spans[name][0], end if name in live_out else spans[name][1])
         for name in sizes
         if name in spans
     ]
@@ -67,9 +67,9 @@ def _names(step: Step) -> list[str]:
 
 
 def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
-    """The steps in the order in which they run, with as many turns of each repeat or loop and both
-    branches; one that holds others comes before them (and a loop again behind them), as far as it
-    reads anything itself.
+    """The steps in execution order, with `times` iterations of each repeat or loop and both
+    branches. A step that contains others precedes them (a loop also follows them), if it reads
+    Variables itself.
     """
     for step in steps:
         if not isinstance(step, Repeat):
@@ -81,37 +81,37 @@ def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
                 yield step
 
 
-def aligned(size: int, alignment: int) -> int:
-    return dim.rounded_up(size, alignment, OPEN_ALIGNMENT)
+def align_up(size: int, alignment: int) -> int:
+    return dim.rounded_up(size, alignment, SYMBOLIC_ALIGNMENT)
 
 
-def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:
-    """Offsets and total bytes: largest first, each at the lowest gap left by those live at the same
-    time (Pisarchyk & Lee 2020, greedy by size). With symbolic sizes a gap must be wide enough for
-    every value of the placeholders, and large and low are meant at typical ones; what finds no gap
-    lies above all others.
+def assign_offsets(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:
+    """Return the offset of each range and the total bytes: largest first, each at the lowest gap
+    between the ranges live at the same time (Pisarchyk & Lee 2020, greedy by size). A gap with
+    symbolic bounds must be wide enough for all values of the placeholders; sizes and offsets are
+    compared at sampled values. Without such a gap, the buffer goes above all others.
     """
     placed: list[tuple[int, Range]] = []
     for item in sorted(ranges, key=lambda r: (-sampled(r.bytes), r.first, r.name)):
-        taken = [
-            (offset, offset + aligned(other.bytes, alignment))
+        occupied = [
+            (offset, offset + align_up(other.bytes, alignment))
             for offset, other in placed
             if _overlap(other, item)
         ]
         starts = sorted(
-            {0, *(end for _, end in taken)}, key=lambda start: (sampled(start), str(start))
+            {0, *(end for _, end in occupied)}, key=lambda start: (sampled(start), str(start))
         )
         free = (
             start
             for start in starts
             if all(
                 dim.reaches(start, end) or dim.reaches(begin, start + item.bytes)
-                for begin, end in taken
+                for begin, end in occupied
             )
         )
         lowest = next(free, None)
-        placed.append((dim.above([end for _, end in taken]) if lowest is None else lowest, item))
-    total = dim.greatest(offset + aligned(item.bytes, alignment) for offset, item in placed)
+        placed.append((dim.above([end for _, end in occupied]) if lowest is None else lowest, item))
+    total = dim.greatest(offset + align_up(item.bytes, alignment) for offset, item in placed)
     return {item.name: offset for offset, item in placed}, total
 
 
@@ -119,19 +119,21 @@ def _overlap(a: Range, b: Range) -> bool:
     return a.first <= b.last and b.first <= a.last
 
 
-def check(steps: Sequence[Step], places: Mapping[str, tuple[int, int]], kept: set[str]) -> None:
-    """Run the steps, each repeat twice, over buffers at (offset, bytes), and demand that every read
-    finds what was written last to its Variable; InternalError names the two buffers. Independent of
-    `live_ranges` and `place`.
+def check(
+    steps: Sequence[Step], buffers: Mapping[str, tuple[int, int]], live_out: set[str]
+) -> None:
+    """Simulate the steps, each repeat twice, over buffers at (offset, bytes). Raise InternalError,
+    which names two buffers, if a read does not return the last value written to its Variable.
+    Independent of `live_ranges` and `assign_offsets`.
     """
-    names = dim.names([size for place in places.values() for size in place])
+    names = dim.names([size for buffer in buffers.values() for size in buffer])
     for sample in SAMPLES if names else SAMPLES[:1]:
         values = dict.fromkeys(names, sample)
         extents = {
             name: (dim.at(offset, values), dim.at(size, values))
-            for name, (offset, size) in places.items()
+            for name, (offset, size) in buffers.items()
         }
-        _simulate(steps, extents, kept)
+        _simulate(steps, extents, live_out)
 
 
 def _layer(step: Step) -> str:
@@ -139,7 +141,7 @@ def _layer(step: Step) -> str:
 
 
 def _simulate(
-    steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kept: set[str]
+    steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], live_out: set[str]
 ) -> None:
     valid: set[str] = set()
     overwritten: dict[str, str] = {}
@@ -168,5 +170,5 @@ def _simulate(
             valid -= lost
             overwritten |= dict.fromkeys(lost, view.name)
             valid.add(view.name)
-    for name in sorted(kept):
+    for name in sorted(live_out):
         demand(name, "the caller")

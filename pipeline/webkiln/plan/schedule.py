@@ -1,8 +1,7 @@
-"""Choose a schedule for each call: which axis is the vector, which the tile, which constant
-operands
-become panels.
+"""Choose a schedule for each call: the vector axis, the tile, and the constant operands that are
+repacked as panels.
 
-A rule that refuses says why; `webkiln explain` shows it.
+A rule that rejects an axis returns the reason, which `webkiln explain` prints.
 """
 
 from collections.abc import Collection
@@ -10,56 +9,59 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.types import itemsize
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, View
+from webkiln.nest.build import NestCall
 from webkiln.nest.expr import FLOAT, Expr, axis, const, walk
 from webkiln.nest.nest import Loop, Nest, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
 from webkiln.nest.target import Target
-from webkiln.plan.invocations import invoked
-from webkiln.plan.sliding import slide
+from webkiln.plan.invocations import distribute
+from webkiln.plan.sliding_windows import match_sliding_window
+from webkiln.plan.tile_shapes import (
+    CACHED_BYTES,
+    all_factors_move,
+    known_bytes,
+    tile_axis,
+    tile_shape,
+)
 from webkiln.plan.vectors import contiguous, extent, moving, unvectorised
 
 BLOCK = 192
-"""The rows of a contraction that are multiplied with all panels before the next ones, where there
-are many.
+"""Rows of a contraction that are multiplied by all panels before the next rows, if there are many.
 """
-FEW_LOADS = 8
-"""So many loads leave registers for several vectors of each."""
-MANY_TURNS = 100
-"""So many are shared evenly by a few processors, whatever their number."""
-FEW_ROWS = 54
-"""So many neighbours at most of each constant are done before it has been read once from memory, if
-caches do not hold all constants.
+MAX_WIDE_LOADS = 8
+"""A map with at most this many loads has registers for several vectors of each."""
+MANY_ITERATIONS = 100
+"""This many iterations are divided evenly among a few threads, whatever their number."""
+MIN_PREFETCH_BYTES = 1 << 16
+"""Smaller constants need no prefetch."""
+MIN_PREFETCH_ROWS = 24
+"""With fewer neighbours there is so little to compute between two prefetched cache lines that the
+interruptions cost more than the loads.
 """
-CACHED_BYTES = 1 << 19
-AHEAD_BYTES = 1 << 16
-"""Smaller constants come as fast by themselves."""
-AHEAD_ROWS = 24
-"""Fewer neighbours leave so little to compute between two reads of the cache's lines that the
-breaks cost more than the reads.
-"""
-ROW = 8
-"""The shortest reduction that is worth folding several accumulators."""
+MIN_VECTOR_ROW = 8
+"""The shortest reduction for which folding several accumulators pays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
+    """A schedule with its explanation."""
+
     schedule: Schedule
     why: str
 
 
 def plain(call: NestCall, why: str) -> Choice:
+    """The scalar schedule: one element at a time."""
     return Choice(Schedule(tuple(loop.axis for loop in call.nest.axes)), why)
 
 
 def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
-    """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
-    choice = _ordered(call, target, constants)
+    """The schedule of `call` on a backend. Operands named in `constants` may be repacked."""
+    choice = _choose_vector_axis(call, target, constants)
     full, ahead = (
-        _is_full(call, choice.schedule, target),
-        target.ahead and _reads_ahead(call, choice.schedule),
+        _has_no_remainder(call, choice.schedule, target),
+        target.ahead and _prefetches(call, choice.schedule),
     )
     choice = replace(choice, schedule=replace(choice.schedule, full=full, ahead=ahead))
     return (
@@ -70,68 +72,70 @@ def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice
 
 
 def _split(call: NestCall, schedule: Schedule) -> str | None:
-    """The loop whose turns several processors share: the outermost of many, the tile axis before
-    others, else the one that is shared most evenly; of those which move along what is most to read,
-    so that no processor reads all of it.
+    """The loop that threads divide. Only loops along the largest operand qualify, so that no thread
+    reads all of it. The outermost loop with many iterations, trying the tile axis first; if there
+    is none, the loop that divides most evenly.
     """
-    most = _most_read(call)
-    along = [
-        name for name in schedule.order if most is None or any(depends(item, name) for item in most)
+    index = _largest_operand_index(call)
+    candidates = [
+        name
+        for name in schedule.order
+        if index is None or any(depends(item, name) for item in index)
     ]
-    loops = sorted(along or schedule.order, key=lambda name: name != schedule.tile)
-    turns = {
-        name: max(1, -(-extent(call, _loop(call.nest, name)) // schedule.span(name)))
+    loops = sorted(candidates or schedule.order, key=lambda name: name != schedule.tile)
+    iterations = {
+        name: max(1, -(-extent(call, loop_of(call.nest, name)) // schedule.span(name)))
         for name in loops
     }
-    many = [name for name in loops if turns[name] >= MANY_TURNS]
+    many = [name for name in loops if iterations[name] >= MANY_ITERATIONS]
     if many or not loops:
         return many[0] if many else None
     best = min(
         loops,
-        key=lambda name: max(-(-turns[name] // parts) * parts / turns[name] for parts in (2, 3, 4)),
+        key=lambda name: max(
+            -(-iterations[name] // parts) * parts / iterations[name] for parts in (2, 3, 4)
+        ),
     )
-    return best if turns[best] > 1 else None
+    return best if iterations[best] > 1 else None
 
 
-def _most_read(call: NestCall) -> tuple[Expr, ...] | None:
-    """The index of what a contraction reads most of, if caches do not hold it."""
+def _largest_operand_index(call: NestCall) -> tuple[Expr, ...] | None:
+    """The index of the largest operand of a contraction, if caches do not contain it."""
     if not call.nest.is_contraction:
         return None
     views = {expr: call.inputs[expr.value[0]] for expr in call.nest.loads}
     if any(is_symbolic(view.type.size) for view in views.values()):
         return None
-    most = max(views, key=lambda expr: _bytes(views[expr]))
-    return load_index(most) if _bytes(views[most]) > CACHED_BYTES else None
+    largest = max(views, key=lambda expr: known_bytes(views[expr]))
+    return load_index(largest) if known_bytes(views[largest]) > CACHED_BYTES else None
 
 
-def _ordered(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
+def _choose_vector_axis(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     nest = call.nest
     if target.width == 1 and not nest.accumulators:
         return plain(call, f"{target.backend} computes one element at a time outside reductions")
-    refusals = []
+    rejections = []
     for loop in reversed(nest.axes):
-        fit = _vector(call, loop, target, constants)
+        fit = _panels_for(call, loop, target, constants)
         if isinstance(fit, str):
-            refusals.append(f"{loop.axis}: {fit}")
+            rejections.append(f"{loop.axis}: {fit}")
             continue
-        return _chosen(_scheduled(call, loop.axis, fit, target), call, target, refusals)
+        return _complete(_along_axis(call, loop.axis, fit, target), call, target, rejections)
     for loop in reversed(nest.reduce):
-        reason = _unfit_row(call, loop, target)
+        reason = _row_rejection(call, loop, target)
         if reason is None:
-            return _chosen(_along(call, loop.axis, target), call, target, refusals)
-        refusals.append(f"{loop.axis}: {reason}")
-    if not refusals:
+            return _complete(_along_reduction(call, loop.axis, target), call, target, rejections)
+        rejections.append(f"{loop.axis}: {reason}")
+    if not rejections:
         return plain(call, "there is no axis")
-    return plain(call, "no axis can be the vector axis (" + "; ".join(refusals) + ")")
+    return plain(call, "no axis can be the vector axis (" + "; ".join(rejections) + ")")
 
 
-def _chosen(schedule: Schedule, call: NestCall, target: Target, refusals: list[str]) -> Choice:
-    """The choice with its words: what is computed together, which operands are repacked, what was
-    tried first.
-    """
+def _complete(schedule: Schedule, call: NestCall, target: Target, rejections: list[str]) -> Choice:
+    """The choice with its explanation: the vector axis, tile and panels, and the rejected axes."""
     if target.threads:
-        schedule = invoked(call, schedule, target)
-    schedule = replace(schedule, zeros=_walks_zeros(call, schedule, target))
+        schedule = distribute(call, schedule, target)
+    schedule = replace(schedule, zeros=_reads_shared_zeros(call, schedule, target))
     parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
     if schedule.depth:
         parts.append(
@@ -145,22 +149,24 @@ def _chosen(schedule: Schedule, call: NestCall, target: Target, refusals: list[s
     parts += [
         f"{call.inputs[panel.source].name} in panels of {panel.block}" for panel in schedule.panels
     ]
-    return Choice(schedule, ", ".join(parts) + (f" ({'; '.join(refusals)})" if refusals else ""))
+    return Choice(
+        schedule, ", ".join(parts) + (f" ({'; '.join(rejections)})" if rejections else "")
+    )
 
 
-def _vector(
+def _panels_for(
     call: NestCall, loop: Loop, target: Target, constants: Collection[str]
 ) -> list[Panel] | str:
-    """The panels that make `loop` the vector axis, or why it cannot be."""
+    """The panels with which `loop` can be the vector axis, or the reason why it cannot."""
     nest, name = call.nest, loop.axis
-    found = moving(call, name, target)
-    if isinstance(found, str):
-        return found
+    loads = moving(call, name, target)
+    if isinstance(loads, str):
+        return loads
     panels: dict[int, Panel] = {}
     for expr in nest.loads:
         if any(item.op in ("acc", "accindex") for item in walk(expr.args)):
             return f"where input {expr.value[0]} is read is the result of a reduction"
-    for expr in found:
+    for expr in loads:
         if target.threads and contiguous(load_index(expr), name):
             continue
         panel = _panel(call, expr, name, target, constants)
@@ -188,15 +194,15 @@ def _vector(
     return list(panels.values())
 
 
-def _unfit_row(call: NestCall, loop: Loop, target: Target) -> str | None:
-    """Why several elements along a reduction loop cannot be reduced together."""
+def _row_rejection(call: NestCall, loop: Loop, target: Target) -> str | None:
+    """The reason why a reduction loop cannot be vectorised, if there is one."""
     nest, name = call.nest, loop.axis
-    if extent(call, loop) < ROW:
-        return f"its size {extent(call, loop)} is below {ROW}"
-    found = moving(call, name, target)
-    if isinstance(found, str):
-        return found
-    for expr in found:
+    if extent(call, loop) < MIN_VECTOR_ROW:
+        return f"its size {extent(call, loop)} is below {MIN_VECTOR_ROW}"
+    loads = moving(call, name, target)
+    if isinstance(loads, str):
+        return loads
+    for expr in loads:
         if not contiguous(load_index(expr), name):
             return f"input {expr.value[0]} is not contiguous on it"
     return unvectorised([a.body for a in nest.accumulators], name) if target.width > 1 else None
@@ -205,9 +211,9 @@ def _unfit_row(call: NestCall, loop: Loop, target: Target) -> str | None:
 def _panel(
     call: NestCall, expr: Expr, name: str, target: Target, constants: Collection[str]
 ) -> Panel | None:
-    """A constant factor of a contraction is repacked with the vector axis innermost, and the
-    dimensions that deeper loops move along further in; one that no loop moves along goes with the
-    dimension before it.
+    """The panel of a constant factor of a contraction: the vector axis innermost, the other
+    dimensions in the order of the loops that move along them. A dimension along which no loop moves
+    follows the dimension before it.
     """
     source, index = expr.value[0], load_index(expr)
     reads = [e for e in call.nest.loads if e.value[0] == source]
@@ -234,18 +240,18 @@ def _panel(
             )
         )
     order = sorted((d for d in range(len(index)) if d != dim), key=lambda d: depths[d + 1])
-    return Panel(source, dim, tuple(order), _lanes(call, name, target)[0])
+    return Panel(source, dim, tuple(order), tile_shape(call, name, target)[0])
 
 
-def _walks_zeros(call: NestCall, schedule: Schedule, target: Target) -> bool:
-    """Whether there are zeros enough for every guarded load whose index moves along loops deeper
-    than its guard.
+def _reads_shared_zeros(call: NestCall, schedule: Schedule, target: Target) -> bool:
+    """Whether the shared zeros are large enough for every guarded load whose index moves along
+    loops deeper than its guard.
     """
     nest = call.nest
     loops = {
         loop.axis: (depth, loop)
         for depth, loop in enumerate(
-            (*(_loop(nest, name) for name in schedule.order), *nest.reduce)
+            (*(loop_of(nest, name) for name in schedule.order), *nest.reduce)
         )
     }
     reaches = [0]
@@ -253,119 +259,64 @@ def _walks_zeros(call: NestCall, schedule: Schedule, target: Target) -> bool:
         guard = load_guard(expr)
         if guard is None:
             continue
-        known = max(
+        guard_depth = max(
             (depth for name, (depth, _) in loops.items() if depends(guard[0], name)), default=-1
         )
-        deeper = [loop for depth, loop in loops.values() if depth > known]
+        deeper = [loop for depth, loop in loops.values() if depth > guard_depth]
         view = call.inputs[expr.value[0]]
-        for dim_, item in enumerate(load_index(expr)):
-            moving_ = [loop for loop in deeper if depends(item, loop.axis)]
-            if not moving_:
+        for d, item in enumerate(load_index(expr)):
+            moving_loops = [loop for loop in deeper if depends(item, loop.axis)]
+            if not moving_loops:
                 continue
-            sizes = [call.args[loop.extent.value] for loop in moving_]
+            sizes = [call.args[loop.extent.value] for loop in moving_loops]
             if (
                 item.op != "axis"
-                or any(map(is_symbolic, (*sizes, *view.shape[dim_ + 1 :])))
+                or any(map(is_symbolic, (*sizes, *view.shape[d + 1 :])))
                 or guard[1] is not const(0, FLOAT)
                 or view.type.dtype != "float32"
             ):
                 return False
-            reaches.append(sizes[0] * prod(view.shape[dim_ + 1 :]))
+            reaches.append(sizes[0] * prod(view.shape[d + 1 :]))
     return 0 < sum(reaches) <= target.zeros
 
 
-def _loop(nest: Nest, name: str) -> Loop:
+def loop_of(nest: Nest, name: str) -> Loop:
+    """The parallel loop of an axis."""
     return next(loop for loop in nest.axes if loop.axis == name)
 
 
-def _tile(call: NestCall, name: str) -> Loop | None:
-    """The innermost other parallel axis, of 8 or the largest size, on which some factor of the
-    contraction does not depend.
-    """
-    candidates = [loop for loop in call.nest.axes if loop.axis != name and extent(call, loop) > 1]
-    last = [
-        loop
-        for loop in candidates
-        if any(not depends(e, loop.axis) for e in call.nest.accumulators[0].body.args)
-    ]
-    pool = last or candidates
-    return (
-        max(pool, key=lambda loop: (min(extent(call, loop), 8), call.nest.axes.index(loop)))
-        if pool
-        else None
-    )
-
-
-def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
-    loop = next(item for item in call.nest.axes if item.axis == name)
-    size = extent(call, loop)
-    tile = _tile(call, name)
-    first = (
-        (_of_each(call, name, tile, target) if each(call, name) else ())
-        if tile
-        else ((target.alone, 1),)
-        if target.alone
-        else ()
-    )
-    streamed = (target.streamed,) if target.streamed and _streams(call, name) else ()
-    for lanes, count in (*first, *streamed, *target.shapes):
-        if size % lanes == 0 or size >= 4 * lanes:
-            return lanes, count
-    return target.shapes[-1]
-
-
-def _of_each(call: NestCall, name: str, tile: Loop, target: Target) -> tuple[tuple[int, int], ...]:
-    """The shapes of contractions of which all factors move along the vector axis: windows that
-    slide are as long as they divide the tile axis.
-    """
-    size = extent(call, tile)
-    fitting = [shape for shape in target.sliding if size % shape[1] == 0] or [
-        shape for shape in target.sliding if size >= 4 * shape[1]
-    ]
-    return (
-        (*fitting[:1], target.each) if fitting and slide(call, tile.axis, name) else (target.each,)
-    )
-
-
-def each(call: NestCall, name: str) -> bool:
-    """Whether all factors of a contraction move along an axis."""
-    return all(depends(factor, name) for factor in call.nest.accumulators[0].body.args)
-
-
-def _streams(call: NestCall, name: str) -> bool:
-    """Whether a factor that moves along an axis alone is read from memory for few points of the
-    tile.
-    """
-    tile = _tile(call, name)
-    if tile is None or extent(call, tile) > FEW_ROWS:
-        return False
-    sources = [
-        call.inputs[e.value[0]]
-        for e in call.nest.loads
-        if depends(e, name) and not depends(e, tile.axis)
-    ]
-    return any(_bytes(view) >= CACHED_BYTES for view in sources)
-
-
-def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -> Schedule:
+def _along_axis(call: NestCall, name: str, panels: list[Panel], target: Target) -> Schedule:
     nest = call.nest
     others = [loop.axis for loop in nest.axes if loop.axis != name]
-    whole = _is_whole(call, name, target)
+    full_vectors = _has_full_vectors(call, name, target)
     if not nest.is_contraction:
-        lanes = target.map_lanes if len(nest.loads) <= FEW_LOADS else target.width
-        return Schedule((*others, name), name, lanes, whole=whole)
-    lanes, count = _lanes(call, name, target)
-    tile = _tile(call, name)
+        lanes = target.map_lanes if len(nest.loads) <= MAX_WIDE_LOADS else target.width
+        return Schedule((*others, name), name, lanes, whole=full_vectors)
+    lanes, count = tile_shape(call, name, target)
+    tile = tile_axis(call, name)
     if target.threads:
-        axis_, copies = (tile.axis, count) if tile else (None, 1)
-        return Schedule((*others, name), name, lanes, axis_, copies, tuple(panels), whole)
-    if tile is None:
-        return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
-    inner = (*(item for item in others if item != tile.axis), tile.axis)
-    if each(call, name):
-        slid = slide(call, tile.axis, name, count) if (lanes, count) in target.sliding else None
+        tile_name, copies = (tile.axis, count) if tile else (None, 1)
         return Schedule(
-            (*inner, name), name, lanes, tile.axis, count, tuple(panels), whole, slide=slid
+            (*others, name), name, lanes, tile_name, copies, tuple(panels), full_vectors
+        )
+    if tile is None:
+        return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=full_vectors)
+    inner = (*(item for item in others if item != tile.axis), tile.axis)
+    if all_factors_move(call, name):
+        sliding = (
+            match_sliding_window(call, tile.axis, name, count)
+            if (lanes, count) in target.sliding
+            else None
+        )
+        return Schedule(
+            (*inner, name),
+            name,
+            lanes,
+            tile.axis,
+            count,
+            tuple(panels),
+            full_vectors,
+            slide=sliding,
         )
     blocked = target.pixels and extent(call, tile) > 2 * BLOCK
     order = (*inner[:-1], name, tile.axis) if blocked else (name, *inner)
@@ -376,19 +327,19 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
         tile.axis,
         count,
         tuple(panels),
-        whole,
+        full_vectors,
         clamped=target.pixels and count > 1,
         block=BLOCK if blocked else 0,
     )
 
 
-def _is_whole(call: NestCall, name: str, target: Target) -> bool:
+def _has_full_vectors(call: NestCall, name: str, target: Target) -> bool:
     (extent,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == name)
     return target.width > 1 and not is_symbolic(extent) and extent % target.width == 0
 
 
-def _is_full(call: NestCall, schedule: Schedule, target: Target) -> bool:
-    """Whether loops are printed, and that over the vector axis has no rest."""
+def _has_no_remainder(call: NestCall, schedule: Schedule, target: Target) -> bool:
+    """Whether the loop over the vector axis has no remainder, on a backend that prints loops."""
     sizes = [
         call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == schedule.vector
     ]
@@ -399,9 +350,9 @@ def _is_full(call: NestCall, schedule: Schedule, target: Target) -> bool:
     )
 
 
-def _reads_ahead(call: NestCall, schedule: Schedule) -> bool:
-    """Whether a loop over enough tiles uses one panel after another, of constants that caches do
-    not hold beside all others.
+def _prefetches(call: NestCall, schedule: Schedule) -> bool:
+    """Whether a loop over enough tiles uses the panels one after another, and the constants exceed
+    what caches retain.
     """
     if (
         len(schedule.panels) != 1
@@ -410,25 +361,21 @@ def _reads_ahead(call: NestCall, schedule: Schedule) -> bool:
         or schedule.order[-1] != schedule.tile
     ):
         return False
-    if extent(call, _loop(call.nest, schedule.tile)) < AHEAD_ROWS:
+    if extent(call, loop_of(call.nest, schedule.tile)) < MIN_PREFETCH_ROWS:
         return False
     (panel,) = schedule.panels
     view = call.inputs[panel.source]
     loads = [expr for expr in call.nest.loads if expr.value[0] == panel.source]
     moving = any(depends(expr, schedule.tile) for expr in loads)
-    return bool(panel.order) and not moving and _bytes(view) >= AHEAD_BYTES
+    return bool(panel.order) and not moving and known_bytes(view) >= MIN_PREFETCH_BYTES
 
 
-def _bytes(view: View) -> int:
-    return 0 if is_symbolic(view.type.size) else view.type.size * itemsize(view.type.dtype)
-
-
-def _along(call: NestCall, name: str, target: Target) -> Schedule:
-    """Lanes on a reduction loop; a contraction also has a tile, whose copies share the other
+def _along_reduction(call: NestCall, name: str, target: Target) -> Schedule:
+    """Vectorise along a reduction loop. A contraction also has a tile, whose copies share the other
     factor.
     """
     others = [loop.axis for loop in call.nest.axes]
-    tile = _tile(call, name) if call.nest.is_contraction else None
+    tile = tile_axis(call, name) if call.nest.is_contraction else None
     if tile is None:
         return Schedule(tuple(others), name, target.map_lanes)
     lanes, count = target.dot

@@ -1,10 +1,9 @@
-"""Legalisation of storage dtypes: steps over the dtypes of the model -> steps over the dtypes that
-the
-backend's memory holds.
+"""Legalise storage dtypes: rewrite steps over the dtypes of the model to steps over the dtypes of
+the backend's memory.
 
-64-bit integers become 32-bit ones, float64 becomes float32 and float16 float32 (rounded to a half
-at every store); narrow integers and bool take a whole word, into which stores wrap them. Constants
-outside the narrower range saturate; values are checked where they enter.
+64-bit integers become 32-bit ones. float64 and float16 become float32; every store of a float16
+rounds to half precision. Narrow integers and bool occupy a full word, and stores wrap them.
+Constants outside the narrower range saturate. Input values are checked when they are passed.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -53,19 +52,21 @@ NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 
 
 def stored(steps: Iterable[Step], target: Target) -> tuple[Step, ...]:
-    """The steps with every operand in the dtype as which the backend stores it."""
+    """The steps with every operand in the dtype in which the backend stores it."""
     return tuple(_step(step, target) for step in steps) if target.storage else tuple(steps)
 
 
 def stored_call(call: NestCall, target: Target, packed: Collection[str] = ()) -> NestCall:
-    """One call; the operands named in `packed` stay as they are (encoded weights)."""
+    """A call over stored dtypes. The operands named in `packed`, encoded weights, keep their
+    dtypes.
+    """
     if not target.storage:
         return call
 
     def dtype(view: View) -> str:
         return view.type.dtype if view.name in packed else target.stored(view.type.dtype)
 
-    def seen(view: View) -> View:
+    def stored_view(view: View) -> View:
         return View(view.name, Type(dtype(view), view.shape))
 
     nest = narrowed(
@@ -74,22 +75,22 @@ def stored_call(call: NestCall, target: Target, packed: Collection[str] = ()) ->
     return replace(
         call,
         nest=nest,
-        inputs=tuple(map(seen, call.inputs)),
-        outputs=tuple(map(seen, call.outputs)),
+        inputs=tuple(map(stored_view, call.inputs)),
+        outputs=tuple(map(stored_view, call.outputs)),
     )
 
 
 def _step(step: Step, target: Target) -> Step:
-    def seen(view: View) -> View:
+    def stored_view(view: View) -> View:
         return View(view.name, Type(target.stored(view.type.dtype), view.shape))
 
     if isinstance(step, NestCall):
         return stored_call(step, target)
     if isinstance(step, Copy):
-        _check_bytes(step, target)
-        return Copy(seen(step.source), seen(step.target), step.layer)
+        _check_bitcast(step, target)
+        return Copy(stored_view(step.source), stored_view(step.target), step.layer)
     if isinstance(step, HostCall):
-        views = [tuple(map(seen, operands)) for operands in (step.inputs, step.outputs)]
+        views = [tuple(map(stored_view, operands)) for operands in (step.inputs, step.outputs)]
         inputs, outputs = ([view.type.dtype for view in operands] for operands in views)
         return replace(
             step,
@@ -98,45 +99,47 @@ def _step(step: Step, target: Target) -> Step:
             outputs=views[1],
         )
     if isinstance(step, CustomCall):
-        given, results = (tuple(map(seen, operands)) for operands in (step.inputs, step.outputs))
-        made = written(
-            tuple(view.type.dtype for view in given),
+        stored_inputs, results = (
+            tuple(map(stored_view, operands)) for operands in (step.inputs, step.outputs)
+        )
+        kernel = written(
+            tuple(view.type.dtype for view in stored_inputs),
             results[0].type.dtype,
             step.kernel.parameters,
             dict(step.kernel.texts),
         )
-        return replace(step, kernel=made, inputs=given, outputs=results)
+        return replace(step, kernel=kernel, inputs=stored_inputs, outputs=results)
     changed = (
-        replace(step, condition=seen(step.condition))
+        replace(step, condition=stored_view(step.condition))
         if isinstance(step, Branch | WhileLoop)
         else step
     )
     return map_inside(changed, lambda block: stored(block, target))
 
 
-def _check_bytes(step: Copy, target: Target) -> None:
-    """Refuse to see elements as another dtype where the backend holds other bytes than theirs."""
+def _check_bitcast(step: Copy, target: Target) -> None:
+    """Reject a reinterpretation of elements whose bytes the backend changes."""
     dtypes = (step.source.type.dtype, step.target.type.dtype)
-    held = [dtype for dtype in dtypes if target.stored(dtype) != dtype]
-    if dtypes[0] != dtypes[1] and held:
-        what = (
-            f"it looks at the bytes of {held[0]}, which {target.backend} holds as"
-            f" {target.stored(held[0])}"
+    converted = [dtype for dtype in dtypes if target.stored(dtype) != dtype]
+    if dtypes[0] != dtypes[1] and converted:
+        problem = (
+            f"it reinterprets the bytes of {converted[0]}, which {target.backend} stores as"
+            f" {target.stored(converted[0])}"
         )
         raise UnsupportedError(
             step.layer,
-            [(step.layer, what, "Build for wasm and js only, or cast to 32 bits before")],
+            [(step.layer, problem, "Build for wasm and js only, or cast to 32 bits before it")],
         )
 
 
 def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
-    """`nest` over operands of these dtypes, computing in f32, i32, u32 and bool only."""
+    """`nest` over operands of these dtypes, which computes only in f32, i32, u32 and bool."""
     changed = nest.map(_changer(inputs))
     results = tuple(
         written_output(
             Operand(dtype, out.operand.rank),
             [
-                (_kept(value, out.operand.dtype, COMPUTE[dtype]), index)
+                (_wrapped_for(value, out.operand.dtype, COMPUTE[dtype]), index)
                 for value, index in out.stores
             ],
         )
@@ -154,7 +157,7 @@ def narrowed_procedure(procedure: Procedure, inputs: list[str], outputs: list[st
     def store(item: StoreElement) -> StoreElement:
         dtype = procedure.outputs[item.output].dtype
         return StoreElement(
-            item.output, item.index, _kept(item.value, dtype, COMPUTE[outputs[item.output]])
+            item.output, item.index, _wrapped_for(item.value, dtype, COMPUTE[outputs[item.output]])
         )
 
     return replace(
@@ -166,7 +169,7 @@ def narrowed_procedure(procedure: Procedure, inputs: list[str], outputs: list[st
 
 
 def _changer(operands: list[str]) -> Callable[[Expr], Expr | None]:
-    """Rewrites one node; `operands`: the dtypes of what may be loaded."""
+    """A function that rewrites one node. `operands`: the dtypes of the operands."""
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "load":
@@ -184,7 +187,7 @@ def _changer(operands: list[str]) -> Callable[[Expr], Expr | None]:
 
 
 def _load(expr: Expr, dtype: str) -> Expr:
-    """The element as stored, seen as the type that the nest computes in."""
+    """The stored element, converted to the type in which the nest computes."""
     guard, type_ = load_guard(expr), COMPUTE[dtype]
     other = None if guard is None else const(guard[1].value, type_)
     value = load(expr.value[0], type_, load_index(expr), guard[0] if guard else None, other)
@@ -208,17 +211,17 @@ def _masked(bits: int) -> Callable[[Expr], Expr]:
     return lambda value: apply("band", value, const(2**bits - 1, UINT))
 
 
-KEPT: dict[str, Callable[[Expr], Expr]] = {
+WRAPPERS: dict[str, Callable[[Expr], Expr]] = {
     "float16": half,
     "int8": _wrapped(8),
     "int16": _wrapped(16),
     "uint8": _masked(8),
     "uint16": _masked(16),
 }
-"""Logical dtype -> the value that an element of it keeps of what is stored into a wider one."""
+"""Logical dtype -> the value that an element of it retains of what is stored into a wider one."""
 
 
-def _kept(value: Expr, dtype: str, type_: str) -> Expr:
-    if dtype in KEPT and itemsize(dtype) < 4:
-        value = KEPT[dtype](value)
+def _wrapped_for(value: Expr, dtype: str, type_: str) -> Expr:
+    if dtype in WRAPPERS and itemsize(dtype) < 4:
+        value = WRAPPERS[dtype](value)
     return cast(value, type_) if value.type == BOOL or type_ != value.type else value

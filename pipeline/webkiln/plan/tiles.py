@@ -1,5 +1,5 @@
-"""The tile of each contraction, and on GPUs how invocations share it: the target's own by rule, or
-another that was measured.
+"""Choose the tile of each contraction, and on GPUs how invocations share it: the default of the
+target, or another candidate.
 """
 
 from collections.abc import Collection, Iterator
@@ -9,40 +9,42 @@ from webkiln.nest.build import NestCall
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.target import Target
 from webkiln.plan.cost import MACHINES, milliseconds
-from webkiln.plan.naming import key_of
-from webkiln.plan.schedule import choose, each
+from webkiln.plan.schedule import choose
+from webkiln.plan.tile_shapes import all_factors_move
 from webkiln.plan.tuning import CONTRACTION, Candidate, Decision, Tuning
+from webkiln.plan.tuning_keys import tuning_key
 from webkiln.plan.vectors import extent
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The target as a call is scheduled for it, and what was decided, where there was a choice."""
+    """The target for which a call is scheduled, and the decision, if there was a choice."""
 
     target: Target
     decision: Decision | None
 
 
 def tile(call: NestCall, target: Target, constants: Collection[str], tuning: Tuning) -> Tile:
-    own = choose(call, target, constants).schedule
-    ways = {name_of(own): (target, own)}
-    for other in others(call, own, target):
-        schedule = choose(call, other, constants).schedule
-        ways.setdefault(name_of(schedule), (other, schedule))
-    if len(ways) == 1:
+    """Choose the tile of a call. Candidates that lead to the same schedule are merged."""
+    default = choose(call, target, constants).schedule
+    variants = {name_of(default): (target, default)}
+    for alternative in alternatives(call, default, target):
+        schedule = choose(call, alternative, constants).schedule
+        variants.setdefault(name_of(schedule), (alternative, schedule))
+    if len(variants) == 1:
         return Tile(target, None)
     machine = MACHINES[target.backend]
     candidates = [
         Candidate(name, milliseconds(call, schedule, machine))
-        for name, (_, schedule) in ways.items()
+        for name, (_, schedule) in variants.items()
     ]
-    decision = tuning.decide(key_of(CONTRACTION, call, constants), candidates)
-    return Tile(ways[decision.candidates[decision.chosen].name][0], decision)
+    decision = tuning.decide(tuning_key(CONTRACTION, call, constants), candidates)
+    return Tile(variants[decision.candidates[decision.chosen].name][0], decision)
 
 
 def name_of(schedule: Schedule) -> str:
-    """`6x8`: the neighbours on the tile axis, and the lanes on the vector axis; who computes them,
-    where that is not one invocation.
+    """`6x8`: the neighbours on the tile axis and the lanes on the vector axis, followed by how
+    invocations share the tile if there are several.
     """
     shared = (
         " in blocks" if schedule.depth else f" by {schedule.group}" if schedule.group > 1 else ""
@@ -51,7 +53,7 @@ def name_of(schedule: Schedule) -> str:
 
 
 def with_tile(target: Target, shape: tuple[int, int]) -> Target:
-    """The target with one shape alone for contractions of all kinds."""
+    """The target with a single shape for contractions of all kinds."""
     return replace(
         target,
         shapes=(shape,),
@@ -63,9 +65,9 @@ def with_tile(target: Target, shape: tuple[int, int]) -> Target:
     )
 
 
-def others(call: NestCall, schedule: Schedule, target: Target) -> Iterator[Target]:
-    """What else a contraction may be scheduled for than the target itself, which gave it
-    `schedule`.
+def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator[Target]:
+    """The target and its variants for which a contraction may be scheduled. `schedule` is the
+    schedule for the target itself.
     """
     vector = schedule.vector
     if not call.nest.is_contraction or vector is None:
@@ -78,7 +80,7 @@ def others(call: NestCall, schedule: Schedule, target: Target) -> Iterator[Targe
         else "alone"
         if schedule.tile is None
         else "each"
-        if each(call, vector)
+        if all_factors_move(call, vector)
         else "shapes"
     )
     size = extent(call, loops[vector])

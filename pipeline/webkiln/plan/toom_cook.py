@@ -1,10 +1,9 @@
-"""The transforms of Toom and Cook's algorithm for short correlations, on expressions: m outputs of
-a
+"""The transforms of the Toom-Cook algorithm for short correlations, on expressions: m outputs of a
 filter of k taps by m + k - 1 multiplications.
 
-Points of evaluation are 0, pairs of a number and its negative, and infinity (Lavin and Gray, Fast
-Algorithms for Convolutional Neural Networks, CVPR 2016, arXiv:1509.09308). Pairs share the even and
-the odd half of what is summed for them.
+The evaluation points are 0, pairs of a number and its negative, and infinity (Lavin and Gray, Fast
+Algorithms for Convolutional Neural Networks, CVPR 2016, arXiv:1509.09308). A pair shares the even
+and the odd part of its sums.
 """
 
 from collections.abc import Sequence
@@ -18,11 +17,11 @@ POINTS = {
     6: (Fraction(3, 4), Fraction(3, 2)),
     10: (Fraction(2, 5), Fraction(4, 5), Fraction(5, 4), Fraction(2)),
 }
-"""By m + k - 1: the positive one of each pair, chosen for small errors."""
+"""m + k - 1 -> the positive point of each pair, chosen for small errors."""
 
 
 def _sum(terms: Sequence[tuple[Fraction, Expr]]) -> Expr:
-    """The sum of terms with factors; there is at least one."""
+    """The sum of terms, each scaled by a factor. There is at least one."""
 
     def term(factor: Fraction, value: Expr) -> Expr:
         return value if factor == 1 else const(float(factor), FLOAT) * value
@@ -35,7 +34,7 @@ def _sum(terms: Sequence[tuple[Fraction, Expr]]) -> Expr:
 
 
 def _polynomial(squares: Sequence[Fraction]) -> list[Fraction]:
-    """The coefficients of the product of (x^2 - s), those of even powers, lowest first."""
+    """The coefficients of even powers of the product of (x^2 - s), lowest first."""
     result = [Fraction(1)]
     for square in squares:
         result = [
@@ -46,8 +45,8 @@ def _polynomial(squares: Sequence[Fraction]) -> list[Fraction]:
 
 
 def data(values: Sequence[Expr]) -> list[Expr]:
-    """What is multiplied of m + k - 1 neighbours: at 0, at each point and its negative, at
-    infinity.
+    """The transform of m + k - 1 neighbouring inputs: values at 0, at each point and its negative,
+    and at infinity.
     """
     points = POINTS[len(values)]
     squares = [point * point for point in points]
@@ -60,21 +59,21 @@ def data(values: Sequence[Expr]) -> list[Expr]:
             ]
         )
 
-    found = [dot(_polynomial(squares), 0)]
+    values_at_points = [dot(_polynomial(squares), 0)]
     for position, point in enumerate(points):
         rest = _polynomial(squares[:position] + squares[position + 1 :])
         even, odd = dot(rest, 2), _sum([(point, dot(rest, 1))])
-        found += [even + odd, even - odd]
-    return [*found, dot(_polynomial(squares), 1)]
+        values_at_points += [even + odd, even - odd]
+    return [*values_at_points, dot(_polynomial(squares), 1)]
 
 
 def filters(taps: Sequence[Expr], count: int) -> list[Expr]:
-    """What is multiplied of k taps, for `count` products."""
+    """The transform of k taps for `count` products."""
     points = [Fraction(0), *(sign * point for point in POINTS[count] for sign in (1, -1))]
-    found = []
+    transformed = []
     for point in points:
         scale = prod(point - other for other in points if other != point)
-        found.append(
+        transformed.append(
             _sum(
                 [
                     (point**power / scale, tap)
@@ -83,24 +82,24 @@ def filters(taps: Sequence[Expr], count: int) -> list[Expr]:
                 ]
             )
         )
-    return [*found, taps[-1]]
+    return [*transformed, taps[-1]]
 
 
 def outputs(products: Sequence[Expr], count: int) -> list[Expr]:
-    """The first `count` outputs of the products."""
+    """The inverse transform: the first `count` outputs."""
     first, *pairs, last = products
     points = POINTS[len(products)]
     sums, differences = (
         [sign(pairs[2 * n], pairs[2 * n + 1]) for n in range(len(points))]
         for sign in (Expr.__add__, Expr.__sub__)
     )
-    found = []
+    results = []
     for power in range(count):
         terms = [
             (point**power, item)
             for point, item in zip(points, differences if power % 2 else sums, strict=True)
         ]
-        found.append(
+        results.append(
             _sum(
                 [
                     *([(Fraction(1), first)] if power == 0 else []),
@@ -109,4 +108,4 @@ def outputs(products: Sequence[Expr], count: int) -> list[Expr]:
                 ]
             )
         )
-    return found
+    return results

@@ -1,5 +1,5 @@
-"""Which of several ways to compute a call is taken: the rule's own, one that was measured, or the
-next to be measured.
+"""Select among the candidates for a call: the default, a tuned choice, or the next candidate to
+measure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,17 @@ from webkiln.nest.target import Target
 SCHEMA = "webkiln.tuned/1"
 CONVOLUTION, CONTRACTION = "convolution", "contraction"
 KINDS = (CONVOLUTION, CONTRACTION)
-"""What is chosen of: how a convolution is computed, and the tile of a contraction."""
+"""The kinds of decisions: the algorithm of a convolution, and the tile of a contraction."""
 Trial = tuple[int, int]
-"""Which candidate is taken, of each kind in turn; a call that has fewer takes its first."""
+"""The number of the candidate to use for each kind. A call with fewer candidates uses its first."""
 FIRST: Trial = (0, 0)
 ALGORITHMS = 3
-"""Candidates for a convolution: two sizes of tiles, and directly."""
+"""Candidates for a convolution: two tile sizes, and the direct form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to compute a call, with the milliseconds that the cost model expects."""
+    """One way to compute a call, with the milliseconds that the cost model predicts."""
 
     name: str
     ms: float
@@ -30,8 +30,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen for a kernel among candidates, of which the rule's own is the first; the
-    milliseconds that were measured, by name.
+    """The candidate chosen for a kernel. The first candidate is the default. `measured`: the
+    milliseconds of candidates by name, if any were measured.
     """
 
     key: str
@@ -46,7 +46,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a file says of one kernel."""
+    """The entry of one kernel in a file of tuned choices."""
 
     chosen: str
     ms: Mapping[str, float]
@@ -54,31 +54,31 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """By which choices are made: those of a file, by kernel, or those of a trial."""
+    """The tuned choices by kernel, or the trial of a tuning build."""
 
     kernels: Mapping[str, Measured] = field(default_factory=dict)
     trial: Trial = FIRST
 
     def decide(self, key: str, candidates: Sequence[Candidate]) -> Decision:
-        found = self.kernels.get(key)
-        if found is None:
+        entry = self.kernels.get(key)
+        if entry is None:
             number = self.trial[KINDS.index(key.partition(" ")[0])]
             return Decision(key, tuple(candidates), number if number < len(candidates) else 0)
         names = [item.name for item in candidates]
-        if found.chosen not in names:
+        if entry.chosen not in names:
             raise RecipeError(
-                f"the tuned choices: {key} has no candidate {found.chosen!r}; it has"
-                f" {', '.join(names)}: run webkiln tune again, or remove the entry"
+                f"the tuned choices: {key} has no candidate {entry.chosen!r}, only"
+                f" {', '.join(names)}; run webkiln tune again, or remove the entry"
             )
-        return Decision(key, tuple(candidates), names.index(found.chosen), found.ms)
+        return Decision(key, tuple(candidates), names.index(entry.chosen), entry.ms)
 
 
 UNTUNED = Tuning()
 
 
 def read(data: Any, backend: str) -> Tuning:
-    """The choices of a file for one backend; RecipeError where it is not such a file. Kernels that
-    a model lacks are in nobody's way.
+    """Return the choices of a file for one backend, or raise RecipeError if it is not a valid file.
+    Entries of kernels that a model does not contain are ignored.
     """
     if (
         not isinstance(data, dict)
@@ -86,8 +86,8 @@ def read(data: Any, backend: str) -> Tuning:
         or not isinstance(data.get("backends"), dict)
     ):
         raise RecipeError(
-            f"the tuned choices: expected the schema {SCHEMA} with backends, as webkiln tune"
-            " writes it"
+            f"the tuned choices: expected the schema {SCHEMA} with backends, as written by"
+            " webkiln tune"
         )
     table = data["backends"].get(backend, {"kernels": {}})
     kernels = table.get("kernels") if isinstance(table, dict) else None
@@ -103,7 +103,8 @@ def read(data: Any, backend: str) -> Tuning:
 def _check(name: str, entry: Any, where: str) -> None:
     if name.partition(" ")[0] not in KINDS:
         raise RecipeError(
-            f"the tuned choices: {where} has {name!r}, expected the name of a {' or '.join(KINDS)}"
+            f"the tuned choices: {where} has the key {name!r}, expected the name of a"
+            f" {' or '.join(KINDS)}"
         )
     times = entry.get("ms") if isinstance(entry, dict) else None
     if (
@@ -112,27 +113,27 @@ def _check(name: str, entry: Any, where: str) -> None:
         or not all(type(ms) in (int, float) and ms >= 0 for ms in times.values())
     ):
         raise RecipeError(
-            f"the tuned choices: {where}.{name} is {entry!r}, expected a candidate as chosen and"
-            " milliseconds by candidate as ms"
+            f"the tuned choices: {where}.{name} is {entry!r}, expected the name of a candidate"
+            " under chosen, and milliseconds by candidate under ms"
         )
     if entry["chosen"] not in times:
         raise RecipeError(
-            f"the tuned choices: {where}.{name} has chosen {entry['chosen']!r}, which was not"
-            f" measured: {', '.join(times)}"
+            f"the tuned choices: {where}.{name} chooses {entry['chosen']!r}, which was not"
+            f" measured; measured were {', '.join(times)}"
         )
 
 
 def trials(target: Target) -> list[Trial]:
-    """So many programs hold each candidate of every call once at least; a convolution also each of
-    its tiles. None where a backend has no choice.
+    """The trials that together use each candidate of every call at least once, and for convolutions
+    each of their tiles too. Empty if a backend has no choice.
     """
     tiles = (1 + max(map(len, target.tried.values()), default=0)) * (
         2 if len(target.blocks) > 1 else 1
     )
     return (
         [
-            (way, tile)
-            for way in range(ALGORITHMS if target.winograd else 1)
+            (algorithm, tile)
+            for algorithm in range(ALGORITHMS if target.winograd else 1)
             for tile in range(tiles)
         ]
         if tiles > 1

@@ -18,11 +18,11 @@ def extent(call: NestCall, loop: Loop) -> int:
 
 
 def moving(call: NestCall, name: str, target: Target) -> list[Expr] | str:
-    """The loads that move along an axis, or why neighbours on it cannot be computed together."""
+    """The loads that move along an axis, or the reason why it cannot be vectorised."""
     nest = call.nest
     if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
         return f"{nest.accumulators[0].combiner} is not vectorised"
-    found = []
+    moving_loads = []
     for expr in nest.loads:
         guard = load_guard(expr)
         if guard is not None and depends(guard[0], name):
@@ -31,8 +31,8 @@ def moving(call: NestCall, name: str, target: Target) -> list[Expr] | str:
             continue
         if target.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
             return f"input {expr.value[0]} is {nest.inputs[expr.value[0]].dtype}"
-        found.append(expr)
-    return found
+        moving_loads.append(expr)
+    return moving_loads
 
 
 def contiguous(index: tuple[Expr, ...], name: str) -> bool:
@@ -44,7 +44,9 @@ def contiguous(index: tuple[Expr, ...], name: str) -> bool:
 
 
 def unvectorised(roots: list[Expr], name: str) -> str | None:
-    """What in value expressions has no vector form (indices are scalar anyway)."""
+    """The reason why value expressions have no vector form, if there is one. Indices are scalar
+    anyway.
+    """
     vector: set[Expr] = set()
     for expr in _data(roots):
         if expr.op == "axis" and expr.value == name:
@@ -67,5 +69,5 @@ def unvectorised(roots: list[Expr], name: str) -> str | None:
 
 
 def _data(roots: list[Expr]) -> list[Expr]:
-    """Every node below `roots`, loads as leaves, operands first."""
+    """All nodes below `roots`, operands first. Loads are leaves."""
     return walk(roots, leaves=("load",))

@@ -1,10 +1,9 @@
-"""Convolutions of stride 1 by fewer multiplications: a transform of tiles of the input, a product
-for
-each of their points, and the inverse transform with the convolution's epilogue (Winograd's
-algorithm; Lavin and Gray, CVPR 2016, arXiv:1509.09308).
+"""Winograd convolutions of stride 1: transform tiles of the input, multiply at each of their
+points, and apply the inverse transform together with the convolution's epilogue (Lavin and Gray,
+CVPR 2016, arXiv:1509.09308).
 
-Filters are transformed once, when they have arrived. Where there are caches, the steps go over
-blocks of tiles.
+Filters are transformed once, after they have been decoded. On CPUs, the steps iterate over blocks
+of tiles that fit the cache.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,41 +21,48 @@ from webkiln.nest.nest import load_guard, load_index
 from webkiln.nest.target import Target
 from webkiln.plan import toom_cook
 from webkiln.plan.convolutions import Convolution, Position, Window
-from webkiln.plan.quotients import quotient
+from webkiln.plan.integer_division import quotient
 
 Transform = Callable[[Sequence[Expr]], list[Expr]]
-Elsewhere = Mapping[str, Expr]
-"""What stands for each loop of the convolution in another nest, by its axis."""
+Substitution = Mapping[str, Expr]
+"""The expression that replaces each loop of the convolution in another nest, by its axis."""
 TILES = 36
-"""About how many tiles are transformed before they are multiplied, so that they stay in the cache.
+"""The approximate number of tiles that are transformed before they are multiplied, so that they
+stay in the cache.
 """
 ROWS = 6
 """The rows of a contraction that are computed together."""
 BLOCK = "i999"
-"""The counter of blocks: no other repeat goes on inside, and none around is that deep."""
-NOTHING = const(0, FLOAT)
-"""What is read outside where nothing else is said."""
-APART = 16
-"""Elements between the points of tiles, so that their distance is no multiple of a page: the same
-places of a cache would serve all of them.
+"""The counter of blocks. No other repeat nests inside, and no enclosing repeat has such a high
+number.
+"""
+ZERO = const(0, FLOAT)
+"""The value outside the image unless a guard specifies another."""
+PADDING = 16
+"""Elements of padding between the points of tiles, so that their distance is no multiple of a page.
+Otherwise they would map to the same sets of a cache.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Fast:
-    """What takes the place of a convolution: the call that transforms its filter, and its steps."""
+class FastConvolution:
+    """The steps that replace a convolution, and the call that transforms its filter."""
 
     filter: NestCall
     steps: tuple[Step, ...]
 
 
-def fast(found: Convolution, target: Target, number: int) -> Fast:
-    """A convolution by fewer multiplications; `number` tells what it makes from what others make."""
-    return _Writer(found, target, number).written()
+def fast_convolution(convolution: Convolution, target: Target, number: int) -> FastConvolution:
+    """Rewrite a convolution by Winograd's algorithm. `number` makes the names of its intermediate
+    results unique.
+    """
+    return _Builder(convolution, target, number).build()
 
 
-class _Ported:
-    """A nest that computes with expressions of a convolution; their arguments become its own."""
+class _Port:
+    """A nest that contains expressions of a convolution. Their arguments become arguments of the
+    nest.
+    """
 
     def __init__(self, call: NestCall) -> None:
         self._call = call
@@ -67,19 +73,19 @@ class _Ported:
 
     def done(self) -> NestCall:
         self.nest.done()
-        (made,) = self._low.calls
-        return made
+        (call,) = self._low.calls
+        return call
 
-    def value(self, root: Expr, known: Elsewhere, total: Expr | None = None) -> Expr:
-        """An expression with the loops at other places, and `total` for its sum."""
+    def value(self, root: Expr, substitution: Substitution, total: Expr | None = None) -> Expr:
+        """An expression with its loops substituted, and `total` in place of its sum."""
 
         def change(expr: Expr) -> Expr | None:
             if expr.op == "axis":
-                return known[expr.value]
+                return substitution[expr.value]
             if expr.op == "arg":
                 return self._argument(expr.value)
             if expr.op == "load":
-                condition, other = load_guard(expr) or (None, NOTHING)
+                condition, other = load_guard(expr) or (None, ZERO)
                 return self.nest.load(
                     self._call.inputs[expr.value[0]], load_index(expr), condition, other.value
                 )
@@ -87,19 +93,23 @@ class _Ported:
 
         return rebuild(root, change)
 
-    def load(self, expr: Expr, known: Elsewhere, windows: Iterable[Window]) -> Expr:
-        """A load with the loops at other places, which may lie beyond the image on some windows."""
+    def load(self, expr: Expr, substitution: Substitution, windows: Iterable[Window]) -> Expr:
+        """A load with its loops substituted. It may read outside the image along the given windows,
+        and is guarded there.
+        """
         view, guard = self._call.inputs[expr.value[0]], load_guard(expr)
-        made = self.value(expr, known)
-        condition, other = load_guard(made) or (None, NOTHING)
+        moved = self.value(expr, substitution)
+        condition, other = load_guard(moved) or (None, ZERO)
         for window in windows:
             for d, item in enumerate(load_index(expr)):
-                if depends(item, window.place.axis) and (
-                    guard is None or not depends(guard[0], window.place.axis)
+                if depends(item, window.loop.axis) and (
+                    guard is None or not depends(guard[0], window.loop.axis)
                 ):
-                    within = self.nest.inside(load_index(made)[d], self._extent(view, d))
-                    condition = within if condition is None else apply("and", condition, within)
-        return self.nest.load(view, load_index(made), condition, other.value)
+                    in_bounds = self.nest.inside(load_index(moved)[d], self._extent(view, d))
+                    condition = (
+                        in_bounds if condition is None else apply("and", condition, in_bounds)
+                    )
+        return self.nest.load(view, load_index(moved), condition, other.value)
 
     def _argument(self, name: str) -> Expr:
         if name not in self._arguments:
@@ -113,68 +123,74 @@ class _Ported:
         return self._extents[view.name, d]
 
 
-class _Writer:
-    def __init__(self, found: Convolution, target: Target, number: int) -> None:
-        self.found, self.call, self.target = found, found.call, target
-        self.channels, self.features = found.size(found.channel), found.size(found.feature)
-        self.tiles = prod(found.grid)
+class _Builder:
+    def __init__(self, convolution: Convolution, target: Target, number: int) -> None:
+        self.convolution, self.call, self.target = convolution, convolution.call, target
+        self.channels, self.features = (
+            convolution.size(convolution.channel),
+            convolution.size(convolution.feature),
+        )
+        self.tiles = prod(convolution.grid)
         self.blocked = not target.threads
         self.block = _block(self.tiles) if self.blocked else self.tiles
-        self.points = prod(window.points for window in found.windows)
-        (self.out,) = found.call.outputs
-        # Where there are caches, a row that nobody reads sets the points apart, as APART does those
-        # of tiles.
-        self.filters = self.between(
+        self.points = prod(window.points for window in convolution.windows)
+        (self.out,) = convolution.call.outputs
+        # On CPUs, an unused row separates the points, as PADDING does for tiles.
+        self.filters = self.intermediate(
             f"{number}/filters", (self.points, self.channels + self.blocked, self.features)
         )
-        self.data = self.between(
-            f"{number}/data", (self.points, self.block * self.channels + APART)
+        self.data = self.intermediate(
+            f"{number}/data", (self.points, self.block * self.channels + PADDING)
         )
-        self.products = self.between(
-            f"{number}/products", (self.points, self.block * self.features + APART)
+        self.products = self.intermediate(
+            f"{number}/products", (self.points, self.block * self.features + PADDING)
         )
 
-    def between(self, name: str, shape: tuple[int, ...]) -> View:
+    def intermediate(self, name: str, shape: tuple[int, ...]) -> View:
         return View(f"{self.out.name}~{name}", Type("float32", shape))
 
-    def written(self) -> Fast:
+    def build(self) -> FastConvolution:
         calls = (self.transform(), self.multiply(), self.invert())
         count = dim.floordiv(self.tiles + self.block - 1, self.block)
-        return Fast(self.filter(), (Repeat(BLOCK, count, calls),) if self.blocked else calls)
+        return FastConvolution(
+            self.filter(), (Repeat(BLOCK, count, calls),) if self.blocked else calls
+        )
 
     def filter(self) -> NestCall:
-        ported = _Ported(self.call)
-        channel, feature = ported.nest.axes((self.channels, self.features))
-        begin = {self.found.channel.axis: channel, self.found.feature.axis: feature}
+        port = _Port(self.call)
+        channel, feature = port.nest.axes((self.channels, self.features))
+        axes = {self.convolution.channel.axis: channel, self.convolution.feature.axis: feature}
         taps = {
-            place: ported.value(self.found.filter, begin | self.along_taps(place))
-            for place in self.found.taps
+            position: port.value(self.convolution.filter, axes | self.along_taps(position))
+            for position in self.convolution.taps
         }
-        forms = [partial(toom_cook.filters, count=window.points) for window in self.found.windows]
+        forms = [
+            partial(toom_cook.filters, count=window.points) for window in self.convolution.windows
+        ]
         for number, value in enumerate(_transformed(taps, forms)):
-            ported.nest.store(self.filters, value, (const(number, INT), channel, feature))
-        return ported.done()
+            port.nest.store(self.filters, value, (const(number, INT), channel, feature))
+        return port.done()
 
     def transform(self) -> NestCall:
-        ported = _Ported(self.call)
-        tile, channel = ported.nest.axes((self.block, self.channels))
-        begin = self.places(ported.nest, tile) | {self.found.channel.axis: channel}
-        cut = [window for window in self.found.windows if not window.whole]
+        port = _Port(self.call)
+        tile, channel = port.nest.axes((self.block, self.channels))
+        axes = self.positions(port.nest, tile) | {self.convolution.channel.axis: channel}
+        ragged = [window for window in self.convolution.windows if not window.is_exact]
         values = {
-            place: ported.load(self.found.data, begin | self.along_taps(place), cut)
-            for place in self.found.points
+            position: port.load(self.convolution.data, axes | self.along_taps(position), ragged)
+            for position in self.convolution.points
         }
-        along = tile * ported.nest.number(self.channels) + channel
+        along = tile * port.nest.number(self.channels) + channel
         for number, value in enumerate(
-            _transformed(values, [toom_cook.data] * len(self.found.windows))
+            _transformed(values, [toom_cook.data] * len(self.convolution.windows))
         ):
-            ported.nest.store(self.data, value, (const(number, INT), along))
-        return ported.done()
+            port.nest.store(self.data, value, (const(number, INT), along))
+        return port.done()
 
-    def along_taps(self, place: Position) -> dict[str, Expr]:
+    def along_taps(self, position: Position) -> dict[str, Expr]:
         return {
             window.tap.axis: const(n, INT)
-            for window, n in zip(self.found.windows, place, strict=True)
+            for window, n in zip(self.convolution.windows, position, strict=True)
         }
 
     def multiply(self) -> NestCall:
@@ -189,76 +205,82 @@ class _Writer:
         return replace(low.calls[0], exact=True)
 
     def invert(self) -> NestCall:
-        """Each tile is stored from its end, so that what lies beyond the image is overwritten by
-        its last row and column.
+        """Each tile is stored from its end, so that values outside the image are overwritten by its
+        last row and column.
         """
-        ported = _Ported(self.call)
-        nest = ported.nest
+        port = _Port(self.call)
+        nest = port.nest
         tile, feature = nest.axes((self.block, self.features))
-        begin = self.places(nest, tile) | {self.found.feature.axis: feature}
+        axes = self.positions(nest, tile) | {self.convolution.feature.axis: feature}
         along = tile * nest.number(self.features) + feature
         values = {
-            place: nest.load(self.products, (const(number, INT), along))
-            for number, place in enumerate(self.found.points)
+            position: nest.load(self.products, (const(number, INT), along))
+            for number, position in enumerate(self.convolution.points)
         }
-        forms = [partial(toom_cook.outputs, count=window.outputs) for window in self.found.windows]
-        results = dict(zip(self.found.outputs, _transformed(values, forms), strict=True))
+        forms = [
+            partial(toom_cook.outputs, count=window.outputs) for window in self.convolution.windows
+        ]
+        results = dict(zip(self.convolution.outputs, _transformed(values, forms), strict=True))
         (out,) = self.call.nest.outputs
         lasts = {
-            window.place.axis: nest.argument(window.size) - const(1, INT)
-            for window in self.found.windows
+            window.loop.axis: nest.argument(window.size) - const(1, INT)
+            for window in self.convolution.windows
         }
-        for place, total in reversed(results.items()):
-            known = dict(begin)
-            for window, number in zip(self.found.windows, place, strict=True):
-                name = window.place.axis
-                here = begin[name] + const(number, INT)
-                known[name] = here if window.whole else apply("min", here, lasts[name])
-            value, *index = (ported.value(expr, known, total) for expr in (out.value, *out.index))
+        for position, total in reversed(results.items()):
+            substitution = dict(axes)
+            for window, number in zip(self.convolution.windows, position, strict=True):
+                name = window.loop.axis
+                here = axes[name] + const(number, INT)
+                substitution[name] = here if window.is_exact else apply("min", here, lasts[name])
+            value, *index = (
+                port.value(expr, substitution, total) for expr in (out.value, *out.index)
+            )
             nest.store(self.out, value, index)
-        return ported.done()
+        return port.done()
 
-    def places(self, nest: NestBuilder, tile: Expr) -> dict[str, Expr]:
-        """The batch loops and the first outputs of a tile, by the names of their loops; the last
+    def positions(self, nest: NestBuilder, tile: Expr) -> dict[str, Expr]:
+        """The batch indices and the first output of a tile, by the names of their loops. The last
         block repeats its last tile.
         """
         number = tile
         if self.blocked:
             first = nest.argument(dim.counter(BLOCK) * self.block)
             number = apply("min", tile + first, nest.argument(self.tiles) - const(1, INT))
-        loops = [*self.found.batch, *(window.place for window in self.found.windows)]
-        known: dict[str, Expr] = {}
-        above = self.tiles
-        for loop, size in reversed(list(zip(loops, self.found.grid, strict=True))):
-            if len(known) + 1 < len(loops):
+        loops = [*self.convolution.batch, *(window.loop for window in self.convolution.windows)]
+        substitution: dict[str, Expr] = {}
+        bound = self.tiles
+        for loop, size in reversed(list(zip(loops, self.convolution.grid, strict=True))):
+            if len(substitution) + 1 < len(loops):
                 extent = nest.argument(size)
-                whole = quotient(number, extent, above, size, self.target)
-                known[loop.axis], number = number - whole * extent, whole
-                above = dim.floordiv(above, size)
+                outer = quotient(number, extent, bound, size, self.target)
+                substitution[loop.axis], number = number - outer * extent, outer
+                bound = dim.floordiv(bound, size)
             else:
-                known[loop.axis] = number
-        for window in self.found.windows:
-            known[window.place.axis] = known[window.place.axis] * const(window.outputs, INT)
-        return known
+                substitution[loop.axis] = number
+        for window in self.convolution.windows:
+            substitution[window.loop.axis] = substitution[window.loop.axis] * const(
+                window.outputs, INT
+            )
+        return substitution
 
 
 def _transformed(values: Mapping[Position, Expr], forms: Sequence[Transform]) -> list[Expr]:
-    """Values on a grid, transformed along each of its dimensions, in row-major order."""
+    """Values on a grid, transformed along each dimension, in row-major order."""
     grid = dict(values)
     for d, form in enumerate(forms):
         lines: dict[Position, list[Expr]] = {}
-        for place in sorted(grid):
-            lines.setdefault((*place[:d], *place[d + 1 :]), []).append(grid[place])
+        for position in sorted(grid):
+            lines.setdefault((*position[:d], *position[d + 1 :]), []).append(grid[position])
         grid = {
             (*rest[:d], n, *rest[d:]): value
             for rest, line in lines.items()
             for n, value in enumerate(form(line))
         }
-    return [grid[place] for place in sorted(grid)]
+    return [grid[position] for position in sorted(grid)]
 
 
 def _block(tiles: int) -> int:
-    """How many tiles a block has: about TILES, as evenly as it goes, in whole rows of a
+    """The number of tiles in a block: about `TILES`, evenly divided, in multiples of the rows of a
     contraction.
     """
     if is_symbolic(tiles):

@@ -1,4 +1,4 @@
-"""How trained weights are stored: the bytes that `pack` writes and the expression that decodes them
+"""Encodings of trained weights: the bytes that `pack` writes, and the expression that decodes them
 in the browser.
 """
 
@@ -16,8 +16,8 @@ ENCODINGS = ("float32", "float16", "int8", "eightbit")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One weight as the browser wants it: its type, and the axis of its output channels where it is
-    a factor of a sum of products.
+    """A weight as the browser needs it: its type, and the axis of its output channels if it is a
+    factor of a sum of products.
     """
 
     name: str
@@ -28,9 +28,9 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """`header(weight)`: how many float32 scales precede the elements. `encode(weight, values) ->
-    (header, elements)`. `decode(element, scale)`: the float32 value; `scale` is the header's entry
-    for the element's channel (or its only entry).
+    """`header(weight)`: the number of float32 scales that precede the elements. `encode(weight,
+    values) -> (header, elements)`. `decode(element, scale)`: the float32 value; `scale` is the
+    header's entry for the element's channel (or its only entry).
     """
 
     storage: str
@@ -48,8 +48,8 @@ class Encoding:
 
 
 def choose(weight: Stored, name: str) -> str:
-    """The encoding of one weight when a bundle's is `name`: small and integer ones stay as they
-    are.
+    """The encoding of a weight in a bundle with the encoding `name`. Vectors, scalars and integers
+    are not compressed.
     """
     if weight.dtype != "float32" or name == "float32" or len(weight.shape) < 2:
         return "raw"
@@ -66,7 +66,7 @@ def _plain(dtype: str | None) -> Callable[[Stored, Array], tuple[Array, Array]]:
 
 
 def _encode_int8(weight: Stored, values: Array) -> tuple[Array, Array]:
-    """Symmetric, one scale per output channel: the largest magnitude becomes 127."""
+    """Symmetric, with one scale per output channel. The largest magnitude maps to 127."""
     assert weight.channel_axis is not None
     others = tuple(axis for axis in range(values.ndim) if axis != weight.channel_axis)
     largest = np.max(np.abs(values), axis=others, initial=0.0)
@@ -78,10 +78,9 @@ def _encode_int8(weight: Stored, values: Array) -> tuple[Array, Array]:
 
 
 def eightbit_magnitudes() -> Array:
-    """The 128 magnitudes of WebDNN's 8-bit code (after Dettmers 2016, arXiv:1511.04561): 0, then
-    six
-    decades from 1e-6, in each 2**k bins between 1 and 4.5 and 2**k between 4.5 and 10, represented
-    by their middles; last 1.
+    """The 128 magnitudes of WebDNN's 8-bit code (after Dettmers 2016, arXiv:1511.04561). First 0,
+    then six decades from 1e-6. Decade k has 2**k bins between 1 and 4.5 and 2**k between 4.5 and
+    10, represented by their midpoints. Last 1.
     """
     values = [0.0]
     for decade in range(6):
@@ -95,7 +94,7 @@ def eightbit_magnitudes() -> Array:
 
 
 def _encode_eightbit(weight: Stored, values: Array) -> tuple[Array, Array]:
-    """The nearest magnitude relative to the largest of the tensor; the top bit is the sign."""
+    """The nearest magnitude relative to the largest of the tensor. The top bit is the sign."""
     largest = float(np.max(np.abs(values), initial=0.0)) or 1.0
     table = eightbit_magnitudes()
     middles = (table[1:] + table[:-1]) / 2
@@ -120,12 +119,12 @@ def _decode_eightbit(element: Expr, scale: Expr | None) -> Expr:
     part = cast(select(upper, within - bins, within), FLOAT) + 0.5
     fraction = part / cast(bins, FLOAT)
     size = select(upper, 5.5 * fraction + 4.5, 3.5 * fraction + 1.0) * power
-    known = select(
+    magnitude = select(
         apply("eq", code, const(0, INT)),
         const(0.0),
         select(apply("eq", code, const(127, INT)), const(1.0), size),
     )
-    value = known * scale
+    value = magnitude * scale
     return select(apply("gt", element, const(127, UINT)), -value, value)
 
 

@@ -1,12 +1,12 @@
-"""The init program: one call per piece that decodes it and stores it in the layout that the kernels
-want.
+"""The init program: one call per piece of weights, which decodes it and stores it in the layout
+that the kernels read.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webkiln.ir.types import Type
-from webkiln.lower.canonicalize import tidy
+from webkiln.lower.canonicalize import canonicalize
 from webkiln.nest.build import Lowering, NestCall, View
 from webkiln.nest.expr import INT, Expr, apply, const
 from webkiln.nest.nest import Operand, written_output
@@ -19,8 +19,8 @@ HEADER, ELEMENTS = "header", "elements"
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """How a weight lies in memory: its shape as the kernels see it, and the panel that they read,
-    if any.
+    """The layout of a weight in memory: its shape in the kernels, and the panel that they read, if
+    any.
     """
 
     shape: tuple[int, ...]
@@ -28,7 +28,9 @@ class Destination:
 
 
 def decode_call(piece: Piece, destination: Destination) -> NestCall:
-    """Read `ELEMENTS` (and the scales, `HEADER`), write the Variable `piece.weight.name`."""
+    """The call that reads `ELEMENTS` (and the scales, `HEADER`) and writes the Variable
+    `piece.weight.name`.
+    """
     weight, code = piece.weight, BY_NAME[piece.encoding]
     rows = (piece.rows, *weight.shape[1:]) if weight.shape else (1,)
     source = View(ELEMENTS, Type(storage_dtype(weight, code), rows))
@@ -38,88 +40,90 @@ def decode_call(piece: Piece, destination: Destination) -> NestCall:
     index = nest.axes(rows)
     scale: Expr | None = None
     count = code.header(weight)
-    place = (index[0] + nest.number(piece.start), *index[1:])
+    stored_index = (index[0] + nest.number(piece.start), *index[1:])
     if count:
         channel = (
-            place[weight.channel_axis]
+            stored_index[weight.channel_axis]
             if count > 1 and weight.channel_axis is not None
             else const(0, INT)
         )
         scale = nest.load(View(HEADER, Type("float32", (count,))), [channel])
     value = code.decode(nest.load(source, index), scale)
     if destination.panel is None:
-        nest.store(out, value, place)
+        nest.store(out, value, stored_index)
     else:
-        view, where = _panelled(out, destination, place, nest.argument)
+        view, where = _panelled(out, destination, stored_index, nest.argument)
         nest.store(view, value, where)
     nest.done()
-    return tidy(low.calls[0])
+    return canonicalize(low.calls[0])
 
 
 def panelled_call(call: NestCall, destination: Destination) -> NestCall:
-    """A call of one output, stored in the layout that its reader wants."""
+    """A call with one output, stored in the layout that its reader requests."""
     if destination.panel is None:
         return call
     (view,), (out,) = call.outputs, call.nest.outputs
-    moved = [
+    panelled = [
         (value, _panelled(view, destination, index, lambda size: const(size, INT)))
         for value, index in out.stores
     ]
-    stores = [(value, tuple(index)) for value, (_, index) in moved]
+    stores = [(value, tuple(index)) for value, (_, index) in panelled]
     nest = replace(
         call.nest, outputs=(written_output(Operand(out.operand.dtype, len(stores[0][1])), stores),)
     )
-    return replace(call, nest=nest, outputs=(moved[0][1][0],))
+    return replace(call, nest=nest, outputs=(panelled[0][1][0],))
 
 
 def _panelled(
-    out: View, destination: Destination, place: tuple[Expr, ...], number: Callable[[int], Expr]
+    out: View,
+    destination: Destination,
+    stored_index: tuple[Expr, ...],
+    number: Callable[[int], Expr],
 ) -> tuple[View, list[Expr]]:
-    """The panel as a dense Variable (blocks, other dimensions, element in block) and the index of
-    an
-    element in it, in which `number` says what its block is, so that panels of other blocks are
-    stored by the same kernel.
+    """The panel as a dense Variable (blocks, other dimensions, element in block), and the index of
+    an element in it. `number` turns the block size into an expression, so that one kernel stores
+    panels of any block size.
     """
     panel = destination.panel
     assert panel is not None
-    seen = _seen_index(place, out.shape, destination.shape, number)
+    kernel_index = _kernel_index(stored_index, out.shape, destination.shape, number)
     blocks = -(-destination.shape[panel.dim] // panel.block)
     shape = (blocks, *(destination.shape[dim] for dim in panel.order), panel.block)
     along, shift, mask = (
-        seen[panel.dim],
+        kernel_index[panel.dim],
         number(panel.block.bit_length() - 1),
         number(panel.block - 1),
     )
     index = [
         apply("shr", along, shift),
-        *(seen[dim] for dim in panel.order),
+        *(kernel_index[dim] for dim in panel.order),
         apply("band", along, mask),
     ]
     return View(out.name, Type(out.type.dtype, shape)), index
 
 
-def _seen_index(
-    place: tuple[Expr, ...],
+def _kernel_index(
+    stored_index: tuple[Expr, ...],
     stored: tuple[int, ...],
-    seen: tuple[int, ...],
+    kernel_shape: tuple[int, ...],
     number: Callable[[int], Expr],
 ) -> list[Expr]:
-    """An element's index in the shape that the kernels see: they drop sizes of 1, merge neighbours
-    and split groups off.
+    """An element's index in the shape that kernels use, which drops sizes of 1, merges neighbouring
+    dimensions and splits off groups.
     """
     index: list[Expr] = []
-    rest = list(zip(place, stored, strict=True))
-    wanted = list(seen)
-    while wanted:
+    stored_dims = list(zip(stored_index, stored, strict=True))
+    remaining_sizes = list(kernel_shape)
+    while remaining_sizes:
         sizes: list[int] = []
         parts: list[tuple[Expr, int]] = []
-        here, covered = 1, 1
-        while not sizes or here != covered:
-            if (sizes and here < covered) or not sizes:
-                sizes.append(wanted.pop(0))
-                here *= sizes[-1]
+        extent, covered = 1, 1
+        while not sizes or extent != covered:
+            if (sizes and extent < covered) or not sizes:
+                sizes.append(remaining_sizes.pop(0))
+                extent *= sizes[-1]
             else:
-                parts.append(rest.pop(0))
+                parts.append(stored_dims.pop(0))
                 covered *= parts[-1][1]
         linear = parts[0][0] if parts else const(0, INT)
         for item, size in parts[1:]:

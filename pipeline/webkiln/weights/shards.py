@@ -1,5 +1,5 @@
-"""Which bytes of which shard hold which piece of which weight. Known from names, shapes and
-encoding, without any bytes.
+"""The layout of weights in shards: which bytes of which shard contain which piece of which weight.
+It follows from names, shapes and encoding, without the values.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ PIECE_ALIGNMENT = 4
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Rows `start` to `start + rows` (of the first axis) of a weight, at `offset` of shard number
-    `shard`; header first.
+    `shard`. The header comes first.
     """
 
     weight: Stored
@@ -34,7 +34,7 @@ class Piece:
 
 def stored(graph: Graph) -> tuple[Stored, ...]:
     """The weights that the browser needs, in the order of first use: what the program reads of
-    slots, constants and the fixed part.
+    slots, constants and the constant subgraph.
     """
     fixed_nodes = graph.fixed_part()
     fixed = (
@@ -42,10 +42,10 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
         | set(graph.constants)
         | {name for node in fixed_nodes for name in node.outputs}
     )
-    made = {node.name for node in fixed_nodes}
+    folded = {node.name for node in fixed_nodes}
     channels: dict[str, int | None] = {}
     for node in graph.nodes:
-        if node.name in made:
+        if node.name in folded:
             continue
         for position, name in enumerate(node.inputs):
             scalar = name in graph.constants and graph.constants[name].is_scalar
@@ -63,8 +63,8 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
 
 
 def _stored(name: str, type_: Type, channel_axis: int | None) -> Stored:
-    """Without leading sizes of 1, so that what is cut into rows has rows: the kernel of a 1x1
-    convolution, for one.
+    """A weight without leading dimensions of 1, so that there are rows to split it by, for example
+    for the kernel of a 1x1 convolution.
     """
     lead = next(
         (axis for axis, size in enumerate(type_.shape[:-1]) if size != 1), max(type_.rank - 1, 0)
@@ -90,7 +90,7 @@ def _channel_axis(op: str, attrs: Mapping[str, Any], position: int, rank: int) -
 
 
 def pieces(weights: Sequence[Stored], encoding: str, limit: int = SHARD_BYTES) -> tuple[Piece, ...]:
-    """Cut weights into pieces of whole rows and lay them into shards of at most `limit` bytes."""
+    """Split weights into pieces of full rows, assigned to shards of at most `limit` bytes."""
     result: list[Piece] = []
     shard = offset = 0
     for weight in weights:
@@ -121,10 +121,10 @@ def _rows_that_fit(weight: Stored, name: str, room: int, most: int) -> int:
 
 
 def write(layout: Sequence[Piece], value: Callable[[str], Array]) -> Iterator[bytes]:
-    """The bytes of each shard; `value` is asked for each weight once, in the order of the layout."""
+    """The bytes of each shard. `value` is called once for each weight, in layout order."""
     shard, number = bytearray(), 0
-    for weight, cut in groupby(layout, lambda piece: piece.weight):
-        parts = list(cut)
+    for weight, group in groupby(layout, lambda piece: piece.weight):
+        parts = list(group)
         header, elements = BY_NAME[parts[0].encoding].encode(
             weight, value(weight.name).reshape(weight.shape)
         )

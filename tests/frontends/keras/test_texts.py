@@ -16,7 +16,7 @@ from tests.frontends.keras.conftest import ROOT
 from tests.frontends.keras.text_cases import TEXTS, WEIGHTS, WORDS
 from tests.sampling import representative
 from webkiln.backends import pages
-from webkiln.codegen.bundles import sealed
+from webkiln.codegen.bundles import piecewise_digest
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model, read_memory
@@ -102,7 +102,7 @@ def asked_of(entry, texts, folder):
         "tensor": entry["tensor"],
         "tokens": entry["tokens"],
         "texts": texts,
-        "digest": sealed(vocabulary)["digest"],
+        "digest": piecewise_digest(vocabulary)["digest"],
     }
 
 

@@ -1,4 +1,4 @@
-"""Names of kernels by what they sum, under which measurements are kept."""
+"""Keys under which measurements of kernels are stored."""
 
 from collections.abc import Collection
 
@@ -10,30 +10,30 @@ from webkiln.nest.expr import INT, Expr, arg, axis, const, rebuild
 from webkiln.nest.nest import exprs_to_json
 
 
-def key_of(kind: str, call: NestCall, constants: Collection[str]) -> str:
-    """A name of the reduction that a call computes, by sizes, strides and dtypes, whatever its
-    epilogue does.
+def tuning_key(kind: str, call: NestCall, constants: Collection[str]) -> str:
+    """A key of the reduction that a call computes, from its sizes, index expressions and dtypes,
+    independent of its epilogue.
     """
     nest = call.nest
-    places = {loop.axis: f"a{n}" for n, loop in enumerate(nest.axes)} | {
+    axis_names = {loop.axis: f"a{n}" for n, loop in enumerate(nest.axes)} | {
         loop.axis: f"r{n}" for n, loop in enumerate(nest.reduce)
     }
-    operands: list[int] = []
+    operand_order: list[int] = []
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "axis":
-            return axis(places[expr.value])
+            return axis(axis_names[expr.value])
         if expr.op == "arg":
             size = size_to_json(call.args[expr.value])
             return const(size, INT) if isinstance(size, int) else arg(str(size))
-        if expr.op == "load" and expr.value[0] not in operands:
-            operands.append(expr.value[0])
+        if expr.op == "load" and expr.value[0] not in operand_order:
+            operand_order.append(expr.value[0])
         return None
 
     bodies = [rebuild(item.body, change) for item in nest.accumulators]
-    views = [call.inputs[position] for position in operands]
+    views = [call.inputs[position] for position in operand_order]
     sizes = [[call.args[loop.extent.value] for loop in loops] for loops in (nest.axes, nest.reduce)]
-    told = [
+    described = [
         [[size_to_json(size) for size in row] for row in sizes],
         [item.combiner for item in nest.accumulators],
         exprs_to_json(bodies)[0],
@@ -44,4 +44,4 @@ def key_of(kind: str, call: NestCall, constants: Collection[str]) -> str:
         [out.operand.dtype for out in nest.outputs],
     ]
     outer, inner = ("x".join(map(shown, row)) for row in sizes)
-    return f"{kind} {outer} of {inner} #{digest(told)[:12]}"
+    return f"{kind} {outer} of {inner} #{digest(described)[:12]}"

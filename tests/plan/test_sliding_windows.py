@@ -1,4 +1,4 @@
-"""Windows that slide along a row: which contractions have them, and depthwise convolutions of every
+"""Sliding windows along a row: which contractions have them, and depthwise convolutions of every
 size against the operator's reference.
 """
 
@@ -16,20 +16,20 @@ from webkiln.ir.text import parse
 from webkiln.nest.schedule import Slide
 from webkiln.ops.conv import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
-from webkiln.program import plan
+from webkiln.program_builder.planning import plan
 
 
 def depthwise(width, *, kernel=3, stride=1, dilation=1, pads=(1, 1), features=8):
     span = (kernel - 1) * dilation + 1
     out = (width + sum(pads) - span) // stride + 1 if isinstance(width, int) else width
-    given = {
+    attributes = {
         "strides": (1, stride),
         "dilation": (1, dilation),
         "groups": features,
         "pad_low": (0, pads[0]),
         "pad_high": (0, pads[1]),
     }
-    attrs = json.dumps(PLAIN_2D | NHWC | given)
+    attrs = json.dumps(PLAIN_2D | NHWC | attributes)
     return parse(f"""graph g
 input x: float32[1,5,{width},{features}]
 slot w: float32[1,{kernel},1,{features}]
@@ -55,18 +55,18 @@ def schedule(graph, backend="wasm"):
         (depthwise(58, pads=(0, 0)), 7, Slide(3, 1, 0, 9)),
     ],
 )
-def test_how_windows_slide(graph, count, slide):
-    found = schedule(graph)
+def test_windows_slide(graph, count, slide):
+    chosen = schedule(graph)
     if graph.nodes[0].attrs["dilation"] == (1, 2):
-        assert found.slide is None, "a neighbour reads between what the other reads"
+        assert chosen.slide is None, "the windows of neighbours interleave"
         return
-    assert (found.count, found.slide) == (count, slide)
+    assert (chosen.count, chosen.slide) == (count, slide)
 
 
 @pytest.mark.parametrize(
     "graph", [depthwise(13), depthwise(56, stride=3), depthwise(57, kernel=9, pads=(4, 4))]
 )
-def test_what_does_not_slide(graph):
+def test_other_windows_do_not_slide(graph):
     assert schedule(graph).slide is None
 
 

@@ -1,4 +1,4 @@
-"""Alignment analysis: which schedules access every vector at a multiple of four elements, so that
+"""Alignment analysis: schedules whose vectors all lie at a multiple of four elements, so that
 memory can be bound as an array of vectors.
 """
 
@@ -15,8 +15,8 @@ VECTOR = 4
 
 
 def is_aligned(call: NestCall, schedule: Schedule) -> bool:
-    """Whether all stores are of whole vectors at such places, and all loads along the vector axis
-    too.
+    """Whether all stores write full vectors at aligned offsets, and all loads along the vector axis
+    read such vectors.
     """
     name = schedule.vector
     if (
@@ -55,10 +55,8 @@ def fits(
     *,
     stored: bool,
 ) -> bool:
-    """Whether an access moves along an axis in vectors that begin at such places; `stored`:
-    neighbours
-    must be neighbours in memory, because a vector is stored as a whole, while its lanes may be
-    loaded one by one.
+    """Whether an access moves along an axis in aligned vectors. `stored`: the lanes must be
+    contiguous, because a store writes a full vector. The lanes of a load may be read one by one.
     """
     if stored and not contiguous(index, name):
         return False
@@ -66,24 +64,26 @@ def fits(
         return True
     if panel is not None:
         return panel.block % VECTOR == 0
-    if any(depends(item, name) for item in index[:-1]) or not multiple(index[-1], call, name):
+    if any(depends(item, name) for item in index[:-1]) or not is_vector_multiple(
+        index[-1], call, name
+    ):
         return False
     steps = strides(view, None)
-    return all(divides(steps[dim]) for dim in range(len(index) - 1))
+    return all(is_multiple(steps[dim]) for dim in range(len(index) - 1))
 
 
-def multiple(expr: Expr, call: NestCall, name: str) -> bool:
-    """Whether an index is a multiple of a vector where the vector axis is one."""
+def is_vector_multiple(expr: Expr, call: NestCall, name: str) -> bool:
+    """Whether an index is a multiple of the vector size whenever the vector axis is."""
     if expr.op == "const":
-        return divides(expr.value)
+        return is_multiple(expr.value)
     if expr.op == "arg":
-        return divides(call.args[expr.value])
+        return is_multiple(call.args[expr.value])
     if expr.op in ("add", "sub"):
-        return all(multiple(item, call, name) for item in expr.args)
+        return all(is_vector_multiple(item, call, name) for item in expr.args)
     if expr.op == "mul":
-        return any(multiple(item, call, name) for item in expr.args)
+        return any(is_vector_multiple(item, call, name) for item in expr.args)
     return expr is axis(name)
 
 
-def divides(size: int) -> bool:
+def is_multiple(size: int) -> bool:
     return rounded_up(size, VECTOR) == size

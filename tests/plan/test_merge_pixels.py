@@ -1,5 +1,5 @@
-"""Tiles over the pixels of an image: how pixels are found, and images of every size against the
-operator's reference.
+"""Tiles over the pixels of an image: the division that recovers rows and columns, and images of
+every size against the operator's reference.
 """
 
 from itertools import product
@@ -15,17 +15,17 @@ from webkiln.nest.build import Lowering, View, calls
 from webkiln.nest.interpret import interpret
 from webkiln.ops.conv import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
-from webkiln.plan.quotients import BITS, by_reciprocal
+from webkiln.plan.integer_division import RECIPROCAL_BITS, by_reciprocal
 
 
 @pytest.mark.parametrize(
     "width", [1, 2, 3, 7, 56, 224, 255, 256, 257, 4093, 65535, 65536, 2**20 + 7, 2**24 - 1]
 )
-def test_reciprocals_divide(width):
-    most = min(2**24, 2**BITS // width)
-    edges = np.arange(0, most, width)[[0, 1, -2, -1]] if most > width else np.array([0])
+def test_multiplication_by_reciprocals_divides_exactly(width):
+    limit = min(2**24, 2**RECIPROCAL_BITS // width)
+    edges = np.arange(0, limit, width)[[0, 1, -2, -1]] if limit > width else np.array([0])
     numbers = np.unique(
-        np.clip(np.concatenate([edges, edges - 1, edges + 1, [most - 1]]), 0, most - 1)
+        np.clip(np.concatenate([edges, edges - 1, edges + 1, [limit - 1]]), 0, limit - 1)
     ).astype(np.int32)
     low = Lowering(
         [View("x", Type("int32", numbers.shape))],
@@ -37,13 +37,13 @@ def test_reciprocals_divide(width):
     nest.store(low.outputs[0], by_reciprocal(nest.load(low.inputs[0], index), nest.argument(width)))
     nest.done()
     (call,) = calls(low.steps)
-    found = np.empty_like(numbers)
-    interpret(call.nest, [numbers], call.args, [found])
-    np.testing.assert_array_equal(found, numbers // width)
+    quotients = np.empty_like(numbers)
+    interpret(call.nest, [numbers], call.args, [quotients])
+    np.testing.assert_array_equal(quotients, numbers // width)
 
 
 def images():
-    """Heights and widths around a tile, with and without padding and strides, of features that fill
+    """Heights and widths around the tile size, with and without padding and strides. Features fill
     vectors or do not.
     """
     rng = np.random.default_rng(0)

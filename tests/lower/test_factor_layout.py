@@ -1,18 +1,18 @@
-"""Second factors are stored with the sum and then columns innermost: which are, which are not, and
-that the numbers stay.
+"""The layout of second factors, with the reduction and then the columns innermost: which are
+changed, which are not, and that results do not change.
 """
 
 import pytest
 
 from tests.backends.harness import run
-from tests.lower.chain_graphs import given, job, parsed
-from tests.lower.fused_calls import run_calls, wrong
+from tests.lower.chain_graphs import job, parsed, random_values
+from tests.lower.fused_calls import deviations, run_calls
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir import dim
 from webkiln.lower import lower as lowering
-from webkiln.lower.columns import ALIKE, APART
+from webkiln.lower.factor_layout import CONFLICT_MODULUS, PADDING
 from webkiln.ops.evaluate import run_graph
 
 
@@ -38,13 +38,13 @@ def weighted(queries, keys, heads=3, width=8):
     """
 
 
-TAKEN = {
+CHANGED = {
     "heads": scores(20, 30),
-    "rows that are alike": scores(16, ALIKE),
-    "open sizes": scores("T", "S"),
+    "rows that conflict in a cache": scores(16, CONFLICT_MODULUS),
+    "symbolic sizes": scores("T", "S"),
     "values of heads": weighted(20, 30),
-    "wide values": weighted(20, 30, 2, ALIKE),
-    "values of open sizes": weighted("T", "S"),
+    "wide values": weighted(20, 30, 2, CONFLICT_MODULUS),
+    "values of symbolic sizes": weighted("T", "S"),
     "a sum of two": """
         input p: float32[20,6,5]
         input x: float32[6,3,5,8]
@@ -62,7 +62,7 @@ TAKEN = {
         y: float32[20,30] = MatMul(q, k) {"transpose_b":true}
         output out = y
     """,
-    "what a map makes": """
+    "the result of a map": """
         input q: float32[20,8]
         input x: float32[30,8]
         k: float32[30,8] = Tanh(x)
@@ -72,16 +72,16 @@ TAKEN = {
 }
 STORED = {
     "heads": (1, 3, 8, 30),
-    "rows that are alike": (1, 3, 8, ALIKE + APART),
-    "open sizes": (1, 3, 8, dim.placeholder("S") + APART),
+    "rows that conflict in a cache": (1, 3, 8, CONFLICT_MODULUS + PADDING),
+    "symbolic sizes": (1, 3, 8, dim.placeholder("S") + PADDING),
     "values of heads": (1, 3, 30, 8),
-    "wide values": (1, 2, 30, ALIKE + APART),
-    "values of open sizes": (1, 3, dim.placeholder("S"), 8),
+    "wide values": (1, 2, 30, CONFLICT_MODULUS + PADDING),
+    "values of symbolic sizes": (1, 3, dim.placeholder("S"), 8),
     "a sum of two": (3, 6, 5, 8),
     "a matrix": (8, 30),
-    "what a map makes": (8, 30),
+    "the result of a map": (8, 30),
 }
-STAYS = {
+UNCHANGED = {
     "one row of weights": weighted(1, 30),
     "few rows": scores(1, 30),
     "an input": """
@@ -90,14 +90,14 @@ STAYS = {
         y: float32[20,30] = MatMul(q, k) {"transpose_b":true}
         output out = y
     """,
-    "an output": TAKEN["a matrix"] + "output keys = k\n",
-    "another reader": TAKEN["a matrix"] + """
+    "an output": CHANGED["a matrix"] + "output keys = k\n",
+    "another reader": CHANGED["a matrix"] + """
         z: float32[30,8] = Relu(k)
         s: float32[30,8] = Sign(z)
         output other = s
         output third = z
     """,
-    "rows of columns already": """
+    "columns already innermost": """
         input q: float32[20,8]
         input x: float32[8,30]
         k: float32[8,30] = Tanh(x)
@@ -107,42 +107,46 @@ STAYS = {
 }  # fmt: skip
 
 
-def stored(made, monkeypatch):
-    """The shapes in which Variables are stored, where they are others than the graph's."""
-    monkeypatch.setattr(lowering, "tidy", lambda call: call)
+def stored(graph, monkeypatch):
+    """The stored shapes of Variables that differ from the graph's."""
+    monkeypatch.setattr(lowering, "canonicalize", lambda call: call)
     views = {
         view.name: view.shape
-        for call in lowering.lower(made, target=TARGETS["js"]).calls
+        for call in lowering.lower(graph, target=TARGETS["js"]).calls
         for view in call.outputs
     }
     return {
         name: shape
         for name, shape in views.items()
-        if name in made.variables and shape != made.type(name).shape
+        if name in graph.variables and shape != graph.type(name).shape
     }
 
 
-@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("name", CHANGED)
 def test_columns_lie_innermost(name, monkeypatch):
-    made = parsed(TAKEN[name])
-    assert [*stored(made, monkeypatch).values()] == [STORED[name]]
+    graph = parsed(CHANGED[name])
+    assert [*stored(graph, monkeypatch).values()] == [STORED[name]]
 
 
-@pytest.mark.parametrize("name", STAYS)
-def test_what_stays(name, monkeypatch):
-    assert stored(parsed(STAYS[name]), monkeypatch) == {}
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_other_layouts_are_unchanged(name, monkeypatch):
+    assert stored(parsed(UNCHANGED[name]), monkeypatch) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in (TAKEN | STAYS) if "open sizes" not in name])
-def test_the_numbers_stay(name):
-    made = parsed((TAKEN | STAYS)[name])
-    values = given(made)
-    assert not wrong(run_calls(made, values, TARGETS["js"]), evaluate_graph(made, values))
+@pytest.mark.parametrize(
+    "name", [name for name in (CHANGED | UNCHANGED) if "symbolic sizes" not in name]
+)
+def test_results_do_not_change(name):
+    graph = parsed((CHANGED | UNCHANGED)[name])
+    values = random_values(graph)
+    assert not deviations(run_calls(graph, values, TARGETS["js"]), evaluate_graph(graph, values))
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
-def test_backends_compute_them(backend, tmp_path):
-    jobs = [job(made, given(made)) for made in map(parsed, (TAKEN | STAYS).values())]
+def test_backends_agree_with_references(backend, tmp_path):
+    jobs = [
+        job(graph, random_values(graph)) for graph in map(parsed, (CHANGED | UNCHANGED).values())
+    ]
     for item, outputs in zip(jobs, run(jobs, backend, tmp_path), strict=True):
         reference, _ = run_graph(item.graph, item.inputs, item.weights)
         assert all(relative_error(outputs[key], value) < 1e-5 for key, value in reference.items())

@@ -1,5 +1,5 @@
-"""Sliding windows: the turns of the innermost reduction loop are printed one by one, and what
-several neighbours on the tile axis read is read once.
+"""Sliding windows: the iterations of the innermost reduction loop are unrolled, and elements that
+several neighbours on the tile axis read are loaded once.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,9 @@ from webkiln.nest.nest import Loop, conjuncts, load_guard, load_index
 from webkiln.nest.schedule import Slide
 
 
-class Sliding(Reductions):
+class SlidingWindows(Reductions):
+    """Prints contractions with sliding windows."""
+
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
         if len(loops) == 1 and self.kernel.schedule.slide and self.copies[1] > 1:
             self.window(loops[0].axis, self.kernel.schedule.slide)
@@ -21,8 +23,8 @@ class Sliding(Reductions):
             super().reduction(loops, inside)
 
     def window(self, along: str, slide: Slide) -> None:
-        """All turns: the neighbour `t` multiplies in its turn `n` what the first one would read in
-        its turn `n + t * slide.ahead`.
+        """All iterations. In iteration `n`, the neighbour `t` multiplies what the first neighbour
+        would read in iteration `n + t * slide.ahead`.
         """
         vectors, tiles = self.copies
         (item,) = self.nest.accumulators
@@ -32,25 +34,30 @@ class Sliding(Reductions):
         )
         (read,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if moves)
         value = self.vector_value if self.simd else self.scalar
-        turned = [
-            rebuild(fixed, {axis(along): const(turn, INT)}.get) for turn in range(slide.turns)
+        fixed_factors = [
+            rebuild(fixed, {axis(along): const(iteration, INT)}.get)
+            for iteration in range(slide.turns)
         ]
-        inside = rebuild(read, lambda expr: _unguarded(expr, along))
-        self.learn([*turned, inside])
-        each = [v * self.width for v in range(vectors)]
+        unguarded = rebuild(read, lambda expr: _unguarded(expr, along))
+        self.analyse([*fixed_factors, unguarded])
+        lane_offsets = [v * self.width for v in range(vectors)]
         factors = {
-            (turn, v): value(turned[turn], 0, v) for turn in range(slide.turns) for v in each
+            (iteration, v): value(fixed_factors[iteration], 0, v)
+            for iteration in range(slide.turns)
+            for v in lane_offsets
         }
-        for place in range((tiles - 1) * slide.ahead + slide.turns):
+        for position in range((tiles - 1) * slide.ahead + slide.turns):
             with self.loop(along, "{"):
-                self.declare(len(self.blocks) - 1, INT, str(place), along)
-                turns = ((t, place - t * slide.ahead) for t in range(tiles))
-                users = [(t, turn) for t, turn in turns if 0 <= turn < slide.turns]
-                for v in each if users else ():
-                    shared = value(inside if slide.first <= place < slide.end else read, 0, v)
-                    for t, turn in users:
+                self.declare(len(self.blocks) - 1, INT, str(position), along)
+                uses = ((t, position - t * slide.ahead) for t in range(tiles))
+                users = [(t, iteration) for t, iteration in uses if 0 <= iteration < slide.turns]
+                for v in lane_offsets if users else ():
+                    shared = value(unguarded if slide.first <= position < slide.end else read, 0, v)
+                    for t, iteration in users:
                         a, b = (
-                            (shared, factors[turn, v]) if moving[0] else (factors[turn, v], shared)
+                            (shared, factors[iteration, v])
+                            if moving[0]
+                            else (factors[iteration, v], shared)
                         )
                         self.here.statements += (self.simd or self.dialect).multiply_add(
                             accumulator(0, t, v), a, b, item.body.type
@@ -58,7 +65,7 @@ class Sliding(Reductions):
 
 
 def _unguarded(expr: Expr, along: str) -> Expr | None:
-    """A load without the conditions that move along an axis."""
+    """A load without the guards that depend on an axis."""
     guard = load_guard(expr) if expr.op == "load" else None
     if guard is None:
         return None

@@ -1,5 +1,5 @@
-"""Sliding windows: contractions of which neighbours on the tile axis read the same elements in
-later turns of the innermost reduction loop.
+"""Sliding windows: contractions whose neighbours on the tile axis read the same elements in later
+iterations of the innermost reduction loop.
 """
 
 from functools import reduce
@@ -14,14 +14,14 @@ from webkiln.nest.interpret import interpret
 from webkiln.nest.nest import Loop, Nest, Operand, conjuncts, load_guard, written_output
 from webkiln.nest.schedule import Slide
 
-TURNS = range(2, 8)
-"""Turns that are printed one by one."""
+UNROLLED_ITERATIONS = range(2, 8)
+"""Numbers of iterations that are unrolled."""
 ARITHMETIC = frozenset({"add", "sub", "mul", "axis"})
 
 
-def slide(call: NestCall, tile: str, vector: str, count: int = 1) -> Slide | None:
-    """How the windows of `count` neighbours slide, where a factor read for one is read for the next
-    one, too; None where it is not.
+def match_sliding_window(call: NestCall, tile: str, vector: str, count: int = 1) -> Slide | None:
+    """How the windows of `count` neighbours slide, if a factor read for one is also read for the
+    next. None if it is not.
     """
     nest = call.nest
     if (
@@ -30,22 +30,28 @@ def slide(call: NestCall, tile: str, vector: str, count: int = 1) -> Slide | Non
         or any(loop.axis == vector for loop in nest.reduce)
     ):
         return None
-    along, turns = nest.reduce[-1], call.args[nest.reduce[-1].extent.value]
+    along, iterations = nest.reduce[-1], call.args[nest.reduce[-1].extent.value]
     (body,) = (item.body for item in nest.accumulators)
     moving = [factor for factor in body.args if depends(factor, tile)]
-    if len(moving) != 1 or is_symbolic(turns) or turns not in TURNS:
+    if len(moving) != 1 or is_symbolic(iterations) or iterations not in UNROLLED_ITERATIONS:
         return None
-    found = _ratios(moving[0], tile, along.axis, call)
-    if len(found) != 1 or None in found:
+    shifts = _shifts(moving[0], tile, along.axis, call)
+    if len(shifts) != 1 or None in shifts:
         return None
-    (ahead,) = found
-    if ahead is None or not 0 < ahead < turns:
+    (shift,) = shifts
+    if shift is None or not 0 < shift < iterations:
         return None
-    return Slide(turns, ahead, *_inside(call, moving[0], tile, count, (count - 1) * ahead + turns))
+    return Slide(
+        iterations,
+        shift,
+        *_unguarded_run(call, moving[0], tile, count, (count - 1) * shift + iterations),
+    )
 
 
-def _inside(call: NestCall, read: Expr, tile: str, count: int, places: int) -> tuple[int, int]:
-    """The longest run of places in a window at which no window is beyond an end of the tile axis."""
+def _unguarded_run(
+    call: NestCall, read: Expr, tile: str, count: int, positions: int
+) -> tuple[int, int]:
+    """The longest run of positions in a window at which the guards hold for every tile."""
     along = call.nest.reduce[-1].axis
     loads = (load_guard(expr) for expr in walk([read]) if expr.op == "load")
     guards = [
@@ -61,37 +67,37 @@ def _inside(call: NestCall, read: Expr, tile: str, count: int, places: int) -> t
     ]
     (extent,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == tile)
     if not guards:
-        return 0, places
+        return 0, positions
     if names - {tile, along} or any(map(is_symbolic, (*sizes, extent))):
         return 0, 0
     windows = {axis(tile): apply("mul", axis(tile), const(count, INT))}
     value = rebuild(reduce(lambda a, b: apply("and", a, b), guards), windows.get)
-    held = np.zeros((extent // count, places), bool)
+    valid = np.zeros((extent // count, positions), bool)
     stores = written_output(Operand("bool", 2), [(value, (axis(tile), axis(along)))])
-    loops = (Loop(tile, arg("windows")), Loop(along, arg("places")))
+    loops = (Loop(tile, arg("windows")), Loop(along, arg("positions")))
     interpret(
         Nest((), (stores,), loops),
         (),
-        {**call.args, "windows": len(held), "places": places},
-        (held,),
+        {**call.args, "windows": len(valid), "positions": positions},
+        (valid,),
     )
     runs = [
         (first, end)
-        for first in range(places)
-        for end in range(first, places + 1)
-        if held[:, first:end].all()
+        for first in range(positions)
+        for end in range(first, positions + 1)
+        if valid[:, first:end].all()
     ]
     return max(runs, key=lambda run: run[1] - run[0])
 
 
-def _ratios(expr: Expr, tile: str, along: str, call: NestCall) -> set[int | None]:
-    """By how many turns each index in `expr` moves when the tile axis does; None of one that does
-    not move like that.
+def _shifts(expr: Expr, tile: str, along: str, call: NestCall) -> set[int | None]:
+    """For each index in `expr`, the number of iterations by which it shifts when the tile axis
+    advances. None for an index that moves otherwise.
     """
     if not depends(expr, tile) and not depends(expr, along):
         return set()
     if expr.op not in ARITHMETIC:
-        return set().union(*(_ratios(item, tile, along, call) for item in expr.args))
+        return set().union(*(_shifts(item, tile, along, call) for item in expr.args))
     moves = [stride(expr, name, call.args) for name in (tile, along)]
     if None in moves or not moves[1] or moves[0] is None or moves[0] % moves[1]:
         return {None}

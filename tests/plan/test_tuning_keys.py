@@ -1,12 +1,10 @@
-"""Under which names measurements of kernels are kept: one for all that takes the same time, another
-for what does not.
-"""
+"""Keys of measurements: equal for calls that take the same time, different for others."""
 
 from itertools import combinations
 
 from webkiln.ir.text import parse
 from webkiln.lower.lower import lower
-from webkiln.plan.naming import key_of
+from webkiln.plan.tuning_keys import tuning_key
 
 PLAIN = ("float32[6,4]", "float32[4,8]", "float32[6,8]", "MatMul({x}, {w})")
 
@@ -21,7 +19,7 @@ def key(
     constants: tuple[str, ...] = ("w",),
     names: str = "xwm",
 ) -> str:
-    """The name of the first kernel of a graph that computes `call` and then perhaps more."""
+    """The key of the first kernel of a graph that computes `call` and possibly more."""
     first, second, result = names
     lines = [
         f"input {first}: {x}",
@@ -29,7 +27,7 @@ def key(
         f"{result}: {y} = {call.format(x=first, w=second)}",
     ]
     lines += [*more, f"output out = {'y' if more else result}"]
-    return key_of(kind, lower(parse("\n".join(["graph g", *lines, ""]))).calls[0], constants)
+    return tuning_key(kind, lower(parse("\n".join(["graph g", *lines, ""]))).calls[0], constants)
 
 
 DIFFERENT = {
@@ -45,14 +43,14 @@ DIFFERENT = {
 }
 
 
-def test_what_takes_another_time_has_another_name() -> None:
-    for (one, first), (two, second) in combinations(DIFFERENT.items(), 2):
-        assert first != second, f"{one} and {two}"
+def test_calls_of_different_cost_have_different_keys() -> None:
+    for (name, first), (other_name, second) in combinations(DIFFERENT.items(), 2):
+        assert first != second, f"{name} and {other_name}"
 
 
-def test_what_follows_a_sum_and_how_it_is_called_makes_no_other_name() -> None:
-    wanted = DIFFERENT["plain"]
-    assert key(*PLAIN, "y: float32[6,8] = Relu(m)") == wanted
-    assert key(*PLAIN, "slot b: float32[8]", "y: float32[6,8] = Add(m, b)") == wanted
-    assert key(*PLAIN, constants=("w", "others")) == wanted
-    assert key(*PLAIN, names="abc", constants=("b",)) == wanted
+def test_epilogues_and_names_do_not_change_the_key() -> None:
+    plain = DIFFERENT["plain"]
+    assert key(*PLAIN, "y: float32[6,8] = Relu(m)") == plain
+    assert key(*PLAIN, "slot b: float32[8]", "y: float32[6,8] = Add(m, b)") == plain
+    assert key(*PLAIN, constants=("w", "others")) == plain
+    assert key(*PLAIN, names="abc", constants=("b",)) == plain

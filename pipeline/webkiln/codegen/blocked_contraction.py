@@ -1,8 +1,8 @@
 """Blocked contractions by workgroups: tiles of both factors are staged in workgroup memory, `depth`
 steps of the reduction at a time.
 
-One factor moves along the tile axis, the other along the vector axis. What is staged may be of a
-type of its own, as are then the products and the sums of these steps.
+One factor moves along the tile axis, the other along the vector axis. The staged type may differ
+from float32; the products and the sums of these steps then have that type too.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from webkiln.codegen.dialect import Dialect, Threads
 from webkiln.codegen.values import accumulator
-from webkiln.codegen.workgroups import Grouped
+from webkiln.codegen.workgroups import GroupedInvocations
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
 from webkiln.nest.float16 import within
@@ -19,26 +19,31 @@ from webkiln.nest.schedule import SIDE
 from webkiln.plan.kernel import Kernel
 
 ROWS, COLUMNS = "rows", "columns"
-"""The factors in the memory of a group: vectors [row][depth], along the reduction, and
-[depth][column], along the vector axis.
+"""The staged factors: vectors [row][depth] along the reduction, and [depth][column] along the
+vector axis.
 """
 
 REACHED = "reached"
-"""The place on the reduction loop of the first element of a vector: all its elements are within the
-end, or none.
+"""The position on the reduction loop of the first element of a vector. Either all its elements are
+in bounds or none.
 """
 
 
-class Blocked(Grouped):
+class BlockedContraction(GroupedInvocations):
+    """Prints a contraction whose factors are staged in workgroup memory."""
+
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
         super().__init__(kernel, dialect, threads)
         assert self.vector is not None
         assert self.tile is not None
         self.across, self.down = self.vector, self.tile
-        self.own[self.down] = self.square_row
+        self.own_chunk[self.down] = self.square_row
         self.converts = self.square.staged != FLOAT
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
+        """Loop over blocks of the reduction. In each, the group stages a tile of both factors,
+        waits, and multiplies them; in between, a barrier protects the tiles from being overwritten.
+        """
         if len(loops) > 1:
             super().reduction(loops, inside)
             return
@@ -49,22 +54,23 @@ class Blocked(Grouped):
         row, column = sorted(body.args, key=lambda factor: depends(factor, self.across))
         with self.loop(start, self.square.strided(start, "0", extent, 1, depth)):
             steps, rows = depth // self.width, self.kernel.schedule.copies(self.down) * SIDE
-            with self.fill(rows * steps) as place:
-                down = f"{self.first(self.down)} + {place} / {steps}"
-                taken = {self.down: down, along.axis: f"{start} + {place} % {steps} * {self.width}"}
+            with self.fill(rows * steps) as slot:
+                down = f"{self.first(self.down)} + {slot} / {steps}"
+                values = {self.down: down, along.axis: f"{start} + {slot} % {steps} * {self.width}"}
                 self.stage(
-                    f"{ROWS}[{place}]", self.turned(self.inside(row, along, taken), along.axis)
+                    f"{ROWS}[{slot}]",
+                    self.along_reduction(self.substituted(row, along, values), along.axis),
                 )
             width = self.kernel.schedule.lanes // self.width * SIDE
-            with self.fill(width * depth) as place:
-                across = f"{self.first(self.across)} + {place} % {width} * {self.width}"
-                taken = {self.across: across, along.axis: f"{start} + {place} / {width}"}
+            with self.fill(width * depth) as slot:
+                across = f"{self.first(self.across)} + {slot} % {width} * {self.width}"
+                values = {self.across: across, along.axis: f"{start} + {slot} / {width}"}
                 self.stage(
-                    f"{COLUMNS}[{place}]",
-                    self.along(self.inside(column, along, taken), self.across),
+                    f"{COLUMNS}[{slot}]",
+                    self.along(self.substituted(column, along, values), self.across),
                 )
             self.here.statements.append(self.square.barrier)
-            totals = [accumulator(*place) for place in self.accumulators()]
+            totals = [accumulator(*slot) for slot in self.accumulators()]
             sums = [f"{name}_here" for name in totals] if self.converts else totals
             if self.converts:
                 self.here.statements += [self.square.zeros(name) for name in sums]
@@ -77,36 +83,35 @@ class Blocked(Grouped):
                 ]
             self.here.statements.append(self.square.barrier)
 
-    def stage(self, place: str, value: str) -> None:
+    def stage(self, slot: str, value: str) -> None:
         self.here.statements.append(
-            f"{place} = {self.square.cast(value, self.square.staged) if self.converts else value};"
+            f"{slot} = {self.square.cast(value, self.square.staged) if self.converts else value};"
         )
 
     def along(self, value: Expr, name: str) -> str:
-        """A vector of neighbours on an axis that `inside` has moved."""
+        """A vector of neighbours along an axis that `substituted` has replaced."""
         across, self.vector = self.vector, _moved(name)
         text = self.vector_value(value, 0, 0)
         self.vector = across
         return text
 
-    def turned(self, value: Expr, name: str) -> str:
-        """A vector of neighbours on the reduction loop, read at once where they lie so."""
+    def along_reduction(self, value: Expr, name: str) -> str:
+        """A vector of neighbours along the reduction, loaded at once if they are contiguous."""
         if self.kernel.schedule.unroll:
             return self.along(value, name)
-        places = (axis(_moved(name)), axis(REACHED))
-        turns = [
-            rebuild(value, {place: place + turn for place in places}.get)
-            for turn in range(self.width)
+        bases = (axis(_moved(name)), axis(REACHED))
+        steps = [
+            rebuild(value, {base: base + step for base in bases}.get) for step in range(self.width)
         ]
-        self.learn(turns)
-        return self.square.vector([self.scalar(turn, 0, 0) for turn in turns])
+        self.analyse(steps)
+        return self.square.vector([self.scalar(step, 0, 0) for step in steps])
 
-    def conditions(self) -> list[str]:
+    def store_conditions(self) -> list[str]:
         return []
 
     @contextmanager
     def fill(self, size: int) -> Iterator[str]:
-        """A loop in which the invocations of the group share `size` places."""
+        """A loop in which the invocations of the group share `size` slots."""
         with self.loop(
             "place",
             self.square.strided(
@@ -115,14 +120,14 @@ class Blocked(Grouped):
         ):
             yield "place"
 
-    def inside(self, factor: Expr, along: Loop, taken: dict[str, str]) -> Expr:
-        """A factor at other values of the axes in `taken`, and 0 beyond the end of the reduction;
-        within what float16 holds, where that is staged.
+    def substituted(self, factor: Expr, along: Loop, values: dict[str, str]) -> Expr:
+        """A factor with the axes in `values` replaced, and 0 beyond the end of the reduction.
+        Clamped to the range of float16 if that type is staged.
         """
         moved = rebuild(
             factor,
             lambda expr: (
-                axis(_moved(expr.value)) if expr.op == "axis" and expr.value in taken else None
+                axis(_moved(expr.value)) if expr.op == "axis" and expr.value in values else None
             ),
         )
         if self.converts and not (
@@ -130,9 +135,9 @@ class Blocked(Grouped):
         ):
             moved = within(moved)
         value = select(apply("lt", axis(REACHED), along.extent), moved, const(0, FLOAT))
-        self.learn([value])
+        self.analyse([value])
         for name, text in [
-            *((_moved(name), text) for name, text in taken.items()),
+            *((_moved(name), text) for name, text in values.items()),
             (REACHED, _moved(along.axis)),
         ]:
             self.declare(len(self.blocks) - 1, INT, text, name)
@@ -154,13 +159,13 @@ class Blocked(Grouped):
             )
             for t in range(count)
         ]
-        for turn in range(self.width):
-            start = f"(depth * {self.width} + {turn}) * {width} + {self.square_column} * {vectors}"
+        for lane in range(self.width):
+            start = f"(depth * {self.width} + {lane}) * {width} + {self.square_column} * {vectors}"
             columns = [
                 self.declare(level, type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)
             ]
             for (_, t, v), name in zip(self.accumulators(), sums, strict=True):
-                factor = self.simd.splat(self.simd.lane(rows[t], turn, staged), staged)
+                factor = self.simd.splat(self.simd.lane(rows[t], lane, staged), staged)
                 self.here.statements += self.simd.multiply_add(
                     name, factor, columns[v // self.width], staged
                 )

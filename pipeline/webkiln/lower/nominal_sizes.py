@@ -1,0 +1,18 @@
+"""Sizes at which symbolic dimensions are costed."""
+
+from webkiln.ir import dim
+from webkiln.ir.types import itemsize
+from webkiln.nest.build import View
+
+NOMINAL = 1024
+"""The value that symbolic sizes are assumed to have."""
+
+
+def nominal(size: int) -> int:
+    """The size, with symbolic sizes at their nominal value."""
+    return dim.at(size, dict.fromkeys(dim.names([size]), NOMINAL))
+
+
+def bytes_of(view: View) -> int:
+    """The size of a Variable, with symbolic sizes at their nominal value."""
+    return nominal(view.type.size) * itemsize(view.type.dtype)

@@ -1,0 +1,106 @@
+"""Memory layout of backends with one linear memory; addresses are byte offsets."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from webkiln.ir import dim
+from webkiln.ir.notation import size_to_json
+from webkiln.ir.types import itemsize
+from webkiln.nest.build import Step
+from webkiln.plan.memory import align_up, assign_offsets, check, live_ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """`elements` of the dtype `storage`; the number may be symbolic. `lanes`: the elements of a
+    texel. `quarters`: whether each quarter is stored in a layer of its own.
+    """
+
+    storage: str
+    elements: int
+    lanes: int = 1
+    quarters: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * itemsize(self.storage)
+
+
+@dataclass(frozen=True, slots=True)
+class TransientWeight:
+    """A weight that is needed until the Variable `last`, a persistent one, has been computed from
+    it.
+    """
+
+    name: str
+    buffer: Buffer
+    last: str
+
+
+class Arena:
+    """Allocates persistent buffers one after another, then an area that all other Variables share.
+    Weights are decoded from a staging area, which overlaps that shared area.
+    """
+
+    def __init__(self, alignment: int) -> None:
+        self.alignment = alignment
+        self.offsets: dict[str, int] = {}
+        self.ends: dict[str, int] = {}
+        self.end = 0
+        self.arena = 0
+        self.loaded = 0
+        self.staging = {"offset": 0, "bytes": 0}
+
+    def reserve(self, name: str, buffer: Buffer) -> None:
+        """Allocate a persistent buffer, unless the Variable already has one."""
+        if name not in self.offsets:
+            self.offsets[name] = self.end
+            self.ends[name] = self.end = align_up(self.end + buffer.bytes, self.alignment)
+
+    def stage(self, size: int, transient: Sequence[TransientWeight]) -> None:
+        """Allocate the staging area and the weights that are not retained after loading. Transient
+        weights lie consecutively below the staging area, as low as possible. Each overlaps only
+        Variables that are computed after its last use.
+        """
+        tail_bytes = [
+            *accumulate(align_up(item.buffer.bytes, self.alignment) for item in reversed(transient))
+        ][::-1]
+        end = max(
+            [
+                self.end,
+                *(
+                    self.ends[item.last] + size
+                    for item, size in zip(transient, tail_bytes, strict=True)
+                ),
+            ]
+        )
+        self.offsets |= {
+            item.name: end - size for item, size in zip(transient, tail_bytes, strict=True)
+        }
+        self.staging = {"offset": end, "bytes": size}
+        self.loaded = align_up(end + size, self.alignment)
+
+    def staged_operand(self, start: int, size: int, dtype: str) -> Any:
+        """The operand of a launch that reads `size` bytes of staging from `start`."""
+        return self.staging["offset"] + start
+
+    def allocate(
+        self, steps: Sequence[Step], buffers: Mapping[str, Buffer], live_out: set[str]
+    ) -> None:
+        """Allocate the Variables that only live between launches. Those in `live_out` live to the
+        end.
+        """
+        sizes = {name: buffer.bytes for name, buffer in buffers.items()}
+        offsets, self.arena = assign_offsets(live_ranges(steps, sizes, live_out), self.alignment)
+        check(steps, {name: (offset, sizes[name]) for name, offset in offsets.items()}, live_out)
+        self.offsets |= {name: self.end + offset for name, offset in offsets.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        needed = dim.greatest([self.loaded, self.end + self.arena])
+        return {
+            "loaded": self.loaded if dim.is_symbolic(needed) else needed,
+            "memory": size_to_json(needed),
+            "staging": self.staging,
+        }

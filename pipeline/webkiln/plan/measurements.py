@@ -1,0 +1,61 @@
+"""Evaluate the profiles of tuning builds: the time of each candidate of each kernel."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+from webkiln.plan.tuning import CONTRACTION
+
+MARGIN = 0.02
+"""The share by which a candidate must be faster than the default to replace it. Less is noise."""
+Times = dict[str, dict[str, float]]
+
+
+def candidate_times(
+    programs: Sequence[Iterable[Mapping[str, Any]]], rounds: Iterable[Sequence[Sequence[float]]]
+) -> Times:
+    """Kernel -> candidate -> milliseconds of one layer. `programs`: the steps of each program.
+    `rounds`: for each round and program, the milliseconds of these steps. The time of a convolution
+    is the one with the fastest tile that was measured for it.
+    """
+    sums: list[list[dict[tuple[str, str], float]]] = [
+        [dict(_times_by_choice(steps, row)) for steps, row in zip(programs, each, strict=True)]
+        for each in rounds
+    ]
+    samples: dict[str, dict[str, list[float]]] = {}
+    for rounds_of_program in zip(*sums, strict=True):
+        for key, name in rounds_of_program[0]:
+            samples.setdefault(key, {}).setdefault(name, []).append(
+                median(sums_of_round[key, name] for sums_of_round in rounds_of_program)
+            )
+    return {
+        key: {
+            name: round((median if key.startswith(CONTRACTION) else min)(values), 5)
+            for name, values in each.items()
+        }
+        for key, each in samples.items()
+    }
+
+
+def _times_by_choice(
+    steps: Iterable[Mapping[str, Any]], row: Sequence[float]
+) -> Iterator[tuple[tuple[str, str], float]]:
+    """The time of each choice in one program, averaged over the layers that use it."""
+    layers_by_choice: dict[tuple[str, str], dict[str, float]] = {}
+    for step, ms in zip(steps, row, strict=True):
+        for item in step.get("decided", ()):
+            layers = layers_by_choice.setdefault((item["key"], item["chosen"]), {})
+            layers[step["layer"]] = layers.get(step["layer"], 0.0) + ms
+    for choice, layers in layers_by_choice.items():
+        yield choice, fmean(layers.values())
+
+
+def fastest(candidates: Sequence[str], measured: Mapping[str, float]) -> str:
+    """The fastest candidate, or the default, which comes first, if no candidate is faster by the
+    margin.
+    """
+    best = min((name for name in candidates if name in measured), key=lambda name: measured[name])
+    default = measured.get(candidates[0])
+    return (
+        candidates[0] if default is not None and measured[best] > default * (1 - MARGIN) else best
+    )

@@ -1,0 +1,198 @@
+"""Lower a graph for one backend and choose the schedule of each call."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from webkiln.ir.graph import Graph
+from webkiln.ir.types import Type, itemsize
+from webkiln.lower.lower import Lowered, lower
+from webkiln.nest.build import NestCall, Step, reads
+from webkiln.nest.target import Target
+from webkiln.plan.algorithms import algorithm
+from webkiln.plan.float16_storage import float16_variables, narrow_steps
+from webkiln.plan.memory import flat
+from webkiln.plan.merge_pixels import merge_pixels
+from webkiln.plan.schedule import Choice, choose, plain
+from webkiln.plan.storage import stored as stored_steps
+from webkiln.plan.storage import stored_call
+from webkiln.plan.texels import draw, in_quarters, packed
+from webkiln.plan.tiles import tile
+from webkiln.plan.tuning import UNTUNED, Decision, Tuning
+from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call
+from webkiln.weights.shards import Piece, stored
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedProgram:
+    """The calls of a graph, each with its schedule. `destinations`: the layouts of weights.
+    `filters`: calls that transform weights once, after they have been decoded. `texels`: the
+    Variables stored four elements to a texel. `quarters`: those of them stored as four layers, with
+    the elements of a layer. `float16`: the Variables stored as float16. `decided`: the tuning
+    decisions for each call.
+    """
+
+    lowered: Lowered
+    choices: tuple[Choice, ...]
+    destinations: dict[str, Destination]
+    filters: tuple[NestCall, ...] = ()
+    texels: frozenset[str] = frozenset()
+    quarters: Mapping[str, int] = field(default_factory=dict)
+    float16: frozenset[str] = frozenset()
+    decided: tuple[tuple[Decision, ...], ...] = ()
+
+    @property
+    def scheduled(self) -> Iterator[tuple[Choice, tuple[Decision, ...]]]:
+        """The schedule and the tuning decisions of each call."""
+        return zip(self.choices, self.decided or ((),) * len(self.choices), strict=True)
+
+
+def plan(
+    graph: Graph,
+    target: Target,
+    keep: Sequence[str] = (),
+    layout: Sequence[Piece] = (),
+    tuning: Tuning = UNTUNED,
+) -> PlannedProgram:
+    """Return the calls of `graph` for a backend with their schedules. Variables in `keep` are
+    computed even where fusion could eliminate them. `layout`: the pieces in which weights arrive.
+    """
+    planned = _schedule(graph, target, keep, layout, tuning)
+    if not target.stores_float16:
+        return planned
+    lowered, packed = planned.lowered, not target.targets
+    visible = {lowered.roots.get(name, name) for name in (*externally_visible(graph), *keep)}
+    visible |= {
+        *graph.inputs,
+        *(state.input for state in graph.states),
+        *(view.name for call in planned.filters for view in call.inputs),
+    }
+    transformed = {view.name for call in planned.filters for view in call.outputs}
+    weights = {item.name for item in stored(graph) if item.dtype == "float32"} | transformed
+    float16 = float16_variables(lowered.steps, planned.choices, weights, visible, packed=packed)
+    return replace(
+        planned,
+        float16=float16,
+        lowered=replace(lowered, steps=narrow_steps(lowered.steps, float16, packed=packed)),
+    )
+
+
+def _schedule(
+    graph: Graph, target: Target, keep: Sequence[str], layout: Sequence[Piece], tuning: Tuning
+) -> PlannedProgram:
+    """Lower, fuse and schedule. A weight is stored as a panel if all its readers request the same
+    panel and nothing but kernels reads it. A conflict between readers removes the weight from the
+    candidates and schedules again.
+    """
+    weights = {item.name for item in stored(graph)} - externally_visible(graph)
+    filters: list[NestCall] = []
+    decisions: dict[str, Decision] = {}
+
+    def rewrite(call: NestCall) -> Sequence[Step] | None:
+        chosen = algorithm(call, target, weights, tuning, len(filters))
+        if chosen is None:
+            return None
+        decisions[chosen.decision.key] = chosen.decision
+        if chosen.filter is not None:
+            filters.append(stored_call(chosen.filter, target))
+        return chosen.steps
+
+    fused = lower(graph, keep, target, rewrite)
+    lowered = replace(fused, steps=stored_steps(fused.steps, target))
+    if target.targets:
+        return _plan_textures(graph, target, lowered, layout)
+    weights -= {
+        view.name
+        for step in flat(lowered.steps)
+        if not isinstance(step, NestCall)
+        for view in reads(step)
+    }
+    constants = weights | {view.name for call in filters for view in call.outputs}
+    lowered = replace(lowered, steps=merge_pixels(lowered.steps, target, constants))
+    packable = constants
+    tiles = [tile(call, target, packable, tuning) for call in lowered.calls]
+    while True:
+        choices = [
+            choose(call, item.target, packable)
+            for call, item in zip(lowered.calls, tiles, strict=True)
+        ]
+        readers = [
+            *zip(filters, (plain(call, "") for call in filters), strict=True),
+            *zip(lowered.calls, choices, strict=True),
+        ]
+        destinations, clashing = _destinations(readers, constants)
+        if not clashing:
+            pairs = (
+                (decisions.get(call.part_of), item.decision)
+                for call, item in zip(lowered.calls, tiles, strict=True)
+            )
+            decided = tuple(tuple(item for item in pair if item is not None) for pair in pairs)
+            return PlannedProgram(
+                lowered, tuple(choices), destinations, tuple(filters), decided=decided
+            )
+        packable = packable - clashing
+
+
+def externally_visible(graph: Graph) -> set[str]:
+    """The Variables that are read outside kernels: outputs, and initial and next states."""
+    return {
+        *graph.outputs.values(),
+        *(name for state in graph.states for name in (state.initial, state.output)),
+    }
+
+
+def _plan_textures(
+    graph: Graph, target: Target, lowered: Lowered, layout: Sequence[Piece]
+) -> PlannedProgram:
+    """Decide which Variables are packed four elements to a texel, and schedule the draws."""
+    decoding = [
+        decoding_call(piece, Destination(piece.weight.shape, None), target)[0] for piece in layout
+    ]
+    types = {
+        name: Type(target.stored(variable.dtype), variable.shape)
+        for name, variable in graph.variables.items()
+    }
+    pairs = [
+        (state.input, name)
+        for state in graph.states
+        for name in (state.initial, lowered.roots[state.output])
+    ]
+    texels = packed([*decoding, *lowered.steps], types, pairs)
+    quarters = in_quarters([*decoding, *lowered.steps], texels, pairs)
+    return PlannedProgram(
+        lowered,
+        tuple(draw(call, texels, quarters) for call in lowered.calls),
+        {},
+        texels=texels,
+        quarters=quarters,
+    )
+
+
+def _destinations(
+    readers: Iterable[tuple[NestCall, Choice]], weights: Collection[str]
+) -> tuple[dict[str, Destination], set[str]]:
+    """The layout of each weight, and the weights for which two readers request different panels."""
+    destinations: dict[str, Destination] = {}
+    clashing: set[str] = set()
+    for call, choice in readers:
+        for position, view in enumerate(call.inputs):
+            if view.name in weights:
+                requested = Destination(view.shape, choice.schedule.panel(position))
+                if destinations.setdefault(view.name, requested) != requested and (
+                    requested.panel or destinations[view.name].panel
+                ):
+                    clashing.add(view.name)
+    return destinations, clashing
+
+
+def decoding_call(
+    piece: Piece, destination: Destination, target: Target
+) -> tuple[NestCall, str | None]:
+    """The call that decodes a piece of weights, and the 64-bit dtype of its elements if they are
+    narrowed before decoding.
+    """
+    raw = decode_call(piece, destination)
+    elements = next(view.type.dtype for view in raw.inputs if view.name == ELEMENTS)
+    narrow = target.stored(elements) != elements and itemsize(elements) == 8
+    return stored_call(raw, target, {HEADER} if narrow else {HEADER, ELEMENTS}), (
+        elements if narrow else None
+    )
