@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.docs.wrapping import wrap
 from tests.frontends.caffe.large import LARGE
 from tests.frontends.caffe.nets import NETS
 from webkiln.frontends.caffe.net import DATA, ENDS, LOSSES, parameter_of
@@ -100,6 +101,11 @@ def nets(name: str) -> int:
 
 
 def page() -> str:
+    """The page as it should be."""
+    return wrap(_text())
+
+
+def _text() -> str:
     losses = ", ".join(
         f"`{name}` {f'its {kind}' if kind else 'what it is given'}" for name, kind in LOSSES.items()
     )

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from tests.docs.pages import ROOT
+from tests.docs.wrapping import wrap
 from tests.frontends.chainer.reading import HERE, MODULES
 from webkiln.frontends.chainer.functions.table import GROUPS as FUNCTIONS
 from webkiln.frontends.chainer.functions.table import REFUSED as NO_FUNCTIONS
@@ -59,6 +60,11 @@ def tables() -> str:
 
 
 def page() -> str:
+    """The page as it should be."""
+    return wrap(_text())
+
+
+def _text() -> str:
     text = PAGE.read_text("utf-8")
     return text[: text.index(MARK) + len(MARK)] + tables()
 

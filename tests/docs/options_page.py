@@ -4,9 +4,9 @@ Run: python -m tests.docs.options_page
 """
 
 import json
-import textwrap
 from pathlib import Path
 
+from tests.docs.wrapping import wrap
 from webkiln.recipe.options import OPTIONS, VARIABLES, Option
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,8 +36,8 @@ the bundle, which is that of the recipe's folder or of the file otherwise.
 
 def page() -> str:
     sections = "".join(map(_section, OPTIONS))
-    variables = "".join(_wrapped(f"* `{name}=`: {text}.", "  ") for name, text in VARIABLES.items())
-    return (
+    variables = "".join(f"* `{name}=`: {text}.\n" for name, text in VARIABLES.items())
+    return wrap(
         f"{HEAD}{SOURCE}{sections}## Variables of doit\n\n"
         "`doit build model=digits encoding=int8`; a variable with several values has commas.\n\n"
         f"{variables}"
@@ -56,15 +56,8 @@ def _section(option: Option) -> str:
         forms.append(f"doit: `{option.variable}=`")
     text = option.help[0].upper() + option.help[1:]
     expected = f" The recipe has {option.expected}." if option.expected else ""
-    lines = "".join(_wrapped(f"* {form}", "  ") for form in forms)
-    return f"### {option.key}\n\n{_wrapped(f'{text}.{expected}')}\n{lines}\n"
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    lines = textwrap.wrap(
-        text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(lines) + "\n"
+    lines = "".join(f"* {form}\n" for form in forms)
+    return f"### {option.key}\n\n{text}.{expected}\n\n{lines}\n"
 
 
 def script() -> str:
@@ -79,7 +72,7 @@ def script() -> str:
                 "named": option.flag == "labels",
             }
             rows[option.flag] = {name: fact for name, fact in facts.items() if fact}
-    lines = "".join(f"  {_key(name)}: {_object(facts)},\n" for name, facts in rows.items())
+    lines = "".join(f"    {_key(name)}: {_object(facts)},\n" for name, facts in rows.items())
     return (
         "/* Written by `make docs` from pipeline/webkiln/recipe/options.py. */\n\n"
         "/**\n * The options of an import: whether they may be given several times, have no value,"
@@ -87,7 +80,7 @@ def script() -> str:
         " NAME=.\n"
         " * @type {Map<string, { many?: boolean, flag?: boolean, path?: boolean, named?: boolean"
         " }>}\n */\n"
-        f"export const OPTIONS = new Map(Object.entries({{\n{lines}}}));\n"
+        f"export const OPTIONS = new Map(\n  Object.entries({{\n{lines}  }}),\n);\n"
     )
 
 

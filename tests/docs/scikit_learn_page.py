@@ -4,6 +4,7 @@ are those of the operators of ai.onnx.ml and of the corpus of models.
 
 from pathlib import Path
 
+from tests.docs.wrapping import wrap
 from tests.frontends.corpus import corpus
 from webkiln.frontends.onnx.classical import REFUSED
 from webkiln.frontends.onnx.operators.table import DOMAINS
@@ -14,6 +15,11 @@ MARK = "<!-- What follows is written by python -m tests.docs.scikit_learn_page -
 
 
 def page() -> str:
+    """The page as it should be."""
+    return wrap(_text())
+
+
+def _text() -> str:
     """The page as it should be; what stands before the mark stays."""
     before = PAGE.read_text("utf-8").partition(MARK)[0]
     known = ", ".join(f"`{op}`" for op in sorted(DOMAINS["ai.onnx.ml"]))

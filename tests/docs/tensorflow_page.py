@@ -1,6 +1,7 @@
 """Writes docs/from-tensorflow.md: python -m tests.docs.tensorflow_page"""
 
 from tests.docs.pages import ROOT
+from tests.docs.wrapping import wrap
 from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.legacy import ENTERS, EXITS, MERGES, SWITCHES
 from webkiln.frontends.tensorflow.operators.complex import COMPLEX
@@ -58,6 +59,11 @@ all at once, with its nodes. `TensorFlowConverter.register_handler("MyOp")` in a
 
 
 def page() -> str:
+    """The page as it should be."""
+    return wrap(_text())
+
+
+def _text() -> str:
     handled = sorted(OPERATORS)
     folded = sorted(FOLDS.ops - OPERATORS.keys())
     seen = sorted(

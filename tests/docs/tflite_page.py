@@ -1,6 +1,7 @@
 """Writes docs/from-tflite.md from the tables of operators: python -m tests.docs.tflite_page"""
 
 from tests.docs.pages import ROOT
+from tests.docs.wrapping import wrap
 from tests.frontends.tflite.integer_singles import INTEGER_SINGLES
 from tests.frontends.tflite.singles import SINGLES
 from webkiln.frontends.tflite.fold import FOLDS
@@ -174,6 +175,11 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def page() -> str:
+    """The page as it should be."""
+    return wrap(_text())
+
+
+def _text() -> str:
     table = rows()
     count = sum(said == "yes" for _, said, _ in table)
     lines = [

@@ -3,6 +3,7 @@
 import torch
 
 from tests.docs.pages import ROOT
+from tests.docs.wrapping import wrap
 from webkiln.frontends.torch.converter import HANDLERS
 from webkiln.frontends.torch.operators.spectrum import COMPLEX
 from webkiln.frontends.torch.program import IGNORED
@@ -70,6 +71,11 @@ def table() -> str:
 
 
 def page() -> str:
+    """The page as it should be."""
+    return wrap(_text())
+
+
+def _text() -> str:
     text = PAGE.read_text("utf-8")
     return text[: text.index(MARK) + len(MARK)] + table()
 
