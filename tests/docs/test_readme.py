@@ -284,11 +284,19 @@ def test_what_is_supported_is_what_the_tables_say() -> None:
 )
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()
-    for link in re.findall(r"\]\(([^)#]+)[^)]*\)|<img src=\"([^\"]+)\"", text):
-        target = "".join(link)
-        assert target.startswith("https://") or (ROOT / page).parent.joinpath(target).exists(), (
-            target
-        )
+    for link in re.findall(r"\]\(([^)]+)\)|<img src=\"([^\"]+)\"", text):
+        target, _, anchor = "".join(link).partition("#")
+        if target.startswith("https://"):
+            continue
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
 
 
 WRITTEN = {
