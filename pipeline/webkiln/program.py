@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.constraints import Need, needs
 from webkiln.ir.graph import Divisibility, Graph
-from webkiln.ir.guards import said
+from webkiln.ir.guards import expand_quotients
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import Type, itemsize
@@ -227,7 +227,7 @@ def program(
 
 def layer_outputs(graph: Graph) -> dict[str, str]:
     """The last Variable that each layer computes and anything reads, in program order."""
-    fixed = {node.name for node in graph.fixed_part()}
+    fixed = {node.name for node in graph.constant_subgraph()}
     uses = graph.uses()
     return {
         node.layer: next((name for name in reversed(node.outputs) if uses[name]), node.outputs[0])
@@ -260,7 +260,7 @@ def _data_dependent_bounds(steps: Iterable[Step]) -> dict[str, int]:
     bounds: dict[str, int] = {}
     for step in steps:
         if isinstance(step, HostCall | WhileLoop) and step.result:
-            bounds[step.result[0]] = dim.at(step.result[1], bounds)
+            bounds[step.result[0]] = symbols.substitute(step.result[1], bounds)
         for block in inside(step):
             bounds |= _data_dependent_bounds(block)
     return bounds
@@ -314,7 +314,7 @@ class _Writer:
         size = type_.size if quarter is None else VECTOR * quarter
         return Buffer(
             self.storage(name, type_.dtype),
-            dim.at(size, self.data_dependent),
+            symbols.substitute(size, self.data_dependent),
             lanes,
             quarter is not None,
         )
@@ -406,7 +406,7 @@ class _Writer:
             **({"precision": precision} if precision else {}),
             "name": graph.name,
             "placeholders": sorted(
-                dim.names(size for name in graph.inputs for size in graph.type(name).shape)
+                symbols.names(size for name in graph.inputs for size in graph.type(name).shape)
             ),
             "data_dependent": list(self.data_dependent),
             "divisibility": list(map(divisibility_json, graph.divisibility)),
@@ -458,7 +458,7 @@ class _Writer:
         def sized(size: int) -> dict[str, Any]:
             return {
                 "size": size_to_json(size),
-                "text": dim.shown(said(size, self.graph.divisibility)),
+                "text": dim.abbreviate(expand_quotients(size, self.graph.divisibility)),
             }
 
         equals = {} if need.equals is None else {"equals": sized(need.equals)}
@@ -472,7 +472,9 @@ class _Writer:
             if value.distribution is not None
             else {}
         )
-        told = [size_to_json(said(size, self.graph.divisibility)) for size in value.shape]
+        told = [
+            size_to_json(expand_quotients(size, self.graph.divisibility)) for size in value.shape
+        ]
         return {
             "name": name,
             "dtype": value.dtype,
@@ -557,7 +559,7 @@ class _Writer:
                 size_to_json(
                     view.type.size
                     if view in step.inputs
-                    else dim.at(view.type.size, self.data_dependent)
+                    else symbols.substitute(view.type.size, self.data_dependent)
                 )
                 for view in views
             ],

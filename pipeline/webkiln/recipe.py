@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import MissingPackageError, RecipeError, not_installed, similar
+from webkiln.errors import MissingPackageError, RecipeError, did_you_mean, install_hint
 
 BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """Best first."""
@@ -224,7 +224,7 @@ def choose(
         if value not in valid:
             raise RecipeError(
                 f"{where + ': ' if where else ''}unknown {what} {value!r}; valid:"
-                f" {', '.join(valid)}{similar(value, valid)}"
+                f" {', '.join(valid)}{did_you_mean(value, valid)}"
             )
     if not values:
         raise RecipeError(
@@ -393,7 +393,7 @@ def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource
     for root in (*folders, *map(Path, sys.path)):
         if module_file(root, module) is not None:
             return ModuleSource(root.absolute(), module, function)
-    advice = not_installed(module)
+    advice = install_hint(module)
     if advice is not None and not any(
         module_file(root, module.partition(".")[0]) for root in map(Path, sys.path)
     ):

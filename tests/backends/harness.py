@@ -29,7 +29,7 @@ from webkiln.ir.types import Array, Type
 from webkiln.lower.draws import draws
 from webkiln.nest.build import NestCall, View
 from webkiln.nest.schedule import Schedule
-from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.evaluate import constant_values
 from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
@@ -120,7 +120,7 @@ def run(
                 list(
                     write(
                         pieces(stored(job.graph), job.encoding),
-                        fixed_values(job.graph, job.weights).__getitem__,
+                        constant_values(job.graph, job.weights).__getitem__,
                     )
                 ),
             )

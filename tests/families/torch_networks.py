@@ -27,7 +27,7 @@ from tests.families.torch_sequences import (
     Translator,
     WaveNet,
 )
-from webkiln.inputs import make_inputs
+from webkiln.random_inputs import make_inputs
 from webkiln.recipe import PathSource, Recipe
 
 WHISPER = (384, 4, 6)

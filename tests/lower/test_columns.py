@@ -10,7 +10,7 @@ from tests.lower.fused_calls import run_calls, wrong
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.lower import lower as lowering
 from webkiln.lower.columns import ALIKE, APART
 from webkiln.ops.evaluate import run_graph
@@ -73,10 +73,10 @@ TAKEN = {
 STORED = {
     "heads": (1, 3, 8, 30),
     "rows that are alike": (1, 3, 8, ALIKE + APART),
-    "open sizes": (1, 3, 8, dim.placeholder("S") + APART),
+    "open sizes": (1, 3, 8, symbols.placeholder("S") + APART),
     "values of heads": (1, 3, 30, 8),
     "wide values": (1, 2, 30, ALIKE + APART),
-    "values of open sizes": (1, 3, dim.placeholder("S"), 8),
+    "values of open sizes": (1, 3, symbols.placeholder("S"), 8),
     "a sum of two": (3, 6, 5, 8),
     "a matrix": (8, 30),
     "what a map makes": (8, 30),

@@ -12,7 +12,7 @@ from tests.passes.graphs import evaluate_graph
 from tests.passes.running import optimised
 from tests.sampling import representative
 from webkiln.ir.text import parse, print_graph
-from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.evaluate import constant_values
 
 
 @pytest.mark.parametrize("start", range(0, 600, 50))
@@ -42,7 +42,7 @@ def test_printed_calls_keep_the_numbers(backend, count, tmp_path):
     for seed, made in zip(seeds, graphs, strict=True):
         values = values_of(made, seed)
         jobs.append(
-            Job(made, {name: values[name] for name in made.inputs}, fixed_values(made, values))
+            Job(made, {name: values[name] for name in made.inputs}, constant_values(made, values))
         )
     for seed, made, outputs in zip(seeds, graphs, run(jobs, backend, tmp_path), strict=True):
         found = wrong(outputs, evaluate_graph(made, values_of(made, seed)))

@@ -14,7 +14,7 @@ from tests.passes.graphs import Builder
 from tests.sampling import representative
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.steps import flops
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import print_graph
 from webkiln.ir.types import Type
@@ -36,7 +36,7 @@ class Net(Builder):
         super().__init__()
         self.images, self.filters = LAYOUTS[layout]
         sizes = [
-            dim.placeholder(size) if isinstance(size, str) else size
+            symbols.placeholder(size) if isinstance(size, str) else size
             for size in (batch, channels, rows, columns)
         ]
         self.image = self.x = self.declare(
@@ -255,13 +255,13 @@ def test_what_lies_between_grows_with_the_other_sizes_alone(name):
     """Of twice as many rows, or images, no more lies between."""
     made = OPEN[name]
     (size, *_) = (
-        size for size in ("N", "H", "W") if size in dim.names(made.graph.type("image").shape)
+        size for size in ("N", "H", "W") if size in symbols.names(made.graph.type("image").shape)
     )
     between = [view for step in repeats(made) for call in step.steps[:-1] for view in call.outputs]
     assert between
     for view in between:
         long, longer = (
-            dim.at(view.type.size, {"N": 1, "H": 256, "W": 256} | {size: length})
+            symbols.substitute(view.type.size, {"N": 1, "H": 256, "W": 256} | {size: length})
             for length in (512, 1024)
         )
         assert longer < 1.1 * long

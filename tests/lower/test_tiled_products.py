@@ -13,7 +13,7 @@ from tests.lower.mixed_graphs import graph as mixed
 from tests.passes.graphs import evaluate_graph
 from tests.sampling import representative
 from webkiln.backends.table import TARGETS
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.text import print_graph
 from webkiln.lower.lower import lower
@@ -89,7 +89,7 @@ def test_what_lies_between_fits(name):
     between = {view for call in inside for view in call.outputs if view.name not in results}
     assert between
     sizes = [
-        dim.at(view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_open else {}) * 4
+        symbols.substitute(view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_open else {}) * 4
         for view in between
     ]
     assert max(sizes) <= (OPEN_LIMIT if is_open else LIMIT)
@@ -100,10 +100,12 @@ def check_blocks(heads, size, limit, length):
     lowered = lower(parsed(attention(1, heads, size, size, 16)), target=limited(limit))
     (rows,) = (step for step in lowered.steps if isinstance(step, Repeat))
     (product, *_) = rows.steps
-    count = dim.at(rows.count, {"T": length})
-    (first,) = (arg for arg in product.args.values() if rows.counter in dim.names([arg]))
-    begins = [dim.at(first, {"T": length, rows.counter: number}) for number in range(count)]
-    each = dim.at(product.outputs[0].shape[-2], {"T": length})
+    count = symbols.substitute(rows.count, {"T": length})
+    (first,) = (arg for arg in product.args.values() if rows.counter in symbols.names([arg]))
+    begins = [
+        symbols.substitute(first, {"T": length, rows.counter: number}) for number in range(count)
+    ]
+    each = symbols.substitute(product.outputs[0].shape[-2], {"T": length})
     assert begins[0] == 0
     assert begins[-1] + each == length
     assert all(0 <= after - before <= each for before, after in pairwise(begins))

@@ -19,7 +19,7 @@ def optimised(graph):
         module = import_module(f"webkiln.passes.{name}")
 
         def change(part, run=module.run):
-            return run(part.map_inside(change))
+            return run(part.map_subgraphs(change))
 
         graph = change(graph)
         verify(graph, infer)

@@ -22,7 +22,7 @@ def graph_of(text):
 
 
 def operators(graph):
-    fixed = {node.name for node in graph.fixed_part()}
+    fixed = {node.name for node in graph.constant_subgraph()}
     return [node.op for node in graph.nodes if node.name not in fixed]
 
 

@@ -96,7 +96,7 @@ def test_batchnorm_leaves_the_graph_and_the_numbers_stay(name):
     inputs = values_for(graph)
     folded = run("fold_batchnorm", graph)
     assert "BatchNorm" not in {node.op for node in folded.nodes}
-    runtime = {node.op for node in folded.nodes} - {node.op for node in folded.fixed_part()}
+    runtime = {node.op for node in folded.nodes} - {node.op for node in folded.constant_subgraph()}
     assert "Rsqrt" not in runtime
     np.testing.assert_allclose(
         evaluate_graph(folded, inputs)["out"],
@@ -154,7 +154,7 @@ def test_transposes_that_undo_each_other_meet():
     )
     inputs = values_for(graph)
     moved = run("remove_identities", run("sink_transposes", graph))
-    fixed = moved.fixed_part()
+    fixed = moved.constant_subgraph()
     assert "Transpose" not in {node.op for node in moved.nodes if node not in fixed}
     np.testing.assert_allclose(
         evaluate_graph(moved, inputs)["out"],

@@ -28,7 +28,7 @@ COSTLY = {
 
 def costly(graph):
     """How much of what takes long is left for the browser."""
-    fixed = {node.name for node in graph.fixed_part()}
+    fixed = {node.name for node in graph.constant_subgraph()}
     return Counter(
         COSTLY[node.op] for node in graph.nodes if node.op in COSTLY and node.name not in fixed
     )

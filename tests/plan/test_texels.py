@@ -61,7 +61,7 @@ def test_rows_that_are_no_multiple_of_four_end_beyond_the_output(rows, quarter):
         assert not made.quarters
         return
     quarters = {
-        name: dim.shown(size) if dim.is_symbolic(size) else size
+        name: dim.abbreviate(size) if dim.is_symbolic(size) else size
         for name, size in made.quarters.items()
     }
     assert quarters == dict.fromkeys(("a", "y"), "12*N" if quarter == "N" else 12 * quarter)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.types import Type
 from webkiln.lower.draws import draws
 from webkiln.nest.build import Copy, Lowering, View
@@ -18,7 +18,7 @@ from webkiln.plan.memory import Range
 from webkiln.plan.places import Buffer
 from webkiln.plan.textures import Textures, assign
 
-T = dim.placeholder("T")
+T = symbols.placeholder("T")
 KINDS = [Buffer("float32", 4), Buffer("int32", 4), Buffer("float32", 4 * T), Buffer("float32", 9)]
 
 

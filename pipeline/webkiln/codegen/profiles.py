@@ -9,7 +9,7 @@ from typing import Any
 from webkiln.codegen.scripts import DECLARATION, flatten
 from webkiln.codegen.steps import BLOCKS, data_dependent, literal, parameters, sites
 from webkiln.codegen.templates import Templates
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.notation import size_from_json
 
 MODULE = "profile"
@@ -63,4 +63,4 @@ def _cost(step: Mapping[str, Any], known: set[str]) -> list[Any]:
 
 def _told(size: int, known: set[str]) -> int | None:
     """A size, unless it depends on the turn of a loop."""
-    return None if dim.names([size]) - known else size
+    return None if symbols.names([size]) - known else size

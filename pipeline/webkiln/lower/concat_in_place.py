@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from webkiln.ir.dim import is_symbolic, reaches
+from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.lower.fuse import imported, is_map
 from webkiln.nest.affine import evaluated, step
 from webkiln.nest.build import NestCall, View
@@ -164,7 +164,9 @@ def _all_apart(boxes: Sequence[Box]) -> bool:
 
 
 def _apart(a: Box, b: Box) -> bool:
-    return any(reaches(y, x + n) or reaches(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True))
+    return any(
+        is_at_least(y, x + n) or is_at_least(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True)
+    )
 
 
 def _moved(call: NestCall, part: PartCopy) -> NestCall:

@@ -57,7 +57,7 @@ def lower(
     calls are only fused. `rewrite` gives the steps that take the place of a fused call, if any.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
-    fixed = {node.name for node in graph.fixed_part()}
+    fixed = {node.name for node in graph.constant_subgraph()}
     steps = _steps(
         graph,
         [node for node in graph.nodes if node.name not in fixed],

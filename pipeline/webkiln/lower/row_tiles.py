@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.tiled_products import COUNTERS, bytes_of, is_plain, nominal, unique
@@ -87,7 +87,7 @@ class Member:
         """How many rows of the member before it so many rows read at most."""
         if self.window is None or self.keeps:
             return rows
-        return dim.least(self.window.whole, (rows - 1) * self.window.stride + self.window.size)
+        return dim.minimum(self.window.whole, (rows - 1) * self.window.stride + self.window.size)
 
     def begin(self, first: int, extent: int) -> int:
         """Where the rows begin that a strip from `first` on reads: where its first window does, or
@@ -95,8 +95,13 @@ class Member:
         """
         if self.window is None or self.keeps:
             return first
-        return dim.greatest(
-            [0, dim.least(first * self.window.stride + self.window.low, self.window.whole - extent)]
+        return dim.maximum(
+            [
+                0,
+                dim.minimum(
+                    first * self.window.stride + self.window.low, self.window.whole - extent
+                ),
+            ]
         )
 
 
@@ -385,7 +390,7 @@ def _cut_open(members: Sequence[Member], limit: int) -> Strips:
         each += factor * nominal(before.row)
     most = max(1 if all(member.keeps for member in members) else FEWEST_ROWS, limit // each)
     last = members[-1].rows
-    count = dim.greatest([1, dim.floordiv(last + most - 1, most)])
+    count = dim.maximum([1, dim.floordiv(last + most - 1, most)])
     return _of_rows(members, count, dim.floordiv(last - 1, count) + 1)
 
 
@@ -400,12 +405,12 @@ def _of_rows(members: Sequence[Member], count: int, rows: int) -> Strips:
 def _repeated(strips: Strips) -> Repeat:
     """The last strip ends with the rows, and computes some of those before it once more."""
     members, rows = strips.members, strips.rows
-    begin = dim.counter(COUNTER) * rows[-1]
+    begin = symbols.counter(COUNTER) * rows[-1]
     firsts = [
         (
             begin
             if strips.count * rows[-1] == members[-1].rows
-            else dim.least(begin, members[-1].rows - rows[-1])
+            else dim.minimum(begin, members[-1].rows - rows[-1])
         )
     ]
     for member, extent in zip(members[:0:-1], rows[-2::-1], strict=True):

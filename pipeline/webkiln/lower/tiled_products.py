@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type, itemsize
 from webkiln.nest.affine import depends
@@ -62,18 +62,18 @@ class Portion:
 
     @property
     def extent(self) -> int:
-        return dim.least(self.size, self.whole)
+        return dim.minimum(self.size, self.whole)
 
     @property
     def first(self) -> int:
         """Where the block begins; the last one ends with the dimension, and computes some elements
         once more.
         """
-        begin = dim.counter(self.counter) * self.size
+        begin = symbols.counter(self.counter) * self.size
         return (
             begin
             if self.count * self.size == self.whole
-            else dim.least(begin, self.whole - self.extent)
+            else dim.minimum(begin, self.whole - self.extent)
         )
 
 
@@ -376,7 +376,7 @@ def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portio
 
 def nominal(size: int) -> int:
     """The size, with open ones taken for common ones."""
-    return dim.at(size, dict.fromkeys(dim.names([size]), NOMINAL))
+    return symbols.substitute(size, dict.fromkeys(symbols.names([size]), NOMINAL))
 
 
 def bytes_of(view: View) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
 from webkiln.nest.custom_kernel import CustomKernel, written
@@ -313,7 +313,7 @@ class Lowering:
         name = f"i{self._depth}"
         self._depth += 1
         with self._block() as steps:
-            yield dim.counter(name)
+            yield symbols.counter(name)
         self._depth -= 1
         self.steps.append(WhileLoop(name, condition, bound, tuple(steps), self.layer, result))
 
@@ -325,7 +325,7 @@ class Lowering:
         name = f"i{self._depth}"
         self._depth += 1
         with self._block() as steps:
-            yield dim.counter(name)
+            yield symbols.counter(name)
         self._depth -= 1
         self.steps.append(Repeat(name, count, tuple(steps)))
 

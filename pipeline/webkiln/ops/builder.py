@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import InternalError, SizeError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.axis import Axis, Order
 from webkiln.ir.graph import (
     Attributes,
@@ -25,7 +25,7 @@ from webkiln.ir.graph import (
     Variable,
     make_constant,
 )
-from webkiln.ir.guards import solved
+from webkiln.ir.guards import solve_guards
 from webkiln.ir.size_checks import Equality, guards
 from webkiln.ir.types import Array, Type
 from webkiln.ops.budget import count_nodes
@@ -271,7 +271,9 @@ class GraphBuilder:
             for name in reversed(self._inputs)
             for axis, size in enumerate(self._variables[name].shape)
         }
-        places = ((name, axes.get(dim.named(name))) for name in sorted(dim.names(sizes)))
+        places = (
+            (name, axes.get(symbols.from_name(name))) for name in sorted(symbols.names(sizes))
+        )
         text = ", ".join(
             f"{name} is axis {place[0]} of {place[1]}"
             for name, place in places
@@ -416,7 +418,7 @@ class GraphBuilder:
         self._states[name] = (initial, start, value.name)
 
     def graph(self, outputs: Mapping[str, Tensor]) -> Graph:
-        """The graph; sizes that it needs equal are solved. SizeError where they never are."""
+        """The graph; sizes that it needs equal are solve_guards. SizeError where they never are."""
         graph = Graph(
             name=self.name,
             nodes=tuple(self._nodes),
@@ -428,7 +430,7 @@ class GraphBuilder:
             states=tuple(State(name, *parts) for name, parts in self._states.items()),
             weights={name: value for name, value in self._slots.items() if value is not None},
         )
-        return solved(graph, self._guards) if self._guards else graph
+        return solve_guards(graph, self._guards) if self._guards else graph
 
     def _align(self, tensor: Tensor, target: Order) -> Tensor:
         assert tensor.order is not None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
@@ -16,7 +16,7 @@ from webkiln.ops.order import ZERO, writer
 
 
 def _nonzero_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type("int64", (max(types[0].rank, 1), dim.data_dependent(attrs["count"]))),)
+    return (Type("int64", (max(types[0].rank, 1), symbols.data_dependent(attrs["count"]))),)
 
 
 def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
@@ -84,7 +84,7 @@ def _nms_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
             f"boxes are {boxes}, scores {scores}; expected [batch, boxes, 4] and [batch, classes,"
             " boxes]"
         )
-    return (Type("int64", (dim.data_dependent(attrs["count"]), 3)),)
+    return (Type("int64", (symbols.data_dependent(attrs["count"]), 3)),)
 
 
 def _overlap_reference(a: Array, b: Array, *, center: bool) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
 from webkiln.ir.types import Array, Type, is_integer
 from webkiln.nest.build import Lowering, View
@@ -184,7 +184,7 @@ def _loop_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     return (
         *types[1 : 1 + states],
         *(
-            Type(type_.dtype, (dim.data_dependent(attrs["count"]), *type_.shape))
+            Type(type_.dtype, (symbols.data_dependent(attrs["count"]), *type_.shape))
             for type_ in stacked
         ),
     )

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import is_symbolic, reaches
+from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
@@ -168,7 +168,7 @@ def _lower_conv(low: Lowering, attrs: Attributes) -> None:
     if (
         thin
         and max(spread, default=1) == 1
-        and all(reaches(pad, 0) for pad in (*pad_low, *attrs["pad_high"]))
+        and all(is_at_least(pad, 0) for pad in (*pad_low, *attrs["pad_high"]))
         and any((*pad_low, *attrs["pad_high"]))
     ):
         x = _padded_input(low, x, attrs)

@@ -14,28 +14,28 @@ from webkiln.ops.budget import hold, running
 from webkiln.ops.table import evaluate
 
 
-def fixed_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]:
+def constant_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]:
     """The value of every slot (as `weights` gives it), constant and output of the fixed part."""
     values = {name: weights[name] for name in sorted(graph.slots)}
     for name in graph.constants:
         value = graph.constant(name)
         assert value is not None
         values[name] = value
-    for node in graph.fixed_part():
+    for node in graph.constant_subgraph():
         results = evaluate(node, [values[name] for name in node.inputs])
         hold(sum(result.nbytes for result in results))
         values |= zip(node.outputs, results, strict=True)
     return values
 
 
-class FixedValues:
+class ConstantValues:
     """The values that are `asked` for, once each, of slots (as `slot` gives them), constants and
     the fixed part: computed then, and kept as long as others need them.
     """
 
     def __init__(self, graph: Graph, slot: Callable[[str], Array], asked: Iterable[str]) -> None:
         self._graph, self._slot = graph, slot
-        self._nodes = graph.fixed_part()
+        self._nodes = graph.constant_subgraph()
         self._maker = {
             output: place for place, node in enumerate(self._nodes) for output in node.outputs
         }
@@ -96,7 +96,7 @@ def run_graph(
     ShapeError names an input that is missing or has another type.
     """
     graph = bind(graph, placeholders(graph, {name: array.shape for name, array in inputs.items()}))
-    values = fixed_values(graph, graph.weights if weights is None else weights)
+    values = constant_values(graph, graph.weights if weights is None else weights)
     for name in graph.inputs:
         if name not in inputs:
             raise ShapeError(

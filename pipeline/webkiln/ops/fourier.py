@@ -4,7 +4,7 @@ integers, computed in float64.
 
 from math import pi
 
-from webkiln.ir.dim import is_symbolic, least
+from webkiln.ir.dim import is_symbolic, minimum
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, iota, part, reshaped, sized
 
@@ -40,7 +40,7 @@ def transformed(
     """
     dtype = x[0].dtype
     taken = length // 2 + 1 if inverse and onesided else length
-    have = least(x[0].shape[-1], taken)
+    have = minimum(x[0].shape[-1], taken)
     real, imaginary = (
         None if item is None else cast(b, part(b, item, item.type.rank - 1, 0, have), "float64")
         for item in x

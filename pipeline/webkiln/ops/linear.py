@@ -8,7 +8,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.size_checks import same
+from webkiln.ir.size_checks import require_equal
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import Expr
@@ -27,7 +27,7 @@ def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         )
     rows, inner = a.shape[-2:][:: -1 if attrs["transpose_a"] else 1]
     other, columns = b.shape[-2:][:: -1 if attrs["transpose_b"] else 1]
-    same(inner, other, "the inner sizes differ")
+    require_equal(inner, other, "the inner sizes differ")
     return (Type(a.dtype, (*broadcast([a.shape[:-2], b.shape[:-2]]), rows, columns)),)
 
 
@@ -114,7 +114,7 @@ def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
                 f" {type_}"
             )
         for letter, size in zip(term, type_.shape, strict=True):
-            sizes[letter] = same(
+            sizes[letter] = require_equal(
                 sizes.get(letter, size),
                 size,
                 f"equation {attrs['equation']!r}: the sizes of axis {letter} differ",

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
@@ -143,7 +143,7 @@ SORT = define(
 
 
 def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    count, (x,), axis = dim.data_dependent(attrs["count"]), types, attrs["axis"]
+    count, (x,), axis = symbols.data_dependent(attrs["count"]), types, attrs["axis"]
     shape = (count,) if axis is None else (*x.shape[:axis], count, *x.shape[axis + 1 :])
     numbers = x.size if axis is None else x.shape[axis]
     return (

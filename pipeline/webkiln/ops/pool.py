@@ -11,7 +11,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.size_checks import demand
+from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
@@ -260,7 +260,7 @@ def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...
     if len(attrs["sizes"]) != len(attrs["axes"]):
         raise ShapeError(what)
     for size in attrs["sizes"]:
-        demand(size - 1, what)
+        require_non_negative(size - 1, what)
     shape = list(types[0].shape)
     for axis, size in zip(attrs["axes"], attrs["sizes"], strict=True):
         shape[axis] = size

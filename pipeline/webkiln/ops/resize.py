@@ -11,9 +11,9 @@ from math import ceil, pi, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import greatest, is_symbolic
+from webkiln.ir.dim import is_symbolic, maximum
 from webkiln.ir.graph import Attributes
-from webkiln.ir.size_checks import demand
+from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select
@@ -95,7 +95,7 @@ def _lines(attrs: Attributes, x: Type) -> list[Line]:
     for axis, out in zip(attrs["axes"], attrs["sizes"], strict=True):
         size = x.shape[axis]
         if attrs["coordinates"] == "align_corners":
-            lines.append(Line(axis, size, out, size - 1, 0, greatest([out - 1, 1])))
+            lines.append(Line(axis, size, out, size - 1, 0, maximum([out - 1, 1])))
         elif attrs["coordinates"] == "half_pixel":
             lines.append(Line(axis, size, out, 2 * size, size - out, 2 * out))
         else:
@@ -113,7 +113,7 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     if len(attrs["sizes"]) != len(attrs["axes"]):
         raise ShapeError(what)
     for size in attrs["sizes"]:
-        demand(size - 1, what)
+        require_non_negative(size - 1, what)
     if attrs["method"] not in METHODS or attrs["coordinates"] not in COORDINATES:
         raise ShapeError(
             f"method {attrs['method']!r} at {attrs['coordinates']!r}: there are"

@@ -6,7 +6,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
-from webkiln.ir.size_checks import all_same
+from webkiln.ir.size_checks import require_all_equal
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
 from webkiln.ops.budget import hold
@@ -23,7 +23,7 @@ def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int, in
             f" which do not fit {len(types)} operands"
         )
     lengths = [type_.shape[axis] for type_, axis in zip(types[states:], axes, strict=False)]
-    steps = all_same(lengths, "the scanned inputs have other numbers of steps")
+    steps = require_all_equal(lengths, "the scanned inputs have other numbers of steps")
     return body, states, len(axes), steps
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
@@ -159,7 +159,7 @@ def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
     """
     x, indices, updates = low.inputs
     axis = attrs["axis"]
-    if sampled(x.type.size * indices[axis]) > COMPARED:
+    if nominal_size(x.type.size * indices[axis]) > COMPARED:
         _one_by_one(
             low,
             attrs,
@@ -272,7 +272,7 @@ def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
     """
     x, indices, updates = low.inputs
     depth, count = indices.shape[-1], prod(indices.shape[:-1])
-    if sampled(x.type.size * count) > COMPARED:
+    if nominal_size(x.type.size * count) > COMPARED:
         _one_by_one(
             low,
             attrs,

@@ -7,7 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.size_checks import all_same, demand, same
+from webkiln.ir.size_checks import require_all_equal, require_equal, require_non_negative
 from webkiln.ir.types import Array, Type, broadcast, is_integer
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
@@ -18,7 +18,9 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 def _reshape_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    same(types[0].size, prod(attrs["shape"]), "the numbers of elements before and after differ")
+    require_equal(
+        types[0].size, prod(attrs["shape"]), "the numbers of elements before and after differ"
+    )
     return (Type(types[0].dtype, tuple(attrs["shape"])),)
 
 
@@ -76,7 +78,7 @@ def _broadcast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ..
     if len(result) != len(attrs["shape"]):
         raise ShapeError(f"{types[0]} does not broadcast to {list(attrs['shape'])}")
     for axis, (size, wanted) in enumerate(zip(result, attrs["shape"], strict=True)):
-        same(size, wanted, f"axis {axis} does not broadcast")
+        require_equal(size, wanted, f"axis {axis} does not broadcast")
     return (Type(types[0].dtype, tuple(attrs["shape"])),)
 
 
@@ -111,7 +113,7 @@ def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         (
             sum(sizes)
             if at == axis
-            else all_same(sizes, f"joined on axis {axis}, the sizes of axis {at} differ")
+            else require_all_equal(sizes, f"joined on axis {axis}, the sizes of axis {at} differ")
         )
         for at, sizes in rows
     ]
@@ -155,8 +157,8 @@ def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         last = start + (count - 1) * step
         for place in (start, last) if count else ():
             message = f"the slice reads {start} to {last} of axis {axis}, which has {size}"
-            demand(place, message)
-            demand(size - 1 - place, message)
+            require_non_negative(place, message)
+            require_non_negative(size - 1 - place, message)
     return (Type(types[0].dtype, tuple(attrs["sizes"])),)
 
 

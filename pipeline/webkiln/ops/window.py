@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from webkiln.ir.dim import is_symbolic, reaches
-from webkiln.ir.size_checks import demand
+from webkiln.ir.dim import is_at_least, is_symbolic
+from webkiln.ir.size_checks import require_non_negative
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import Expr, apply
 
@@ -37,7 +37,7 @@ def window_size(
     """
     span = (window - 1) * dilation + 1
     padded = (size - 1) * x_dilation + 1 + low + high
-    demand(
+    require_non_negative(
         padded - span,
         f"a window of {window} with dilation {dilation} spans {span}, the padded axis has {padded}",
     )
@@ -67,8 +67,8 @@ def phases(
         step, along = period * stride // x_dilation, every * dilation // x_dilation
         begin = (start * stride + first * dilation - low) // x_dilation
         padded = not (
-            reaches(begin, 0)
-            and reaches(size - 1, begin + (outputs - 1) * step + (taps - 1) * along)
+            is_at_least(begin, 0)
+            and is_at_least(size - 1, begin + (outputs - 1) * step + (taps - 1) * along)
         )
         found.append(Phase(start, period, outputs, first, every, taps, step, along, -begin, padded))
     return found

@@ -5,7 +5,7 @@ another.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.lower.canonicalize import tidy
 from webkiln.nest.build import NestCall, Repeat, Step, map_inside
 from webkiln.nest.target import Target
@@ -72,7 +72,7 @@ def _time(steps: Sequence[Step], target: Target, constants: Collection[str]) -> 
     total = 0.0
     for step in steps:
         if isinstance(step, Repeat):
-            total += sampled(step.count) * _time(step.steps, target, constants)
+            total += nominal_size(step.count) * _time(step.steps, target, constants)
         elif isinstance(step, NestCall):
             total += milliseconds(
                 step, choose(step, target, constants).schedule, MACHINES[target.backend]

@@ -2,7 +2,7 @@
 memory can be bound as an array of vectors.
 """
 
-from webkiln.ir.dim import rounded_up
+from webkiln.ir.size_bounds import round_up
 from webkiln.nest.affine import depends
 from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, axis
@@ -86,4 +86,4 @@ def multiple(expr: Expr, call: NestCall, name: str) -> bool:
 
 
 def divides(size: int) -> bool:
-    return rounded_up(size, VECTOR) == size
+    return round_up(size, VECTOR) == size

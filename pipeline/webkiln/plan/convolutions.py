@@ -9,7 +9,7 @@ from math import prod
 
 from webkiln.ir import dim
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import NestCall
 from webkiln.nest.expr import INT, Expr, axis, const, rebuild, walk
@@ -192,4 +192,4 @@ def usual(found: Convolution) -> Convolution | None:
 
 
 def _many_tiles(found: Convolution) -> bool:
-    return prod(map(sampled, found.grid)) >= FEW_TILES
+    return prod(map(nominal_size, found.grid)) >= FEW_TILES

@@ -5,7 +5,7 @@ take.
 from dataclasses import dataclass
 from math import prod
 
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
 from webkiln.nest.build import NestCall
 from webkiln.nest.expr import FLOAT, Expr, walk
@@ -75,9 +75,11 @@ def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     """The time of a launch: what takes longer of computing and reading, and its beginning. Open
     sizes count as they are sampled.
     """
-    computing = sampled(flops(call)) / (machine.gflops * 1e6 * reached(call, schedule, machine))
+    computing = nominal_size(flops(call)) / (
+        machine.gflops * 1e6 * reached(call, schedule, machine)
+    )
     return round(
-        machine.launch + max(computing, sampled(moved(call)) / (machine.gigabytes * 1e6)), 5
+        machine.launch + max(computing, nominal_size(moved(call)) / (machine.gigabytes * 1e6)), 5
     )
 
 
@@ -94,7 +96,7 @@ def reached(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     if sums + vectors + 1 > machine.registers:
         share *= SPILLED
     sizes = {
-        loop.axis: sampled(call.args[loop.extent.value])
+        loop.axis: nominal_size(call.args[loop.extent.value])
         for loop in (*call.nest.axes, *call.nest.reduce)
     }
     for name, count in ((schedule.vector, schedule.lanes), (schedule.tile, schedule.count)):

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
-from webkiln.ir.solve import sampled
+from webkiln.ir import dim, symbols
+from webkiln.ir.size_bounds import round_up, upper_bound
+from webkiln.ir.solve import nominal_size
 from webkiln.nest.build import Repeat, Step, WhileLoop, inside, reads, writes
 
 OPEN_ALIGNMENT = 16
@@ -82,7 +83,7 @@ def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
 
 
 def aligned(size: int, alignment: int) -> int:
-    return dim.rounded_up(size, alignment, OPEN_ALIGNMENT)
+    return round_up(size, alignment, OPEN_ALIGNMENT)
 
 
 def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:
@@ -92,26 +93,26 @@ def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]
     lies above all others.
     """
     placed: list[tuple[int, Range]] = []
-    for item in sorted(ranges, key=lambda r: (-sampled(r.bytes), r.first, r.name)):
+    for item in sorted(ranges, key=lambda r: (-nominal_size(r.bytes), r.first, r.name)):
         taken = [
             (offset, offset + aligned(other.bytes, alignment))
             for offset, other in placed
             if _overlap(other, item)
         ]
         starts = sorted(
-            {0, *(end for _, end in taken)}, key=lambda start: (sampled(start), str(start))
+            {0, *(end for _, end in taken)}, key=lambda start: (nominal_size(start), str(start))
         )
         free = (
             start
             for start in starts
             if all(
-                dim.reaches(start, end) or dim.reaches(begin, start + item.bytes)
+                dim.is_at_least(start, end) or dim.is_at_least(begin, start + item.bytes)
                 for begin, end in taken
             )
         )
         lowest = next(free, None)
-        placed.append((dim.above([end for _, end in taken]) if lowest is None else lowest, item))
-    total = dim.greatest(offset + aligned(item.bytes, alignment) for offset, item in placed)
+        placed.append((upper_bound([end for _, end in taken]) if lowest is None else lowest, item))
+    total = dim.maximum(offset + aligned(item.bytes, alignment) for offset, item in placed)
     return {item.name: offset for offset, item in placed}, total
 
 
@@ -124,11 +125,11 @@ def check(steps: Sequence[Step], places: Mapping[str, tuple[int, int]], kept: se
     finds what was written last to its Variable; InternalError names the two buffers. Independent of
     `live_ranges` and `place`.
     """
-    names = dim.names([size for place in places.values() for size in place])
+    names = symbols.names([size for place in places.values() for size in place])
     for sample in SAMPLES if names else SAMPLES[:1]:
         values = dict.fromkeys(names, sample)
         extents = {
-            name: (dim.at(offset, values), dim.at(size, values))
+            name: (symbols.substitute(offset, values), symbols.substitute(size, values))
             for name, (offset, size) in places.items()
         }
         _simulate(steps, extents, kept)

@@ -87,7 +87,7 @@ class Arena:
         self.offsets |= {name: self.end + offset for name, offset in places.items()}
 
     def described(self) -> dict[str, Any]:
-        needed = dim.greatest([self.loaded, self.end + self.arena])
+        needed = dim.maximum([self.loaded, self.end + self.arena])
         return {
             "loaded": self.loaded if dim.is_symbolic(needed) else needed,
             "memory": size_to_json(needed),

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 
 from webkiln.errors import InternalError
-from webkiln.ir.dim import floordiv, is_symbolic, rounded_up
+from webkiln.ir.dim import floordiv, is_symbolic
+from webkiln.ir.size_bounds import round_up
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Copy, CustomCall, NestCall, Step, View, reads, writes
@@ -142,7 +143,7 @@ def _quarter(shapes: Sequence[tuple[int, ...]]) -> int | None:
         height = min(heights)
     if not divides(height) and (is_symbolic(height) or height < FEWEST_ROWS):
         return None
-    return floordiv(rounded_up(height, VECTOR), VECTOR) * next(
+    return floordiv(round_up(height, VECTOR), VECTOR) * next(
         prod(shape[1:]) for shape in shapes if shape[0] == height
     )
 

@@ -44,7 +44,7 @@ class Textures:
         """Place what only lives between launches; `kept` lives to the end."""
         ranges = live_ranges(steps, {name: buffer.bytes for name, buffer in buffers.items()}, kept)
         numbers, made = assign(ranges, buffers, len(self.buffers))
-        widest = dim.greatest([1, *(buffer.bytes for buffer in made)])
+        widest = dim.maximum([1, *(buffer.bytes for buffer in made)])
         check(
             steps,
             {name: (number * widest, buffers[name].bytes) for name, number in numbers.items()},

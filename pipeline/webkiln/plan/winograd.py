@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends
@@ -224,7 +224,7 @@ class _Writer:
         """
         number = tile
         if self.blocked:
-            first = nest.argument(dim.counter(BLOCK) * self.block)
+            first = nest.argument(symbols.counter(BLOCK) * self.block)
             number = apply("min", tile + first, nest.argument(self.tiles) - const(1, INT))
         loops = [*self.found.batch, *(window.place for window in self.found.windows)]
         known: dict[str, Expr] = {}

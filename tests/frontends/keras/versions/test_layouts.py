@@ -17,7 +17,7 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import to_json
-from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.ops.evaluate import constant_values, run_graph
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import BACKENDS
 
@@ -60,7 +60,7 @@ def job(model: Model, graph: Graph) -> Job:
     optimised = reduce(
         lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
     )
-    return Job(optimised, given(model, graph), fixed_values(optimised, graph.weights))
+    return Job(optimised, given(model, graph), constant_values(optimised, graph.weights))
 
 
 FEW = (

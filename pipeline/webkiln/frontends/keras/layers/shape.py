@@ -5,7 +5,7 @@ from math import prod
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.conv import dims
 from webkiln.ir.axis import OrderNC
-from webkiln.ir.dim import never_zero, reaches
+from webkiln.ir.dim import is_at_least, never_zero
 
 
 def flatten(converter: Converter, layer: Layer) -> None:
@@ -64,7 +64,7 @@ def cropping(converter: Converter, layer: Layer) -> None:
         spatial, [amounts] if len(spatial) == 1 else amounts, strict=True
     ):
         starts[axis], kept[axis] = before, kept[axis] - before - after
-        if reaches(0, kept[axis]):
+        if is_at_least(0, kept[axis]):
             raise layer.error(
                 f"cropping {before} and {after} of axis {axis} leaves nothing of its"
                 f" {x.shape[axis]} elements"

@@ -17,7 +17,7 @@ from webkiln.frontends.onnx.operators.counted_loops import count_of, counted, li
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
-from webkiln.ir.dim import greatest, is_symbolic, reaches
+from webkiln.ir.dim import is_at_least, is_symbolic, maximum
 from webkiln.ir.graph import Guard
 from webkiln.ir.types import Type
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
@@ -65,10 +65,10 @@ def _apart(call: NodeCall, condition: SizeRelation) -> bool:
     one.
     """
     a, b = condition.a, condition.b
-    large, small = (a, b) if reaches(a, b) else (b, a)
-    if condition.relation != "=" or not reaches(large, small):
+    large, small = (a, b) if is_at_least(a, b) else (b, a)
+    if condition.relation != "=" or not is_at_least(large, small):
         return False
-    call.builder.require([Guard(call.spec.name, greatest([large - small, 1]), large - small)])
+    call.builder.require([Guard(call.spec.name, maximum([large - small, 1]), large - small)])
     return True
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from webkiln.ir.text import parse
 from webkiln.ops import evaluate as evaluation
-from webkiln.ops.evaluate import FixedValues, fixed_values
+from webkiln.ops.evaluate import ConstantValues, constant_values
 from webkiln.weights.shards import stored
 
 GRAPH = parse("""graph g
@@ -44,11 +44,11 @@ def test_values_on_demand_are_those_of_all_at_once(monkeypatch):
         return WEIGHTS[name]
 
     own = evaluation.evaluate
-    expected = fixed_values(GRAPH, WEIGHTS)
+    expected = constant_values(GRAPH, WEIGHTS)
     monkeypatch.setattr(evaluation, "evaluate", evaluate)
     asked = [weight.name for weight in stored(GRAPH)]
     assert asked == ["double", "square", "b"]
-    values = FixedValues(GRAPH, slot, asked)
+    values = ConstantValues(GRAPH, slot, asked)
     for name in reversed(asked):
         np.testing.assert_array_equal(values(name), expected[name])
     assert not values._kept
