@@ -64,8 +64,8 @@ def write(
 
 
 def read(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """Read all arrays, in the order of the file. Raises zipfile.BadZipFile or ValueError if the file
-    is invalid.
+    """Read all arrays, in the order of the file. Raises zipfile.BadZipFile or ValueError if the
+    file is invalid.
     """
     with zipfile.ZipFile(path) as archive:
         return {array_name(info.filename): _array(archive, info) for info in archive.infolist()}

@@ -28,8 +28,8 @@ def import_file(path: Path) -> ModuleType:
     The name of the module is derived from the digest of the file, so that no local path appears in
     outputs. Identical files in different folders get numbered names.
 
-    One symbolic link is resolved: the one from the inputs of a stage to the plugin. If the plugin is
-    itself a link, its module finds its neighbours in the folder of that link.
+    One symbolic link is resolved: the one from the inputs of a stage to the plugin. If the plugin
+    is itself a link, its module finds its neighbours in the folder of that link.
     """
     if not path.is_file():
         raise SourceError(f"plugin {path}: the file does not exist")

@@ -15,7 +15,10 @@ from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
 from webkiln.nest import custom_kernel as custom_kernels
 from webkiln.nest import procedure as procedures
-from webkiln.nest.build import (
+from webkiln.nest.custom_kernel import CustomKernel
+from webkiln.nest.procedure import Procedure
+from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import (
     Branch,
     Copy,
     CustomCall,
@@ -25,13 +28,10 @@ from webkiln.nest.build import (
     Step,
     View,
     WhileLoop,
-    inside,
+    nested_blocks,
     reads,
     writes,
 )
-from webkiln.nest.custom_kernel import CustomKernel
-from webkiln.nest.procedure import Procedure
-from webkiln.nest.schedule import Schedule
 from webkiln.nest.target import ARITHMETIC, Target
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
@@ -91,7 +91,7 @@ def plan(
     planned = _scheduled(graph, target, keep, layout, tuning)
     if not target.stores_float16:
         return planned
-    lowered, packed = planned.lowered, not target.targets
+    lowered, packed = planned.lowered, not target.render_targets
     seen = {lowered.roots.get(name, name) for name in (*_seen_as_they_are(graph), *keep)}
     seen |= {
         *graph.inputs,
@@ -130,7 +130,7 @@ def _scheduled(
 
     fused = lower(graph, keep, target, rewrite)
     lowered = replace(fused, steps=stored_steps(fused.steps, target))
-    if target.targets:
+    if target.render_targets:
         return _drawn(graph, target, lowered, layout)
     weights -= {
         view.name
@@ -252,7 +252,7 @@ def _decoding(
 
 def places_of(target: Target) -> Arena | Textures:
     """What tells Variables their places on a backend."""
-    return Textures() if target.targets else Arena(target.alignment)
+    return Textures() if target.render_targets else Arena(target.alignment)
 
 
 def _data_dependent_bounds(steps: Iterable[Step]) -> dict[str, int]:
@@ -261,7 +261,7 @@ def _data_dependent_bounds(steps: Iterable[Step]) -> dict[str, int]:
     for step in steps:
         if isinstance(step, HostCall | WhileLoop) and step.result:
             bounds[step.result[0]] = symbols.substitute(step.result[1], bounds)
-        for block in inside(step):
+        for block in nested_blocks(step):
             bounds |= _data_dependent_bounds(block)
     return bounds
 
@@ -324,7 +324,7 @@ class _Writer:
 
     def narrow(self, call: NestCall) -> NestCall:
         """A call that is not one of the steps, over Variables as they lie in memory."""
-        return narrow(call, self.planned.float16, packed=not self.target.targets)
+        return narrow(call, self.planned.float16, packed=not self.target.render_targets)
 
     def reserve(self, name: str) -> None:
         self.places.reserve(name, self.buffer(name, self.graph.type(name)))
@@ -516,7 +516,7 @@ class _Writer:
             return self.host(step)
         if isinstance(step, CustomCall):
             return self.written(step)
-        blocks = [[self.step(item, choices) for item in block] for block in inside(step)]
+        blocks = [[self.step(item, choices) for item in block] for block in nested_blocks(step)]
         if isinstance(step, Repeat):
             return {"repeat": step.counter, "count": size_to_json(step.count), "steps": blocks[0]}
         condition = self.offsets[step.condition.name]
@@ -618,7 +618,7 @@ class _Writer:
         call, narrow = _decoding(piece, target, self.target)
         choice = (
             draw(call, self.planned.texels)
-            if self.target.targets
+            if self.target.render_targets
             else plain(call, "decodes weights")
         )
         call = self.narrow(call)

@@ -27,8 +27,8 @@ from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array, Type
 from webkiln.lower.draws import draws
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import NestCall, View
 from webkiln.ops.evaluate import constant_values
 from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
@@ -258,7 +258,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     places = places_of(target)
     texels = (
         {view.name for view in (*held.inputs, *held.outputs)}
-        if target.targets and schedule.lanes > 1
+        if target.render_targets and schedule.lanes > 1
         else set()
     )
     for view in (*held.inputs, *held.outputs):
@@ -307,7 +307,8 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "inputs": list(map(tensor, call.inputs)),
         "outputs": list(map(tensor, call.outputs)),
         "main": [
-            launch(part) for part in (draws(held, target.targets) if target.targets else [held])
+            launch(part)
+            for part in (draws(held, target.render_targets) if target.render_targets else [held])
         ],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {},

@@ -70,7 +70,7 @@ def test_no_bit_changes(variant, tmp_path, monkeypatch):
         monkeypatch.setattr(schedule, bound, 0)
     results = []
     for ahead in (False, True):
-        monkeypatch.setitem(TARGETS, "wasm", replace(TARGETS["wasm"], ahead=ahead))
+        monkeypatch.setitem(TARGETS, "wasm", replace(TARGETS["wasm"], prefetch=ahead))
         used = [any(reads_ahead(program(job.graph, TARGETS["wasm"], "float32"))) for job in jobs]
         assert all(used) if ahead else not any(used)
         results.append(run(jobs, "wasm", tmp_path / str(ahead), variant))

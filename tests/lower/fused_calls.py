@@ -5,8 +5,8 @@ import numpy as np
 from webkiln.backends.compare import relative_error
 from webkiln.ir import symbols
 from webkiln.lower.lower import lower
-from webkiln.nest.build import Repeat
 from webkiln.nest.interpret import interpret
+from webkiln.nest.steps import Repeat
 from webkiln.ops.evaluate import constant_values
 
 TOLERANCE = 1e-4

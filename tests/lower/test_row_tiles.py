@@ -19,7 +19,7 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.text import print_graph
 from webkiln.ir.types import Type
 from webkiln.lower.lower import lower
-from webkiln.nest.build import Repeat
+from webkiln.nest.steps import Repeat
 from webkiln.program import program
 
 LAYOUTS = {"last": ((0, 3, 1, 2), (3, 2, 0, 1)), "first": ((0, 1, 2, 3), (0, 1, 2, 3))}
@@ -210,7 +210,7 @@ WHOLE = {
 
 
 def limited(backend, limit=LIMIT):
-    return replace(TARGETS[backend], strips=limit)
+    return replace(TARGETS[backend], row_tile_bytes=limit)
 
 
 def repeats(made, limit=LIMIT):

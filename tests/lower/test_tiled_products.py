@@ -17,7 +17,7 @@ from webkiln.ir import symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.text import print_graph
 from webkiln.lower.lower import lower
-from webkiln.nest.build import Repeat, calls
+from webkiln.nest.steps import Repeat, calls
 from webkiln.program import program
 
 WHOLE = {
@@ -56,7 +56,7 @@ LIMIT, OPEN_LIMIT = 16 << 10, 128 << 10
 
 
 def limited(limit, backend="js"):
-    return replace(TARGETS[backend], between=limit)
+    return replace(TARGETS[backend], tiled_product_bytes=limit)
 
 
 @pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))

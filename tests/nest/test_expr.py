@@ -8,7 +8,7 @@ from webkiln.ir.types import Type
 from webkiln.lower.lower import lower
 from webkiln.nest import nest as nests
 from webkiln.nest.affine import step
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import (
     BOOL,
     FLOAT,
@@ -23,6 +23,7 @@ from webkiln.nest.expr import (
     select,
     walk,
 )
+from webkiln.nest.steps import View
 from webkiln.ops.table import OPERATORS
 
 

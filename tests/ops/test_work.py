@@ -11,7 +11,8 @@ from webkiln.errors import SourceError
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Type
-from webkiln.nest.build import Lowering, NestCall, Repeat, Step, View
+from webkiln.nest.build import Lowering
+from webkiln.nest.steps import NestCall, Repeat, Step, View
 from webkiln.ops import budget
 from webkiln.ops.budget import (
     CALL,

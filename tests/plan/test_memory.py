@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
 from webkiln.ir.types import Type
-from webkiln.nest.build import Copy, Repeat, View
+from webkiln.nest.steps import Copy, Repeat, View
 from webkiln.plan.memory import Range, check, live_ranges, place
 
 S = symbols.placeholder("S")

@@ -11,9 +11,10 @@ from webkiln.errors import InternalError
 from webkiln.ir import symbols
 from webkiln.ir.types import Type
 from webkiln.lower.draws import draws
-from webkiln.nest.build import Copy, Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import apply
 from webkiln.nest.interpret import interpret
+from webkiln.nest.steps import Copy, View
 from webkiln.plan.memory import Range
 from webkiln.plan.places import Buffer
 from webkiln.plan.textures import Textures, assign
@@ -73,7 +74,7 @@ def test_outputs_that_one_draw_cannot_write_are_computed_apart():
     value = nest.load(x, (*index, nest.reduce(5)))
     largest, total = nest.accumulate("argmax", value), nest.accumulate("sum", value)
     nest.store(outs[0], largest)
-    nest.store(outs[1], nest.found(largest))
+    nest.store(outs[1], nest.index_of(largest))
     nest.store(outs[2], apply("neg", total))
     nest.store(outs[3], largest + total, (nest.number(1), *index))
     nest.done()

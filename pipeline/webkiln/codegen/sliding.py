@@ -22,7 +22,7 @@ class Sliding(Reductions):
 
     def window(self, along: str, slide: Slide) -> None:
         """All turns: the neighbour `t` multiplies in its turn `n` what the first one would read in
-        its turn `n + t * slide.ahead`.
+        its turn `n + t * slide.stride`.
         """
         vectors, tiles = self.copies
         (item,) = self.nest.accumulators
@@ -32,20 +32,16 @@ class Sliding(Reductions):
         )
         (read,) = (factor for factor, moves in zip(item.body.args, moving, strict=True) if moves)
         value = self.vector_value if self.simd else self.scalar
-        turned = [
-            rebuild(fixed, {axis(along): const(turn, INT)}.get) for turn in range(slide.turns)
-        ]
+        turned = [rebuild(fixed, {axis(along): const(turn, INT)}.get) for turn in range(slide.taps)]
         inside = rebuild(read, lambda expr: _unguarded(expr, along))
         self.learn([*turned, inside])
         each = [v * self.width for v in range(vectors)]
-        factors = {
-            (turn, v): value(turned[turn], 0, v) for turn in range(slide.turns) for v in each
-        }
-        for place in range((tiles - 1) * slide.ahead + slide.turns):
+        factors = {(turn, v): value(turned[turn], 0, v) for turn in range(slide.taps) for v in each}
+        for place in range((tiles - 1) * slide.stride + slide.taps):
             with self.loop(along, "{"):
                 self.declare(len(self.blocks) - 1, INT, str(place), along)
-                turns = ((t, place - t * slide.ahead) for t in range(tiles))
-                users = [(t, turn) for t, turn in turns if 0 <= turn < slide.turns]
+                turns = ((t, place - t * slide.stride) for t in range(tiles))
+                users = [(t, turn) for t, turn in turns if 0 <= turn < slide.taps]
                 for v in each if users else ():
                     shared = value(inside if slide.first <= place < slide.end else read, 0, v)
                     for t, turn in users:

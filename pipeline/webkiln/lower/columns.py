@@ -16,9 +16,9 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.lower.tiled_products import is_plain, unique
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, axis, make
 from webkiln.nest.nest import load_guard, load_index
+from webkiln.nest.steps import NestCall, View
 
 APART = 16
 """Elements between rows whose lengths are multiples of `ALIKE`, or may be: the same few places of a

@@ -12,10 +12,10 @@ from itertools import combinations, pairwise
 
 from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.lower.fuse import imported, is_map
-from webkiln.nest.affine import evaluated, step
-from webkiln.nest.build import NestCall, View
+from webkiln.nest.affine import evaluate, step
 from webkiln.nest.expr import Expr, make, rebuild, walk
 from webkiln.nest.nest import Operand, Output, load_guard, load_index
+from webkiln.nest.steps import NestCall, View
 
 Box = tuple[tuple[int, int], ...]
 """First element and number of elements in each dimension."""
@@ -144,7 +144,7 @@ def _box(call: NestCall, output: int) -> Box | None:
         ]
         if len(loops) > 1 or any(step(item, loop.axis) != 1 for loop in loops):
             return None
-        start = evaluated(item, call.args, dict.fromkeys((loop.axis for loop in call.nest.axes), 0))
+        start = evaluate(item, call.args, dict.fromkeys((loop.axis for loop in call.nest.axes), 0))
         if start is None:
             return None
         box.append((start, call.args[loops[0].extent.value] if loops else 1))

@@ -13,9 +13,9 @@ from math import prod
 from webkiln.ir.dim import is_at_least
 from webkiln.ir.types import itemsize
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
+from webkiln.nest.steps import NestCall, View
 
 MAX_LOADS = 8
 MAX_NODES = 256

@@ -14,17 +14,8 @@ from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
 from webkiln.lower.row_tiles import stripped
 from webkiln.lower.tiled_products import chained
-from webkiln.nest.build import (
-    Lowering,
-    NestCall,
-    Step,
-    View,
-    calls,
-    inside,
-    map_inside,
-    reads,
-    writes,
-)
+from webkiln.nest.build import Lowering
+from webkiln.nest.steps import NestCall, Step, View, calls, map_blocks, nested_blocks, reads, writes
 from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find
 
@@ -72,7 +63,10 @@ def lower(
     }
     fused = _Fusion(kept | _crossing(steps), rewrite, target).steps(steps)
     return Lowered(
-        _drawn(fused, target.targets) if target is not None and target.targets else fused, roots
+        _drawn(fused, target.render_targets)
+        if target is not None and target.render_targets
+        else fused,
+        roots,
     )
 
 
@@ -161,7 +155,7 @@ def _crossing(steps: Iterable[Step]) -> set[str]:
             seen.update(mentioned)
             for step in between:
                 found.update(view.name for view in (*reads(step), *writes(step)))
-                for block in inside(step):
+                for block in nested_blocks(step):
                     visit(block)
 
     visit(steps)
@@ -178,12 +172,12 @@ class _Fusion:
 
     def steps(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
-        apart = self.target is not None and self.target.targets > 0
+        apart = self.target is not None and self.target.render_targets > 0
         for run, between in _runs(steps):
             result += self.written(
                 self.arranged(join(fuse(run, self.kept), self.kept, apart=apart))
             )
-            result += (map_inside(step, self.steps) for step in between)
+            result += (map_blocks(step, self.steps) for step in between)
         return tuple(result)
 
     def arranged(self, calls: Sequence[NestCall]) -> Sequence[Step]:
@@ -194,9 +188,9 @@ class _Fusion:
         steps = chained(
             columned(calls, self.kept) if self.target.loops else calls,
             self.kept,
-            self.target.between,
+            self.target.tiled_product_bytes,
         )
-        return stripped(steps, self.kept, self.target.strips)
+        return stripped(steps, self.kept, self.target.row_tile_bytes)
 
     def written(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
@@ -204,7 +198,7 @@ class _Fusion:
             result += (
                 (self.rewrite(step) or [tidy(step)])
                 if isinstance(step, NestCall)
-                else [map_inside(step, self.written)]
+                else [map_blocks(step, self.written)]
             )
         return tuple(result)
 
@@ -215,7 +209,7 @@ def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
         result += (
             draws(step, targets)
             if isinstance(step, NestCall)
-            else [map_inside(step, lambda block: _drawn(block, targets))]
+            else [map_blocks(step, lambda block: _drawn(block, targets))]
         )
     return tuple(result)
 

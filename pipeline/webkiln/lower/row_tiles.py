@@ -20,10 +20,10 @@ from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.tiled_products import COUNTERS, bytes_of, is_plain, nominal, unique
-from webkiln.nest.affine import depends, evaluated, stride
-from webkiln.nest.build import NestCall, Repeat, Step, View, calls
+from webkiln.nest.affine import depends, evaluate, stride
 from webkiln.nest.expr import Expr, arg, axis, make, walk
-from webkiln.nest.nest import Loop, load_index, written_output
+from webkiln.nest.nest import Loop, load_index, make_output
+from webkiln.nest.steps import NestCall, Repeat, Step, View, calls
 
 MOST_AGAIN = 1 / 8
 """Of the multiplications, how many more there may be for rows that several strips need."""
@@ -350,7 +350,7 @@ def _stride_and_places(call: NestCall, item: Expr, name: str) -> tuple[int, int,
         for loop in call.nest.reduce
         if depends(item, loop.axis)
     }
-    begin = evaluated(item, call.args, dict.fromkeys((name, *turns), 0))
+    begin = evaluate(item, call.args, dict.fromkeys((name, *turns), 0))
     along, *others = (stride(item, loop, call.args) for loop in (name, *turns))
     steps = [other for other in others if other is not None]
     if (
@@ -457,7 +457,7 @@ def _strip(member: Member, span: Span, before: Span | None, *, last: bool) -> Ne
         Loop(loop.axis, arg("extent") if loop.axis == member.axis else loop.extent)
         for loop in nest.axes
     )
-    nest = replace(nest, axes=axes, outputs=(written_output(out.operand, stores),))
+    nest = replace(nest, axes=axes, outputs=(make_output(out.operand, stores),))
     inputs = tuple(
         (
             _of_length(view, window.dimension, before[1])

@@ -15,9 +15,9 @@ from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type, itemsize
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, Repeat, View
 from webkiln.nest.expr import INT, Expr, arg, axis, const, make
-from webkiln.nest.nest import Loop, load_index, written_output
+from webkiln.nest.nest import Loop, load_index, make_output
+from webkiln.nest.steps import NestCall, Repeat, View
 
 NOMINAL = 1024
 """What open sizes are taken for."""
@@ -364,7 +364,7 @@ def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portio
             if loop.axis not in gone
         ),
         outputs=(
-            written_output(
+            make_output(
                 out.operand, [(value, at(index, view.name)) for value, index in out.stores]
             ),
         ),

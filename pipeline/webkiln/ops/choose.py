@@ -20,7 +20,7 @@ def _nonzero_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]
 
 
 def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
-    x = low.materialized(low.inputs[0])
+    x = low.materialize(low.inputs[0])
     shape = x.shape or (1,)
     w = writer([x], low.outputs)
     size = w.number(x.type.size)
@@ -131,7 +131,7 @@ def _nms_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]
 
 
 def _lower_nms(low: Lowering, attrs: Attributes) -> None:
-    inputs = [low.materialized(view) for view in low.inputs]
+    inputs = [low.materialize(view) for view in low.inputs]
     batches, labels, count = inputs[1].shape
     state = low.temporary("int32", (count,))
     operands = (*low.outputs, state)

@@ -8,9 +8,10 @@ from webkiln.errors import ShapeError
 from webkiln.ir import symbols
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
 from webkiln.ir.types import Array, Type, is_integer
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import cast
 from webkiln.nest.nest import COMPUTE
+from webkiln.nest.steps import View
 from webkiln.ops.budget import hold
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.scan import apart, store_slice
@@ -72,7 +73,7 @@ def _lower_if(low: Lowering, attrs: Attributes) -> None:
             low.copy(result, out)
 
     low.branch(
-        low.materialized(condition),
+        low.materialize(condition),
         lambda: write(attrs["then"], captured[:split]),
         lambda: write(attrs["otherwise"], captured[split:]),
     )

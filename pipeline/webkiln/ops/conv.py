@@ -16,8 +16,9 @@ from webkiln.errors import ShapeError
 from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import Expr, apply
+from webkiln.nest.steps import View
 from webkiln.ops.budget import CALL
 from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import REQUIRED, Case, Operator, define

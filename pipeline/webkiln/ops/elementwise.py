@@ -579,7 +579,7 @@ def _lower_bits(low: Lowering, attrs: Attributes) -> None:
     x, out = low.inputs[0], low.outputs[0]
     kinds = {is_float(x.type.dtype), is_float(attrs["dtype"])}
     if len(kinds) > 1 and itemsize(attrs["dtype"]) != 4:
-        low.copy(low.materialized(x), out)
+        low.copy(low.materialize(x), out)
         return
     nest = low.nest()
     value = nest.element(x, nest.axes(out.shape))

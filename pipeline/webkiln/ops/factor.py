@@ -106,7 +106,7 @@ def _lu_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 def _lower_lu(low: Lowering, attrs: Attributes) -> None:
     """Outer products, the largest element of a column as its pivot (3.4.1)."""
-    x = low.materialized(low.inputs[0])
+    x = low.materialize(low.inputs[0])
     lead, m, n = matrices(x.type)
     w = writer([x], low.outputs)
     rows, columns, steps = w.number(m), w.number(n), w.number(min(m, n))
@@ -178,7 +178,7 @@ def _cholesky_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 def _lower_cholesky(low: Lowering, attrs: Attributes) -> None:
     """Column by column (4.2.1)."""
-    x = low.materialized(low.inputs[0])
+    x = low.materialize(low.inputs[0])
     type_ = COMPUTE[x.type.dtype]
     w = writer([x], low.outputs)
     size = w.number(x[-1])
@@ -250,7 +250,7 @@ def _triangular_reference(attrs: Attributes, a: Array, b: Array) -> tuple[Array,
 
 def _lower_triangular(low: Lowering, attrs: Attributes) -> None:
     """Substitution, row by row (3.1.1, 3.1.2)."""
-    inputs = [low.materialized(view) for view in low.inputs]
+    inputs = [low.materialize(view) for view in low.inputs]
     n, k = inputs[1].shape[-2:]
     w = writer(inputs, low.outputs)
     size, columns = w.number(n), w.number(k)
@@ -331,7 +331,7 @@ def reflector(w: ProcedureWriter, first: Expr, rest: Expr) -> tuple[Expr, Expr, 
 
 def _lower_qr(low: Lowering, attrs: Attributes) -> None:
     """Householder's reflections, then their product, backwards (5.2.1, 5.1.6)."""
-    x, type_ = low.materialized(low.inputs[0]), COMPUTE[low.inputs[0].type.dtype]
+    x, type_ = low.materialize(low.inputs[0]), COMPUTE[low.inputs[0].type.dtype]
     lead, m, n = matrices(x.type)
     k = low.outputs[0][-1]
     work, taus = (

@@ -193,7 +193,7 @@ def _lower_elements(low: Lowering, attrs: Attributes) -> None:
     index = list(nest.axes(indices.shape))
     place = wrapped(nest, nest.load(indices, index), x[attrs["axis"]])
     index[attrs["axis"]] = place
-    nest.store(low.outputs[0], nest.load(x, index, nest.inside(place, x[attrs["axis"]])))
+    nest.store(low.outputs[0], nest.load(x, index, nest.in_bounds(place, x[attrs["axis"]])))
     nest.done()
 
 
@@ -251,7 +251,7 @@ def _lower_nd(low: Lowering, attrs: Attributes) -> None:
     for position in range(depth):
         size = x[batch + position]
         place = wrapped(nest, nest.load(indices, [*index[:lead], nest.number(position)]), size)
-        inside = nest.inside(place, size)
+        inside = nest.in_bounds(place, size)
         guard = inside if guard is None else apply("and", guard, inside)
         places.append(place)
     nest.store(low.outputs[0], nest.load(x, [*index[:batch], *places, *index[lead:]], guard))

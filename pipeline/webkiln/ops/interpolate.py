@@ -14,9 +14,10 @@ from webkiln.errors import ShapeError
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_float
-from webkiln.nest.build import Lowering, NestBuilder, View
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
+from webkiln.nest.steps import View
 from webkiln.ops.budget import CALL
 from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -195,7 +196,7 @@ def _filtered(
         weight = select(apply("le", near, const(1, type_)), inner, beyond)
     element = before + offset
     if attrs["exclude"]:
-        weight = select(nest.inside(element, size), weight, const(0, type_))
+        weight = select(nest.in_bounds(element, size), weight, const(0, type_))
     return nest.accumulate("sum", weight * at(element)) / nest.accumulate("sum", weight)
 
 
@@ -378,7 +379,7 @@ def _tapped(
             element = _reflected(attrs, element, sizes[d])
         whole = cast(apply("floor", element), INT)
         if attrs["padding"] == "zeros":
-            checks.append(nest.inside(whole, x[d + 3]))
+            checks.append(nest.in_bounds(whole, x[d + 3]))
         else:
             whole = apply("min", apply("max", whole, const(0, INT)), nest.argument(x[d + 3] - 1))
         index.append(whole)

@@ -10,8 +10,9 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.size_checks import require_equal
 from webkiln.ir.types import Array, Type, broadcast
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import Expr
+from webkiln.nest.steps import View
 from webkiln.ops.budget import elements
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 

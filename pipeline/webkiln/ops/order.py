@@ -10,9 +10,10 @@ import numpy as np
 from webkiln.ir import symbols
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, REAL, Expr, apply, cast, const
 from webkiln.nest.procedure import ProcedureWriter
+from webkiln.nest.steps import View
 from webkiln.ops.operator import REQUIRED, Case, Operator, define, per_element
 
 ZERO = const(0, INT)
@@ -87,7 +88,7 @@ def _sort_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 
 def _lower_sort(low: Lowering, attrs: Attributes) -> None:
-    x, axis = low.materialized(low.inputs[0]), attrs["axis"]
+    x, axis = low.materialize(low.inputs[0]), attrs["axis"]
     count, inner = x[axis], prod(x.shape[axis + 1 :])
     order, spare = low.temporary("int32", (count,)), low.temporary("int32", (count,))
     operands = (*low.outputs, order, spare)
@@ -172,7 +173,7 @@ def _unique_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 
 def _lower_unique(low: Lowering, attrs: Attributes) -> None:
-    x, axis = low.materialized(low.inputs[0]), attrs["axis"]
+    x, axis = low.materialize(low.inputs[0]), attrs["axis"]
     shape = (
         (1, x.type.size, 1)
         if axis is None

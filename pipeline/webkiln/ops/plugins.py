@@ -53,7 +53,7 @@ def written(
     """
 
     def lower(low: Lowering, attrs: Attributes) -> None:
-        low.written(texts, {name: attrs[name] for name in arguments})
+        low.custom_kernel(texts, {name: attrs[name] for name in arguments})
 
     samples = tuple(cases)
     return define(

@@ -213,7 +213,7 @@ def _lower_index(low: Lowering, attrs: Attributes) -> None:
 
     place, guard = tapped(number)
     found, _ = tapped(
-        nest.found(nest.accumulate("argmax", nest.load(x, place, guard, lowest(x.type.dtype))))
+        nest.index_of(nest.accumulate("argmax", nest.load(x, place, guard, lowest(x.type.dtype))))
     )
     axes = list(attrs["axes"])
     order = [axis for axis in range(x.type.rank) if axis not in axes] + (

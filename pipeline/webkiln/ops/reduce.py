@@ -10,8 +10,9 @@ from webkiln.errors import ShapeError
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_float, is_integer, itemsize
-from webkiln.nest.build import Lowering, NestBuilder, View
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, REAL, Expr, apply, cast, const
+from webkiln.nest.steps import View
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 
@@ -150,7 +151,7 @@ def _lower_arg(combiner: str) -> Callable[[Lowering, Attributes], None]:
         value = nest.accumulate(combiner, nest.load(x, _open(nest, x.shape, (axis,))))
         nest.store(
             low.outputs[0].reshaped([size for d, size in enumerate(x.shape) if d != axis]),
-            nest.found(value),
+            nest.index_of(value),
         )
         nest.done()
 

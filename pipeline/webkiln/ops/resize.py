@@ -15,9 +15,10 @@ from webkiln.ir.dim import is_symbolic, maximum
 from webkiln.ir.graph import Attributes
 from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, NestBuilder, View
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
+from webkiln.nest.steps import View
 from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes
@@ -314,7 +315,7 @@ def _weight(
         near = distance / apply("max", step, const(1.0)) if attrs["antialias"] else distance
         weight = select(apply("lt", near, const(kernel.radius)), kernel.formula(near), const(0.0))
     return select(
-        nest.inside(before - nest.argument(reach - 1) + tap, line.size), weight, const(0.0)
+        nest.in_bounds(before - nest.argument(reach - 1) + tap, line.size), weight, const(0.0)
     )
 
 

@@ -8,7 +8,8 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
 from webkiln.ir.size_checks import require_all_equal
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
+from webkiln.nest.steps import View
 from webkiln.ops.budget import hold
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 

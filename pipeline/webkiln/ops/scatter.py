@@ -128,7 +128,7 @@ def _one_by_one(
     """Store the updates in order, on the CPU: rows of `inner` elements, of which `place` tells
     where the nth goes and whether that is inside.
     """
-    inputs, out = [low.materialized(view) for view in low.inputs], low.outputs
+    inputs, out = [low.materialize(view) for view in low.inputs], low.outputs
     w = writer(inputs, out)
     with w.repeat(w.number(out[0].type.size)) as i:
         w.store(0, i, w.load(0, i))
@@ -176,7 +176,7 @@ def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
     guard: Expr | None = None
     for other, size in enumerate(indices.shape):
         if other != axis and size != x[other]:
-            inside = nest.inside(index[other], size)
+            inside = nest.in_bounds(index[other], size)
             guard = inside if guard is None else apply("and", guard, inside)
     match = apply("eq", wrapped(nest, nest.load(indices, place, guard), x[axis]), index[axis])
     if guard is not None:

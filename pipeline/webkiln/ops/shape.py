@@ -260,7 +260,7 @@ def _lower_gather(low: Lowering, attrs: Attributes) -> None:
     wrapped = select(apply("lt", raw, const(0, INT)), raw + nest.number(size), raw)
     nest.store(
         low.outputs[0],
-        nest.load(x, [*index[:axis], wrapped, *index[after:]], nest.inside(wrapped, size)),
+        nest.load(x, [*index[:axis], wrapped, *index[after:]], nest.in_bounds(wrapped, size)),
     )
     nest.done()
 

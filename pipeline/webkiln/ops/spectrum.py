@@ -13,10 +13,11 @@ import numpy as np
 
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.procedure import ProcedureWriter
+from webkiln.nest.steps import View
 from webkiln.ops.budget import CALL
 from webkiln.ops.factor import Matrix, copied, reflector, square, summed
 from webkiln.ops.operator import Case, Operator, define
@@ -98,7 +99,7 @@ def _eigen_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _lower_eigen(low: Lowering, attrs: Attributes) -> None:
     """To tridiagonal form by reflections (8.3.1), then QR steps with Wilkinson's shift (8.3.3)."""
-    x = low.materialized(low.inputs[0])
+    x = low.materialize(low.inputs[0])
     n, dtype, type_ = x[-1], x.type.dtype, COMPUTE[x.type.dtype]
     work, beside, taus = (
         low.temporary(dtype, (n, n)),
@@ -316,7 +317,7 @@ def _lower_svd(low: Lowering, attrs: Attributes) -> None:
     """Rotations from both sides until a sweep finds nothing (Kogbetliantz 1955; Jacobi's method,
     8.5 and 8.6.4).
     """
-    x = low.materialized(low.inputs[0])
+    x = low.materialize(low.inputs[0])
     n, type_ = x[-1], COMPUTE[x.type.dtype]
     work = low.temporary(x.type.dtype, (n, n))
     operands = (*low.outputs, work)

@@ -6,8 +6,9 @@ from math import gcd
 
 from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.ir.size_checks import require_non_negative
-from webkiln.nest.build import Lowering, NestBuilder, View
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import Expr, apply
+from webkiln.nest.steps import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def window_index(
 def all_inside(nest: NestBuilder, checks: Iterable[tuple[Expr, int]]) -> Expr | None:
     guard: Expr | None = None
     for index, size in checks:
-        inside = nest.inside(index, size)
+        inside = nest.in_bounds(index, size)
         guard = inside if guard is None else apply("and", guard, inside)
     return guard
 

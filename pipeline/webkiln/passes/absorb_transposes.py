@@ -61,8 +61,8 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
 
 
 def _letters(view: GraphView, node: Node) -> tuple[list[str], str] | None:
-    """The Einsum letters of both operands, and of the result, of a product without broadcasting; None
-    for other nodes.
+    """The Einsum letters of both operands, and of the result, of a product without broadcasting;
+    None for other nodes.
     """
     if len(node.inputs) != 2:
         return None

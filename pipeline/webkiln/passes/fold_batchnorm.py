@@ -1,5 +1,5 @@
-"""Fold batch normalisation into the convolution or matrix product that computes its input, or into a
-multiplication and an addition. The new weights are computed by operators on slots.
+"""Fold batch normalisation into the convolution or matrix product that computes its input, or into
+a multiplication and an addition. The new weights are computed by operators on slots.
 
 before:
     graph g

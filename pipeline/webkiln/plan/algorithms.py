@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from webkiln.ir.solve import nominal_size
 from webkiln.lower.canonicalize import tidy
-from webkiln.nest.build import NestCall, Repeat, Step, map_inside
+from webkiln.nest.steps import NestCall, Repeat, Step, map_blocks
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, forms, recognised, usual
 from webkiln.plan.cost import MACHINES, milliseconds
@@ -84,6 +84,6 @@ def _named(steps: Sequence[Step], key: str) -> tuple[Step, ...]:
     return tuple(
         replace(step, part_of=key)
         if isinstance(step, NestCall)
-        else map_inside(step, lambda block: _named(block, key))
+        else map_blocks(step, lambda block: _named(block, key))
         for step in steps
     )

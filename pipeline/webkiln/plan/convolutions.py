@@ -11,9 +11,9 @@ from webkiln.ir import dim
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import INT, Expr, axis, const, rebuild, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.steps import NestCall
 
 OUTPUTS = {2: 3, 3: 4, 5: 2, 7: 4}
 """Size of a filter -> how many neighbouring outputs a tile has."""

@@ -7,9 +7,9 @@ from math import prod
 
 from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import FLOAT, Expr, walk
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import NestCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from math import prod
 from webkiln.lower.canonicalize import renamed
 from webkiln.lower.merge_loops import linear
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, Step, map_inside
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import NestCall, Step, map_blocks
 from webkiln.nest.target import Target
 from webkiln.plan.quotients import quotient
 from webkiln.plan.schedule import choose
@@ -27,9 +27,9 @@ def with_pixels(
     def changed(step: Step) -> Step:
         if isinstance(step, NestCall):
             return _pixels(step, target, constants)
-        return map_inside(step, lambda block: with_pixels(block, target, constants))
+        return map_blocks(step, lambda block: with_pixels(block, target, constants))
 
-    return tuple(map(changed, steps)) if target.pixels else tuple(steps)
+    return tuple(map(changed, steps)) if target.tiles_span_rows else tuple(steps)
 
 
 def _pixels(call: NestCall, target: Target, constants: Collection[str]) -> NestCall:

@@ -10,7 +10,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim, symbols
 from webkiln.ir.size_bounds import round_up, upper_bound
 from webkiln.ir.solve import nominal_size
-from webkiln.nest.build import Repeat, Step, WhileLoop, inside, reads, writes
+from webkiln.nest.steps import Repeat, Step, WhileLoop, nested_blocks, reads, writes
 
 OPEN_ALIGNMENT = 16
 """Bytes: of what is multiplied by an open size. A vector begins there; more would take several
@@ -43,7 +43,7 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str])
         found: Counter[str] = Counter()
         for step in steps:
             begin, own, within = position, Counter(_names(step)), Counter[str]()
-            for block in inside(step):
+            for block in nested_blocks(step):
                 position, names = visit(block, position)
                 within += names
             position = max(position, begin + 1)
@@ -76,7 +76,7 @@ def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
         if not isinstance(step, Repeat):
             yield step
         for _ in range(times if isinstance(step, Repeat | WhileLoop) else 1):
-            for block in inside(step):
+            for block in nested_blocks(step):
                 yield from flat(block, times)
             if isinstance(step, WhileLoop):
                 yield step

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from webkiln.canonical import key as digest
 from webkiln.ir.dim import abbreviate
 from webkiln.ir.notation import size_to_json
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import INT, Expr, arg, axis, const, rebuild
 from webkiln.nest.nest import exprs_to_json
+from webkiln.nest.steps import NestCall
 
 
 def key_of(kind: str, call: NestCall, constants: Collection[str]) -> str:

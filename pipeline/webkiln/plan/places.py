@@ -8,7 +8,7 @@ from typing import Any
 from webkiln.ir import dim
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.types import itemsize
-from webkiln.nest.build import Step
+from webkiln.nest.steps import Step
 from webkiln.plan.memory import aligned, check, live_ranges, place
 
 

@@ -12,7 +12,7 @@ MOST = 1 << 24
 def quotient(number: Expr, divisor: Expr, above: int, size: int, target: Target) -> Expr:
     """A whole number from 0 to below `above`, divided by a positive one whose value is `size`."""
     few = (
-        target.wide
+        target.fast_int64
         and not any(map(is_symbolic, (above, size)))
         and above <= MOST
         and above * size <= 1 << BITS

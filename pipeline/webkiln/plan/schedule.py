@@ -12,10 +12,10 @@ from math import prod
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import itemsize
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import FLOAT, Expr, axis, const, walk
 from webkiln.nest.nest import Loop, Nest, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
+from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
 from webkiln.plan.invocations import invoked
 from webkiln.plan.sliding import slide
@@ -59,12 +59,12 @@ def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice
     choice = _ordered(call, target, constants)
     full, ahead = (
         _is_full(call, choice.schedule, target),
-        target.ahead and _reads_ahead(call, choice.schedule),
+        target.prefetch and _reads_ahead(call, choice.schedule),
     )
     choice = replace(choice, schedule=replace(choice.schedule, full=full, ahead=ahead))
     return (
         replace(choice, schedule=replace(choice.schedule, split=_split(call, choice.schedule)))
-        if target.shared
+        if target.multithreaded
         else choice
     )
 
@@ -271,7 +271,7 @@ def _walks_zeros(call: NestCall, schedule: Schedule, target: Target) -> bool:
             ):
                 return False
             reaches.append(sizes[0] * prod(view.shape[dim_ + 1 :]))
-    return 0 < sum(reaches) <= target.zeros
+    return 0 < sum(reaches) <= target.zero_elements
 
 
 def _loop(nest: Nest, name: str) -> Loop:
@@ -303,8 +303,8 @@ def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     first = (
         (_of_each(call, name, tile, target) if each(call, name) else ())
         if tile
-        else ((target.alone, 1),)
-        if target.alone
+        else ((target.matvec, 1),)
+        if target.matvec
         else ()
     )
     streamed = (target.streamed,) if target.streamed and _streams(call, name) else ()
@@ -323,7 +323,9 @@ def _of_each(call: NestCall, name: str, tile: Loop, target: Target) -> tuple[tup
         shape for shape in target.sliding if size >= 4 * shape[1]
     ]
     return (
-        (*fitting[:1], target.each) if fitting and slide(call, tile.axis, name) else (target.each,)
+        (*fitting[:1], target.depthwise)
+        if fitting and slide(call, tile.axis, name)
+        else (target.depthwise,)
     )
 
 
@@ -367,7 +369,7 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
         return Schedule(
             (*inner, name), name, lanes, tile.axis, count, tuple(panels), whole, slide=slid
         )
-    blocked = target.pixels and extent(call, tile) > 2 * BLOCK
+    blocked = target.tiles_span_rows and extent(call, tile) > 2 * BLOCK
     order = (*inner[:-1], name, tile.axis) if blocked else (name, *inner)
     return Schedule(
         order,
@@ -377,7 +379,7 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
         count,
         tuple(panels),
         whole,
-        clamped=target.pixels and count > 1,
+        clamped=target.tiles_span_rows and count > 1,
         block=BLOCK if blocked else 0,
     )
 

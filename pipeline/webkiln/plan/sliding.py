@@ -8,11 +8,11 @@ import numpy as np
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends, stride
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import INT, Expr, apply, arg, axis, const, rebuild, walk
 from webkiln.nest.interpret import interpret
-from webkiln.nest.nest import Loop, Nest, Operand, conjuncts, load_guard, written_output
+from webkiln.nest.nest import Loop, Nest, Operand, conjuncts, load_guard, make_output
 from webkiln.nest.schedule import Slide
+from webkiln.nest.steps import NestCall
 
 TURNS = range(2, 8)
 """Turns that are printed one by one."""
@@ -67,7 +67,7 @@ def _inside(call: NestCall, read: Expr, tile: str, count: int, places: int) -> t
     windows = {axis(tile): apply("mul", axis(tile), const(count, INT))}
     value = rebuild(reduce(lambda a, b: apply("and", a, b), guards), windows.get)
     held = np.zeros((extent // count, places), bool)
-    stores = written_output(Operand("bool", 2), [(value, (axis(tile), axis(along)))])
+    stores = make_output(Operand("bool", 2), [(value, (axis(tile), axis(along)))])
     loops = (Loop(tile, arg("windows")), Loop(along, arg("places")))
     interpret(
         Nest((), (stores,), loops),

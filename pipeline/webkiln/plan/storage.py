@@ -14,19 +14,8 @@ import numpy as np
 
 from webkiln.errors import UnsupportedError
 from webkiln.ir.types import Type, itemsize
-from webkiln.nest.build import (
-    Branch,
-    Copy,
-    CustomCall,
-    HostCall,
-    NestCall,
-    Step,
-    View,
-    WhileLoop,
-    map_inside,
-)
-from webkiln.nest.compose import half
-from webkiln.nest.custom_kernel import written
+from webkiln.nest.compose import round_to_float16
+from webkiln.nest.custom_kernel import make_custom_kernel
 from webkiln.nest.expr import (
     BOOL,
     DOUBLE,
@@ -45,8 +34,19 @@ from webkiln.nest.expr import (
     load,
     make,
 )
-from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, written_output
+from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, make_output
 from webkiln.nest.procedure import Procedure, StoreElement
+from webkiln.nest.steps import (
+    Branch,
+    Copy,
+    CustomCall,
+    HostCall,
+    NestCall,
+    Step,
+    View,
+    WhileLoop,
+    map_blocks,
+)
 from webkiln.nest.target import Target
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
@@ -99,7 +99,7 @@ def _step(step: Step, target: Target) -> Step:
         )
     if isinstance(step, CustomCall):
         given, results = (tuple(map(seen, operands)) for operands in (step.inputs, step.outputs))
-        made = written(
+        made = make_custom_kernel(
             tuple(view.type.dtype for view in given),
             results[0].type.dtype,
             step.kernel.parameters,
@@ -111,7 +111,7 @@ def _step(step: Step, target: Target) -> Step:
         if isinstance(step, Branch | WhileLoop)
         else step
     )
-    return map_inside(changed, lambda block: stored(block, target))
+    return map_blocks(changed, lambda block: stored(block, target))
 
 
 def _check_bytes(step: Copy, target: Target) -> None:
@@ -133,7 +133,7 @@ def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
     """`nest` over operands of these dtypes, computing in f32, i32, u32 and bool only."""
     changed = nest.map(_changer(inputs))
     results = tuple(
-        written_output(
+        make_output(
             Operand(dtype, out.operand.rank),
             [
                 (_kept(value, out.operand.dtype, COMPUTE[dtype]), index)
@@ -209,7 +209,7 @@ def _masked(bits: int) -> Callable[[Expr], Expr]:
 
 
 KEPT: dict[str, Callable[[Expr], Expr]] = {
-    "float16": half,
+    "float16": round_to_float16,
     "int8": _wrapped(8),
     "int16": _wrapped(16),
     "uint8": _masked(8),

@@ -15,10 +15,10 @@ from webkiln.ir.dim import floordiv, is_symbolic
 from webkiln.ir.size_bounds import round_up
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import Copy, CustomCall, NestCall, Step, View, reads, writes
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View, reads, writes
 from webkiln.plan.align import VECTOR, divides, multiple
 from webkiln.plan.kernel import NONE
 from webkiln.plan.memory import flat

@@ -8,7 +8,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.notation import size_to_json
-from webkiln.nest.build import Copy, NestCall, Step, reads, writes
+from webkiln.nest.steps import Copy, NestCall, Step, reads, writes
 from webkiln.plan.memory import Range, check, flat, live_ranges
 from webkiln.plan.places import Buffer, Passing
 

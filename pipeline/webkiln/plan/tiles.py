@@ -5,8 +5,8 @@ another that was measured.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from webkiln.nest.build import NestCall
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.cost import MACHINES, milliseconds
 from webkiln.plan.naming import key_of
@@ -56,8 +56,8 @@ def with_tile(target: Target, shape: tuple[int, int]) -> Target:
         target,
         shapes=(shape,),
         dot=shape,
-        each=shape,
-        alone=shape[0],
+        depthwise=shape,
+        matvec=shape[0],
         streamed=None,
         sliding=tuple(item for item in target.sliding if item == shape),
     )
@@ -75,16 +75,16 @@ def others(call: NestCall, schedule: Schedule, target: Target) -> Iterator[Targe
     kind = (
         "dot"
         if vector in reduced
-        else "alone"
+        else "matvec"
         if schedule.tile is None
-        else "each"
+        else "depthwise"
         if each(call, vector)
         else "shapes"
     )
     size = extent(call, loops[vector])
     fitting = [
         shape
-        for shape in target.tried.get(kind, ())
+        for shape in target.candidates.get(kind, ())
         if size % shape[0] == 0 or size >= 4 * shape[0]
     ]
     for other in (target, *(with_tile(target, shape) for shape in fitting)):

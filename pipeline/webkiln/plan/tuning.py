@@ -126,7 +126,7 @@ def trials(target: Target) -> list[Trial]:
     """So many programs hold each candidate of every call once at least; a convolution also each of
     its tiles. None where a backend has no choice.
     """
-    tiles = (1 + max(map(len, target.tried.values()), default=0)) * (
+    tiles = (1 + max(map(len, target.candidates.values()), default=0)) * (
         2 if len(target.blocks) > 1 else 1
     )
     return (

@@ -2,9 +2,9 @@
 
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 
 SCALAR_ONLY = frozenset(

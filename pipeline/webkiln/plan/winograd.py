@@ -16,9 +16,10 @@ from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends
-from webkiln.nest.build import Lowering, NestBuilder, NestCall, Repeat, Step, View
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, const, rebuild
 from webkiln.nest.nest import load_guard, load_index
+from webkiln.nest.steps import NestCall, Repeat, Step, View
 from webkiln.nest.target import Target
 from webkiln.plan import toom_cook
 from webkiln.plan.convolutions import Convolution, Position, Window
@@ -97,7 +98,7 @@ class _Ported:
                 if depends(item, window.place.axis) and (
                     guard is None or not depends(guard[0], window.place.axis)
                 ):
-                    within = self.nest.inside(load_index(made)[d], self._extent(view, d))
+                    within = self.nest.in_bounds(load_index(made)[d], self._extent(view, d))
                     condition = within if condition is None else apply("and", condition, within)
         return self.nest.load(view, load_index(made), condition, other.value)
 
