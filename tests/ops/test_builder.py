@@ -134,7 +134,9 @@ def test_what_is_refused():
     with pytest.raises(InternalError, match="belongs to another graph"):
         other.op("Relu", [x])
     b.slot("w", np.zeros(2, "float32"))
-    with pytest.raises(InternalError, match=r"slot w is float32\[2\] and float32\[3\]"):
+    with pytest.raises(
+        InternalError, match=r"slot w has conflicting types float32\[2\] and float32\[3\]"
+    ):
         b.slot("w", np.zeros(3, "float32"))
     with pytest.raises(InternalError, match="has 2 axes"):
         b.input("y", "float32", (2,), OrderNC)

@@ -51,5 +51,5 @@ def test_values_on_demand_are_those_of_all_at_once(monkeypatch):
     values = ConstantValues(GRAPH, slot, asked)
     for name in reversed(asked):
         np.testing.assert_array_equal(values(name), expected[name])
-    assert not values._kept
+    assert not values._retained
     assert (evaluated, read) == (Counter(["double", "turned", "square"]), Counter("ab"))

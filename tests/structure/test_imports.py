@@ -218,7 +218,9 @@ BUILD = {
 GRAPHS = {
     "ir",
     "ops/budget",
+    "ops/axis_order",
     "ops/builder",
+    "ops/control_flow",
     "ops/operator",
     "ops/pieces",
     "ops/fourier",

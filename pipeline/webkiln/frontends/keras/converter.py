@@ -43,7 +43,8 @@ from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.symbols import placeholder
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.ops.budget import count_nodes, limited
-from webkiln.ops.builder import Block, GraphBuilder, StepFunction, Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.control_flow import Block, StepFunction
 from webkiln.ops.pieces import cast
 from webkiln.ops.table import RULES
 from webkiln.plugins import plugin_error
@@ -510,7 +511,7 @@ class KerasConverter:
                 return self._run(
                     function.model,
                     f"{function.model.name}/",
-                    [builder.inside(x) for x in (*given, *captured)],
+                    [builder.capture(x) for x in (*given, *captured)],
                     owner,
                 )[0]
             finally:

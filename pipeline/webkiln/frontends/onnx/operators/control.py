@@ -20,7 +20,8 @@ from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ir.dim import is_at_least, is_symbolic, maximum
 from webkiln.ir.graph import Guard
 from webkiln.ir.types import Type
-from webkiln.ops.builder import Block, GraphBuilder, Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.control_flow import Block
 
 WRITTEN_OUT = 64
 """How many steps of a loop are written out rather than repeated."""
@@ -142,7 +143,9 @@ def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
         more = builder.op("Reshape", [more], {"shape": ()})
         if limit is not None:
             following = builder.op("Add", [given[0], builder.constant(1, "int64")])
-            more = builder.op("And", [more, builder.op("Less", [following, builder.inside(limit)])])
+            more = builder.op(
+                "And", [more, builder.op("Less", [following, builder.capture(limit)])]
+            )
         return [more, *results]
 
     lasts, piles = call.builder.loop(begin, states, step, bound=bound)
