@@ -14,7 +14,7 @@ from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.interpret import interpret
 from webkiln.nest.steps import View, calls
-from webkiln.ops.conv import NHWC, PLAIN_2D
+from webkiln.ops.conv_cases import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
 from webkiln.plan.quotients import BITS, by_reciprocal
 

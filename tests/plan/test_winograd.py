@@ -19,7 +19,7 @@ from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, const
 from webkiln.nest.interpret import interpret
 from webkiln.nest.steps import View, calls
-from webkiln.ops.conv import NCHW, NHWC, PLAIN_2D
+from webkiln.ops.conv_cases import NCHW, NHWC, PLAIN_2D
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.operator import Case
 from webkiln.plan import toom_cook

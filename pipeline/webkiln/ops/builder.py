@@ -157,6 +157,17 @@ class GraphBuilder(ControlFlow):
         )
         return self._declare(name, type_, order)
 
+    def nested(self, name: str) -> "GraphBuilder":
+        """A builder of a graph that is nested in this one."""
+        return GraphBuilder(f"{self.layer or self.name}.{name}", self._rules, outer=self)
+
+    def data_dependent(self) -> str:
+        """A new name for a data-dependent size."""
+        if self._outer is not None:
+            return self._outer.data_dependent()
+        self._data_dependent_sizes += 1
+        return f"u{self._data_dependent_sizes - 1}"
+
     def tensor(self, name: str) -> Tensor:
         """The tensor of an existing Variable."""
         return Tensor(self, self._variables[name])

@@ -1,9 +1,10 @@
 """The methods of graph builders that append operators with nested graphs."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from webkiln.ir.graph import Graph
+from webkiln.ir.graph import Attributes, Graph
 from webkiln.ir.types import Type
 
 if TYPE_CHECKING:
@@ -17,11 +18,25 @@ StepFunction = Callable[
 """Builds one step of a Scan: (builder, states, slices) -> (next states, results)."""
 
 
-class ControlFlow:
+class ControlFlow(ABC):
     """A base class of `GraphBuilder`."""
 
+    @abstractmethod
+    def nested(self, name: str) -> "GraphBuilder": ...
+
+    @abstractmethod
+    def data_dependent(self) -> str: ...
+
+    @abstractmethod
+    def tensor(self, name: str) -> "Tensor": ...
+
+    @abstractmethod
+    def ops(
+        self, op: str, inputs: Sequence["Tensor"], attrs: Attributes | None = None
+    ) -> tuple["Tensor", ...]: ...
+
     def scan(
-        self: "GraphBuilder",
+        self,
         states: Sequence["Tensor"],
         sequences: Sequence["Tensor"],
         step: StepFunction,
@@ -35,7 +50,7 @@ class ControlFlow:
         `step(builder, states, slices)` returns the next states and the results. It appends to
         `builder`, and may capture tensors of this graph.
         """
-        body = type(self)(f"{self.layer or self.name}.step", self._rules, outer=self)
+        body = self.nested("step")
         current = [
             body.input(f"state{n}", state.dtype, state.shape) for n, state in enumerate(states)
         ]
@@ -58,25 +73,16 @@ class ControlFlow:
         outputs = self.ops("Scan", [*states, *sequences, *captured], attrs)
         return list(outputs[: len(states)]), list(outputs[len(states) :])
 
-    def data_dependent(self: "GraphBuilder") -> str:
-        """A new name for a data-dependent size."""
-        if self._outer is not None:
-            return self._outer.data_dependent()
-        self._data_dependent_sizes += 1
-        return f"u{self._data_dependent_sizes - 1}"
-
     def _inner(
-        self: "GraphBuilder", name: str, inputs: Sequence[Type], write: Block
+        self, name: str, inputs: Sequence[Type], write: Block
     ) -> tuple[Graph, list["Tensor"]]:
         """Build a nested graph with `write`. Returns it, and the tensors that it captures."""
-        body = type(self)(f"{self.layer or self.name}.{name}", self._rules, outer=self)
+        body = self.nested(name)
         tensors = [body.input(f"in{n}", type_.dtype, type_.shape) for n, type_ in enumerate(inputs)]
         outputs = {f"out{n}": body.capture(tensor) for n, tensor in enumerate(write(body, tensors))}
         return body.graph(outputs), [self.tensor(name) for name in body.captured]
 
-    def branch(
-        self: "GraphBuilder", condition: "Tensor", then: Block, otherwise: Block
-    ) -> tuple["Tensor", ...]:
+    def branch(self, condition: "Tensor", then: Block, otherwise: Block) -> tuple["Tensor", ...]:
         """Append an If on a bool scalar. The functions build its graphs; their outputs have the
         same types.
         """
@@ -85,7 +91,7 @@ class ControlFlow:
         return self.ops("If", [condition, *first, *second], {"then": yes, "otherwise": no})
 
     def loop(
-        self: "GraphBuilder",
+        self,
         condition: "Tensor",
         states: Sequence["Tensor"],
         step: Block,

@@ -17,14 +17,14 @@ from webkiln.ops.budget import elements
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 PRODUCTS = 4
-"""Products of a matrix product that numpy computes in the time that it takes to copy an element."""
+"""The number of multiply-adds of a matrix product that take numpy the time of copying an element."""
 
 
 def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     a, b = types
     if a.rank < 2 or b.rank < 2 or a.dtype != b.dtype:
         raise ShapeError(
-            f"operands are {a} and {b}; both need two or more dimensions and one dtype"
+            f"operands are {a} and {b}, expected the same dtype and at least two dimensions"
         )
     rows, inner = a.shape[-2:][:: -1 if attrs["transpose_a"] else 1]
     other, columns = b.shape[-2:][:: -1 if attrs["transpose_b"] else 1]
@@ -88,7 +88,7 @@ define(
 
 
 def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
-    """The letters of each operand, and of the result."""
+    """The letters of each operand, and those of the result."""
     left, arrow, right = attrs["equation"].partition("->")
     terms = left.split(",")
     if (
@@ -98,8 +98,8 @@ def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
         or not set(right) <= set("".join(terms))
     ):
         raise ShapeError(
-            f"equation {attrs['equation']!r} is not one of {count} operands whose result names each"
-            " of its axes once"
+            f"equation {attrs['equation']!r} must have {count} operands, and a result of distinct"
+            " letters of the operands"
         )
     return terms, right
 
@@ -111,7 +111,7 @@ def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
     for term, type_ in zip(terms, types, strict=True):
         if len(term) != type_.rank:
             raise ShapeError(
-                f"equation {attrs['equation']!r}: {term!r} names {len(term)} axes, its operand is"
+                f"equation {attrs['equation']!r}: {term!r} has {len(term)} axes, but its operand is"
                 f" {type_}"
             )
         for letter, size in zip(term, type_.shape, strict=True):
@@ -125,7 +125,7 @@ def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
 
 def _einsum_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     if len({type_.dtype for type_ in types}) != 1:
-        raise ShapeError(f"operands are {', '.join(map(str, types))}; all must have one dtype")
+        raise ShapeError(f"operands are {', '.join(map(str, types))}, expected the same dtype")
     sizes = _einsum_sizes(attrs, types)
     return (Type(types[0].dtype, tuple(sizes[letter] for letter in _terms(attrs, len(types))[1])),)
 
@@ -136,7 +136,7 @@ def _einsum_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
 
 
 def _lower_einsum(low: Lowering, attrs: Attributes) -> None:
-    """One sum of products over every letter that the result lacks."""
+    """One sum of products over all letters that are not in the result."""
     sizes = _einsum_sizes(attrs, [view.type for view in low.inputs])
     terms, result = _terms(attrs, len(low.inputs))
     nest = low.nest()
@@ -168,8 +168,8 @@ def _einsum_cases() -> Iterable[Case]:
         "ab,cd->": [(2, 3), (2, 2)],
     }
     for equation, operands in shapes.items():
-        made = tuple(rng.standard_normal(shape).astype(np.float32) for shape in operands)
-        yield Case(made, {"equation": equation}, name=equation)
+        arrays = tuple(rng.standard_normal(shape).astype(np.float32) for shape in operands)
+        yield Case(arrays, {"equation": equation}, name=equation)
 
 
 define(

@@ -19,7 +19,7 @@ from webkiln.nest.nest import COMPUTE
 from webkiln.ops.budget import CALL
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes, of_nothing
-from webkiln.ops.window import all_inside, window_index, window_size
+from webkiln.ops.window import all_in_bounds, window_index, window_size
 
 WINDOW = dict.fromkeys(("axes", "window", "strides", "dilation", "pad_low", "pad_high"), REQUIRED)
 
@@ -92,7 +92,7 @@ def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
         index[axis] = window_index(nest, index[axis], tap, stride, dilation, before)
         if before or after:
             checks.append((index[axis], x[axis]))
-    guard = all_inside(nest, checks)
+    guard = all_in_bounds(nest, checks)
     value = nest.accumulate(
         combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0)
     )
@@ -209,7 +209,7 @@ def _lower_index(low: Lowering, attrs: Attributes) -> None:
             tap = apply("idiv", tap, nest.argument(window))
             if before or after:
                 checks.append((place[axis], x[axis]))
-        return place, all_inside(nest, checks)
+        return place, all_in_bounds(nest, checks)
 
     place, guard = tapped(number)
     found, _ = tapped(
