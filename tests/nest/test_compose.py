@@ -14,7 +14,7 @@ from webkiln.nest.compose import COMPOSITIONS, compose, logistic_quotient
 from webkiln.nest.expr import FLOAT, Expr, apply, const, local, walk
 from webkiln.nest.semantics import SEMANTICS, compute
 from webkiln.nest.steps import View, calls
-from webkiln.ops.elementwise import sigmoid
+from webkiln.ops.unary import sigmoid
 
 PAGE = Path(__file__).parents[2] / "docs" / "speed.md"
 X = local("x", FLOAT)

@@ -10,10 +10,11 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Array, Type
 from webkiln.ops import (
+    binary,
     choose,
     control,
     conv,
-    elementwise,
+    conversion,
     factor,
     fixed_point,
     index,
@@ -23,21 +24,26 @@ from webkiln.ops import (
     pool,
     reduce,
     resize,
+    sample,
     scan,
     scatter,
     shape,
     special,
     spectrum,
+    unary,
 )
 from webkiln.ops.budget import charge_evaluation, elements
 from webkiln.ops.operator import DEFINED, REQUIRED, Operator, Rules
 
 FAMILIES = (
-    elementwise,
+    unary,
+    binary,
+    conversion,
     special,
     fixed_point,
     index,
     interpolate,
+    sample,
     linear,
     factor,
     spectrum,
