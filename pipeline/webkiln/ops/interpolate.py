@@ -1,6 +1,4 @@
-"""Reading between elements: an axis at another size by any linear map of positions, and reading at
-places that are data.
-"""
+"""Resampling of one axis, with any affine map from output to input positions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
@@ -34,11 +32,11 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         or (attrs["mode"] != "nearest" and not is_float(x.dtype))
     ):
         raise ShapeError(
-            f"{attrs['mode']} ({attrs['rounding']}) of {x}: there are {', '.join(MODES)}; only"
-            " nearest takes integers"
+            f"mode is {attrs['mode']}, rounding is {attrs['rounding']}, x is {x}; expected one of"
+            f" {', '.join(MODES)} and one of {', '.join(ROUNDINGS)}; only nearest supports integers"
         )
     if attrs["antialias"] and (is_symbolic(attrs["scale"]) or is_symbolic(attrs["unit"])):
-        raise ShapeError("antialiasing needs sizes that are known before the model runs")
+        raise ShapeError("antialiasing requires sizes that are known before the model runs")
     return (
         Type(
             x.dtype,
@@ -51,7 +49,7 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def cubic_weight(distance: Array, a: float) -> Array:
-    """Keys 1981, cubic convolution."""
+    """The kernel of Keys, Cubic convolution interpolation (1981)."""
     near = (a + 2) * distance**3 - (a + 3) * distance**2 + 1
     far = a * (distance**3 - 5 * distance**2 + 8 * distance - 4)
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
@@ -71,12 +69,14 @@ def _rounded(attrs: Attributes, numerator: Array) -> Array:
 
 
 def _shrink(attrs: Attributes) -> float:
-    """How many times narrower than the distance of outputs elements lie; 1 without antialiasing."""
+    """The factor by which an antialiasing filter is stretched: input elements per output element, at
+    least 1.
+    """
     return max(attrs["scale"] / attrs["unit"], 1.0) if attrs["antialias"] else 1.0
 
 
 def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Each output's weights, tap by tap, and a product with their matrix."""
+    """The weights, tap by tap, and a product with their matrix."""
     x, size = inputs[0], attrs["size"]
     taps = 1 if attrs["mode"] == "nearest" else 2 * ceil(RADIUS[attrs["mode"]] * _shrink(attrs))
     return int(
@@ -92,28 +92,28 @@ def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type])
 
 
 def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    """A matrix of weights, [output, element]."""
+    """A product with the matrix of weights, [output, element]."""
     axis, size = attrs["axis"], x.shape[attrs["axis"]]
     numerator = np.arange(attrs["size"]) * attrs["scale"] + attrs["start"]
     weights = np.zeros((attrs["size"], size))
     if attrs["mode"] == "nearest":
         weights[np.arange(attrs["size"]), np.clip(_rounded(attrs, numerator), 0, size - 1)] = 1
     else:
-        position, wide = numerator / attrs["unit"], _shrink(attrs)
-        reach = ceil(RADIUS[attrs["mode"]] * wide)
-        for offset in range(1 - reach, reach + 1):
+        position, stretch = numerator / attrs["unit"], _shrink(attrs)
+        radius = ceil(RADIUS[attrs["mode"]] * stretch)
+        for offset in range(1 - radius, radius + 1):
             element = np.floor(position).astype(int) + offset
-            distance = np.abs(position - element) / wide
+            distance = np.abs(position - element) / stretch
             weight = (
                 np.maximum(1 - distance, 0)
                 if attrs["mode"] == "linear"
                 else cubic_weight(distance, attrs["a"])
             )
-            inside = (element >= 0) & (element < size)
+            in_bounds = (element >= 0) & (element < size)
             np.add.at(
                 weights,
                 (np.arange(attrs["size"]), np.clip(element, 0, size - 1)),
-                np.where(inside | (not attrs["exclude"]), weight, 0),
+                np.where(in_bounds | (not attrs["exclude"]), weight, 0),
             )
         weights /= weights.sum(axis=1, keepdims=True)
     moved = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, -1) @ weights.T
@@ -131,23 +131,23 @@ def _lower(low: Lowering, attrs: Attributes) -> None:
     index = list(nest.axes(out.shape))
     numerator = index[axis] * nest.argument(attrs["scale"]) + nest.argument(attrs["start"])
 
-    def at(element: Expr) -> Expr:
-        bounded = apply("min", apply("max", element, const(0, INT)), nest.argument(size - 1))
-        return nest.load(x, [bounded if d == axis else item for d, item in enumerate(index)])
+    def load(element: Expr) -> Expr:
+        clamped = apply("min", apply("max", element, const(0, INT)), nest.argument(size - 1))
+        return nest.load(x, [clamped if d == axis else item for d, item in enumerate(index)])
 
     type_ = COMPUTE[x.type.dtype]
     if attrs["mode"] == "nearest":
-        value = at(_nearest(nest, attrs, numerator))
+        value = load(_nearest(nest, attrs, numerator))
     else:
         before = apply("floordiv", numerator, nest.argument(unit))
-        share = cast(numerator - before * nest.argument(unit), type_) / cast(
+        fraction = cast(numerator - before * nest.argument(unit), type_) / cast(
             nest.argument(unit), type_
         )
         if attrs["mode"] == "linear" and not attrs["antialias"]:
-            first, second = at(before), at(before + 1)
-            value = first + (second - first) * share
+            first, second = load(before), load(before + 1)
+            value = first + (second - first) * fraction
         else:
-            value = _filtered(nest, attrs, size, before, share, at)
+            value = _filter(nest, attrs, size, before, fraction, load)
     if attrs["outside"] is not None:
         beyond = apply(
             "or",
@@ -170,31 +170,33 @@ def _nearest(nest: NestBuilder, attrs: Attributes, numerator: Expr) -> Expr:
     return apply("floordiv", numerator * 2 + nest.argument(unit), nest.argument(2 * unit))
 
 
-def _filtered(
+def _filter(
     nest: NestBuilder,
     attrs: Attributes,
     size: int,
     before: Expr,
-    share: Expr,
-    at: Callable[[Expr], Expr],
+    fraction: Expr,
+    load: Callable[[Expr], Expr],
 ) -> Expr:
-    """The elements within reach, weighed, over the sum of the weights."""
-    type_, wide = share.type, _shrink(attrs)
-    reach = ceil(RADIUS[attrs["mode"]] * wide)
-    offset = nest.reduce(2 * reach) + nest.argument(1 - reach)
-    near = apply("abs", cast(offset, type_) - share) * const(1 / wide, type_)
+    """The weighted mean of the elements within the radius of the filter. The position is element
+    `before` plus `fraction`.
+    """
+    type_, stretch = fraction.type, _shrink(attrs)
+    radius = ceil(RADIUS[attrs["mode"]] * stretch)
+    offset = nest.reduce(2 * radius) + nest.argument(1 - radius)
+    distance = apply("abs", cast(offset, type_) - fraction) * const(1 / stretch, type_)
     if attrs["mode"] == "linear":
-        weight = apply("max", 1.0 - near, const(0, type_))
+        weight = apply("max", 1.0 - distance, const(0, type_))
     else:
         a = attrs["a"]
-        inner = ((a + 2) * near - (a + 3)) * near * near + 1.0
-        outer = ((near * a - 5 * a) * near + 8 * a) * near - 4 * a
-        beyond = select(apply("lt", near, const(2, type_)), outer, const(0, type_))
-        weight = select(apply("le", near, const(1, type_)), inner, beyond)
+        inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1.0
+        outer = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
+        outer = select(apply("lt", distance, const(2, type_)), outer, const(0, type_))
+        weight = select(apply("le", distance, const(1, type_)), inner, outer)
     element = before + offset
     if attrs["exclude"]:
         weight = select(nest.in_bounds(element, size), weight, const(0, type_))
-    return nest.accumulate("sum", weight * at(element)) / nest.accumulate("sum", weight)
+    return nest.accumulate("sum", weight * load(element)) / nest.accumulate("sum", weight)
 
 
 def _cases() -> Iterable[Case]:

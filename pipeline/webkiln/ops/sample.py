@@ -22,53 +22,57 @@ SAMPLING = (*MODES, "largest")
 
 
 def _sample_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    x, places = types
+    x, grid = types
     count = x.rank - 2
-    groups = places.shape[1] if places.rank > 2 else 0
+    groups = grid.shape[1] if grid.rank > 2 else 0
     if (
-        places.rank < 3
-        or places.shape[0] != x.shape[0]
-        or places.shape[-1] != count
+        grid.rank < 3
+        or grid.shape[0] != x.shape[0]
+        or grid.shape[-1] != count
         or not groups
         or x.shape[1] % groups
     ):
-        raise ShapeError(f"places {places} are no [batch, groups, ..., {count}] for {x}")
-    if attrs["mode"] not in SAMPLING or attrs["padding"] not in PADDINGS or x.dtype != places.dtype:
         raise ShapeError(
-            f"{attrs['mode']} with {attrs['padding']} of {x} at {places}: there are"
-            f" {', '.join(SAMPLING)} with {', '.join(PADDINGS)}"
+            f"the grid is {grid}, expected [batch, groups, ..., {count}] for x, which is {x}"
         )
-    return (Type(x.dtype, (*x.shape[:2], *places.shape[2:-1])),)
+    if attrs["mode"] not in SAMPLING or attrs["padding"] not in PADDINGS or x.dtype != grid.dtype:
+        raise ShapeError(
+            f"mode is {attrs['mode']}, padding is {attrs['padding']}, x is {x}, the grid is {grid};"
+            f" expected one of {', '.join(SAMPLING)}, one of {', '.join(PADDINGS)} and the same"
+            " dtype"
+        )
+    return (Type(x.dtype, (*x.shape[:2], *grid.shape[2:-1])),)
 
 
 def _taps(mode: str) -> tuple[int, ...]:
+    """The offsets of the elements that are read, from the position rounded down."""
     return {"nearest": (0,), "linear": (0, 1), "largest": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]
 
 
 def _borders(attrs: Attributes, size: Any) -> tuple[Any, Any]:
-    """Where reflection turns round."""
+    """The positions at which reflection mirrors an axis."""
     return (0, size - 1) if attrs["corners"] else (-0.5, size - 0.5)
 
 
-def _turned(attrs: Attributes, place: Array, size: int) -> Array:
+def _reflect_array(attrs: Attributes, position: Array, size: int) -> Array:
     first, last = _borders(attrs, size)
     if first == last:
-        return np.zeros_like(place)
-    offset = np.mod(place - first, 2 * (last - first))
+        return np.zeros_like(position)
+    offset = np.mod(position - first, 2 * (last - first))
     return np.asarray(first + np.minimum(offset, 2 * (last - first) - offset))
 
 
 def _sample_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Each output tap by tap, which are all kept."""
+    """All taps of each output, which are retained."""
     spatial = inputs[0].rank - 2
     return int(8 * len(_taps(attrs["mode"])) ** spatial * (spatial + 1) * outputs[0].size)
 
 
-def _sample_reference(attrs: Attributes, x: Array, places: Array) -> tuple[Array, ...]:
+def _sample_reference(attrs: Attributes, x: Array, grid: Array) -> tuple[Array, ...]:
     batch, channels = x.shape[:2]
     sizes, count = x.shape[2:], x.ndim - 2
-    out = np.zeros((batch, channels, *places.shape[2:-1]))
-    wide = np.repeat(places.astype(np.float64), channels // places.shape[1], axis=1)
+    out = np.zeros((batch, channels, *grid.shape[2:-1]))
+    wide = np.repeat(grid.astype(np.float64), channels // grid.shape[1], axis=1)
     numbers = np.indices(out.shape)[:2]
     position = [
         np.rint(wide[..., d]) if attrs["mode"] == "nearest" else wide[..., d] for d in range(count)
@@ -76,11 +80,11 @@ def _sample_reference(attrs: Attributes, x: Array, places: Array) -> tuple[Array
     if attrs["padding"] == "border":
         position = [np.clip(p, 0, size - 1) for p, size in zip(position, sizes, strict=True)]
     elif attrs["padding"] == "reflection":
-        position = [_turned(attrs, p, size) for p, size in zip(position, sizes, strict=True)]
-    found = []
+        position = [_reflect_array(attrs, p, size) for p, size in zip(position, sizes, strict=True)]
+    values = []
     for tap in product(_taps(attrs["mode"]), repeat=count):
-        weight, inside = np.ones(out.shape), np.ones(out.shape, bool)
-        where = []
+        weight, in_bounds = np.ones(out.shape), np.ones(out.shape, bool)
+        index = []
         for p, step, size in zip(position, tap, sizes, strict=True):
             element = np.floor(p) + step
             distance = np.abs(p - element)
@@ -92,50 +96,50 @@ def _sample_reference(attrs: Attributes, x: Array, places: Array) -> tuple[Array
                 else 1 - distance
             )
             if attrs["padding"] == "reflection":
-                element = np.floor(_turned(attrs, element, size))
-            inside &= (element >= 0) & (element < size) | (attrs["padding"] != "zeros")
-            where.append(np.clip(element, 0, size - 1).astype(int))
-        found.append(weight * np.where(inside, x[(numbers[0], numbers[1], *where)], 0))
-    return (np.max(found, axis=0) if attrs["mode"] == "largest" else np.sum(found, axis=0),)
+                element = np.floor(_reflect_array(attrs, element, size))
+            in_bounds &= (element >= 0) & (element < size) | (attrs["padding"] != "zeros")
+            index.append(np.clip(element, 0, size - 1).astype(int))
+        values.append(weight * np.where(in_bounds, x[(numbers[0], numbers[1], *index)], 0))
+    return (np.max(values, axis=0) if attrs["mode"] == "largest" else np.sum(values, axis=0),)
 
 
-def _reflected(attrs: Attributes, place: Expr, size: Expr) -> Expr:
-    """A place inside by reflection at the borders; 0 on an axis of one element."""
+def _reflect(attrs: Attributes, position: Expr, size: Expr) -> Expr:
+    """Mirror a position at the borders until it is between them; 0 on an axis of one element."""
     first, last = _borders(attrs, size)
     span = last - first
-    offset = (place - first) - apply("floor", (place - first) / (2.0 * span)) * (2.0 * span)
-    turned = apply("min", offset, 2.0 * span - offset) + first
-    return select(apply("gt", span, const(0, span.type)), turned, const(0, span.type))
+    offset = (position - first) - apply("floor", (position - first) / (2.0 * span)) * (2.0 * span)
+    mirrored = apply("min", offset, 2.0 * span - offset) + first
+    return select(apply("gt", span, const(0, span.type)), mirrored, const(0, span.type))
 
 
 def _lower_sample(low: Lowering, attrs: Attributes) -> None:
-    """The channels of a group are read at the same places."""
-    x, places = low.inputs
+    """The channels of a group share the positions."""
+    x, grid = low.inputs
     type_ = COMPUTE[x.type.dtype]
-    groups = places[1]
+    groups = grid[1]
     split = (x[0], groups, x[1] // groups)
     nest = low.nest()
-    opened = nest.axes((*split, *places.shape[2:-1]))
+    index = nest.axes((*split, *grid.shape[2:-1]))
     sizes = [cast(nest.argument(size), type_) for size in x.shape[2:]]
     position: list[Expr] = []
     for d, size in enumerate(sizes):
-        place = nest.load(places, (*opened[:2], *opened[3:], nest.number(d)))
-        place = apply("rint", place) if attrs["mode"] == "nearest" else place
+        point = nest.load(grid, (*index[:2], *index[3:], nest.number(d)))
+        point = apply("rint", point) if attrs["mode"] == "nearest" else point
         if attrs["padding"] == "border":
-            place = apply("min", apply("max", place, const(0, type_)), size - 1.0)
-        position.append(
-            _reflected(attrs, place, size) if attrs["padding"] == "reflection" else place
-        )
+            point = apply("min", apply("max", point, const(0, type_)), size - 1.0)
+        position.append(_reflect(attrs, point, size) if attrs["padding"] == "reflection" else point)
     view = x.reshaped((*split, *x.shape[2:]))
     taps = product(_taps(attrs["mode"]), repeat=len(sizes))
-    total, *others = (_tapped(nest, attrs, view, opened[:3], position, sizes, tap) for tap in taps)
+    total, *others = (
+        _weighted_tap(nest, attrs, view, index[:3], position, sizes, tap) for tap in taps
+    )
     for value in others:
         total = apply("max", total, value) if attrs["mode"] == "largest" else total + value
-    nest.store(low.outputs[0].reshaped((*split, *places.shape[2:-1])), total)
+    nest.store(low.outputs[0].reshaped((*split, *grid.shape[2:-1])), total)
     nest.done()
 
 
-def _tapped(
+def _weighted_tap(
     nest: NestBuilder,
     attrs: Attributes,
     x: View,
@@ -144,7 +148,7 @@ def _tapped(
     sizes: Sequence[Expr],
     tap: Sequence[int],
 ) -> Expr:
-    """A neighbour, weighed; x is [batch, groups, channels, ...]."""
+    """The weighted element at an offset from the position; x is [batch, groups, channels, ...]."""
     weights: list[Expr] = []
     checks: list[Expr] = []
     index: list[Expr] = []
@@ -153,13 +157,13 @@ def _tapped(
         distance = apply("abs", position[d] - element)
         weights.append(_cubic(distance) if attrs["mode"] == "cubic" else 1.0 - distance)
         if attrs["padding"] == "reflection":
-            element = _reflected(attrs, element, sizes[d])
-        whole = cast(apply("floor", element), INT)
+            element = _reflect(attrs, element, sizes[d])
+        source = cast(apply("floor", element), INT)
         if attrs["padding"] == "zeros":
-            checks.append(nest.in_bounds(whole, x[d + 3]))
+            checks.append(nest.in_bounds(source, x[d + 3]))
         else:
-            whole = apply("min", apply("max", whole, const(0, INT)), nest.argument(x[d + 3] - 1))
-        index.append(whole)
+            source = apply("min", apply("max", source, const(0, INT)), nest.argument(x[d + 3] - 1))
+        index.append(source)
     guard = reduce(lambda a, b: apply("and", a, b), checks) if checks else None
     value = nest.load(x, (*lead, *index), guard)
     return value if attrs["mode"] == "nearest" else reduce(Expr.__mul__, weights) * value
@@ -175,10 +179,10 @@ def _cubic(distance: Expr) -> Expr:
 def _sample_cases() -> Iterable[Case]:
     rng = np.random.default_rng(14)
     x = rng.standard_normal((2, 4, 5, 6)).astype(np.float32)
-    places = rng.uniform(-3, 8, (2, 2, 3, 4, 2)).astype(np.float32)
+    grid = rng.uniform(-3, 8, (2, 2, 3, 4, 2)).astype(np.float32)
     for mode, padding, corners in product(SAMPLING, PADDINGS, (False, True)):
         yield Case(
-            (x, places),
+            (x, grid),
             {"mode": mode, "padding": padding, "corners": corners},
             2e-5,
             f"{mode} {padding} {corners}",
@@ -205,7 +209,15 @@ SAMPLE = define(
         scratch=_sample_work,
     )
 )
-"""x [N, C, ...] read at places [N, groups, ..., spatial axes], counted in elements. `corners`:
-reflection is at the first and last element, not half an element beyond. `largest` is the largest of
-the weighed neighbours that `linear` adds.
+"""Samples x [N, C, spatial ...] at the positions of a grid [N, groups, ..., number of spatial axes],
+in elements. The output is [N, C, ...]; C / groups channels share the positions of a group.
+
+Attributes:
+
+* `mode`: "nearest", "linear", "cubic", or "largest", the maximum of the weighted elements that
+  "linear" sums.
+* `padding`: out-of-bounds elements are 0 ("zeros") or those at the border ("border"), or positions
+  are mirrored ("reflection").
+* `corners`: reflection is at the centres of the first and the last element instead of their outer
+  edges.
 """

@@ -13,7 +13,7 @@ from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import Accumulator
 from webkiln.nest.procedure import ProcedureWriter
-from webkiln.ops.index import X, check_indices, element_places, wrapped
+from webkiln.ops.index import X, check_indices, element_index, wrap_negative
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.order import ZERO, writer
 from webkiln.ops.reduce import check_axes
@@ -82,7 +82,7 @@ def _scatter_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]
 def _scatter_elements_reference(
     attrs: Attributes, x: Array, indices: Array, updates: Array
 ) -> tuple[Array, ...]:
-    return (_scatter_reference(attrs["reduction"], x, element_places(attrs, indices), updates),)
+    return (_scatter_reference(attrs["reduction"], x, element_index(attrs, indices), updates),)
 
 
 def _store_scattered(
@@ -178,7 +178,7 @@ def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
         if other != axis and size != x[other]:
             inside = nest.in_bounds(index[other], size)
             guard = inside if guard is None else apply("and", guard, inside)
-    match = apply("eq", wrapped(nest, nest.load(indices, place, guard), x[axis]), index[axis])
+    match = apply("eq", wrap_negative(nest, nest.load(indices, place, guard), x[axis]), index[axis])
     if guard is not None:
         match = apply("and", guard, match)
 
@@ -287,7 +287,7 @@ def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
     number = nest.reduce(count)
     match = const(1, "bool")
     for position in range(depth):
-        place = wrapped(nest, nest.load(rows, (number, nest.number(position))), x[position])
+        place = wrap_negative(nest, nest.load(rows, (number, nest.number(position))), x[position])
         equal = apply("eq", place, index[position])
         match = equal if position == 0 else apply("and", match, equal)
 
