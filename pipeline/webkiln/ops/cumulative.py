@@ -26,41 +26,41 @@ def _cumulative_reference(
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
         axis = attrs["axis"]
         wide = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, 0)
-        turned = wide[::-1] if attrs["reverse"] else wide
+        ordered = wide[::-1] if attrs["reverse"] else wide
         if attrs["exclusive"]:
-            turned = np.concatenate([np.full_like(turned[:1], start), turned[:-1]])
-        result = function(turned, axis=0)
+            ordered = np.concatenate([np.full_like(ordered[:1], start), ordered[:-1]])
+        result = function(ordered, axis=0)
         return (np.moveaxis(result[::-1] if attrs["reverse"] else result, 0, axis),)
 
     return compute
 
 
 SHORT = 32
-"""Elements that are quicker reduced anew for each than by doubling."""
+"""Up to this size, a separate reduction per element is faster than passes over the axis."""
 
 
 def _lower_cumulative(combiner: str, low: Lowering, attrs: Attributes) -> None:
-    """Each element reduces those up to its own place, or, on a longer axis of known size, in passes
-    (Hillis & Steele 1986): after the nth, those of the last 2**n places.
+    """Short axes, and axes of symbolic size, are reduced separately for each element. Longer ones take
+    log2(size) passes (Hillis & Steele 1986): after pass n, an element combines the last 2**n ones.
     """
     x, axis = low.inputs[0], attrs["axis"]
     size = x[axis]
     if is_symbolic(size) or size <= SHORT:
-        _reduce_anew(combiner, low, attrs)
+        _reduce_separately(combiner, low, attrs)
         return
     source, distance = x, 1
-    between = "float32" if x.type.dtype == "float16" else x.type.dtype
+    dtype = "float32" if x.type.dtype == "float16" else x.type.dtype
     if attrs["exclusive"]:
-        source = low.temporary(between, x.shape)
-        _shifted(combiner, low, attrs, x, source, distance, alone=True)
+        source = low.temporary(dtype, x.shape)
+        _combine_at_distance(combiner, low, attrs, x, source, distance, shift_only=True)
     while distance < size:
         last = 2 * distance >= size
-        target = low.outputs[0] if last else low.temporary(between, x.shape)
-        _shifted(combiner, low, attrs, source, target, distance, alone=False)
+        target = low.outputs[0] if last else low.temporary(dtype, x.shape)
+        _combine_at_distance(combiner, low, attrs, source, target, distance, shift_only=False)
         source, distance = target, 2 * distance
 
 
-def _shifted(
+def _combine_at_distance(
     combiner: str,
     low: Lowering,
     attrs: Attributes,
@@ -68,42 +68,42 @@ def _shifted(
     target: View,
     distance: int,
     *,
-    alone: bool,
+    shift_only: bool,
 ) -> None:
-    """Each element with (or, `alone`, in the place of) the one that many places before it."""
-    axis, step, zero = attrs["axis"], 0 if combiner == "sum" else 1, const(0, INT)
+    """Combine each element with the one at a distance before it or, with `shift_only`, replace it."""
+    axis, identity, zero = attrs["axis"], 0 if combiner == "sum" else 1, const(0, INT)
     nest = low.nest()
     index = list(nest.axes(source.shape))
-    far = nest.argument(distance)
-    there = index[axis] + far if attrs["reverse"] else index[axis] - far
+    offset = nest.argument(distance)
+    position = index[axis] + offset if attrs["reverse"] else index[axis] - offset
     guard = (
-        apply("lt", there, nest.number(source[axis]))
+        apply("lt", position, nest.number(source[axis]))
         if attrs["reverse"]
-        else apply("ge", there, zero)
+        else apply("ge", position, zero)
     )
     before = nest.load(
-        source, [there if d == axis else item for d, item in enumerate(index)], guard, step
+        source, [position if d == axis else item for d, item in enumerate(index)], guard, identity
     )
     value = (
         before
-        if alone
+        if shift_only
         else apply("add" if combiner == "sum" else "mul", nest.load(source, index), before)
     )
     nest.store(target, value)
     nest.done()
 
 
-def _reduce_anew(combiner: str, low: Lowering, attrs: Attributes) -> None:
+def _reduce_separately(combiner: str, low: Lowering, attrs: Attributes) -> None:
     x, axis = low.inputs[0], attrs["axis"]
     nest = low.nest()
     index = list(nest.axes(x.shape))
     inner = nest.reduce(x[axis])
     first, second = (index[axis], inner) if attrs["reverse"] else (inner, index[axis])
     guard = apply("lt" if attrs["exclusive"] else "le", first, second)
-    place = [inner if d == axis else item for d, item in enumerate(index)]
+    source = [inner if d == axis else item for d, item in enumerate(index)]
     nest.store(
         low.outputs[0],
-        nest.accumulate(combiner, nest.load(x, place, guard, 0 if combiner == "sum" else 1)),
+        nest.accumulate(combiner, nest.load(x, source, guard, 0 if combiner == "sum" else 1)),
     )
     nest.done()
 

@@ -1,9 +1,9 @@
-"""Eigenvalues of symmetric matrices and singular values, as procedures that run on the CPU (Golub &
-Van Loan, Matrix Computations, 8.3 and 8.6).
+"""Eigenvalues of symmetric matrices, as a procedure that runs on the CPU.
 
-Vectors are unique up to their signs alone. Signs come from the steps taken, which are those of
-Eigen, TensorFlow's library, for matrices as small as its own procedures take whole: `eigh` of any
-size, `svd` of square ones below 16 rows.
+Section numbers refer to Golub & Van Loan, Matrix Computations. Eigenvectors and singular vectors are
+unique only up to their signs, which depend on the algorithm. The algorithms here and in `ops/svd.py`
+are those of Eigen, the library of TensorFlow, so that signs agree for `eigh` of any size, and for
+`svd` of square matrices with fewer than 16 rows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,13 +19,14 @@ from webkiln.nest.nest import COMPUTE
 from webkiln.nest.procedure import ProcedureWriter
 from webkiln.nest.steps import View
 from webkiln.ops.budget import CALL
-from webkiln.ops.factor import Matrix, copied, reflector, square, summed
+from webkiln.ops.factor import Matrix, accumulate, copy_matrix, square
 from webkiln.ops.operator import Case, Operator, define
 from webkiln.ops.order import FALSE, TRUE, ZERO, writer
+from webkiln.ops.qr import reflector
 
 ONE = const(1, INT)
 ITERATIONS = 30
-"""Steps of the QR algorithm for each eigenvalue, and sweeps of Jacobi's method, at most."""
+"""The maximum number of QR steps per eigenvalue, and of Jacobi sweeps."""
 
 
 def precision_of(view: View) -> float:
@@ -43,10 +44,10 @@ def rotate(
     *,
     rows: bool = False,
 ) -> None:
-    """Columns (or rows) p and q of a matrix as c p - s q and s p + c q."""
+    """Replace the columns (or `rows`) p and q of a matrix by c p - s q and s p + c q."""
     with w.repeat(count) as k:
         first, second = ((p, k), (q, k)) if rows else ((k, p), (k, q))
-        x, y = matrix.keep(*first), matrix.keep(*second)
+        x, y = matrix.copy(*first), matrix.copy(*second)
         matrix[first] = c * x - s * y
         matrix[second] = s * x + c * y
 
@@ -54,7 +55,7 @@ def rotate(
 def sort_columns(
     w: ProcedureWriter, count: Expr, values: Matrix, vectors: Sequence[Matrix], before: str
 ) -> None:
-    """The best of those that are left to the front, with its columns."""
+    """Selection sort of `values` by the comparison `before`, with the columns of `vectors`."""
     with w.repeat(count) as i:
         best = w.variable(i)
         with (
@@ -63,28 +64,28 @@ def sort_columns(
         ):
             w.set(best, k)
         with w.when(apply("ne", best, i)):
-            held = values.keep(i, ZERO)
+            swapped = values.copy(i, ZERO)
             values[i, ZERO] = values[best, ZERO]
-            values[best, ZERO] = held
+            values[best, ZERO] = swapped
             for matrix in vectors:
                 with w.repeat(count) as row:
-                    held = matrix.keep(row, i)
+                    swapped = matrix.copy(row, i)
                     matrix[row, i] = matrix[row, best]
-                    matrix[row, best] = held
+                    matrix[row, best] = swapped
 
 
 def divide_by_largest(w: ProcedureWriter, matrix: Matrix, count: Expr, *, lower: bool) -> Expr:
-    """The largest absolute value, 1 for a matrix of zeros; the matrix is divided by it. With
-    `lower` of that triangle alone.
+    """Divide a matrix, or its `lower` triangle, by its largest absolute value (1 if all elements are
+    0). Returns the divisor.
     """
-    most = w.variable(const(0, COMPUTE[(*w.inputs, *w.outputs)[matrix.operand]]))
+    largest = w.variable(const(0, COMPUTE[(*w.inputs, *w.outputs)[matrix.operand]]))
     with w.repeat(count) as row, w.repeat(row + 1 if lower else count) as column:
-        w.set(most, apply("max", most, apply("abs", matrix[row, column])))
-    with w.when(apply("eq", most, const(0, most.type))):
-        w.set(most, const(1, most.type))
+        w.set(largest, apply("max", largest, apply("abs", matrix[row, column])))
+    with w.when(apply("eq", largest, const(0, largest.type))):
+        w.set(largest, const(1, largest.type))
     with w.repeat(count) as row, w.repeat(row + 1 if lower else count) as column:
-        matrix[row, column] = matrix[row, column] / most
-    return most
+        matrix[row, column] = matrix[row, column] / largest
+    return largest
 
 
 def set_identity(w: ProcedureWriter, matrix: Matrix, count: Expr, type_: str) -> None:
@@ -98,41 +99,41 @@ def _eigen_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _lower_eigen(low: Lowering, attrs: Attributes) -> None:
-    """To tridiagonal form by reflections (8.3.1), then QR steps with Wilkinson's shift (8.3.3)."""
+    """Tridiagonalisation by reflections (8.3.1), then QR steps with the Wilkinson shift (8.3.3)."""
     x = low.materialize(low.inputs[0])
     n, dtype, type_ = x[-1], x.type.dtype, COMPUTE[x.type.dtype]
-    work, beside, taus = (
+    work, off_diagonal, taus = (
         low.temporary(dtype, (n, n)),
         low.temporary(dtype, (n,)),
         low.temporary(dtype, (n,)),
     )
-    operands = (*low.outputs, work, beside, taus)
+    operands = (*low.outputs, work, off_diagonal, taus)
     w = writer([x], operands)
     size = w.number(n)
     zero = const(0, type_)
     with w.repeat(w.number(prod(x.shape[:-2]))) as batch:
-        whole = w.variable(batch * size * size)
-        d, q = Matrix(w, 1, w.variable(batch * size), ONE), Matrix(w, 2, whole, size)
+        base = w.variable(batch * size * size)
+        d, q = Matrix(w, 1, w.variable(batch * size), ONE), Matrix(w, 2, base, size)
         a, e, p = Matrix(w, 3, ZERO, size), Matrix(w, 4, ZERO, ONE), Matrix(w, 5, ZERO, ONE)
-        copied(w, Matrix(w, 0, whole, size), a, size, size)
+        copy_matrix(w, Matrix(w, 0, base, size), a, size, size)
         scale = divide_by_largest(w, a, size, lower=True)
         set_identity(w, q, size, type_)
         with w.repeat(size - 1) as c:
-            _reflected(w, a, e, p, q, c, size, type_)
+            _reflect(w, a, e, p, q, c, size, type_)
         with w.repeat(size) as k:
             d[k, ZERO] = a[k, k]
         end, left = w.variable(size - 1), w.variable(size * ITERATIONS)
         with w.while_(apply("and", apply("gt", end, ZERO), apply("gt", left, ZERO))):
             w.set(left, left - 1)
             with w.repeat(size - 1) as k:
-                far = w.variable(e[k, ZERO] / precision_of(x))
-                near = apply("abs", d[k, ZERO]) + apply("abs", d[k + 1, ZERO])
-                with w.when(apply("le", far * far, near)):
+                scaled = w.variable(e[k, ZERO] / precision_of(x))
+                neighbours = apply("abs", d[k, ZERO]) + apply("abs", d[k + 1, ZERO])
+                with w.when(apply("le", scaled * scaled, neighbours)):
                     e[k, ZERO] = zero
-            begun = w.variable(FALSE)
-            with w.while_(apply("and", apply("gt", end, ZERO), apply("not", begun))):
-                w.set(begun, apply("ne", e[end - 1, ZERO], zero))
-                with w.when(apply("not", begun)):
+            is_coupled = w.variable(FALSE)
+            with w.while_(apply("and", apply("gt", end, ZERO), apply("not", is_coupled))):
+                w.set(is_coupled, apply("ne", e[end - 1, ZERO], zero))
+                with w.when(apply("not", is_coupled)):
                     w.set(end, end - 1)
             with w.when(apply("gt", end, ZERO)):
                 _step(w, d, e, q, end, size, zero)
@@ -142,27 +143,27 @@ def _lower_eigen(low: Lowering, attrs: Attributes) -> None:
     low.host(w, [x], operands)
 
 
-def _reflected(
+def _reflect(
     w: ProcedureWriter, a: Matrix, e: Matrix, p: Matrix, q: Matrix, c: Expr, size: Expr, type_: str
 ) -> None:
-    """One column of the lower triangle of `a` below its diagonal as 0 but for the first, which is
-    `e`; q is multiplied by the reflection.
+    """One step of the tridiagonalisation: reflect column c of the lower triangle of `a`, so that its
+    only element below the diagonal is `e`, and multiply q by the reflection. `p` is scratch memory.
     """
     first = w.variable(c + 1)
-    with summed(w, const(0, type_), c + 2, size) as (rest, row):
+    with accumulate(w, const(0, type_), c + 2, size) as (rest, row):
         w.set(rest, rest + a[row, c] * a[row, c])
-    beta, tau, divisor = reflector(w, a.keep(first, c), rest)
+    beta, tau, divisor = reflector(w, a.copy(first, c), rest)
     e[c, ZERO] = beta
     with w.when(apply("ne", tau, const(0, type_))):
         a[first, c] = const(1, type_)
         with w.repeat(size, c + 2) as row:
             a[row, c] = a[row, c] / divisor
         with w.repeat(size, first) as row:
-            with summed(w, const(0, type_), first, size) as (total, k):
+            with accumulate(w, const(0, type_), first, size) as (total, k):
                 lower = apply("ge", row, k)
                 w.set(total, total + a[select(lower, row, k), select(lower, k, row)] * a[k, c])
             p[row, ZERO] = total * tau
-        with summed(w, const(0, type_), first, size) as (dot, k):
+        with accumulate(w, const(0, type_), first, size) as (dot, k):
             w.set(dot, dot + p[k, ZERO] * a[k, c])
         share = w.variable(dot * tau * -0.5)
         with w.repeat(size, first) as row:
@@ -170,7 +171,7 @@ def _reflected(
         with w.repeat(size, first) as row, w.repeat(row + 1, first) as k:
             a[row, k] = a[row, k] - a[row, c] * p[k, ZERO] - p[row, ZERO] * a[k, c]
         with w.repeat(size) as row:
-            with summed(w, const(0, type_), first, size) as (dot, k):
+            with accumulate(w, const(0, type_), first, size) as (dot, k):
                 w.set(dot, dot + q[row, k] * a[k, c])
             w.set(dot, dot * tau)
             with w.repeat(size, first) as k:
@@ -180,30 +181,32 @@ def _reflected(
 def _step(
     w: ProcedureWriter, d: Matrix, e: Matrix, q: Matrix, end: Expr, size: Expr, zero: Expr
 ) -> None:
-    """One implicit QR step on the block that ends at `end`."""
+    """One implicit QR step on the unreduced block that ends at `end`."""
     start = w.variable(end - 1)
     going = w.variable(TRUE)
     with w.while_(apply("and", apply("gt", start, ZERO), going)):
         w.set(going, apply("ne", e[start - 1, ZERO], zero))
         with w.when(going):
             w.set(start, start - 1)
-    half, beside = w.variable((d[end - 1, ZERO] - d[end, ZERO]) * 0.5), e.keep(end - 1, ZERO)
-    length = apply("sqrt", half * half + beside * beside)
-    below = select(apply("gt", half, zero), half + length, half - length)
-    level = apply("eq", half, zero)
+    half, last = w.variable((d[end - 1, ZERO] - d[end, ZERO]) * 0.5), e.copy(end - 1, ZERO)
+    norm = apply("sqrt", half * half + last * last)
+    denominator = select(apply("gt", half, zero), half + norm, half - norm)
+    is_zero = apply("eq", half, zero)
     shift = w.variable(
         d[end, ZERO]
         - select(
-            level, apply("abs", beside), beside * beside / select(level, const(1, zero.type), below)
+            is_zero,
+            apply("abs", last),
+            last * last / select(is_zero, const(1, zero.type), denominator),
         )
     )
-    x, z = w.variable(d[start, ZERO] - shift), e.keep(start, ZERO)
+    x, z = w.variable(d[start, ZERO] - shift), e.copy(start, ZERO)
     k = w.variable(start)
     with w.while_(apply("and", apply("lt", k, end), apply("ne", z, zero))):
         c, s = _givens(w, x, z)
-        here, beside, there = d.keep(k, ZERO), e.keep(k, ZERO), d.keep(k + 1, ZERO)
-        sdk, dkp = w.variable(s * here + c * beside), w.variable(s * beside + c * there)
-        d[k, ZERO] = c * (c * here - s * beside) - s * (c * beside - s * there)
+        dk, ek, dk1 = d.copy(k, ZERO), e.copy(k, ZERO), d.copy(k + 1, ZERO)
+        sdk, dkp = w.variable(s * dk + c * ek), w.variable(s * ek + c * dk1)
+        d[k, ZERO] = c * (c * dk - s * ek) - s * (c * ek - s * dk1)
         d[k + 1, ZERO] = s * sdk + c * dkp
         e[k, ZERO] = c * sdk - s * dkp
         with w.when(apply("gt", k, start)):
@@ -217,24 +220,24 @@ def _step(
 
 
 def _givens(w: ProcedureWriter, x: Expr, z: Expr) -> tuple[Expr, Expr]:
-    """c and s of the rotation that makes z 0 (5.1.3), z not being 0."""
+    """c and s of the Givens rotation (5.1.3) that eliminates a nonzero z."""
     one = const(1, x.type)
-    flat = apply("gt", apply("abs", x), apply("abs", z))
-    above, below = select(flat, z, x), select(flat, x, z)
-    t = w.variable(above / below)
-    length = apply("sqrt", t * t + one)
-    u = w.variable(one / select(apply("lt", below, const(0, x.type)), -length, length))
-    return w.variable(select(flat, u, t * u)), w.variable(select(flat, -t * u, -u))
+    x_dominates = apply("gt", apply("abs", x), apply("abs", z))
+    numerator, denominator = select(x_dominates, z, x), select(x_dominates, x, z)
+    t = w.variable(numerator / denominator)
+    norm = apply("sqrt", t * t + one)
+    u = w.variable(one / select(apply("lt", denominator, const(0, x.type)), -norm, norm))
+    return w.variable(select(x_dominates, u, t * u)), w.variable(select(x_dominates, -t * u, -u))
 
 
 def _eigen_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    """The same steps on whole matrices."""
+    """The same steps, as operations on entire matrices."""
     values, vectors = np.zeros(x.shape[:-1]), np.zeros(x.shape)
-    for place in np.ndindex(*x.shape[:-2]):
-        lower = np.tril(x[place].astype(np.float64))
+    for batch in np.ndindex(*x.shape[:-2]):
+        lower = np.tril(x[batch].astype(np.float64))
         scale = np.abs(lower).max(initial=0) or 1
         d, q = _eigen_of((lower + np.tril(lower, -1).T) / scale, float(np.finfo(x.dtype).eps))
-        values[place], vectors[place] = d * scale, q
+        values[batch], vectors[batch] = d * scale, q
     return values, vectors
 
 
@@ -288,7 +291,7 @@ def _eigen_cases() -> Iterable[Case]:
 
 
 def iteration_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """In Python: a third of the iterations at most, each of which turns pairs of rows and columns."""
+    """At most a third of the iterations. Each rotates pairs of rows and columns, in Python."""
     size = inputs[0].shape[-1]
     return ITERATIONS // 3 * inputs[0].size * (CALL + size)
 
@@ -303,6 +306,7 @@ EIGEN = define(
         work=iteration_work,
     )
 )
-"""The eigenvalues of symmetric matrices, ascending, and their vectors as columns; read from the
-lower triangle.
+"""Eigenvalues of symmetric matrices x [..., n, n], which are read from the lower triangle.
+
+Outputs: the eigenvalues [..., n], ascending, and the eigenvectors [..., n, n], as columns.
 """

@@ -21,12 +21,12 @@ def _same_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _lower_softmax(logarithm: bool) -> Callable[[Lowering, Attributes], None]:
     def lower(low: Lowering, attrs: Attributes) -> None:
-        """Largest element; sum of exp(x - largest); then each element."""
+        """Three nests: the largest element; the sum of exp(x - largest); the result."""
         x, out, axis = low.inputs[0], low.outputs[0], attrs["axis"]
-        kept = [size for d, size in enumerate(x.shape) if d != axis]
+        retained = [size for d, size in enumerate(x.shape) if d != axis]
         largest, total = (
-            low.temporary(x.type.dtype, kept),
-            low.temporary("float32" if x.type.dtype == "float16" else x.type.dtype, kept),
+            low.temporary(x.type.dtype, retained),
+            low.temporary("float32" if x.type.dtype == "float16" else x.type.dtype, retained),
         )
 
         nest = low.nest()
@@ -125,7 +125,7 @@ def _norm_cases() -> Iterable[Case]:
         yield Case((x, *parameters), {"axis": axis, "epsilon": 1e-3})
 
 
-define(
+BATCH_NORM = define(
     Operator(
         "BatchNorm",
         _norm_types,
@@ -136,3 +136,6 @@ define(
         _norm_cases,
     )
 )
+"""(x - mean) / sqrt(variance + epsilon) * scale + beta. Inputs: x, and scale, beta, mean and variance,
+each a scalar or a vector of the size of `axis`.
+"""

@@ -15,10 +15,10 @@ from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 def check_axes(axes: Sequence[int], rank: int) -> None:
     if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
-        raise ShapeError(f"axes {list(axes)} do not name distinct dimensions of {rank}")
+        raise ShapeError(f"axes {list(axes)} must be distinct dimensions of {rank}")
 
 
-def _reduced(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+def _reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
     check_axes(axes, len(shape))
     return tuple(
         1 if axis in axes else size
@@ -28,13 +28,15 @@ def _reduced(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple
 
 
 def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type(types[0].dtype, _reduced(types[0].shape, attrs["axes"], attrs["keepdims"])),)
+    return (Type(types[0].dtype, _reduced_shape(types[0].shape, attrs["axes"], attrs["keepdims"])),)
 
 
 def open_loops(nest: NestBuilder, shape: Sequence[int], axes: Sequence[int]) -> list[Expr]:
-    """Parallel loops over the kept axes, reduction loops over `axes`; the index of each dimension."""
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
-    parallel = dict(zip(kept, nest.axes([shape[axis] for axis in kept]), strict=True))
+    """Open reduction loops over `axes` and parallel loops over the others. Returns the index of each
+    dimension.
+    """
+    retained = [axis for axis in range(len(shape)) if axis not in axes]
+    parallel = dict(zip(retained, nest.axes([shape[axis] for axis in retained]), strict=True))
     inner = {axis: nest.reduce(shape[axis]) for axis in sorted(axes)}
     return [parallel[axis] if axis in parallel else inner[axis] for axis in range(len(shape))]
 
@@ -61,8 +63,8 @@ def _lower(combiner: str, mean: bool) -> Callable[[Lowering, Attributes], None]:
                 if value.type in REAL
                 else apply("idiv", value, cast(count, value.type))
             )
-        kept = [size for axis, size in enumerate(x.shape) if axis not in axes]
-        nest.store(low.outputs[0].reshaped(kept), value)
+        retained = [size for axis, size in enumerate(x.shape) if axis not in axes]
+        nest.store(low.outputs[0].reshaped(retained), value)
         nest.done()
 
     return lower
@@ -75,7 +77,7 @@ def _cases() -> Iterable[Case]:
             yield Case((x,), {"axes": axes, "keepdims": keepdims})
 
 
-def _whole_cases() -> Iterable[Case]:
+def _integer_cases() -> Iterable[Case]:
     yield from _cases()
     yield Case((np.array([[-7, 2, 1], [5, 6, 9]], np.int32),), {"axes": (1,)}, name="whole numbers")
     yield from (
@@ -88,7 +90,7 @@ def _reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
         wide = x.astype(np.float64) if x.dtype.kind == "f" else x
         empty = (
-            {"initial": of_nothing(function, str(x.dtype))} if function in (np.max, np.min) else {}
+            {"initial": identity_of(function, str(x.dtype))} if function in (np.max, np.min) else {}
         )
         return (
             np.asarray(
@@ -99,8 +101,8 @@ def _reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...
     return compute
 
 
-def of_nothing(function: Callable[..., Array], dtype: str) -> float:
-    """The largest or least of no numbers."""
+def identity_of(function: Callable[..., Array], dtype: str) -> float:
+    """The result of np.max or np.min over no elements."""
     limits = np.iinfo(dtype) if not is_float(dtype) else None
     if function is np.max:
         return -inf if limits is None else int(limits.min)
@@ -108,8 +110,8 @@ def of_nothing(function: Callable[..., Array], dtype: str) -> float:
 
 
 def mean(x: Array, axis: tuple[int, ...], *, keepdims: bool) -> Array:
-    """Of nothing, NaN; of whole numbers truncated, of none of them 0. Whole numbers of fewer than
-    32 bits have a sum of 32.
+    """The mean; NaN for no floats, 0 for no integers. The mean of integers is truncated; those of
+    fewer than 32 bits are summed in 32 bits.
     """
     wide = x.dtype if x.dtype.kind == "f" else np.result_type(x.dtype, f"{x.dtype.kind}4")
     total, count = (
@@ -132,13 +134,13 @@ for _name, _combiner, _function in (
             _reference(_function),
             _lower(_combiner, _name == "ReduceMean"),
             {"axes": REQUIRED, "keepdims": False},
-            cases=_cases if _name == "ReduceProd" else _whole_cases,
+            cases=_cases if _name == "ReduceProd" else _integer_cases,
         )
     )
 
 
 def _arg_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type("int32", _reduced(types[0].shape, (attrs["axis"],), attrs["keepdims"])),)
+    return (Type("int32", _reduced_shape(types[0].shape, (attrs["axis"],), attrs["keepdims"])),)
 
 
 def _lower_arg(combiner: str) -> Callable[[Lowering, Attributes], None]:
@@ -164,10 +166,10 @@ def _arg_cases() -> Iterable[Case]:
 
 
 def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
-    """Of nothing, 0."""
+    """The index of the extremum; 0 for no elements."""
 
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-        given = (
+        operand = (
             x
             if x.shape[attrs["axis"]]
             else np.zeros_like(
@@ -175,7 +177,7 @@ def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array,
                 shape=[max(size, int(axis == attrs["axis"])) for axis, size in enumerate(x.shape)],
             )
         )
-        return (np.asarray(function(given, axis=attrs["axis"], keepdims=attrs["keepdims"])),)
+        return (np.asarray(function(operand, axis=attrs["axis"], keepdims=attrs["keepdims"])),)
 
     return compute
 

@@ -1,4 +1,4 @@
-"""Operators that move elements and compute nothing: each is one load at another index."""
+"""Operators that move elements without computing: each is a load at another index."""
 
 from collections.abc import Iterable, Sequence
 from math import prod
@@ -77,8 +77,8 @@ def _broadcast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ..
     result = broadcast([types[0].shape, attrs["shape"]])
     if len(result) != len(attrs["shape"]):
         raise ShapeError(f"{types[0]} does not broadcast to {list(attrs['shape'])}")
-    for axis, (size, wanted) in enumerate(zip(result, attrs["shape"], strict=True)):
-        require_equal(size, wanted, f"axis {axis} does not broadcast")
+    for axis, (size, expected) in enumerate(zip(result, attrs["shape"], strict=True)):
+        require_equal(size, expected, f"axis {axis} does not broadcast")
     return (Type(types[0].dtype, tuple(attrs["shape"])),)
 
 
@@ -105,30 +105,32 @@ def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     for type_ in types[1:]:
         if type_.rank != first.rank or type_.dtype != first.dtype:
             raise ShapeError(
-                f"{type_} and {first} cannot be joined on axis {axis}: every other size and the"
+                f"{type_} and {first} cannot be concatenated on axis {axis}: all other sizes and the"
                 " dtype must be equal"
             )
     rows = enumerate(zip(*(type_.shape for type_ in types), strict=True))
     shape = [
         (
             sum(sizes)
-            if at == axis
-            else require_all_equal(sizes, f"joined on axis {axis}, the sizes of axis {at} differ")
+            if dimension == axis
+            else require_all_equal(
+                sizes, f"concatenated on axis {axis}, the sizes of axis {dimension} differ"
+            )
         )
-        for at, sizes in rows
+        for dimension, sizes in rows
     ]
     return (Type(first.dtype, tuple(shape)),)
 
 
 def _lower_concat(low: Lowering, attrs: Attributes) -> None:
-    """One nest per input, each storing into its slice of the output."""
+    """One nest per input, which stores to its slice of the output."""
     start = 0
     for view in low.inputs:
         nest = low.nest()
         index = list(nest.axes(view.shape))
-        place = list(index)
-        place[attrs["axis"]] = place[attrs["axis"]] + nest.number(start)
-        nest.store(low.outputs[0], nest.load(view, index), place)
+        target = list(index)
+        target[attrs["axis"]] = target[attrs["axis"]] + nest.number(start)
+        nest.store(low.outputs[0], nest.load(view, index), target)
         nest.done()
         start += view[attrs["axis"]]
 
@@ -155,10 +157,10 @@ def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         zip(types[0].shape, attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)
     ):
         last = start + (count - 1) * step
-        for place in (start, last) if count else ():
-            message = f"the slice reads {start} to {last} of axis {axis}, which has {size}"
-            require_non_negative(place, message)
-            require_non_negative(size - 1 - place, message)
+        for index in (start, last) if count else ():
+            message = f"the slice reads {start} to {last} of axis {axis}, which has size {size}"
+            require_non_negative(index, message)
+            require_non_negative(size - 1 - index, message)
     return (Type(types[0].dtype, tuple(attrs["sizes"])),)
 
 
@@ -235,7 +237,7 @@ def _gather_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _gather_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
-    """Negative indices count from the end; an index outside gives 0."""
+    """Negative indices count from the end; out-of-bounds indices read 0."""
     size = x.shape[attrs["axis"]]
     wrapped = np.where(indices < 0, indices + size, indices)
     source = (
@@ -243,11 +245,11 @@ def _gather_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Arra
         if size
         else np.zeros_like(x, shape=(*x.shape[: attrs["axis"]], 1, *x.shape[attrs["axis"] + 1 :]))
     )
-    taken = np.take(source, np.clip(wrapped, 0, max(size - 1, 0)), axis=attrs["axis"])
-    inside = ((wrapped >= 0) & (wrapped < size)).reshape(
+    values = np.take(source, np.clip(wrapped, 0, max(size - 1, 0)), axis=attrs["axis"])
+    in_bounds = ((wrapped >= 0) & (wrapped < size)).reshape(
         (*[1] * attrs["axis"], *indices.shape, *[1] * (x.ndim - attrs["axis"] - 1))
     )
-    return (np.where(inside, taken, 0),)
+    return (np.where(in_bounds, values, 0),)
 
 
 def _lower_gather(low: Lowering, attrs: Attributes) -> None:

@@ -23,7 +23,7 @@ from webkiln.ops.eigen import (
     set_identity,
     sort_columns,
 )
-from webkiln.ops.factor import Matrix, copied, square
+from webkiln.ops.factor import Matrix, copy_matrix, square
 from webkiln.ops.operator import Case, Operator, define
 from webkiln.ops.order import FALSE, TRUE, ZERO, writer
 
@@ -34,9 +34,7 @@ def _svd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _lower_svd(low: Lowering, attrs: Attributes) -> None:
-    """Rotations from both sides until a sweep finds nothing (Kogbetliantz 1955; Jacobi's method,
-    8.5 and 8.6.4).
-    """
+    """Two-sided Jacobi rotations until a sweep rotates nothing (Kogbetliantz 1955; 8.5 and 8.6.4)."""
     x = low.materialize(low.inputs[0])
     n, type_ = x[-1], COMPUTE[x.type.dtype]
     work = low.temporary(x.type.dtype, (n, n))
@@ -44,16 +42,16 @@ def _lower_svd(low: Lowering, attrs: Attributes) -> None:
     w = writer([x], operands)
     size = w.number(n)
     with w.repeat(w.number(prod(x.shape[:-2]))) as batch:
-        whole = w.variable(batch * size * size)
-        u, v, a = Matrix(w, 1, whole, size), Matrix(w, 3, whole, size), Matrix(w, 4, ZERO, size)
+        base = w.variable(batch * size * size)
+        u, v, a = Matrix(w, 1, base, size), Matrix(w, 3, base, size), Matrix(w, 4, ZERO, size)
         values = Matrix(w, 2, w.variable(batch * size), ONE)
-        copied(w, Matrix(w, 0, whole, size), a, size, size)
+        copy_matrix(w, Matrix(w, 0, base, size), a, size, size)
         scale = divide_by_largest(w, a, size, lower=False)
         set_identity(w, u, size, type_)
         set_identity(w, v, size, type_)
-        most = w.variable(const(0, type_))
+        largest = w.variable(const(0, type_))
         with w.repeat(size) as k:
-            w.set(most, apply("max", most, apply("abs", a[k, k])))
+            w.set(largest, apply("max", largest, apply("abs", a[k, k])))
         going, left = w.variable(TRUE), w.variable(const(ITERATIONS, INT))
         with w.while_(apply("and", going, apply("gt", left, ZERO))):
             w.set(left, left - 1)
@@ -61,20 +59,16 @@ def _lower_svd(low: Lowering, attrs: Attributes) -> None:
             with w.repeat(size, ONE) as p, w.repeat(p) as q:
                 bound = apply(
                     "max",
-                    most * (2 * precision_of(x)),
+                    largest * (2 * precision_of(x)),
                     const(float(np.finfo(x.type.dtype).tiny), type_),
                 )
                 with w.when(
                     apply("gt", apply("max", apply("abs", a[p, q]), apply("abs", a[q, p])), bound)
                 ):
                     w.set(going, TRUE)
-                    _annihilated(w, a, u, v, p, q, size)
-                    w.set(
-                        most,
-                        apply(
-                            "max", most, apply("max", apply("abs", a[p, p]), apply("abs", a[q, q]))
-                        ),
-                    )
+                    _diagonalise(w, a, u, v, p, q, size)
+                    diagonal = apply("max", apply("abs", a[p, p]), apply("abs", a[q, q]))
+                    w.set(largest, apply("max", largest, diagonal))
         with w.repeat(size) as k:
             sign = w.variable(
                 select(apply("lt", a[k, k], const(0, type_)), const(-1, type_), const(1, type_))
@@ -88,32 +82,34 @@ def _lower_svd(low: Lowering, attrs: Attributes) -> None:
     low.host(w, [x], operands)
 
 
-def _annihilated(
+def _diagonalise(
     w: ProcedureWriter, a: Matrix, u: Matrix, v: Matrix, p: Expr, q: Expr, size: Expr
 ) -> None:
-    """The 2 x 2 matrix at p and q made diagonal: made symmetric by a rotation, then by Jacobi's."""
-    pp, pq, qp, qq = a.keep(p, p), a.keep(p, q), a.keep(q, p), a.keep(q, q)
+    """Diagonalise the 2 x 2 submatrix at p and q: a rotation makes it symmetric, then a Jacobi
+    rotation makes it diagonal.
+    """
+    pp, pq, qp, qq = a.copy(p, p), a.copy(p, q), a.copy(q, p), a.copy(q, q)
     zero, one = const(0, pp.type), const(1, pp.type)
-    across = w.variable(qp - pq)
-    plain = w.variable(apply("eq", across, zero))
-    slope = w.variable((pp + qq) / select(plain, one, across))
-    length = apply("sqrt", slope * slope + one)
+    difference = w.variable(qp - pq)
+    is_symmetric = w.variable(apply("eq", difference, zero))
+    slope = w.variable((pp + qq) / select(is_symmetric, one, difference))
+    norm = apply("sqrt", slope * slope + one)
     s1, c1 = (
-        w.variable(select(plain, zero, one / length)),
-        w.variable(select(plain, one, slope / length)),
+        w.variable(select(is_symmetric, zero, one / norm)),
+        w.variable(select(is_symmetric, one, slope / norm)),
     )
     x, y, z = (
         w.variable(c1 * pp + s1 * qp),
         w.variable(c1 * pq + s1 * qq),
         w.variable(c1 * qq - s1 * pq),
     )
-    done = w.variable(apply("eq", y, zero))
-    tau = w.variable((x - z) / (2.0 * select(done, one, apply("abs", y))))
+    is_diagonal = w.variable(apply("eq", y, zero))
+    tau = w.variable((x - z) / (2.0 * select(is_diagonal, one, apply("abs", y))))
     root = apply("sqrt", tau * tau + one)
     t = w.variable(one / select(apply("gt", tau, zero), tau + root, tau - root))
-    c = w.variable(select(done, one, one / apply("sqrt", t * t + one)))
+    c = w.variable(select(is_diagonal, one, one / apply("sqrt", t * t + one)))
     signed = select(apply("gt", y, zero), -t, t)
-    s = w.variable(select(done, zero, signed * c))
+    s = w.variable(select(is_diagonal, zero, signed * c))
     c2, s2 = w.variable(c1 * c + s1 * s), w.variable(s1 * c - c1 * s)
     rotate(w, a, size, p, q, c2, -s2, rows=True)
     rotate(w, u, size, p, q, c2, -s2)
@@ -122,11 +118,11 @@ def _annihilated(
 
 
 def _svd_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    """The singular vectors of the right side from the rotations, the others from them."""
+    """The same rotations, as operations on pairs of rows and columns."""
     u, values, v = np.zeros(x.shape), np.zeros(x.shape[:-1]), np.zeros(x.shape)
-    for place in np.ndindex(*x.shape[:-2]):
-        u[place], values[place], v[place] = _svd_of(
-            x[place].astype(np.float64), 2 * float(np.finfo(x.dtype).eps)
+    for batch in np.ndindex(*x.shape[:-2]):
+        u[batch], values[batch], v[batch] = _svd_of(
+            x[batch].astype(np.float64), 2 * float(np.finfo(x.dtype).eps)
         )
     return u, values, v
 
@@ -149,12 +145,13 @@ def _svd_of(a: Array, precision: float) -> tuple[Array, Array, Array]:
                 angle -= np.pi if m[1, 0] < m[0, 1] else 0
                 first = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
                 m = first @ m
-                turn = (
+                jacobi_angle = (
                     np.arctan(2 * m[0, 1] / (m[0, 0] - m[1, 1])) / 2
                     if m[0, 0] != m[1, 1]
                     else np.pi / 4 * -np.sign(m[0, 1])
                 )
-                right = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+                cos, sin = np.cos(jacobi_angle), np.sin(jacobi_angle)
+                right = np.array([[cos, -sin], [sin, cos]])
                 left = right.T @ first
                 a[pair] = left @ a[pair]
                 u[:, pair] = u[:, pair] @ left.T
@@ -177,4 +174,7 @@ def _svd_cases() -> Iterable[Case]:
 SVD = define(
     Operator("SVD", _svd_types, _svd_reference, _lower_svd, cases=_svd_cases, work=iteration_work)
 )
-"""x = U S V^T of square matrices: U, the singular values, descending, and V."""
+"""Singular value decomposition x = U S V^T of square matrices [..., n, n].
+
+Outputs: U [..., n, n], the singular values [..., n], descending, and V [..., n, n].
+"""
