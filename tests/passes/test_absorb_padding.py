@@ -1,5 +1,5 @@
-"""Which padding goes into a pooling, by its value, its axes and what the pooling counts; the
-numbers stay in every case.
+"""Whether padding is folded into a pooling depends on its value, its axes and `count_include_pad`;
+results never change.
 """
 
 import numpy as np
@@ -16,7 +16,9 @@ from webkiln.ir.text import parse
     ("value", "low"),
     [("0.0", "[0,1,0,0]"), ("1.0", "[0,1,0,0]"), ("0.0", "[0,1,0,1]"), ("0.0", "[1,1,0,0]")],
 )
-def test_mean_of_padded_windows(value: str, low: str, own: tuple[int, int], counted: str) -> None:
+def test_padding_of_average_pooling(
+    value: str, low: str, own: tuple[int, int], counted: str
+) -> None:
     rows = [int(size) for size in low.strip("[]").split(",")]
     shape = [1 + rows[0], 5, 4, 2 + rows[3]]
     out = [shape[0], shape[1] - 1 + own[0], shape[2] - 1 + own[1], shape[3]]
@@ -39,7 +41,7 @@ output out = y
 
 
 @pytest.mark.parametrize(("value", "fits"), [("-Infinity", True), ("0.0", False)])
-def test_largest_of_padded_windows(value: str, fits: bool) -> None:
+def test_padding_of_max_pooling(value: str, fits: bool) -> None:
     graph = parse(f"""graph g
 input x: float32[1,4,4,2]
 p: float32[1,5,4,2] = Pad(x) {{"high":[0,0,0,0],"low":[0,1,0,0],"value":{value}}}

@@ -1,10 +1,10 @@
-"""Batch normalisations that must not fold into the product before them."""
+"""Batch normalisations that must not be folded into a preceding product."""
 
 from tests.passes.running import run
 from webkiln.ir.text import parse
 
 
-def test_a_product_that_its_bias_widens_is_not_folded_into():
+def test_products_that_broadcast_to_their_bias_are_not_folded():
     graph = parse(
         """
         graph g

@@ -1,4 +1,6 @@
-"""What each pass must leave alone, with a graph on either side of the line."""
+"""The conditions under which passes apply: graphs that are rewritten, and similar ones that are
+not.
+"""
 
 from importlib import import_module
 from itertools import permutations
@@ -14,7 +16,10 @@ from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.text import parse, print_graph
 from webkiln.passes.pipeline import PASSES
 
-CONV = '{"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}'
+CONV = (
+    '{"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],'
+    '"w_dims":[2,1,0],"x_dims":[0,2,1]}'
+)
 
 
 def graph_of(text):
@@ -22,8 +27,8 @@ def graph_of(text):
 
 
 def operators(graph):
-    fixed = {node.name for node in graph.constant_subgraph()}
-    return [node.op for node in graph.nodes if node.name not in fixed]
+    constant_names = {node.name for node in graph.constant_subgraph()}
+    return [node.op for node in graph.nodes if node.name not in constant_names]
 
 
 def values_of(graph, seed=3):
@@ -37,16 +42,16 @@ def values_of(graph, seed=3):
 
 def agree(changed, graph):
     values = values_of(graph)
-    wanted, found = evaluate_graph(graph, values), evaluate_graph(changed, values)
-    assert found.keys() == wanted.keys()
-    for name, value in wanted.items():
-        assert found[name].dtype == value.dtype
-        assert relative_error(found[name], value) <= (1e-2 if value.dtype == np.float16 else 1e-5)
+    expected, results = evaluate_graph(graph, values), evaluate_graph(changed, values)
+    assert results.keys() == expected.keys()
+    for name, value in expected.items():
+        assert results[name].dtype == value.dtype
+        assert relative_error(results[name], value) <= (1e-2 if value.dtype == np.float16 else 1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 @pytest.mark.parametrize("name", PASSES)
-def test_every_pass_does_the_same_for_other_floats(name, dtype):
+def test_passes_rewrite_other_float_dtypes_alike(name, dtype):
     before, after = (
         import_module(f"webkiln.passes.{name}").__doc__.split("before:\n")[1].split("\n\nafter:\n")
     )
@@ -57,8 +62,8 @@ def test_every_pass_does_the_same_for_other_floats(name, dtype):
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_a_convolution_is_normalised_over_its_features_alone(axis):
-    """Sizes are equal, so that nothing but the axis tells."""
+def test_only_normalisations_over_features_are_folded_into_convolutions(axis):
+    """All sizes are equal, so that only the axis differs."""
     graph = graph_of(f"""
         graph g
         input x: float32[2,3,2]
@@ -74,10 +79,10 @@ def test_a_convolution_is_normalised_over_its_features_alone(axis):
     agree(folded, graph)
 
 
-@pytest.mark.parametrize("place", range(1, 5), ids=["scale", "beta", "mean", "variance"])
-def test_a_normalisation_by_what_is_computed_stays(place):
+@pytest.mark.parametrize("position", range(1, 5), ids=["scale", "beta", "mean", "variance"])
+def test_normalisations_with_computed_parameters_are_not_folded(position):
     names = ["c", "p", "p", "p", "p"]
-    names[place] = "z"
+    names[position] = "z"
     graph = graph_of(f"""
         graph g
         input x: float32[1,4,2]
@@ -91,10 +96,10 @@ def test_a_normalisation_by_what_is_computed_stays(place):
     assert run("fold_batchnorm", graph) == graph
 
 
-@pytest.mark.parametrize("what", ["kernel", "bias", "factor"])
-def test_a_normalisation_is_not_folded_into_weights_that_are_computed(what):
-    """They would be multiplied in every run."""
-    kinds = {"kernel": "slot", "bias": "slot", "factor": "slot", what: "input"}
+@pytest.mark.parametrize("computed", ["kernel", "bias", "factor"])
+def test_normalisations_are_not_folded_into_computed_weights(computed):
+    """The weights would be multiplied in every run."""
+    kinds = {"kernel": "slot", "bias": "slot", "factor": "slot", computed: "input"}
     graph = graph_of(f"""
         graph g
         input x: float32[1,4,2]
@@ -109,12 +114,15 @@ def test_a_normalisation_is_not_folded_into_weights_that_are_computed(what):
         output out = y
     """)
     folded = run("fold_batchnorm", graph)
-    apart = ["Conv", "Mul", "Add", "MatMul", "Add"]
-    assert operators(folded) == (["Conv", "MatMul", "Mul", "Add"] if what == "factor" else apart)
+    assert operators(folded) == (
+        ["Conv", "MatMul", "Mul", "Add"]
+        if computed == "factor"
+        else ["Conv", "Mul", "Add", "MatMul", "Add"]
+    )
     agree(folded, graph)
 
 
-def test_a_bias_of_more_than_one_axis_is_none():
+def test_normalisations_are_not_folded_past_the_addition_of_a_matrix():
     graph = graph_of("""
         graph g
         input x: float32[3,4]
@@ -135,7 +143,7 @@ def test_a_bias_of_more_than_one_axis_is_none():
     ("low", "fits"), [("[0,1,0]", True), ("[1,0,0]", False), ("[0,0,1]", False)]
 )
 @pytest.mark.parametrize("value", ["0.0", "1.0"])
-def test_which_padding_a_convolution_takes(low, fits, value):
+def test_only_zero_padding_of_spatial_axes_is_folded_into_convolutions(low, fits, value):
     batch, _, channel = map(int, low.strip("[]").split(","))
     length = 4 + (low == "[0,1,0]")
     graph = graph_of(f"""
@@ -152,7 +160,7 @@ def test_which_padding_a_convolution_takes(low, fits, value):
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_constants_are_folded_up_to_what_is_written_inline(more):
+def test_constants_are_folded_up_to_the_size_of_inline_constants(more):
     size = INLINE_ELEMENTS + more
     graph = graph_of(f"""
         graph g
@@ -167,7 +175,7 @@ def test_constants_are_folded_up_to_what_is_written_inline(more):
     agree(folded, graph)
 
 
-def test_every_result_of_what_is_folded_must_be_small():
+def test_large_results_are_not_folded():
     size = INLINE_ELEMENTS + 1
     values = ",".join(["1.0"] * INLINE_ELEMENTS)
     graph = graph_of(f"""
@@ -182,7 +190,7 @@ def test_every_result_of_what_is_folded_must_be_small():
     assert [node.op for node in run("fold_constants", graph).nodes] == ["Concat", "Add"]
 
 
-def test_only_what_depends_on_nothing_else_is_folded():
+def test_nodes_that_depend_on_inputs_or_slots_are_not_folded():
     graph = graph_of("""
         graph g
         input x: float32[2]
@@ -196,7 +204,7 @@ def test_only_what_depends_on_nothing_else_is_folded():
     assert run("fold_constants", graph) == graph
 
 
-def test_a_constant_that_is_an_output_has_its_value():
+def test_folded_constants_can_be_outputs():
     graph = graph_of("""
         graph g
         input x: float32[2]
@@ -212,7 +220,7 @@ def test_a_constant_that_is_an_output_has_its_value():
 
 
 @pytest.mark.parametrize("other", ["float64[2]", "int32[2]", "float32[2,1]", "float32[1,2]"])
-def test_equal_numbers_of_another_type_are_not_merged(other):
+def test_equal_constants_of_other_types_are_not_merged(other):
     graph = graph_of(f"""
         graph g
         const a: float32[2] = [1.0,2.0]
@@ -231,9 +239,8 @@ def test_equal_numbers_of_another_type_are_not_merged(other):
     agree(merged, graph)
 
 
-@pytest.mark.parametrize("way", ["initial", "output"])
-def test_what_states_begin_and_end_with_is_kept(way):
-    """A state's value is taken over by name, whatever a pass drops or renames."""
+@pytest.mark.parametrize("field", ["initial", "output"])
+def test_states_follow_renamed_variables(field):
     graph = graph_of("""
         graph g
         input x: float32[2]
@@ -248,22 +255,22 @@ def test_what_states_begin_and_end_with_is_kept(way):
     """)
     changed = run("remove_unused", run("remove_identities", graph))
     (state,) = changed.states
-    assert getattr(state, way) == {"initial": "w", "output": "sum"}[way]
+    assert getattr(state, field) == {"initial": "w", "output": "sum"}[field]
     assert changed.slots == {"w"}
     assert [node.outputs for node in changed.nodes] == [("sum",), ("y",)]
     agree(changed, graph)
 
 
-@pytest.mark.parametrize(("op", "value", "place", "changes"), [
+@pytest.mark.parametrize(("op", "value", "position", "changes"), [
     ("Add", 0.0, 0, False), ("Add", 0.0, 1, False), ("Add", 1.0, 1, True),
     ("Sub", 0.0, 1, False), ("Sub", 0.0, 0, True), ("Sub", 1.0, 1, True),
     ("Mul", 1.0, 0, False), ("Mul", 1.0, 1, False), ("Mul", 0.0, 1, True),
     ("Div", 1.0, 1, False), ("Div", 1.0, 0, True), ("Pow", 1.0, 1, False), ("Pow", 1.0, 0, True), ("Pow", 0.0, 1, True),
     ("Max", 0.0, 1, True), ("Min", 0.0, 1, True),
 ])  # fmt: skip
-def test_which_scalars_change_nothing(op, value, place, changes):
+def test_operations_with_neutral_scalars_are_removed(op, value, position, changes):
     names = ["x", "x"]
-    names[place] = "c"
+    names[position] = "c"
     graph = graph_of(f"""
         graph g
         input x: float32[2,3]
@@ -276,7 +283,7 @@ def test_which_scalars_change_nothing(op, value, place, changes):
     agree(simplified, graph)
 
 
-def test_a_scalar_that_widens_changes_the_shape():
+def test_operations_that_broadcast_are_not_removed():
     graph = graph_of("""
         graph g
         input x: float32[2]
@@ -298,7 +305,7 @@ def test_a_scalar_that_widens_changes_the_shape():
     ("Slice", "float32[2,3]", '{"sizes":[2,3],"starts":[0,0],"steps":[1,1]}', False),
     ("Pad", "float32[2,3]", '{"high":[0,0],"low":[0,0],"value":1.0}', False),
 ])  # fmt: skip
-def test_what_hands_its_input_on(op, kind, attrs, changes):
+def test_operators_without_an_effect_are_removed(op, kind, attrs, changes):
     graph = graph_of(f"""
         graph g
         input x: float32[2,3]
@@ -311,7 +318,7 @@ def test_what_hands_its_input_on(op, kind, attrs, changes):
     agree(simplified, graph)
 
 
-def test_a_square_transposed_is_another():
+def test_transposes_of_square_matrices_are_not_removed():
     graph = graph_of("""
         graph g
         input x: float32[3,3]
@@ -322,8 +329,8 @@ def test_a_square_transposed_is_another():
 
 
 @pytest.mark.parametrize("op", ["BatchNorm", "Concat", "Pad"])
-def test_a_transpose_sinks_past_what_names_axes(op):
-    """Sizes are equal, and the order of axes is not its own inverse."""
+def test_transposes_sink_past_operators_with_axis_attributes(op):
+    """All sizes are equal, and the permutation is not its own inverse."""
     reads = {
         "BatchNorm": ("BatchNorm(t, p, q, q, p)", '{"axis":0,"epsilon":0.01}', "3,3,3"),
         "Concat": ("Concat(t, t)", '{"axis":0}', "6,3,3"),
@@ -344,7 +351,7 @@ def test_a_transpose_sinks_past_what_names_axes(op):
     agree(sunk, graph)
 
 
-def test_transposes_in_other_orders_do_not_sink_together():
+def test_different_transposes_of_operands_do_not_sink():
     graph = graph_of("""
         graph g
         input x: float32[3,3,3]
@@ -356,8 +363,7 @@ def test_transposes_in_other_orders_do_not_sink_together():
     assert run("sink_transposes", graph) == graph
 
 
-def test_a_transpose_sinks_past_an_operand_of_one_element():
-    """Whatever it is: it needs no turning."""
+def test_transposes_sink_past_operators_with_a_computed_scalar():
     graph = graph_of("""
         graph g
         input x: float32[3,4]
@@ -372,7 +378,7 @@ def test_a_transpose_sinks_past_an_operand_of_one_element():
 
 
 @pytest.mark.parametrize("gap", [1, 2])
-def test_padding_of_an_input_that_is_spread_is_spread_too(gap):
+def test_folded_padding_is_dilated_with_the_input(gap):
     length = (6 - 1) * gap + 1 - 2
     attrs = CONV.replace("}", f',"x_dilation":[{gap}]}}')
     graph = graph_of(f"""
@@ -400,7 +406,7 @@ def test_padding_of_an_input_that_is_spread_is_spread_too(gap):
     ("Relu(x)", "Relu(z)", False),
     ('Pad(x) {"high":[0,0],"low":[0,0],"value":0.0}', 'Pad(x) {"high":[0,0],"low":[0,0],"value":1.0}', False),
 ])  # fmt: skip
-def test_what_is_merged_is_the_same_in_everything(first, second, same):
+def test_only_equal_nodes_are_merged(first, second, same):
     graph = graph_of(f"""
         graph g
         input x: float32[3,3]
@@ -415,7 +421,7 @@ def test_what_is_merged_is_the_same_in_everything(first, second, same):
     agree(merged, graph)
 
 
-def test_what_is_merged_may_be_an_output_or_the_next_value_of_a_state():
+def test_outputs_and_states_follow_merged_nodes():
     graph = graph_of("""
         graph g
         input x: float32[2]
@@ -436,12 +442,12 @@ def test_what_is_merged_may_be_an_output_or_the_next_value_of_a_state():
 
 @pytest.mark.parametrize("perm", [perm for perm in permutations(range(3)) if perm != (0, 1, 2)])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_product_reads_what_stays_contiguous(side, perm):
-    """Its summed axis stays innermost before the transpose, or on the right that of its columns;
-    else it is moved as before.
+def test_products_absorb_transposes_that_keep_an_axis_innermost(side, perm):
+    """The contracted axis must be innermost in the untransposed operand or, in the right operand,
+    the column axis.
     """
-    given = (2, 5, 4)
-    shape = [given[perm.index(dim)] for dim in range(3)]
+    transposed_shape = (2, 5, 4)
+    shape = [transposed_shape[perm.index(dim)] for dim in range(3)]
     graph = graph_of(f"""
         graph g
         input q: float32[2,5,4]
@@ -458,8 +464,7 @@ def test_a_product_reads_what_stays_contiguous(side, perm):
     agree(changed, graph)
 
 
-def test_products_of_weights_alone_stay_as_they_are():
-    """They are computed once, where no layout is better than another."""
+def test_products_in_the_constant_subgraph_do_not_absorb_transposes():
     graph = graph_of("""
         graph g
         input x: float32[5,3]
@@ -473,7 +478,7 @@ def test_products_of_weights_alone_stay_as_they_are():
     assert run("absorb_transposes", graph) == graph
 
 
-def test_a_transpose_sinks_past_a_weight_that_is_transposed_in_its_own_way():
+def test_transposes_sink_past_weights_with_another_transpose():
     graph = graph_of("""
         graph g
         input x: float32[3,3,3]
@@ -491,7 +496,7 @@ def test_a_transpose_sinks_past_a_weight_that_is_transposed_in_its_own_way():
 @pytest.mark.parametrize("side", ["pad_low", "pad_high"])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("counted", ["true", "false"])
-def test_a_mean_that_leaves_its_own_padding_out_takes_no_other(side, axis, counted):
+def test_padding_is_not_folded_into_means_that_exclude_their_own(side, axis, counted):
     own = {"pad_low": [0, 0], "pad_high": [0, 0]}
     own[side][axis] = 1
     sizes = [5 - 1 + (axis == 0), 4 - 1 + (axis == 1)]

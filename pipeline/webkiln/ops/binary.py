@@ -79,8 +79,8 @@ def floor_quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
 
 
 def floor_remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
-    """The remainder with the sign of b. If b is infinite, it is a for operands of the same sign, and
-    b otherwise.
+    """The remainder with the sign of b. If b is infinite, it is a for operands of the same sign,
+    and b otherwise.
     """
     if a.type not in REAL:
         return apply("floormod", a, b)
@@ -229,8 +229,8 @@ elementwise(
 
 
 def shift(op: str) -> Formula:
-    """Shift by any number of bits: counts beyond the width give 0, or -1 for right shifts of negative
-    numbers.
+    """Shift by any number of bits: counts beyond the width give 0, or -1 for right shifts of
+    negative numbers.
     """
 
     def formula(attrs: Attributes, a: Expr, b: Expr) -> Expr:

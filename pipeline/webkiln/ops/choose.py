@@ -69,8 +69,8 @@ NONZERO = define(
         scratch=_nonzero_work,
     )
 )
-"""The indices of the nonzero elements of x, int64 [rank, count], in row-major order. A scalar counts
-as a vector of one element.
+"""The indices of the nonzero elements of x, int64 [rank, count], in row-major order. A scalar
+counts as a vector of one element.
 
 Attributes: `count` is the name of the data-dependent size.
 """
@@ -239,11 +239,11 @@ NMS = define(
 """Non-maximum suppression.
 
 Inputs: boxes [batch, boxes, 4], scores [batch, classes, boxes], and three tensors of one element:
-the maximum number of boxes per class, the intersection over union above which a box is rejected, and
-the score that a box must exceed.
+the maximum number of boxes per class, the intersection over union above which a box is rejected,
+and the score that a box must exceed.
 
 Output: rows (batch, class, box), int64 [count, 3], by descending score within each class.
 
-Attributes: boxes are two opposite corners or, with `center`, the centre and the size. `count` is the
-name of the data-dependent size.
+Attributes: boxes are two opposite corners or, with `center`, the centre and the size. `count` is
+the name of the data-dependent size.
 """

@@ -286,7 +286,7 @@ Outputs: the last states, and the results of all iterations, stacked along a new
 The inputs of `body` are the iteration number (an integer scalar), the condition, the states and the
 captured Variables. Its outputs are the next condition, the next states, and the results to stack.
 
-Attributes: `states` is the number of states. `bound` is the maximum number of iterations; None means
-unbounded, which excludes stacked results. `count` is the name of the data-dependent number of
+Attributes: `states` is the number of states. `bound` is the maximum number of iterations; None
+means unbounded, which excludes stacked results. `count` is the name of the data-dependent number of
 iterations, the size of the first axis of the stacks.
 """

@@ -1,8 +1,8 @@
 """Convolution: n-dimensional, grouped, dilated, strided, asymmetrically padded (or cropped, by
 negative padding).
 
-`x_dilation` inserts zeros between the elements of x, as in XLA: a transposed convolution of stride s
-is a convolution of x_dilation s with the reversed kernel. The zeros are neither stored nor
+`x_dilation` inserts zeros between the elements of x, as in XLA: a transposed convolution of stride
+s is a convolution of x_dilation s with the reversed kernel. The zeros are neither stored nor
 multiplied.
 """
 
@@ -354,8 +354,8 @@ CONV = define(
 
 Attributes:
 
-* `x_dims`, `w_dims`, `out_dims`: the axes of the operands in the order (batch, channel, spatial ...),
-  for w (feature, channel, spatial ...). NHWC images have the `x_dims` (0, 3, 1, 2).
+* `x_dims`, `w_dims`, `out_dims`: the axes of the operands in the order (batch, channel, spatial
+  ...), for w (feature, channel, spatial ...). NHWC images have the `x_dims` (0, 3, 1, 2).
 * `strides`, `dilation`, `pad_low`, `pad_high`: one entry per spatial axis. Negative padding crops.
 * `groups`: w has channels / groups input channels, and a number of features divisible by groups.
 * `x_dilation`: the distance of the elements of x, which has zeros between them; empty means 1.

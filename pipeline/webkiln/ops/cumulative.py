@@ -40,8 +40,9 @@ SHORT = 32
 
 
 def _lower_cumulative(combiner: str, low: Lowering, attrs: Attributes) -> None:
-    """Short axes, and axes of symbolic size, are reduced separately for each element. Longer ones take
-    log2(size) passes (Hillis & Steele 1986): after pass n, an element combines the last 2**n ones.
+    """Short axes, and axes of symbolic size, are reduced separately for each element. Longer ones
+    take log2(size) passes (Hillis & Steele 1986): after pass n, an element combines the last 2**n
+    ones.
     """
     x, axis = low.inputs[0], attrs["axis"]
     size = x[axis]

@@ -1,9 +1,9 @@
 """Eigenvalues of symmetric matrices, as a procedure that runs on the CPU.
 
-Section numbers refer to Golub & Van Loan, Matrix Computations. Eigenvectors and singular vectors are
-unique only up to their signs, which depend on the algorithm. The algorithms here and in `ops/svd.py`
-are those of Eigen, the library of TensorFlow, so that signs agree for `eigh` of any size, and for
-`svd` of square matrices with fewer than 16 rows.
+Section numbers refer to Golub & Van Loan, Matrix Computations. Eigenvectors and singular vectors
+are unique only up to their signs, which depend on the algorithm. The algorithms here and in
+`ops/svd.py` are those of Eigen, the library of TensorFlow, so that signs agree for `eigh` of any
+size, and for `svd` of square matrices with fewer than 16 rows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -75,8 +75,8 @@ def sort_columns(
 
 
 def divide_by_largest(w: ProcedureWriter, matrix: Matrix, count: Expr, *, lower: bool) -> Expr:
-    """Divide a matrix, or its `lower` triangle, by its largest absolute value (1 if all elements are
-    0). Returns the divisor.
+    """Divide a matrix, or its `lower` triangle, by its largest absolute value (1 if all elements
+    are 0). Returns the divisor.
     """
     largest = w.variable(const(0, COMPUTE[(*w.inputs, *w.outputs)[matrix.operand]]))
     with w.repeat(count) as row, w.repeat(row + 1 if lower else count) as column:
@@ -146,8 +146,9 @@ def _lower_eigen(low: Lowering, attrs: Attributes) -> None:
 def _reflect(
     w: ProcedureWriter, a: Matrix, e: Matrix, p: Matrix, q: Matrix, c: Expr, size: Expr, type_: str
 ) -> None:
-    """One step of the tridiagonalisation: reflect column c of the lower triangle of `a`, so that its
-    only element below the diagonal is `e`, and multiply q by the reflection. `p` is scratch memory.
+    """One step of the tridiagonalisation: reflect column c of the lower triangle of `a`, so that
+    its only element below the diagonal is `e`, and multiply q by the reflection. `p` is scratch
+    memory.
     """
     first = w.variable(c + 1)
     with accumulate(w, const(0, type_), c + 2, size) as (rest, row):

@@ -110,7 +110,9 @@ def positive(x: Expr) -> Expr:
 
 
 def clip(attrs: Attributes, x: Expr) -> Expr:
-    """Clamp to attrs["min"]..attrs["max"]; NaN stays NaN. For unsigned types, negative bounds are 0."""
+    """Clamp to attrs["min"]..attrs["max"]; NaN stays NaN. For unsigned types, negative bounds are
+    0.
+    """
     smallest = 0 if x.type in (UINT, ULONG) else -inf
     low, high = (const(max(attrs[side], smallest), x.type) for side in ("min", "max"))
     at_least_low = select(apply("lt", x, low), low, x)

@@ -304,5 +304,6 @@ TRIANGULAR = define(
 )
 """Solves a x = b for x. Inputs: a [..., n, n] and b [..., n, k].
 
-Attributes: a is read from its `lower` or upper triangle; with `unit`, its diagonal is assumed to be 1.
+Attributes: a is read from its `lower` or upper triangle; with `unit`, its diagonal is assumed to be
+1.
 """

@@ -74,8 +74,8 @@ def transformed(
 
 
 def _onesided_weights(b: GraphBuilder, count: int, length: int) -> Tensor:
-    """The weights of one-sided frequencies: 2 for those with a mirror image, 1 for the first and the
-    middle one.
+    """The weights of one-sided frequencies: 2 for those with a mirror image, 1 for the first and
+    the middle one.
     """
     numbers = iota(b, count, "int32")
     single = b.op(

@@ -129,8 +129,8 @@ PAD_FROM = define(
 )
 
 
-"""Pads x with its own elements, by `low` and `high` elements per axis. Attributes: `mode` is that of
-np.pad, one of `PADDING`.
+"""Pads x with its own elements, by `low` and `high` elements per axis. Attributes: `mode` is that
+of np.pad, one of `PADDING`.
 """
 
 
@@ -267,6 +267,6 @@ GATHER_ND = define(Operator(
     ],
     work=_index_work, scratch=_index_work,
 ))  # fmt: skip
-"""Reads slices of x. The last axis of `indices` [..., depth] holds indices into the `depth` axes of x
-after the `batch` leading axes, which x and indices share.
+"""Reads slices of x. The last axis of `indices` [..., depth] holds indices into the `depth` axes of
+x after the `batch` leading axes, which x and indices share.
 """

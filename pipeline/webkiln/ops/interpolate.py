@@ -69,8 +69,8 @@ def _rounded(attrs: Attributes, numerator: Array) -> Array:
 
 
 def _shrink(attrs: Attributes) -> float:
-    """The factor by which an antialiasing filter is stretched: input elements per output element, at
-    least 1.
+    """The factor by which an antialiasing filter is stretched: input elements per output element,
+    at least 1.
     """
     return max(attrs["scale"] / attrs["unit"], 1.0) if attrs["antialias"] else 1.0
 

@@ -17,7 +17,8 @@ from webkiln.ops.budget import elements
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 PRODUCTS = 4
-"""The number of multiply-adds of a matrix product that take numpy the time of copying an element."""
+"""The number of multiply-adds of a matrix product that take numpy the time of copying an element.
+"""
 
 
 def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

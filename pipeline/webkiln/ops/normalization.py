@@ -136,6 +136,6 @@ BATCH_NORM = define(
         _norm_cases,
     )
 )
-"""(x - mean) / sqrt(variance + epsilon) * scale + beta. Inputs: x, and scale, beta, mean and variance,
-each a scalar or a vector of the size of `axis`.
+"""(x - mean) / sqrt(variance + epsilon) * scale + beta. Inputs: x, and scale, beta, mean and
+variance, each a scalar or a vector of the size of `axis`.
 """

@@ -284,6 +284,6 @@ UNIQUE = define(
 Outputs: the unique elements, the index of the first occurrence of each, the position of the unique
 element of each element of x, and the number of occurrences of each (all but the first int64).
 
-Attributes: with `sorted`, the unique elements are in ascending order, otherwise by first occurrence.
-With `equal_nan`, NaNs are equal. `count` is the name of the data-dependent size.
+Attributes: with `sorted`, the unique elements are in ascending order, otherwise by first
+occurrence. With `equal_nan`, NaNs are equal. `count` is the name of the data-dependent size.
 """

@@ -44,7 +44,9 @@ def _rows(attrs: Attributes) -> list[tuple[int, ...]]:
 
 
 def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
-    """Yield the padded input elements that each tap of the window reads, in the shape of the output."""
+    """Yield the padded input elements that each tap of the window reads, in the shape of the
+    output.
+    """
     widths = [(0, 0)] * x.ndim
     for axis, _, _, _, low, high in _rows(attrs):
         widths[axis] = (low, high)
@@ -171,8 +173,8 @@ AVG_POOL = define(
         scratch=_window_work,
     )
 )
-"""Mean of windows, with the attributes of MaxPool. Padding counts as zeros with `count_include_pad`;
-otherwise it is excluded from the mean.
+"""Mean of windows, with the attributes of MaxPool. Padding counts as zeros with
+`count_include_pad`; otherwise it is excluded from the mean.
 """
 
 
@@ -262,9 +264,9 @@ MAX_POOL_INDEX = define(
         scratch=_window_work,
     )
 )
-"""The position of the maximum of each window in x (int32), the first of equal elements. Elements are
-numbered in row-major order; with `column_major`, the pooled axes are in column-major order. The other
-attributes are those of MaxPool.
+"""The position of the maximum of each window in x (int32), the first of equal elements. Elements
+are numbered in row-major order; with `column_major`, the pooled axes are in column-major order. The
+other attributes are those of MaxPool.
 """
 
 

@@ -122,6 +122,6 @@ QR = define(
         work=work_per_row(1),
     )
 )
-"""QR factorisation of x [..., m, n]. Outputs: Q [..., m, k] and R [..., k, n], with k = min(m, n) or,
-with the attribute `complete`, k = m. Signs are those of LAPACK.
+"""QR factorisation of x [..., m, n]. Outputs: Q [..., m, k] and R [..., k, n], with k = min(m, n)
+or, with the attribute `complete`, k = m. Signs are those of LAPACK.
 """

@@ -32,8 +32,8 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def open_loops(nest: NestBuilder, shape: Sequence[int], axes: Sequence[int]) -> list[Expr]:
-    """Open reduction loops over `axes` and parallel loops over the others. Returns the index of each
-    dimension.
+    """Open reduction loops over `axes` and parallel loops over the others. Returns the index of
+    each dimension.
     """
     retained = [axis for axis in range(len(shape)) if axis not in axes]
     parallel = dict(zip(retained, nest.axes([shape[axis] for axis in retained]), strict=True))

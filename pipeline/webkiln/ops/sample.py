@@ -209,8 +209,8 @@ SAMPLE = define(
         scratch=_sample_work,
     )
 )
-"""Samples x [N, C, spatial ...] at the positions of a grid [N, groups, ..., number of spatial axes],
-in elements. The output is [N, C, ...]; C / groups channels share the positions of a group.
+"""Samples x [N, C, spatial ...] at the positions of a grid [N, groups, ..., number of spatial
+axes], in elements. The output is [N, C, ...]; C / groups channels share the positions of a group.
 
 Attributes:
 

@@ -198,8 +198,8 @@ def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
 def _target_element(
     w: ProcedureWriter, number: Expr, shape: Sequence[int], updates: Sequence[int], axis: int
 ) -> tuple[Expr, Expr]:
-    """The offset of the element that the update with a row-major number replaces, and whether it is in
-    bounds. `updates` is the shape of the updates.
+    """The offset of the element that the update with a row-major number replaces, and whether it is
+    in bounds. `updates` is the shape of the updates.
     """
     rest, target, stride, in_bounds = (
         w.variable(number),
@@ -307,8 +307,8 @@ def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
 
 
 def _target_row(w: ProcedureWriter, row: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
-    """The row of x, over the leading axes of the given sizes, that an update replaces, and whether it
-    is in bounds.
+    """The row of x, over the leading axes of the given sizes, that an update replaces, and whether
+    it is in bounds.
     """
     target, in_bounds = w.variable(ZERO), w.variable(const(1, BOOL))
     for position, size in enumerate(sizes):

@@ -47,8 +47,8 @@ TAIL = (
     1.00167406,
     2.83297682,
 )
-"""Giles, Approximating the erfinv function (2010). With w = -log(1 - x**2): CENTRE is a polynomial in
-w - 2.5 for w < 5, TAIL one in sqrt(w) - 3 above.
+"""Giles, Approximating the erfinv function (2010). With w = -log(1 - x**2): CENTRE is a polynomial
+in w - 2.5 for w < 5, TAIL one in sqrt(w) - 3 above.
 """
 
 

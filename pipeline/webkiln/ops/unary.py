@@ -185,8 +185,8 @@ elementwise(
 
 
 def arctangent(attrs: Attributes, x: Expr) -> Expr:
-    """Cephes: a polynomial in |x| up to tan(pi / 8), in (|x| - 1) / (|x| + 1) up to tan(3 pi / 8), and
-    in -1 / |x| above.
+    """Cephes: a polynomial in |x| up to tan(pi / 8), in (|x| - 1) / (|x| + 1) up to tan(3 pi / 8),
+    and in -1 / |x| above.
     """
     magnitude = apply("abs", x)
     large, medium = (

@@ -15,8 +15,8 @@ from webkiln.nest.steps import View
 class Phase:
     """A subset of the outputs of a window over a dilated axis, which use the same taps.
 
-    The outputs are `start + period * q` for q < `count`. Their taps are `first + every * j` for
-    j < `taps`, which read the elements `q * stride + j * dilation - low`. If `padded`, some of these
+    The outputs are `start + period * q` for q < `count`. Their taps are `first + every * j` for j <
+    `taps`, which read the elements `q * stride + j * dilation - low`. If `padded`, some of these
     are out of bounds.
     """
 
@@ -51,9 +51,9 @@ def window_size(
 def phases(
     size: int, count: int, window: int, stride: int, dilation: int, low: int, x_dilation: int
 ) -> list[Phase]:
-    """Partition the `count` outputs of a window over an axis, dilated by `x_dilation`, into phases by
-    the taps that read elements, so that no tap reads the zeros between them. With `x_dilation` 1,
-    there is only one phase.
+    """Partition the `count` outputs of a window over an axis, dilated by `x_dilation`, into phases
+    by the taps that read elements, so that no tap reads the zeros between them. With `x_dilation`
+    1, there is only one phase.
     """
     period, every = x_dilation // gcd(stride, x_dilation), x_dilation // gcd(dilation, x_dilation)
     result = []
@@ -106,8 +106,8 @@ def all_in_bounds(nest: NestBuilder, checks: Iterable[tuple[Expr, int]]) -> Expr
 
 
 def write_padded(low: Lowering, x: View, out: View, before: Sequence[int], value: float) -> None:
-    """Append a nest that stores `x` to `out`, padded with `value`: by `before` elements at the start
-    of each axis, and the rest at the end.
+    """Append a nest that stores `x` to `out`, padded with `value`: by `before` elements at the
+    start of each axis, and the rest at the end.
     """
     nest = low.nest()
     source = [
