@@ -83,7 +83,7 @@ class VerificationError(UserError):
 
 
 class UnsupportedError(UserError):
-    """All parts of a model that webkiln cannot convert (`items`), collected before the conversion."""
+    """All unsupported parts of a model (`items`), collected before the conversion."""
 
     def __init__(self, source: str, items: Sequence[Item]) -> None:
         self.items = tuple(items)

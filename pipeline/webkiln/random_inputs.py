@@ -93,7 +93,7 @@ def make_inputs(
 
 
 def natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Array:
-    """Smooth waves along every axis plus noise, in 0..scale; integers in 0..8 for integer dtypes."""
+    """Smooth waves along every axis plus noise, in 0..scale; integers are in 0..8."""
     generator = np.random.default_rng(seed)
     smooth = np.zeros(shape)
     for axis, size in enumerate(shape):

@@ -70,7 +70,7 @@ def test_errors_about_the_number_of_operands_name_the_layer(name):
     low, high = OPERATORS[name].arity
     assert low <= len(types) <= high
     if high < 1 << 16:
-        with pytest.raises(ShapeError, match=rf"my_layer \({name}\): takes {low} to {high}"):
+        with pytest.raises(ShapeError, match=rf"my_layer \({name}\): expected {low} to {high}"):
             infer(
                 Node(name, (), ("y",), dict(case.attrs), "my_layer"),
                 (types or [Type("float32", ())]) * (high + 1),

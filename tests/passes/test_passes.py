@@ -1,4 +1,4 @@
-"""Each pass rewrites the graph `before` in its docstring to `after`, and no pass changes results."""
+"""Each pass rewrites the example in its docstring as documented; no pass changes results."""
 
 from importlib import import_module
 from textwrap import dedent

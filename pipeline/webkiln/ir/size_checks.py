@@ -1,4 +1,4 @@
-"""Constraints of type rules on sizes: each is proven, refuted by an error, or collected as a guard."""
+"""Constraints of type rules on sizes. Each is proven, refuted by an error, or becomes a guard."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -218,7 +218,7 @@ class NestBuilder:
         return axis(name)
 
     def axes(self, shape: Sequence[int]) -> tuple[Expr, ...]:
-        """Open parallel loops over `shape`, and return their indices; the default index of stores."""
+        """Open parallel loops over `shape`. Returns their indices, the default index of stores."""
         self._indices = tuple(self._loop(size, "a", self._axes) for size in shape)
         return self._indices
 
@@ -245,7 +245,7 @@ class NestBuilder:
         )
 
     def element(self, view: View, index: Sequence[Expr]) -> Expr:
-        """Load one element with numpy's broadcasting: trailing axes align, axes of size 1 repeat."""
+        """Load one element with numpy's broadcasting: align trailing axes, repeat size 1."""
         trailing = index[len(index) - len(view.shape) :]
         return self.load(
             view,
@@ -269,7 +269,7 @@ class NestBuilder:
         return acc(len(self._accumulators) - 1, body.type)
 
     def index_of(self, value: Expr) -> Expr:
-        """The index, on the only reduction loop, of the result of an argmax or argmin accumulator."""
+        """The index of the result of an argmax or argmin accumulator on the only reduction loop."""
         return accindex(value.value)
 
     def store(self, view: View, value: Expr, index: Sequence[Expr] | None = None) -> None:

@@ -160,7 +160,7 @@ class ProcedureWriter:
 
     @contextmanager
     def repeat(self, count: Expr, first: Expr | None = None) -> Iterator[Expr]:
-        """Append a loop from `first` (default: 0) to `count`, exclusive. Yields the loop variable."""
+        """Append a loop from `first` (default: 0) to `count`, exclusive. Yields its variable."""
         index = self.variable(const(0, INT) if first is None else first)
         with self.while_(apply("lt", index, count)):
             yield index

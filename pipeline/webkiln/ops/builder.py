@@ -139,7 +139,7 @@ class GraphBuilder(ControlFlow):
         return tensor
 
     def slot(self, name: str, value: Array | Type, order: Order | None = None) -> Tensor:
-        """Add a trained weight, by its value or its type only. The same name returns the same slot."""
+        """Add a trained weight, by its value or only its type. Equal names return the same slot."""
         if self._outer is not None:
             return self.capture(self._outer.slot(name, value, order))
         type_ = value if isinstance(value, Type) else Type(str(value.dtype), value.shape)

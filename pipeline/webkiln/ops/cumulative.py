@@ -71,7 +71,7 @@ def _combine_at_distance(
     *,
     shift_only: bool,
 ) -> None:
-    """Combine each element with the one at a distance before it or, with `shift_only`, replace it."""
+    """Combine each element with an earlier one or, with `shift_only`, replace it by that one."""
     axis, identity, zero = attrs["axis"], 0 if combiner == "sum" else 1, const(0, INT)
     nest = low.nest()
     index = list(nest.axes(source.shape))

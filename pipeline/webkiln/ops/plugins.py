@@ -72,7 +72,7 @@ def written(
 
 
 def check_backends(graph: Graph, backends: Iterable[str]) -> None:
-    """Raise UnsupportedError with the nodes whose operator lacks a kernel for one of the backends."""
+    """Raise UnsupportedError with the nodes whose operators lack a kernel for a backend."""
     requested = tuple(backends)
     items = []
     for node in graph.nodes:

@@ -295,7 +295,7 @@ def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) 
 def _weight(
     nest: NestBuilder, attrs: Attributes, line: Line, radius: int, row: Expr, tap: Expr
 ) -> Expr:
-    """The weight of element `tap` for output `row`, not normalised; 0 for elements out of bounds."""
+    """The unnormalised weight of element `tap` for output `row`; 0 for elements out of bounds."""
     unit, numerator = nest.argument(line.unit), _numerator(nest, line, row)
     before = apply("floordiv", numerator, unit)
     fraction = cast(numerator - before * unit, FLOAT) / cast(unit, FLOAT)

@@ -105,8 +105,8 @@ def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     for type_ in types[1:]:
         if type_.rank != first.rank or type_.dtype != first.dtype:
             raise ShapeError(
-                f"{type_} and {first} cannot be concatenated on axis {axis}: all other sizes and the"
-                " dtype must be equal"
+                f"{type_} and {first} cannot be concatenated on axis {axis}: all other sizes and"
+                " the dtype must be equal"
             )
     rows = enumerate(zip(*(type_.shape for type_ in types), strict=True))
     shape = [

@@ -34,7 +34,7 @@ def _svd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _lower_svd(low: Lowering, attrs: Attributes) -> None:
-    """Two-sided Jacobi rotations until a sweep rotates nothing (Kogbetliantz 1955; 8.5 and 8.6.4)."""
+    """Two-sided Jacobi sweeps until nothing is rotated (Kogbetliantz 1955; 8.5 and 8.6.4)."""
     x = low.materialize(low.inputs[0])
     n, type_ = x[-1], COMPUTE[x.type.dtype]
     work = low.temporary(x.type.dtype, (n, n))
