@@ -227,7 +227,7 @@ def test_what_cannot_be_solved_is_checked_when_sizes_are_set(name, backend, tmp_
     build, right, wrong, message = CHECKED[name]
     model, graph = converted(build)
     assert graph.guards
-    assert not any(item.unit for item in graph.divisibility)
+    assert not any(item.quotient for item in graph.divisibility)
     assert parse(print_graph(graph)) == graph
     generate_descriptor(backend, graph).save(tmp_path / "bundle")
     engine = "node" if backend in ("js", "wasm") else "chromium"

@@ -166,11 +166,11 @@ def terms_of(size: int) -> dict[Monomial, int]:
 
 
 def from_terms(terms: Terms) -> int:
-    kept = {monomial: factor for monomial, factor in terms.items() if factor}
-    if not kept or set(kept) == {()}:
-        return kept.get((), 0)
+    nonzero = {monomial: factor for monomial, factor in terms.items() if factor}
+    if not nonzero or set(nonzero) == {()}:
+        return nonzero.get((), 0)
     return Dim(
-        tuple(sorted(kept.items(), key=lambda item: (-len(item[0]), tuple(map(str, item[0])))))
+        tuple(sorted(nonzero.items(), key=lambda item: (-len(item[0]), tuple(map(str, item[0])))))
     )
 
 
@@ -237,12 +237,12 @@ def _atom(op: str, *args: int) -> int:
 
 def maximum(sizes: Iterable[int]) -> int:
     """The maximum. Sizes that are provably dominated by another are dropped."""
-    kept: list[int] = []
+    undominated: list[int] = []
     for size in (part for item in sizes for part in _maximum_of(item)):
-        if not any(is_at_least(other, size) for other in kept):
-            kept = [*(other for other in kept if not is_at_least(size, other)), size]
-    kept.sort(key=str)
-    result, *rest = kept or [0]
+        if not any(is_at_least(other, size) for other in undominated):
+            undominated = [*(item for item in undominated if not is_at_least(size, item)), size]
+    undominated.sort(key=str)
+    result, *rest = undominated or [0]
     for size in rest:
         result = _atom("max", result, size)
     return result

@@ -38,10 +38,10 @@ def solve_guards(graph: Graph, guards: Iterable[Guard]) -> Graph:
         if len(remainders) > 1:
             divisibility.append(Divisibility(name, modulus, remainders, "", layers))
             continue
-        taken = symbols.names(
+        reserved = symbols.names(
             size for variable in graph.variables.values() for size in variable.shape
         )
-        quotient = symbols.quotient(name, modulus, taken)
+        quotient = symbols.quotient(name, modulus, reserved)
         divisibility.append(Divisibility(name, modulus, remainders, str(quotient), layers))
         size = {name: quotient * modulus + divisibility[-1].offset}
         graph = bind(graph, size)

@@ -44,10 +44,10 @@ def data_dependent(name: str) -> int:
     return _named(name, 0)
 
 
-def quotient(name: str, multiple: int, taken: Iterable[str]) -> int:
-    """A new symbol for the placeholder `name` divided by `multiple`; its name is not in `taken`."""
+def quotient(name: str, multiple: int, reserved: Iterable[str]) -> int:
+    """A new symbol for the placeholder `name` divided by `multiple`. Its name is not `reserved`."""
     stem = f"{name}_by{multiple}"
-    while stem in taken:
+    while stem in reserved:
         stem += "_"
     return _named(stem, 1)
 

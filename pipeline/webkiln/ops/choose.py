@@ -26,7 +26,7 @@ def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
     shape = x.shape or (1,)
     w = writer([x], low.outputs)
     size = w.number(x.type.size)
-    count, place = w.variable(ZERO), w.variable(ZERO)
+    count, position = w.variable(ZERO), w.variable(ZERO)
 
     def is_set(i: Expr) -> Expr:
         return cast(w.load(0, i), BOOL)
@@ -38,9 +38,9 @@ def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
         for axis in reversed(range(len(shape))):
             extent = w.number(shape[axis])
             quotient = w.variable(apply("idiv", rest, extent))
-            w.store(0, count * axis + place, rest - quotient * extent)
+            w.store(0, count * axis + position, rest - quotient * extent)
             w.set(rest, quotient)
-        w.set(place, place + 1)
+        w.set(position, position + 1)
     low.host(w, [x], low.outputs, (count, attrs["count"], x.type.size))
 
 

@@ -32,7 +32,7 @@ def _lower_where(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+WHERE = define(
     Operator(
         "Where",
         _where_types,
@@ -43,6 +43,9 @@ define(
         cases=lambda: samples(FLOATS > 0, FLOATS, np.float32(2.0) * np.ones((2, 1), np.float32)),
     )
 )
+"""Selects between two tensors. Inputs: condition (bool), the values for true, the values for false;
+all broadcast.
+"""
 
 
 def _bits_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -110,7 +113,7 @@ def _cast_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     return (x != 0 if attrs["dtype"] == "bool" else x,)
 
 
-define(
+CAST = define(
     Operator(
         "Cast",
         _cast_types,
@@ -135,3 +138,6 @@ define(
         ],
     )
 )
+"""Converts x to `dtype`. Floats saturate and NaN becomes 0 when converted to integers; integers
+wrap.
+"""

@@ -122,6 +122,8 @@ def _cumulative_cases() -> Iterable[Case]:
     yield Case((np.arange(1, 6, dtype=np.int32),), {"axis": 0}, name="integers")
 
 
+# Cumulative operations along `axis`. `exclusive` excludes the element itself; `reverse` starts at
+# the end.
 for _name, _combiner, _gather, _start in (
     ("CumSum", "sum", np.cumsum, 0),
     ("CumProd", "prod", np.cumprod, 1),

@@ -34,8 +34,8 @@ def _product(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     return high, apply("bor", apply("shl", second, _int(16)), apply("band", lowest, _int(HALF)))
 
 
-def _bit(x: Expr, place: Expr) -> Expr:
-    return apply("band", apply("shr", x, place), _int(1))
+def _bit(x: Expr, position: Expr) -> Expr:
+    return apply("band", apply("shr", x, position), _int(1))
 
 
 def doubling_high(a: Expr, b: Expr) -> Expr:

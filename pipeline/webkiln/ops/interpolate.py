@@ -219,7 +219,7 @@ def _cases() -> Iterable[Case]:
     )
 
 
-define(
+INTERPOLATE = define(
     Operator(
         "Interpolate",
         _types,
@@ -238,3 +238,14 @@ define(
         scratch=_scratch,
     )
 )
+"""Resamples one axis of x. Output o is at the position (o * scale + start) / unit of the input.
+
+Attributes:
+
+* `axis`, `size` (of the output), `scale`, `start`, `unit`: integers.
+* `mode`: "nearest", "linear" or "cubic", with the parameter `a` of the cubic kernel.
+* `rounding`: how "nearest" rounds; "prefer_floor" and "prefer_ceil" differ only for ties.
+* `antialias`: the filter is stretched by the scale if the output is smaller.
+* `exclude`: elements out of bounds have weight 0, instead of repeating the border.
+* `outside`: the value of outputs whose position is out of bounds; None: they are filtered, too.
+"""

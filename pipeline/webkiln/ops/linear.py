@@ -74,7 +74,7 @@ def _matmul_cases() -> Iterable[Case]:
     yield Case((make(3, 0), make(0, 2)))
 
 
-define(
+MATMUL = define(
     Operator(
         "MatMul",
         _matmul_types,
@@ -86,6 +86,9 @@ define(
         work=_matmul_work,
     )
 )
+"""Matrix product of a [..., m, k] and b [..., k, n], with broadcast leading axes: [..., m, n]. With
+`transpose_a` or `transpose_b`, the last two axes of the operand are swapped.
+"""
 
 
 def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
@@ -173,7 +176,7 @@ def _einsum_cases() -> Iterable[Case]:
         yield Case(arrays, {"equation": equation}, name=equation)
 
 
-define(
+EINSUM = define(
     Operator(
         "Einsum",
         _einsum_types,
@@ -185,3 +188,6 @@ define(
         work=_einsum_work,
     )
 )
+"""Einstein sum of one to four operands by an `equation` such as "abd,cad->abc". The result has
+distinct letters; letters that are not in the result are summed over.
+"""

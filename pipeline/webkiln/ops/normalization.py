@@ -71,6 +71,7 @@ def _softmax_cases() -> Iterable[Case]:
     yield Case((np.array([[1000.0, 1000.0, -1000.0]], np.float32),), {"axis": 1}, name="large")
 
 
+# exp(x) / sum(exp(x)) along `axis`, and its logarithm.
 for _name, _logarithm in (("Softmax", False), ("LogSoftmax", True)):
     define(
         Operator(

@@ -354,6 +354,8 @@ def _adaptive_cases() -> Iterable[Case]:
         yield Case((x,), {"axes": axes, "sizes": sizes})
 
 
+# Pooling of `axes` to `sizes`: the windows partition each axis evenly, with an overlap of at most
+# one element.
 for _name, _combiner, _function in (
     ("AdaptiveMaxPool", "max", np.max),
     ("AdaptiveAvgPool", "sum", np.mean),

@@ -123,6 +123,7 @@ def mean(x: Array, axis: tuple[int, ...], *, keepdims: bool) -> Array:
     return np.asarray((total - np.fmod(total, count)) // count if count else np.zeros_like(total))
 
 
+# Reductions over `axes`; with `keepdims`, these stay with size 1.
 for _name, _combiner, _function in (
     ("ReduceSum", "sum", np.sum), ("ReduceMean", "sum", mean), ("ReduceMax", "max", np.max),
     ("ReduceMin", "min", np.min), ("ReduceProd", "prod", np.prod),
@@ -182,6 +183,7 @@ def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array,
     return compute
 
 
+# The index (int32) of the first extremum along `axis`; with `keepdims`, the axis stays with size 1.
 for _name, _combiner, _search in (("ArgMax", "argmax", np.argmax), ("ArgMin", "argmin", np.argmin)):
     define(
         Operator(

@@ -349,7 +349,7 @@ def _cases() -> Iterable[Case]:
     )
 
 
-define(
+RESIZE = define(
     Operator(
         "Resize",
         _types,
@@ -368,3 +368,13 @@ define(
         scratch=_scratch,
     )
 )
+"""Resizes the `axes` of x to `sizes`.
+
+Attributes:
+
+* `method`: one of `METHODS`.
+* `coordinates`: "half_pixel" aligns the edges of the first and last elements, "align_corners" their
+  centres; "asymmetric" multiplies indices by the scale.
+* `antialias`: filters are stretched by the scale if the output is smaller.
+* `resolution`: positions are rounded to 1 / resolution, as in tables of weights; 0: exact.
+"""

@@ -32,7 +32,7 @@ def _lower_reshape(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+RESHAPE = define(
     Operator(
         "Reshape",
         _reshape_types,
@@ -42,6 +42,7 @@ define(
         cases=lambda: [Case((X,), {"shape": (4, 6)}), Case((X,), {"shape": (24,)})],
     )
 )
+"""The elements of x in row-major order with another `shape` of the same size."""
 
 
 def _transpose_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -61,7 +62,7 @@ def _lower_transpose(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+TRANSPOSE = define(
     Operator(
         "Transpose",
         _transpose_types,
@@ -71,6 +72,7 @@ define(
         cases=lambda: [Case((X,), {"perm": (2, 0, 1)}), Case((X,), {"perm": (1, 0, 2)})],
     )
 )
+"""Axis i of the output is axis `perm[i]` of x."""
 
 
 def _broadcast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -88,7 +90,7 @@ def _lower_broadcast(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+BROADCAST = define(
     Operator(
         "Broadcast",
         _broadcast_types,
@@ -98,6 +100,7 @@ define(
         cases=lambda: [Case((X[:, :1],), {"shape": (5, 2, 3, 4)})],
     )
 )
+"""x broadcast to `shape`, by the rules of numpy."""
 
 
 def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -135,7 +138,7 @@ def _lower_concat(low: Lowering, attrs: Attributes) -> None:
         start += view[attrs["axis"]]
 
 
-define(
+CONCAT = define(
     Operator(
         "Concat",
         _concat_types,
@@ -150,6 +153,7 @@ define(
         ],
     )
 )
+"""The inputs concatenated along `axis`. All other sizes must be equal."""
 
 
 def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -183,7 +187,7 @@ def _lower_slice(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+SLICE = define(
     Operator(
         "Slice",
         _slice_types,
@@ -193,6 +197,9 @@ define(
         cases=lambda: [Case((X,), {"starts": (0, 2, 1), "sizes": (2, 2, 2), "steps": (1, -1, 2)})],
     )
 )
+"""A strided slice of x: `sizes` elements per axis, from `starts`, `steps` apart. Steps may be
+negative; all indices must be in bounds.
+"""
 
 
 def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -212,7 +219,7 @@ def _lower_pad(low: Lowering, attrs: Attributes) -> None:
     write_padded(low, low.inputs[0], low.outputs[0], attrs["low"], attrs["value"])
 
 
-define(
+PAD = define(
     Operator(
         "Pad",
         _pad_types,
@@ -225,6 +232,7 @@ define(
         ],
     )
 )
+"""x padded with the constant `value`, by `low` and `high` elements per axis."""
 
 
 def _gather_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -273,7 +281,7 @@ def _gather_cases() -> Iterable[Case]:
     yield Case((X[:, :0], np.array([1, 0], np.int32)), {"axis": 1}, name="of nothing")
 
 
-define(
+GATHER = define(
     Operator(
         "Gather",
         _gather_types,
@@ -284,3 +292,6 @@ define(
         _gather_cases,
     )
 )
+"""Slices of x at the indices of `axis`. Inputs: x, indices (integers of any shape). The shape of
+indices replaces the axis. Negative indices count from the end; out-of-bounds indices read 0.
+"""
