@@ -263,7 +263,7 @@ def is_at_least(a: int, b: int) -> bool:
     return low is not None and low >= 0
 
 
-def never_zero(size: int) -> bool:
+def is_nonzero(size: int) -> bool:
     """Whether a size is provably nonzero for all values of its symbols."""
     if not isinstance(size, Dim):
         return size != 0

@@ -51,7 +51,7 @@ def solve_guards(graph: Graph, guards: Iterable[Guard]) -> Graph:
         ]
     unsolved = [guard for guard in left if guard.a != guard.b]
     for guard in unsolved:
-        if dim.never_zero(guard.a - guard.b):
+        if dim.is_nonzero(guard.a - guard.b):
             a, b = (
                 dim.abbreviate(expand_quotients(size, divisibility)) for size in (guard.a, guard.b)
             )

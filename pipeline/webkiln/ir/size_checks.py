@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from webkiln.errors import ShapeError, SizeError
-from webkiln.ir.dim import abbreviate, is_at_least, never_zero
+from webkiln.ir.dim import abbreviate, is_at_least, is_nonzero
 from webkiln.ir.symbols import COUNTER, DATA_DEPENDENT, names
 
 _guards: ContextVar["list[int | Equality] | None"] = ContextVar("guards", default=None)
@@ -41,7 +41,7 @@ def require_equal(a: int, b: int, what: str) -> int:
     """
     if a == b:
         return a
-    if never_zero(a - b) or any(
+    if is_nonzero(a - b) or any(
         COUNTER.match(name) or DATA_DEPENDENT.match(name) for name in names([a, b])
     ):
         raise SizeError(f"{what}: {abbreviate(a)} and {abbreviate(b)}", (a, b))

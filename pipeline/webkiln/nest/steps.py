@@ -27,7 +27,7 @@ class View:
         return self.type.shape
 
     def reshaped(self, shape: Sequence[int]) -> "View":
-        if dim.never_zero(prod(shape) - self.type.size):
+        if dim.is_nonzero(prod(shape) - self.type.size):
             raise InternalError(f"{self.name}: {self.type} cannot have the shape {list(shape)}")
         return View(self.name, Type(self.type.dtype, tuple(shape)))
 

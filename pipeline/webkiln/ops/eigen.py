@@ -19,10 +19,10 @@ from webkiln.nest.nest import COMPUTE
 from webkiln.nest.procedure import ProcedureWriter
 from webkiln.nest.steps import View
 from webkiln.ops.budget import CALL
-from webkiln.ops.factor import Matrix, accumulate, copy_matrix, square
+from webkiln.ops.factorization import Matrix, accumulate, copy_matrix, square
 from webkiln.ops.operator import Case, Operator, define
-from webkiln.ops.order import FALSE, TRUE, ZERO, writer
 from webkiln.ops.qr import reflector
+from webkiln.ops.sorting import FALSE, TRUE, ZERO, writer
 
 ONE = const(1, INT)
 ITERATIONS = 30

@@ -11,7 +11,7 @@ from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.procedure import ProcedureWriter
-from webkiln.ops.factor import (
+from webkiln.ops.factorization import (
     Matrix,
     accumulate,
     copy_matrix,
@@ -20,7 +20,7 @@ from webkiln.ops.factor import (
     work_per_row,
 )
 from webkiln.ops.operator import Case, Operator, define
-from webkiln.ops.order import ZERO, writer
+from webkiln.ops.sorting import ZERO, writer
 
 
 def _qr_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

@@ -18,8 +18,8 @@ from webkiln.nest.nest import Accumulator
 from webkiln.nest.procedure import ProcedureWriter
 from webkiln.ops.index import X, check_indices, element_index, wrap_negative
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.order import ZERO, writer
 from webkiln.ops.reduce import check_axes
+from webkiln.ops.sorting import ZERO, writer
 
 UFUNCS: dict[str, Callable[..., None]] = {
     "add": np.add.at,

@@ -23,9 +23,9 @@ from webkiln.ops.eigen import (
     set_identity,
     sort_columns,
 )
-from webkiln.ops.factor import Matrix, copy_matrix, square
+from webkiln.ops.factorization import Matrix, copy_matrix, square
 from webkiln.ops.operator import Case, Operator, define
-from webkiln.ops.order import FALSE, TRUE, ZERO, writer
+from webkiln.ops.sorting import FALSE, TRUE, ZERO, writer
 
 
 def _svd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

@@ -5,7 +5,7 @@ from math import prod
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.conv import dims
 from webkiln.ir.axis import OrderNC
-from webkiln.ir.dim import is_at_least, never_zero
+from webkiln.ir.dim import is_at_least, is_nonzero
 
 
 def flatten(converter: Converter, layer: Layer) -> None:
@@ -24,8 +24,8 @@ def reshape(converter: Converter, layer: Layer) -> None:
     if (
         target.count(-1) > 1
         or known == 0
-        or never_zero(size % known)
-        or (-1 not in target and never_zero(size - known))
+        or is_nonzero(size % known)
+        or (-1 not in target and is_nonzero(size - known))
     ):
         raise layer.error(f"{size} elements do not fit shape {target}")
     shape = (x.shape[0], *(size // known if n == -1 else n for n in target))

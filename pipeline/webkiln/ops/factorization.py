@@ -19,7 +19,7 @@ from webkiln.nest.procedure import ProcedureWriter
 from webkiln.ops.budget import CALL, elements
 from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import REQUIRED, Case, Operator, Work, define
-from webkiln.ops.order import TRUE, ZERO, writer
+from webkiln.ops.sorting import TRUE, ZERO, writer
 
 DTYPES = ("float32", "float64")
 

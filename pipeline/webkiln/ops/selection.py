@@ -14,7 +14,7 @@ from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
 from webkiln.ops.budget import CALL
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.order import ZERO, writer
+from webkiln.ops.sorting import ZERO, writer
 
 
 def _nonzero_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
