@@ -80,7 +80,8 @@ CASES = {
         slot w: float32[4,2,3]
         slot b: float32[4]
         slot p: float32[4]
-        c: float32[1,4,3] = Conv(x, w, b) {"dilation":[1],"groups":1,"out_dims":[0,1,2],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[0,1,2],"x_dims":[0,1,2]} @conv
+        c: float32[1,4,3] = Conv(x, w, b) {"dilation":[1],"groups":1,"out_dims":[0,1,2],\
+"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[0,1,2],"x_dims":[0,1,2]} @conv
         y: float32[1,4,3] = BatchNorm(c, p, b, p, p) {"axis":1,"epsilon":0.01} @bn
         output out = y
     """

@@ -60,7 +60,8 @@ HEADS = {
         input x: float32[1,4,2]
         slot w: float32[3,2,5]
         slot p: float32[5]
-        c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
+        c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],\
+"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
         y: float32[1,2,5] = BatchNorm(c, p, p, p, p) {"axis":2,"epsilon":0.01}
     """
     ),
