@@ -22,7 +22,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     module = import_module(f"webkiln.passes.{params['pass']}")
 
     def change(part: Graph) -> Graph:
-        return cast("Graph", module.run(part.map_inside(change)))
+        return cast("Graph", module.run(part.map_subgraphs(change)))
 
     # A node takes more bytes of JSON than folding it takes calls.
     with defined_by(inputs.get("operators/")), limited(inputs["graph.json"].stat().st_size):

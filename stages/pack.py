@@ -12,7 +12,7 @@ from webkiln.errors import SourceError
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 from webkiln.ops.budget import limited
-from webkiln.ops.evaluate import FixedValues
+from webkiln.ops.evaluate import ConstantValues
 from webkiln.ops.plugins import defined_by
 from webkiln.weights.shards import pieces, stored, write
 
@@ -28,7 +28,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     stored_bytes = min(table["stored_bytes"], sum(blob.stat().st_size for blob in blobs))
     with defined_by(inputs.get("operators/")), limited(stored_bytes):
         weights = stored(graph)
-        values = FixedValues(
+        values = ConstantValues(
             graph,
             lambda name: _blob(inputs["weights/"], name, slots[name]),
             [weight.name for weight in weights],

@@ -11,10 +11,10 @@ from webkiln.build import stage
 from webkiln.errors import SourceError, ToolError, missing_package
 from webkiln.frontends.core.format_stages import program
 from webkiln.frontends.core.recorded_reference import ModelEnds, recorded_arrays
-from webkiln.inputs import SAMPLE_SIZE
 from webkiln.ir.constraints import fitting_sizes
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
+from webkiln.random_inputs import SAMPLE_SIZE
 
 DATA = ()
 RECORD = (

@@ -7,8 +7,9 @@ from typing import Any
 
 
 def dumps(value: Any) -> bytes:
-    """Serialise `value` with sorted keys, no spaces, UTF-8; raises ValueError on NaN and
-    infinities.
+    """Serialise `value` as UTF-8 JSON with sorted keys and without spaces.
+
+    Raises ValueError for NaN and infinities.
     """
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any, NoReturn
 
-from webkiln.errors import MissingPackageError, UserError, missing_package, similar
+from webkiln.errors import MissingPackageError, UserError, did_you_mean, missing_package
 
 COMMANDS = {
     "build": "compile a model file to a bundle",
@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         if match := re.search(r"argument COMMAND: invalid choice: '([^']*)'", message):
             message = (
                 f"unknown command {match[1]!r}; valid:"
-                f" {', '.join(COMMANDS)}{similar(match[1], COMMANDS)}"
+                f" {', '.join(COMMANDS)}{did_you_mean(match[1], COMMANDS)}"
             )
         self.print_usage(sys.stderr)
         self.exit(2, f"error: {message}\n")
@@ -113,7 +113,7 @@ def _run(given: Sequence[str]) -> int:
         advice = (
             f"; did you mean --parameter {unknown[0]}?"
             if parameter
-            else similar(name, subparser.options())
+            else did_you_mean(name, subparser.options())
         )
         subparser.error(f"unknown option {unknown[0]!r}{advice}")
     return int(modules[options.command].run(options))

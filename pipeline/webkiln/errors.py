@@ -1,43 +1,45 @@
-"""The one exception tree. A `UserError` ends with its message and exit status 2; anything else is a
-defect of webkiln.
+"""The exceptions of webkiln.
+
+The command line prints the message of a `UserError` and exits with status 2. Any other exception is
+a bug in webkiln.
 """
 
 from collections.abc import Iterable, Sequence
 
 Item = tuple[str, str, str]
-"""Something unsupported: where, what, and the way to go."""
+"""An unsupported part of a model: where it is, what is unsupported, and a hint."""
 
 
 class WebkilnError(Exception):
-    """Root of everything webkiln raises on purpose."""
+    """The base class of all exceptions that webkiln raises."""
 
 
 class UserError(WebkilnError):
-    """Something the user can mend: the message says what is wrong, where, expected and got, and
-    what to do next.
+    """An error that the user can fix. The message names the problem, its place, expected and actual
+    values, and the next step.
     """
 
 
 class SourceError(UserError):
-    """A model file that cannot be read: not a model, truncated, unsafe or too large."""
+    """A model file that cannot be loaded: not a model, truncated, unsafe or too large."""
 
 
 class UndecidedError(SourceError):
-    """A model file of which its user has to say more before it is read: that it may run, which of
-    its signatures is meant, which shape an input has.
+    """A model file that needs another option to be loaded: the permission to run its code, the name
+    of a signature, the shape of an input.
     """
 
 
 class RecipeError(UserError):
-    """A recipe, variable or option that does not exist or does not fit."""
+    """A recipe, variable or option that does not exist or has an invalid value."""
 
 
 class ShapeError(UserError):
-    """Shapes, dtypes or attributes that do not fit together; names the layer."""
+    """Shapes, dtypes or attributes that are inconsistent. The message names the layer."""
 
 
 class SizeError(ShapeError):
-    """Two sizes that must be equal and cannot be."""
+    """Two sizes that must be equal, but cannot be; `sizes` holds both."""
 
     def __init__(self, message: str, sizes: Sequence[int]) -> None:
         self.sizes = tuple(sizes)
@@ -45,15 +47,13 @@ class SizeError(ShapeError):
 
 
 class ToolError(UserError):
-    """A tool (emcc, clang, a browser, a framework) that is missing, too old, failed or ran out of
-    time.
+    """A tool (emcc, clang, a browser, a framework) that is missing, is outdated, failed or timed
+    out.
     """
 
 
 class MissingPackageError(ToolError):
-    """A Python package that only some sources and commands need; `module`, a key of `PACKAGES`, is
-    what could not be imported.
-    """
+    """A missing optional Python package. `module`, a key of `PACKAGES`, could not be imported."""
 
     def __init__(self, message: str, module: str = "") -> None:
         self.module = module
@@ -61,8 +61,8 @@ class MissingPackageError(ToolError):
 
 
 class RunError(ToolError):
-    """A script or bundle that failed in a JavaScript engine; `code` is that of the runtime's error,
-    if it has one.
+    """A script or bundle that failed in a JavaScript engine. `code` is the error code of the
+    runtime, if the error has one.
     """
 
     code: str | None = None
@@ -73,18 +73,17 @@ class RunError(ToolError):
 
 
 class OutputError(UserError):
-    """A result that cannot be written: no permission, disk full."""
+    """An output file that cannot be written, for example because the disk is full."""
 
 
 class VerificationError(UserError):
-    """A bundle whose outputs differ from the framework's, or a reference that verifies nothing."""
+    """A bundle whose outputs differ from those of the framework, or a reference that is unsuitable
+    for a comparison.
+    """
 
 
 class UnsupportedError(UserError):
-    """Everything in a model that webkiln cannot convert, reported together before any work is done.
-
-    `items` holds them one by one.
-    """
+    """All unsupported parts of a model (`items`), collected before the conversion."""
 
     def __init__(self, source: str, items: Sequence[Item]) -> None:
         self.items = tuple(items)
@@ -117,11 +116,11 @@ PACKAGES = {
     "yaml": "pyyaml",
     "ziglang": "ziglang",
 }
-"""What pip installs for a module that only some commands and sources need."""
+"""Optional module -> the arguments of `pip install` that provide it."""
 
 
-def not_installed(module: str) -> str | None:
-    """How to get what a missing module belongs to; None where that is not known."""
+def install_hint(module: str) -> str | None:
+    """How to install the package of a missing module, or None if the package is unknown."""
     package = module.partition(".")[0]
     return (
         f"{package} is not installed: pip install {PACKAGES[package]}"
@@ -131,25 +130,25 @@ def not_installed(module: str) -> str | None:
 
 
 def missing_package(error: ImportError, what: str = "this") -> MissingPackageError | None:
-    """The error of an import in the words of a user, where it is known what to install."""
+    """Convert an ImportError in `what` to a MissingPackageError; None if the package is unknown."""
     module = (error.name or "").partition(".")[0]
-    advice = not_installed(module) if isinstance(error, ModuleNotFoundError) else None
+    advice = install_hint(module) if isinstance(error, ModuleNotFoundError) else None
     return MissingPackageError(f"{what} needs {module}; {advice}", module) if advice else None
 
 
-def no_reference(framework: str, module: str) -> MissingPackageError:
-    """The error where the framework that computes reference outputs is not installed; `module` is a
-    key of `PACKAGES`.
+def missing_framework(framework: str, module: str) -> MissingPackageError:
+    """The error for a missing framework that computes reference outputs. `module` is a key of
+    `PACKAGES`.
     """
     return MissingPackageError(
-        f"reference outputs are what {framework} computes; install it: pip install"
+        f"{framework} computes the reference outputs, but is not installed: pip install"
         f" {PACKAGES[module]}",
         module,
     )
 
 
-def similar(value: str, valid: Iterable[str]) -> str:
-    """`; did you mean wasm?` where a name is nearly a valid one."""
+def did_you_mean(value: str, valid: Iterable[str]) -> str:
+    """A suffix for messages, such as `; did you mean wasm?`; empty if no valid name is similar."""
     from difflib import get_close_matches
 
     near = get_close_matches(value, list(valid), 1)
@@ -157,4 +156,4 @@ def similar(value: str, valid: Iterable[str]) -> str:
 
 
 class InternalError(WebkilnError):
-    """A broken invariant of webkiln itself; please report it with the traceback."""
+    """A violated invariant of webkiln: a bug to report, with the traceback."""

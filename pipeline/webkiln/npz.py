@@ -1,9 +1,9 @@
-"""Arrays by name in `.npz` files, whatever the names are: numpy's own functions take some for
-parameters, or for others with `.npy` behind them.
+"""Named arrays in `.npz` files.
 
-A zip archive ends a name at its first NUL: that is `%00` in a file, and a `%00` of the name
-`%2500`. Of files that are not trusted, `header` tells what they say of an array before `read_told`
-reads it.
+Unlike numpy's functions, these accept any name: numpy confuses some with its parameters, and others
+with the same name plus `.npy`. Zip archives truncate names at NUL characters, so a NUL is stored as
+`%00`, and a literal `%00` as `%2500`. For untrusted files, `read_header` returns the metadata of an
+array without reading its elements, and `read_elements` reads them.
 """
 
 import io
@@ -20,25 +20,26 @@ import numpy as np
 from numpy.lib import format as npy
 
 _PERCENT = re.compile("%(?=(?:25)*00)")
-_WRITTEN = re.compile("%25(?=(?:25)*00)|%00")
+_ESCAPED = re.compile("%25(?=(?:25)*00)|%00")
 _READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _HEADER_BYTES = 10_000
-"""As many as numpy reads of a header that is not trusted."""
-_BEFORE_HEADER = 12
+"""The maximum header that numpy reads from untrusted files."""
+_PREFIX_BYTES = 12
+"""The magic string, the version and the length of the header."""
 
 
 class VersionError(ValueError):
-    """An array is written in a version of numpy's format that no array of numbers needs."""
+    """An array in an unsupported version of the `.npy` format. Arrays of numbers use 1.0 or 2.0."""
 
     def __init__(self, version: tuple[int, int]) -> None:
         self.version = version
-        super().__init__(f"an array of version {version} of numpy's format")
+        super().__init__(f"unsupported version {version} of the .npy format")
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a member of an archive says of its array. `start` is where the elements begin;
-    `is_fortran`: the first axis is the innermost.
+    """The `.npy` header of a member. `start` is the offset of the elements in bytes; `is_fortran`
+    means column-major.
     """
 
     shape: tuple[int, ...]
@@ -63,19 +64,21 @@ def write(
 
 
 def read(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays in the file's order; zipfile.BadZipFile or ValueError where it is no such file."""
+    """Read all arrays, in the order of the file. Raises zipfile.BadZipFile or ValueError if the
+    file is invalid.
+    """
     with zipfile.ZipFile(path) as archive:
-        return {key_of(info.filename): _array(archive, info) for info in archive.infolist()}
+        return {array_name(info.filename): _array(archive, info) for info in archive.infolist()}
 
 
 def _member(name: str) -> str:
     return _PERCENT.sub("%25", name).replace("\0", "%00")
 
 
-def key_of(member: str) -> str:
-    """The name of the array that a member of the archive holds."""
-    return _WRITTEN.sub(
-        lambda found: "\0" if found.group() == "%00" else "%", member.removesuffix(".npy")
+def array_name(member: str) -> str:
+    """The name of the array in the member of an archive."""
+    return _ESCAPED.sub(
+        lambda match: "\0" if match.group() == "%00" else "%", member.removesuffix(".npy")
     )
 
 
@@ -84,25 +87,26 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray[Any, A
         return np.asarray(npy.read_array(member, allow_pickle=False))
 
 
-def header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
-    """Of an array that is not trusted, whose bytes are not read; ValueError, or an error of
-    zipfile's, where it is none.
+def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
+    """Read the header of an untrusted array, without its elements.
+
+    Raises ValueError, or an error of `zipfile`, if it is invalid.
     """
     with archive.open(info) as member:
-        begin = io.BytesIO(member.read(_HEADER_BYTES + _BEFORE_HEADER))
-    version = npy.read_magic(begin)
+        prefix = io.BytesIO(member.read(_HEADER_BYTES + _PREFIX_BYTES))
+    version = npy.read_magic(prefix)
     if version not in _READERS:
         raise VersionError(version)
     try:
-        shape, is_fortran, dtype = _READERS[version](begin)
+        shape, is_fortran, dtype = _READERS[version](prefix)
     except tokenize.TokenError as error:
         raise ValueError(str(error)) from None
-    return Header(tuple(shape), dtype, is_fortran, begin.tell())
+    return Header(tuple(shape), dtype, is_fortran, prefix.tell())
 
 
-def read_told(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, told: Header
+def read_elements(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, header: Header
 ) -> np.ndarray[Any, Any]:
-    """The array of a member that has as many bytes as its header tells; numbers alone."""
-    flat = np.frombuffer(archive.read(info), told.dtype, prod(told.shape), told.start)
-    return flat.reshape(told.shape, order="F" if told.is_fortran else "C")
+    """Read a numeric array whose size matches its header."""
+    flat = np.frombuffer(archive.read(info), header.dtype, prod(header.shape), header.start)
+    return flat.reshape(header.shape, order="F" if header.is_fortran else "C")

@@ -1,4 +1,4 @@
-"""Python files of the user, run as modules of their own."""
+"""User-supplied Python files, imported as modules."""
 
 import importlib
 import importlib.util
@@ -14,7 +14,7 @@ from webkiln.errors import SourceError, WebkilnError, missing_package
 
 PREFIX = "webkiln_plugin_"
 PLUGIN_FILES: set[str] = set()
-"""The files that were run as plugins."""
+"""The paths of all imported plugins."""
 
 
 def import_files(paths: Iterable[Path]) -> None:
@@ -23,15 +23,16 @@ def import_files(paths: Iterable[Path]) -> None:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Run a file as a module of its own, once; SourceError names a file that is missing or fails.
-    Modules are called after what is in the file: no folder of this machine gets into what they
-    write; those of equal files in several folders are numbered.
+    """Import a file as a module, once. Raises SourceError if the file is missing or its code fails.
 
-    One link is followed, that of a stage's inputs to the user's file: a link of the user's is where
-    its module looks for others beside it.
+    The name of the module is derived from the digest of the file, so that no local path appears in
+    outputs. Identical files in different folders get numbered names.
+
+    One symbolic link is resolved: the one from the inputs of a stage to the plugin. If the plugin
+    is itself a link, its module finds its neighbours in the folder of that link.
     """
     if not path.is_file():
-        raise SourceError(f"plugin {path}: there is no such file")
+        raise SourceError(f"plugin {path}: the file does not exist")
     path = path.parent.absolute() / (path.readlink() if path.is_symlink() else path.name)
     stem = name = f"{PREFIX}{file_digest(path)[:16]}"
     number = 1
@@ -42,7 +43,7 @@ def import_file(path: Path) -> ModuleType:
         name = f"{stem}_{number}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise SourceError(f"plugin {path.name}: not a Python file; its name ends in .py")
+        raise SourceError(f"plugin {path.name}: not a Python file; the name must end in .py")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     PLUGIN_FILES.add(str(path))
     try:
@@ -65,9 +66,7 @@ def import_file(path: Path) -> ModuleType:
 
 @contextmanager
 def isolated_plugins() -> Iterator[None]:
-    """Files that were run before are not known inside, and those that are run inside are forgotten
-    at the end.
-    """
+    """Hide previously imported plugins in the block, and forget those that it imports."""
     before = _take_modules()
     try:
         yield
@@ -78,7 +77,7 @@ def isolated_plugins() -> Iterator[None]:
 
 @contextmanager
 def importable(modules: Path | None) -> Iterator[None]:
-    """Modules below a folder can be imported inside, and are forgotten at the end."""
+    """Put a folder on the import path in the block, and forget the modules imported from it."""
     if modules is None:
         yield
         return
@@ -97,9 +96,10 @@ def _take_modules() -> dict[str, ModuleType]:
     return {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(PREFIX)}
 
 
-def failed_plugin(error: Exception, where: str) -> Exception:
-    """The error that code of the user's raised, by its file and line; the error itself where that
-    is not in a plugin, or says enough.
+def plugin_error(error: Exception, where: str) -> Exception:
+    """Convert an exception in the code of a plugin to a SourceError with its file and line.
+
+    Errors of webkiln, and errors outside of plugins, are returned unchanged.
     """
     lines = [
         frame
@@ -110,6 +110,6 @@ def failed_plugin(error: Exception, where: str) -> Exception:
         return error
     file = Path(lines[-1].filename).name
     return SourceError(
-        f"{where}: its handler failed in {file}, line {lines[-1].lineno}: {type(error).__name__}:"
+        f"{where}: the handler failed in {file}, line {lines[-1].lineno}: {type(error).__name__}:"
         f" {error}"
     )

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.constraints import Need, needs
 from webkiln.ir.graph import Divisibility, Graph
-from webkiln.ir.guards import said
+from webkiln.ir.guards import expand_quotients
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.nest import custom_kernel as custom_kernels
@@ -42,7 +42,7 @@ def program(
         **({"precision": precision} if precision else {}),
         "name": graph.name,
         "placeholders": sorted(
-            dim.names(size for name in graph.inputs for size in graph.type(name).shape)
+            symbols.names(size for name in graph.inputs for size in graph.type(name).shape)
         ),
         "data_dependent": list(memory.data_dependent),
         "divisibility": list(map(_divisibility_json, graph.divisibility)),
@@ -81,7 +81,7 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
     """Map each layer to the last Variable that it computes and another node reads, in program
     order.
     """
-    fixed = {node.name for node in graph.fixed_part()}
+    fixed = {node.name for node in graph.constant_subgraph()}
     uses = graph.uses()
     return {
         node.layer: next((name for name in reversed(node.outputs) if uses[name]), node.outputs[0])
@@ -107,7 +107,10 @@ def _guard_json(need: Need, graph: Graph) -> dict[str, Any]:
     """A guard: the sizes to compute, and their text for messages."""
 
     def sized(size: int) -> dict[str, Any]:
-        return {"size": size_to_json(size), "text": dim.shown(said(size, graph.divisibility))}
+        return {
+            "size": size_to_json(size),
+            "text": dim.abbreviate(expand_quotients(size, graph.divisibility)),
+        }
 
     equals = {} if need.equals is None else {"equals": sized(need.equals)}
     return {"layer": need.layer, **sized(need.size), **equals}
@@ -122,7 +125,7 @@ def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
         if value.distribution is not None
         else {}
     )
-    shown_shape = [size_to_json(said(size, graph.divisibility)) for size in value.shape]
+    shown_shape = [size_to_json(expand_quotients(size, graph.divisibility)) for size in value.shape]
     return {
         "name": name,
         "dtype": value.dtype,
@@ -130,7 +133,7 @@ def _tensor_json(name: str, variable: str, memory: MemoryMap) -> dict[str, Any]:
         "shape": list(map(size_to_json, value.shape)),
         "order": order,
         **distribution,
-        **({"said": shown_shape} if graph.divisibility else {}),
+        **({"expand_quotients": shown_shape} if graph.divisibility else {}),
         "offset": size_to_json(memory.offsets[memory.roots[variable]]),
     }
 

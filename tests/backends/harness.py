@@ -27,9 +27,9 @@ from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array, Type
 from webkiln.lower.draws import split_draws
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.schedule import Schedule
-from webkiln.ops.evaluate import fixed_values
+from webkiln.nest.steps import NestCall, View
+from webkiln.ops.evaluate import constant_values
 from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
@@ -122,7 +122,7 @@ def run(
                 list(
                     write(
                         pieces(stored(job.graph), job.encoding),
-                        fixed_values(job.graph, job.weights).__getitem__,
+                        constant_values(job.graph, job.weights).__getitem__,
                     )
                 ),
             )
@@ -260,7 +260,7 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
     places = allocator_for(target)
     texels = (
         {view.name for view in (*held.inputs, *held.outputs)}
-        if target.targets and schedule.lanes > 1
+        if target.render_targets and schedule.lanes > 1
         else set()
     )
     for view in (*held.inputs, *held.outputs):
@@ -310,7 +310,9 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "outputs": list(map(tensor, call.outputs)),
         "main": [
             launch(part)
-            for part in (split_draws(held, target.targets) if target.targets else [held])
+            for part in (
+                split_draws(held, target.render_targets) if target.render_targets else [held]
+            )
         ],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {},

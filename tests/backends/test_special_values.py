@@ -11,7 +11,7 @@ from tests.hosts import PAGES as EVERY_PAGE
 from webkiln.backends.browsers import why_not
 from webkiln.codegen import wgsl
 from webkiln.ir.types import Type
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import (
     ANY,
     BITS,
@@ -20,8 +20,8 @@ from webkiln.nest.expr import (
     FLOAT,
     INT,
     NUMBER,
+    OPERATIONS,
     UINT,
-    VOCABULARY,
     apply,
     bitcast,
     cast,
@@ -30,6 +30,7 @@ from webkiln.nest.expr import (
 from webkiln.nest.interpret import interpret
 from webkiln.nest.nest import COMBINERS
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import View
 from webkiln.plan.vectors import SCALAR_ONLY
 
 PRINTERS = [
@@ -69,7 +70,7 @@ def operations(type_, width, types=ANY):
     with vectors of `width`, and gives one of `types`.
     """
     rows = []
-    for op, (arity, known) in VOCABULARY.items():
+    for op, (arity, known) in OPERATIONS.items():
         if type_ in known and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
             result = BOOL if op in COMPARISONS else type_
             rows.append(
@@ -246,7 +247,7 @@ def reduction_call(type_, rows):
         [r for r, name in zip(found, combiners, strict=True) if name.startswith("arg")],
         strict=True,
     ):
-        nest.store(out, nest.found(result))
+        nest.store(out, nest.index_of(result))
     nest.done()
     return low.calls[0], {"x": rows}
 

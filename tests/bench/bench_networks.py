@@ -38,7 +38,7 @@ from webkiln.codegen.steps import flops
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
-from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.evaluate import constant_values
 from webkiln.program import program
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
@@ -74,7 +74,7 @@ def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Arr
             )
             for name, slot in slots.items()
         }
-    return graph, fixed_values(graph, values)
+    return graph, constant_values(graph, values)
 
 
 def flattened(outputs: Any) -> dict[str, Array]:

@@ -30,7 +30,7 @@ from webkiln.backends.server import ISOLATED, Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.steps import flops
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.program import program
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
@@ -138,7 +138,7 @@ def measured(series: Series, rounds: int) -> tuple[list[int], list[list[float]]]
             )
     if "error" in result:
         raise RuntimeError(f"{series.title}: {result['error']}")
-    return [dim.at(operations, {SIZE: size}) for size in series.sizes], result["times"]
+    return [symbols.substitute(operations, {SIZE: size}) for size in series.sizes], result["times"]
 
 
 def against_best(operations: Sequence[int], times: Sequence[Sequence[float]]) -> list[float]:

@@ -70,7 +70,7 @@ def test_prefetching_changes_no_bit(variant, tmp_path, monkeypatch):
         monkeypatch.setattr(module, "CACHED_BYTES", 0)
     results = []
     for ahead in (False, True):
-        monkeypatch.setitem(TARGETS, "wasm", replace(TARGETS["wasm"], ahead=ahead))
+        monkeypatch.setitem(TARGETS, "wasm", replace(TARGETS["wasm"], prefetch=ahead))
         used = [any(prefetches(program(job.graph, TARGETS["wasm"], "float32"))) for job in jobs]
         assert all(used) if ahead else not any(used)
         results.append(run(jobs, "wasm", tmp_path / str(ahead), variant))

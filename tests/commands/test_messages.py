@@ -233,7 +233,7 @@ def test_an_error_of_a_handler_is_named_by_its_file_and_line(
     assert status == 2
     assert (
         text
-        == "error: twice (Doubled): its handler failed in plugin.py, line 6: ValueError: no such"
+        == "error: twice (Doubled): the handler failed in plugin.py, line 6: ValueError: no such"
         " luck\n"
     )
 

@@ -16,7 +16,7 @@ from webkiln.errors import WebkilnError
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify
 from webkiln.ops.budget import limited
-from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.evaluate import constant_values
 from webkiln.ops.table import infer
 from webkiln.passes.pipeline import PASSES
 from webkiln.program import program
@@ -49,7 +49,7 @@ def optimised(graph: Graph) -> Graph:
 
     def change(part: Graph, name: str) -> Graph:
         return import_module(f"webkiln.passes.{name}").run(
-            part.map_inside(lambda inner: change(inner, name))
+            part.map_subgraphs(lambda inner: change(inner, name))
         )  # type: ignore[no-any-return]
 
     with limited():
@@ -77,7 +77,7 @@ def run_graphs(
             shards = list(
                 write(
                     pieces(stored(changed), "float32"),
-                    fixed_values(changed, graph.weights).__getitem__,
+                    constant_values(changed, graph.weights).__getitem__,
                 )
             )
             made[number] = Prepared(code, values, shards)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from webkiln.inputs import make_inputs
+from webkiln.random_inputs import make_inputs
 
 LARGEST_OF_GATES = 4.0
 

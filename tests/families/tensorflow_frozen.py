@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.families.tensorflow_parts import SPREAD, Activation, written
-from webkiln.inputs import natural
+from webkiln.random_inputs import natural
 
 v1 = tf.compat.v1
 BLOCKS = ((64, 3), (128, 4), (256, 6), (512, 3))

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from webkiln.inputs import natural
+from webkiln.random_inputs import natural
 
 Tensors = dict[str, tf.Tensor]
 Activation = Callable[[tf.Tensor], tf.Tensor]

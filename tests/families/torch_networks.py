@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
+from webkiln.inputs import make_inputs
 
 from tests.families.driver import Family, main
 from tests.families.settled import settled
@@ -27,7 +28,6 @@ from tests.families.torch_sequences import (
     Translator,
     WaveNet,
 )
-from webkiln.inputs import make_inputs
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 

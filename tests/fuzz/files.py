@@ -36,7 +36,7 @@ from webkiln.errors import InternalError, UserError
 from webkiln.frontends.core.arrays import expanding
 from webkiln.ir.graph import Graph
 from webkiln.ops.budget import limited
-from webkiln.ops.evaluate import FixedValues
+from webkiln.ops.evaluate import ConstantValues
 from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
@@ -153,7 +153,7 @@ def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
     phase("packing")
     weights = stored(changed)
     with limited(sum(value.nbytes for value in slots.values())):
-        values = FixedValues(changed, slots.__getitem__, [weight.name for weight in weights])
+        values = ConstantValues(changed, slots.__getitem__, [weight.name for weight in weights])
         for _ in write(pieces(weights, "float32"), values):
             pass
 

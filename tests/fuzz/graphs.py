@@ -10,14 +10,14 @@ from tests.lower import mixed_graphs
 from tests.lower.mixed_graphs import ANY_DTYPE, FLOAT_ONLY, LARGEST, Random
 from tests.passes.graphs import Builder
 from webkiln.errors import ShapeError
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.bind import bind
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Type
 from webkiln.ops.table import infer
 from webkiln.passes.remove_unused import run as remove_unused
 
-T = dim.placeholder("T")
+T = symbols.placeholder("T")
 OPEN = [(T, 4), (2, T), (1, T, 8), (T,), (2, 3, T)]
 EMPTY = [(0, 4), (2, 0), (3, 1, 0)]
 SHAPES = [*mixed_graphs.SHAPES, (), (1,), (7, 1, 3), (33, 5)]

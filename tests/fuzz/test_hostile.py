@@ -45,7 +45,7 @@ SAID = {
     "large": "constantofshape (Broadcast): evaluating the constants of this model takes more than",
     "many_expanded": "(Broadcast): evaluating the constants of this model takes more than",
     "nested_loops_of_data": (
-        "mul (Mul): the model becomes more than 32,812 nodes once its loops are unrolled"
+        "mul (Mul): the model has more than 32,812 nodes once its loops are unrolled"
     ),
     "functions_of_functions": "nodes once its functions are inlined",
     "many_repeated": "the model's weights take more than",

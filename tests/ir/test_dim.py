@@ -1,5 +1,5 @@
-"""Sizes: arithmetic on names agrees with arithmetic on numbers, equal sizes are equal, the text
-form reads back.
+"""Symbolic sizes: arithmetic agrees with integers, equal expressions compare equal, the text form
+round-trips.
 """
 
 import operator
@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webkiln.errors import InternalError, ShapeError
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.notation import parse_size, parse_sizes, size_from_json, size_to_json
-from webkiln.ir.size_checks import demand, guards
+from webkiln.ir.size_checks import guards, require_non_negative
 from webkiln.ir.solve import solve
 
-T, S = dim.placeholder("T"), dim.placeholder("S")
+T, S = symbols.placeholder("T"), symbols.placeholder("S")
 VALUES = st.fixed_dictionaries({"T": st.integers(1, 50), "S": st.integers(1, 50)})
 LEAVES = st.sampled_from([T, S]) | st.integers(-9, 9)
 OPERATIONS = {
@@ -24,7 +24,7 @@ OPERATIONS = {
     "-": operator.sub,
     "*": operator.mul,
     "//": dim.floordiv,
-    "max": lambda a, b: dim.greatest([a, b]),
+    "max": lambda a, b: dim.maximum([a, b]),
 }
 TREES = st.recursive(
     LEAVES,
@@ -39,16 +39,16 @@ TREES = st.recursive(
 def build(tree: Any, values: dict[str, int] | None = None) -> Any:
     if isinstance(tree, tuple):
         return OPERATIONS[tree[0]](build(tree[1], values), build(tree[2], values))
-    return tree if values is None else dim.at(tree, values)
+    return tree if values is None else symbols.substitute(tree, values)
 
 
 @given(TREES, VALUES)
 def test_arithmetic_agrees_with_numbers(tree: Any, values: dict[str, int]) -> None:
-    assert dim.at(build(tree), values) == build(tree, values)
+    assert symbols.substitute(build(tree), values) == build(tree, values)
 
 
 @given(TREES)
-def test_the_text_form_reads_back(tree: Any) -> None:
+def test_text_round_trip(tree: Any) -> None:
     size = build(tree)
     assert size_from_json(size_to_json(size)) == size
     assert pickle.loads(pickle.dumps(size)) == size
@@ -75,44 +75,44 @@ def test_equal_polynomials_are_one_size() -> None:
     assert str((T + 2) // 2) == "floordiv(T, 2) + 1"
 
 
-def test_comparisons_are_proven_or_refused() -> None:
+def test_unprovable_comparisons_raise() -> None:
     assert T >= 1
     assert not T < 1
     assert T + S > T
-    assert dim.greatest([T, T + 3, 2]) == T + 3
+    assert dim.maximum([T, T + 3, 2]) == T + 3
     with pytest.raises(ShapeError, match="whether T is at least 2 is not known"):
         _ = T < 2
 
 
-def test_a_size_is_no_number() -> None:
+def test_symbolic_sizes_are_not_integers() -> None:
     with pytest.raises(TypeError):
         range(T)
-    with pytest.raises(AttributeError, match="a Dim is a value"):
+    with pytest.raises(AttributeError, match="a Dim is immutable"):
         T.terms = ()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("text", ["T ** 2", "T / 2", "f(T, 1)", "T +", "__import__('os')"])
-def test_other_text_is_refused(text: str) -> None:
+def test_invalid_text_is_rejected(text: str) -> None:
     with pytest.raises(InternalError):
         parse_size(text)
 
 
 @pytest.mark.parametrize("name", ["2T", "in", "None", "T²", "Tﬁ", "Tä", "T\n"])
-def test_names_are_those_of_every_language(name: str) -> None:
-    with pytest.raises(ShapeError, match="is not a name for a size"):
-        dim.placeholder(name)
+def test_names_must_be_identifiers_of_all_target_languages(name: str) -> None:
+    with pytest.raises(ShapeError, match="is not a valid name for a size"):
+        symbols.placeholder(name)
 
 
-def test_counters_are_told_apart_from_placeholders() -> None:
-    with pytest.raises(ShapeError, match="'i0' is the name of a step counter"):
-        dim.placeholder("i0")
-    step = dim.counter("i0")
+def test_placeholders_cannot_have_names_of_counters() -> None:
+    with pytest.raises(ShapeError, match="'i0' is reserved for a loop counter"):
+        symbols.placeholder("i0")
+    step = symbols.counter("i0")
     assert parse_size(str(T - 1 - step)) == T - 1 - step
     assert parse_size("max(i0, 1)") != step
 
 
-def test_lists_of_sizes_read_back() -> None:
-    sizes = (dim.greatest([T, (S + 3) // 2]), 3, dim.least(T // 2, dim.greatest([S, T])))
+def test_lists_of_sizes_round_trip() -> None:
+    sizes = (dim.maximum([T, (S + 3) // 2]), 3, dim.minimum(T // 2, dim.maximum([S, T])))
     assert parse_sizes(",".join(map(str, sizes))) == sizes
     assert parse_sizes("") == ()
     for text in ("", "1,2", "1] + [2"):
@@ -120,43 +120,47 @@ def test_lists_of_sizes_read_back() -> None:
             parse_size(text)
 
 
-def test_quotients_are_bounded_by_what_they_round() -> None:
-    assert dim.reaches(T - 2 * (T // 2), 0)
-    assert dim.reaches((T + 1) // 2, T // 2)
-    assert dim.reaches(-(-T // 2), 1)
-    assert not dim.reaches(T // 2, 1)
+def test_bounds_of_quotients_follow_from_their_numerators() -> None:
+    assert dim.is_at_least(T - 2 * (T // 2), 0)
+    assert dim.is_at_least((T + 1) // 2, T // 2)
+    assert dim.is_at_least(-(-T // 2), 1)
+    assert not dim.is_at_least(T // 2, 1)
     halved = -(-T // 2)
     quartered = -(-halved // 2)
-    assert dim.reaches(2 * quartered, halved)
-    assert dim.reaches(halved + 1, 2 * quartered)
-    assert not dim.reaches(halved, 2 * quartered)
+    assert dim.is_at_least(2 * quartered, halved)
+    assert dim.is_at_least(halved + 1, 2 * quartered)
+    assert not dim.is_at_least(halved, 2 * quartered)
 
 
-def test_demands_are_met_refused_or_collected() -> None:
-    with guards() as found:
-        demand(T - 1, "never said")
-        demand(T - 3, "not proven")
+def test_constraints_are_proven_refuted_or_collected() -> None:
+    with guards() as collected:
+        require_non_negative(T - 1, "never raised")
+        require_non_negative(T - 3, "not proven")
         with guards() as inner:
-            demand(S - 2, "inside")
-    assert found == [T - 3]
+            require_non_negative(S - 2, "inside")
+    assert collected == [T - 3]
     assert inner == [S - 2]
-    demand(T - 3, "outside of a collection nothing is kept")
+    require_non_negative(T - 3, "outside of `guards`, nothing is collected")
     with pytest.raises(ShapeError, match="the axis has 2"):
-        demand(-T, "the axis has 2")
+        require_non_negative(-T, "the axis has 2")
 
 
 @given(TREES, TREES, VALUES)
-def test_what_reaches_reaches_at_every_value(
+def test_proven_comparisons_hold_for_all_values(
     first: Any, second: Any, values: dict[str, int]
 ) -> None:
     a, b = build(first), build(second)
-    assert not dim.reaches(a, b) or dim.at(a, values) >= dim.at(b, values)
-    assert dim.at(dim.least(a, b), values) == min(dim.at(a, values), dim.at(b, values))
+    assert not dim.is_at_least(a, b) or symbols.substitute(a, values) >= symbols.substitute(
+        b, values
+    )
+    assert symbols.substitute(dim.minimum(a, b), values) == min(
+        symbols.substitute(a, values), symbols.substitute(b, values)
+    )
 
 
 def test_values_follow_from_shapes() -> None:
     values: dict[str, int] = {}
     solve([2, T, 2 * T + 1, S], [2, 5, 11, 3], values)
     assert values == {"T": 5, "S": 3}
-    with pytest.raises(ShapeError, match=r"a size is 2\*T \+ 1, got 12"):
+    with pytest.raises(ShapeError, match=r"expected the size 2\*T \+ 1, got 12"):
         solve([2 * T + 1], [12], values)

@@ -1,6 +1,4 @@
-"""Rewriting gives what restarting from the first node after each edit gives, and looks at each node
-a few times only.
-"""
+"""Rewriting is equivalent to restarting at the first node after each edit, in linear time."""
 
 from importlib import import_module
 
@@ -22,16 +20,14 @@ RULES = (
 
 
 def restarted(graph, rule):
-    """One edit at a time, each found by asking about every node of the graph that the edits before
-    it gave.
-    """
+    """Apply one edit at a time, each to the first node that the rule matches."""
     while True:
         view = GraphView(graph)
         edits = ((index, node, rule(view, node)) for index, node in enumerate(graph.nodes))
-        found = next((item for item in edits if item[2] is not None), None)
-        if found is None:
+        match = next((item for item in edits if item[2] is not None), None)
+        if match is None:
             return rewrite.remove_unused(graph)
-        index, _, edit = found
+        index, _, edit = match
         changed = graph.edit(
             nodes=(*graph.nodes[:index], *edit.nodes, *graph.nodes[index + 1 :]),
             variables={
@@ -45,7 +41,7 @@ def restarted(graph, rule):
 
 @settings(max_examples=100, deadline=None)
 @given(graph=graphs())
-def test_one_walk_gives_what_restarting_gives(graph):
+def test_rewriting_is_equivalent_to_restarting(graph):
     for rule in RULES:
         assert rewrite.apply(graph, rule) == restarted(graph, rule)
     for name in PASSES:
@@ -54,7 +50,7 @@ def test_one_walk_gives_what_restarting_gives(graph):
             assert rewrite.apply(graph, rule) == restarted(graph, rule)
 
 
-def test_the_work_grows_with_the_graph_and_not_with_its_square():
+def test_rewriting_takes_linear_time():
     count = 500
     lines = [f"v{n + 1}: float32[2] = Identity(v{n})" for n in range(count)]
     graph = parse(
@@ -69,11 +65,11 @@ def test_the_work_grows_with_the_graph_and_not_with_its_square():
             ]
         )
     )
-    asked = []
+    visited = []
 
     def rule(view, node):
-        asked.append(node.name)
+        visited.append(node.name)
         return remove_identities.simplify(view, node)
 
     assert [node.op for node in rewrite.apply(graph, rule).nodes] == ["Relu"]
-    assert len(asked) <= 2 * (count + 1)
+    assert len(visited) <= 2 * (count + 1)

@@ -1,4 +1,4 @@
-"""The text and JSON forms say everything about a graph."""
+"""The text and JSON forms of graphs round-trip."""
 
 import pytest
 from hypothesis import given, settings
@@ -38,7 +38,7 @@ def test_states_constants_and_orders():
     assert from_json(to_json(graph)) == graph
 
 
-def test_sizes_inside_sizes():
+def test_nested_sizes_round_trip():
     graph = parse("graph g\ninput x: float32[max(T, floordiv(S, 2) + 1),3]\noutput y = x\n")
     assert (
         print_graph(graph)
@@ -50,7 +50,7 @@ def test_sizes_inside_sizes():
 @pytest.mark.parametrize(
     "line", ["input x float32[2]", "y: float32[2] = Relu x", "const c: float32 = [1]"]
 )
-def test_a_line_that_cannot_be_read_is_quoted(line):
+def test_errors_quote_the_line_that_does_not_parse(line):
     with pytest.raises(InternalError, match=r"text form"):
         parse(f"graph g\n{line}\n")
 
@@ -64,12 +64,12 @@ def test_orders():
         Order((OrderNC.axes[0], OrderNC.axes[0]))
 
 
-def test_a_graph_of_another_schema_is_refused():
+def test_other_schemas_are_rejected():
     with pytest.raises(InternalError, match=r"webkiln\.graph/2"):
         from_json({"schema": "webkiln.graph/9"})
 
 
-def test_weights_take_no_part_in_equality():
+def test_comparisons_ignore_weights():
     graph = Graph(
         "g",
         (Node("Relu", ("x",), ("y",)),),

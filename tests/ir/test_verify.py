@@ -1,4 +1,4 @@
-"""verify names the first rule that a graph breaks."""
+"""`verify` reports the first violation in a graph."""
 
 from dataclasses import replace
 
@@ -22,20 +22,20 @@ def without(mapping, name):
 
 BROKEN = {
     "reads total before it is defined": GRAPH.edit(states=()),
-    "is not in the table": GRAPH.edit(variables=without(GRAPH.variables, "limits")),
-    "defined by nothing": GRAPH.edit(
+    "has no entry in the table": GRAPH.edit(variables=without(GRAPH.variables, "limits")),
+    "but not defined": GRAPH.edit(
         variables={**GRAPH.variables, "extra": Variable("extra", Type("float32", ()))}
     ),
-    "which nothing defines": GRAPH.edit(outputs={"y": "nobody"}),
+    "which is not defined": GRAPH.edit(outputs={"y": "missing"}),
     "defined by ReduceSum and by Add": GRAPH.edit(
         nodes=(GRAPH.nodes[0], replace(GRAPH.nodes[1], outputs=("sum",)))
     ),
-    "the operator gives": GRAPH.edit(
+    "the outputs have type": GRAPH.edit(
         variables={**GRAPH.variables, "sum": Variable("sum", Type("float32", (3,)))}
     ),
     "has 1 values": GRAPH.edit(constants={**GRAPH.constants, "limits": Constant((1.0,))}),
     "depends on an input": GRAPH.edit(states=(State("total", "x", "total", "next"),)),
-    "state total has types": GRAPH.edit(
+    "state total has conflicting types": GRAPH.edit(
         variables={**GRAPH.variables, "start": Variable("start", Type("float32", (1,)))}
     ),
     "order N,C has 2 axes": GRAPH.edit(
@@ -44,17 +44,17 @@ BROKEN = {
 }
 
 
-def test_the_sound_graph_passes():
+def test_valid_graphs_pass():
     verify(GRAPH, infer)
 
 
 @pytest.mark.parametrize("message", BROKEN)
-def test_broken_graphs(message):
+def test_violations_are_reported(message):
     with pytest.raises(InternalError, match=message):
         verify(BROKEN[message], infer)
 
 
-def test_unknown_operators_and_attributes():
+def test_unknown_operators_and_attributes_are_rejected():
     with pytest.raises(InternalError, match="no operator 'Relux'"):
         infer(Node("Relux", ("x",), ("y",)), [Type("float32", ())])
     with pytest.raises(InternalError, match=r"unknown attributes \['axis'\]"):
@@ -64,20 +64,20 @@ def test_unknown_operators_and_attributes():
 
 
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_too_many_operands_name_the_layer(name):
+def test_errors_about_the_number_of_operands_name_the_layer(name):
     case = next(iter(OPERATORS[name].cases()))
     types = [Type(str(array.dtype), array.shape) for array in case.inputs]
     low, high = OPERATORS[name].arity
     assert low <= len(types) <= high
     if high < 1 << 16:
-        with pytest.raises(ShapeError, match=rf"my_layer \({name}\): takes {low} to {high}"):
+        with pytest.raises(ShapeError, match=rf"my_layer \({name}\): expected {low} to {high}"):
             infer(
                 Node(name, (), ("y",), dict(case.attrs), "my_layer"),
                 (types or [Type("float32", ())]) * (high + 1),
             )
 
 
-def test_shape_errors_say_what_would_fit():
+def test_shape_errors_suggest_a_fix():
     conv = next(iter(OPERATORS["Conv"].cases()))
     x, w = Type("float32", (1, 8, 8, 64)), Type("float32", (3, 3, 32, 8))
     with pytest.raises(

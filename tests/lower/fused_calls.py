@@ -3,11 +3,11 @@
 import numpy as np
 
 from webkiln.backends.compare import relative_error
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.lower.lower import lower
-from webkiln.nest.build import Repeat
 from webkiln.nest.interpret import interpret
-from webkiln.ops.evaluate import fixed_values
+from webkiln.nest.steps import Repeat
+from webkiln.ops.evaluate import constant_values
 
 TOLERANCE = 1e-4
 
@@ -22,7 +22,7 @@ def values_of(graph, seed):
 
 def run_calls(graph, values, target=None):
     """Run the fused calls with the interpreter of nests."""
-    memory = fixed_values(graph, values) | {name: values[name] for name in graph.inputs}
+    memory = constant_values(graph, values) | {name: values[name] for name in graph.inputs}
     lowered = lower(graph, target=target)
     _run_steps(lowered.steps, memory, {})
     return {
@@ -47,7 +47,7 @@ def _run_steps(steps, memory, counters):
             interpret(
                 step.nest,
                 inputs,
-                {name: dim.at(value, counters) for name, value in step.args.items()},
+                {name: symbols.substitute(value, counters) for name, value in step.args.items()},
                 outputs,
             )
 

@@ -10,7 +10,7 @@ from tests.lower.fused_calls import deviations, run_calls
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.lower import lower as lowering
 from webkiln.lower.factor_layout import CONFLICT_MODULUS, PADDING
 from webkiln.ops.evaluate import run_graph
@@ -73,10 +73,10 @@ CHANGED = {
 STORED = {
     "heads": (1, 3, 8, 30),
     "rows that conflict in a cache": (1, 3, 8, CONFLICT_MODULUS + PADDING),
-    "symbolic sizes": (1, 3, 8, dim.placeholder("S") + PADDING),
+    "symbolic sizes": (1, 3, 8, symbols.placeholder("S") + PADDING),
     "values of heads": (1, 3, 30, 8),
     "wide values": (1, 2, 30, CONFLICT_MODULUS + PADDING),
-    "values of symbolic sizes": (1, 3, dim.placeholder("S"), 8),
+    "values of symbolic sizes": (1, 3, symbols.placeholder("S"), 8),
     "a sum of two": (3, 6, 5, 8),
     "a matrix": (8, 30),
     "the result of a map": (8, 30),

@@ -12,7 +12,7 @@ from tests.passes.graphs import evaluate_graph
 from tests.passes.running import optimised
 from tests.sampling import representative
 from webkiln.ir.text import parse, print_graph
-from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.evaluate import constant_values
 
 
 @pytest.mark.parametrize("start", range(0, 600, 50))
@@ -42,7 +42,9 @@ def test_printed_calls_compute_the_graph(backend, count, tmp_path):
     for seed, model in zip(seeds, graphs, strict=True):
         values = values_of(model, seed)
         jobs.append(
-            Job(model, {name: values[name] for name in model.inputs}, fixed_values(model, values))
+            Job(
+                model, {name: values[name] for name in model.inputs}, constant_values(model, values)
+            )
         )
     for seed, model, outputs in zip(seeds, graphs, run(jobs, backend, tmp_path), strict=True):
         errors = deviations(outputs, evaluate_graph(model, values_of(model, seed)))

@@ -14,12 +14,12 @@ from tests.passes.graphs import Builder
 from tests.sampling import representative
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.steps import flops
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import print_graph
 from webkiln.ir.types import Type
 from webkiln.lower.lower import lower
-from webkiln.nest.build import Repeat
+from webkiln.nest.steps import Repeat
 from webkiln.program import program
 
 LAYOUTS = {"last": ((0, 3, 1, 2), (3, 2, 0, 1)), "first": ((0, 1, 2, 3), (0, 1, 2, 3))}
@@ -36,7 +36,7 @@ class Net(Builder):
         super().__init__()
         self.images, self.filters = LAYOUTS[layout]
         sizes = [
-            dim.placeholder(size) if isinstance(size, str) else size
+            symbols.placeholder(size) if isinstance(size, str) else size
             for size in (batch, channels, rows, columns)
         ]
         self.image = self.x = self.declare(
@@ -220,7 +220,7 @@ UNTILED = {
 
 
 def limited(backend, limit=LIMIT):
-    return replace(TARGETS[backend], strips=limit)
+    return replace(TARGETS[backend], row_tile_bytes=limit)
 
 
 def repeats(network, limit=LIMIT):
@@ -269,7 +269,7 @@ def test_intermediate_results_do_not_grow_with_the_rows(name):
     """Twice the rows, or images, leave the intermediate results at the same size."""
     network = SYMBOLIC[name]
     (size, *_) = (
-        size for size in ("N", "H", "W") if size in dim.names(network.graph.type("image").shape)
+        size for size in ("N", "H", "W") if size in symbols.names(network.graph.type("image").shape)
     )
     between = [
         view for step in repeats(network) for call in step.steps[:-1] for view in call.outputs
@@ -277,7 +277,7 @@ def test_intermediate_results_do_not_grow_with_the_rows(name):
     assert between
     for view in between:
         long, longer = (
-            dim.at(view.type.size, {"N": 1, "H": 256, "W": 256} | {size: length})
+            symbols.substitute(view.type.size, {"N": 1, "H": 256, "W": 256} | {size: length})
             for length in (512, 1024)
         )
         assert longer < 1.1 * long

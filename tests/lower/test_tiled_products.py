@@ -20,11 +20,11 @@ from tests.lower.mixed_graphs import graph as mixed
 from tests.passes.graphs import evaluate_graph
 from tests.sampling import representative
 from webkiln.backends.table import TARGETS
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.text import print_graph
 from webkiln.lower.lower import lower
-from webkiln.nest.build import Repeat, calls
+from webkiln.nest.steps import Repeat, calls
 from webkiln.program import program
 
 UNBLOCKED = {
@@ -63,7 +63,7 @@ LIMIT, SYMBOLIC_LIMIT = 16 << 10, 128 << 10
 
 
 def limited(limit, backend="js"):
-    return replace(TARGETS[backend], between=limit)
+    return replace(TARGETS[backend], tiled_product_bytes=limit)
 
 
 @pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))
@@ -98,7 +98,10 @@ def test_intermediate_results_fit_the_limit(name):
     between = {view for call in inside for view in call.outputs if view.name not in results}
     assert between
     sizes = [
-        dim.at(view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_symbolic_graph else {}) * 4
+        symbols.substitute(
+            view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_symbolic_graph else {}
+        )
+        * 4
         for view in between
     ]
     assert max(sizes) <= (SYMBOLIC_LIMIT if is_symbolic_graph else LIMIT)
@@ -109,10 +112,12 @@ def check_blocks(heads, size, limit, length):
     lowered = lower(parsed(attention(1, heads, size, size, 16)), target=limited(limit))
     (rows,) = (step for step in lowered.steps if isinstance(step, Repeat))
     (product, *_) = rows.steps
-    count = dim.at(rows.count, {"T": length})
-    (first,) = (arg for arg in product.args.values() if rows.counter in dim.names([arg]))
-    starts = [dim.at(first, {"T": length, rows.counter: number}) for number in range(count)]
-    extent = dim.at(product.outputs[0].shape[-2], {"T": length})
+    count = symbols.substitute(rows.count, {"T": length})
+    (first,) = (arg for arg in product.args.values() if rows.counter in symbols.names([arg]))
+    starts = [
+        symbols.substitute(first, {"T": length, rows.counter: number}) for number in range(count)
+    ]
+    extent = symbols.substitute(product.outputs[0].shape[-2], {"T": length})
     assert starts[0] == 0
     assert starts[-1] + extent == length
     assert all(0 <= next_start - start <= extent for start, next_start in pairwise(starts))

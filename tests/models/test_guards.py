@@ -27,7 +27,7 @@ from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
-from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.ops.evaluate import constant_values, run_graph
 from webkiln.ops.table import infer
 
 
@@ -158,7 +158,7 @@ def test_backends_agree_with_keras(made, backend, tmp_path):
     tasks = [(name, size) for name, (*_, sizes) in MODELS.items() for size in sizes]
     graphs = {name: optimised(graph) for name, (_, graph) in made.items()}
     jobs = [
-        Job(graphs[name], {"x": image(*size)}, fixed_values(graphs[name], made[name][1].weights))
+        Job(graphs[name], {"x": image(*size)}, constant_values(graphs[name], made[name][1].weights))
         for name, size in tasks
     ]
     for (name, size), outputs in zip(tasks, run(jobs, backend, tmp_path), strict=True):

@@ -24,7 +24,7 @@ from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
-from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.ops.evaluate import constant_values, run_graph
 from webkiln.ops.table import infer
 from webkiln.weights.shards import pieces, stored
 
@@ -79,7 +79,7 @@ def test_folded_values(backend, tmp_path):
     made = folded()
     spec, blobs = describe_model(made, "net")
     graph = optimised(written_and_read(OnnxConverter().convert(spec, blobs)))
-    fixed = fixed_values(graph, graph.weights)
+    fixed = constant_values(graph, graph.weights)
     assert any(value.size > INLINE_ELEMENTS for value in fixed.values()), (
         "values that are evaluated and stored"
     )

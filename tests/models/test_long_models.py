@@ -15,7 +15,7 @@ from webkiln.backends.table import TARGETS
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.verify import verify
-from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.evaluate import constant_values
 from webkiln.ops.table import infer
 from webkiln.program import program
 
@@ -32,7 +32,9 @@ def test_long_models_are_right(kind, backend, tmp_path):
     made = long_model(kind, 700 if backend == "js" else 300)
     graph = converted(made)
     x = np.random.default_rng(3).uniform(-1, 1, (2, 16)).astype(np.float32)
-    (outputs,) = run([Job(graph, {"x": x}, fixed_values(graph, graph.weights))], backend, tmp_path)
+    (outputs,) = run(
+        [Job(graph, {"x": x}, constant_values(graph, graph.weights))], backend, tmp_path
+    )
     (expected,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
     assert relative_error(outputs["y"], expected) < 1e-3
 

@@ -163,7 +163,7 @@ def test_what_is_given_is_kept(make, given, shape, built):
         (lambda: up_and_down(32), {"H": 16}, "sample_sizes: H is 16; layer 'sum' needs it to be a multiple of 32"),
         (half, {"H": 16, "W": 7}, "sample_sizes: H = 16, W = 7: layer 'sum' needs the sizes floordiv(H, 2) and W to be equal"),
         (wide_window, {"T": 20}, "sample_sizes: T = 20: layer 'conv' needs T - 33 not to be negative"),
-        (never, {}, "layer 'sum' needs the sizes 200*A and B to be equal, and no sizes that were tried fit; give some in the recipe: sample_sizes = { A = ..., B = ... }"),
+        (never, {}, "layer 'sum' needs the sizes 200*A and B to be equal, and the search found no such sizes; set them in the recipe: sample_sizes = { A = ..., B = ... }"),
         (never, {"A": 1, "B": 201}, "sample_sizes: A = 1, B = 201: layer 'sum' needs the sizes 200*A and B to be equal"),
         (half, {"Q": 1}, "sample_sizes: no size is called Q; sizes are H, W"),
     ],

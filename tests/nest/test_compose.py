@@ -1,6 +1,4 @@
-"""The compositions of transcendental functions: how far they are from float64, in units in the last
-place of the result, and that docs/kernels.md says so.
-"""
+"""The errors of compositions of transcendental functions in ulps, which docs/kernels.md lists."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +7,12 @@ import numpy as np
 import pytest
 
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, View, calls
-from webkiln.nest.compose import COMPOSITIONS, by_logistic, compose
+from webkiln.nest.build import Lowering
+from webkiln.nest.compose import COMPOSITIONS, compose, logistic_quotient
 from webkiln.nest.expr import FLOAT, Expr, apply, const, local, walk
 from webkiln.nest.semantics import SEMANTICS, compute
-from webkiln.ops.elementwise import sigmoid
+from webkiln.nest.steps import View, calls
+from webkiln.ops.unary import sigmoid
 
 PAGE = Path(__file__).parents[2] / "docs" / "kernels.md"
 X = local("x", FLOAT)
@@ -28,19 +27,19 @@ RANGES: dict[str, tuple[float, float, float]] = {
     "sin": (-3.0, 3.0, 2),
     "cos": (-1.5, 1.5, 2),
 }
-"""Function -> where it is sampled, and the most units in the last place of the result."""
+"""Function -> (start and end of the sampled range, the maximum error in ulps of the result)."""
 
 
-WRITTEN = {**COMPOSITIONS, "logistic": lambda x: by_logistic(const(1.0), x)}
-MEANT: dict[str, Callable[[Array], Array]] = {
+FUNCTIONS = {**COMPOSITIONS, "logistic": lambda x: logistic_quotient(const(1.0), x)}
+REFERENCES: dict[str, Callable[[Array], Array]] = {
     **SEMANTICS,
     "logistic": lambda x: 1 / (1 + np.exp(-x)),
 }
 
 
-def composed(name: str, x: Array) -> Array:
+def evaluate_composition(name: str, x: Array) -> Array:
     values: dict[Expr, Array] = {X: x}
-    root = WRITTEN[name](X)
+    root = FUNCTIONS[name](X)
     for expr in walk([root]):
         if expr is not X:
             values[expr] = compute(expr, [values[item] for item in expr.args])
@@ -48,7 +47,7 @@ def composed(name: str, x: Array) -> Array:
 
 
 def samples(low: float, high: float) -> Array:
-    """Evenly and by magnitude, both signs."""
+    """Samples with linear and with geometric spacing, of both signs."""
     sizes = np.geomspace(1e-30, max(abs(low), abs(high)), 200_000)
     x = np.concatenate(
         [np.linspace(max(low, -100), min(high, 100), 200_000), sizes, -sizes]
@@ -56,12 +55,11 @@ def samples(low: float, high: float) -> Array:
     return x[(x >= low) & (x <= high)]
 
 
-def units(name: str) -> float:
+def max_error_in_ulps(name: str) -> float:
     low, high, _ = RANGES[name]
     x = samples(low, high)
-    exact = MEANT[name]
-    reference = exact(x.astype(np.float64))
-    got = composed(name, x).astype(np.float64)
+    reference = REFERENCES[name](x.astype(np.float64))
+    got = evaluate_composition(name, x).astype(np.float64)
     return float(
         np.max(
             np.abs(got - reference)
@@ -71,31 +69,31 @@ def units(name: str) -> float:
 
 
 @pytest.mark.parametrize("name", RANGES)
-def test_the_error_in_units_in_the_last_place(name: str) -> None:
+def test_errors_are_bounded(name: str) -> None:
     _, _, bound = RANGES[name]
-    assert units(name) <= bound
+    assert max_error_in_ulps(name) <= bound
 
 
 @pytest.mark.parametrize("name", RANGES)
-def test_what_is_not_finite(name: str) -> None:
+def test_results_for_non_finite_operands(name: str) -> None:
     x = np.array([np.nan, np.inf, -np.inf], np.float32)
     with np.errstate(all="ignore"):
-        expected = MEANT[name](x)
-    np.testing.assert_array_equal(composed(name, x), expected)
+        expected = REFERENCES[name](x)
+    np.testing.assert_array_equal(evaluate_composition(name, x), expected)
 
 
 @pytest.mark.parametrize("name", ["tanh", "erf"])
-def test_what_is_bounded_by_one_stays_so(name: str) -> None:
-    assert np.max(np.abs(composed(name, samples(-20, 20)))) == 1
+def test_results_do_not_exceed_one(name: str) -> None:
+    assert np.max(np.abs(evaluate_composition(name, samples(-20, 20)))) == 1
 
 
-def test_the_page_has_the_bounds() -> None:
+def test_the_documentation_lists_the_bounds() -> None:
     text = PAGE.read_text()
     for name, (low, high, bound) in RANGES.items():
         assert f"| `{name}` | {low:g} to {high:g} | {bound:g} |" in text
 
 
-def test_what_is_a_logistic_function_is_written_as_one() -> None:
+def test_logistic_functions_are_recognised() -> None:
     low = Lowering([View("x", Type("float32", (4,)))], [View("y", Type("float32", (4,)))], "silu")
     nest = low.nest()
     index = nest.axes((4,))
@@ -103,7 +101,7 @@ def test_what_is_a_logistic_function_is_written_as_one() -> None:
     nest.store(low.outputs[0], x * sigmoid(x + 1.0) + apply("exp", -x), index)
     nest.done()
     (call,) = calls(low.steps)
-    (written,) = compose(call.nest, COMPOSITIONS).outputs
-    operations = [expr.op for expr in walk([written.value])]
+    (output,) = compose(call.nest, COMPOSITIONS).outputs
+    operations = [expr.op for expr in walk([output.value])]
     assert "exp" not in operations
     assert operations.count("bitcast") == 3, "one of the logistic function, two of the exponential"

@@ -8,7 +8,7 @@ from webkiln.ir.types import Type
 from webkiln.lower.lower import lower
 from webkiln.nest import nest as nests
 from webkiln.nest.affine import step
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import (
     BOOL,
     FLOAT,
@@ -23,10 +23,11 @@ from webkiln.nest.expr import (
     select,
     walk,
 )
+from webkiln.nest.steps import View
 from webkiln.ops.table import OPERATORS
 
 
-def test_equal_expressions_are_one():
+def test_equal_expressions_are_identical():
     assert axis("i") + 1 is axis("i") + 1
     assert const(0.0) is not const(-0.0)
     assert const(0.0) is not const(0, INT)
@@ -46,7 +47,7 @@ def test_integer_identities_are_applied_and_float_ones_are_not():
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "build",
     [
         lambda: apply("add", axis("i"), const(1.0)),
         lambda: apply("sqrt", axis("i")),
@@ -57,9 +58,9 @@ def test_integer_identities_are_applied_and_float_ones_are_not():
         lambda: load(0, FLOAT, [axis("i")], const(1.0), const(0.0)),
     ],
 )
-def test_types_are_checked(wrong):
+def test_type_errors_raise(build):
     with pytest.raises(InternalError):
-        wrong()
+        build()
 
 
 def test_rebuild_replaces_bottom_up():
@@ -69,7 +70,7 @@ def test_rebuild_replaces_bottom_up():
     assert [node.op for node in walk([expr])] == ["axis", "arg", "add", "const", "mul"]
 
 
-def test_steps():
+def test_steps_of_index_expressions():
     i, j, p = axis("i"), axis("j"), arg("p")
     assert step(j * p, "i") == 0
     assert step(i, "i") == 1
@@ -81,14 +82,14 @@ def test_steps():
 
 
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_every_nest_survives_json(name):
+def test_nests_round_trip_through_json(name):
     for case in OPERATORS[name].cases():
         for call in lower(node_job(name, case, trained=False).graph).calls:
             assert nests.from_json(nests.to_json(call.nest)) == call.nest
             assert nests.from_json(nests.to_json(call.nest)).key == call.nest.key
 
 
-def test_ill_formed_nests_are_refused():
+def test_malformed_nests_raise():
     view = View("x", Type("float32", (4, 4)))
     low = Lowering([view], [View("y", Type("float32", (4,)))], "layer")
     nest = low.nest()

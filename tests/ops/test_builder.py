@@ -21,7 +21,7 @@ def finish(b, **outputs):
     return graph
 
 
-def test_the_readme_of_names():
+def test_nodes_are_named_after_layers():
     b = GraphBuilder("my model", RULES)
     x = b.input("in put", "float32", (1, 2), OrderNC)
     b.layer = "dense: 1"
@@ -39,7 +39,7 @@ def test_the_readme_of_names():
     )
 
 
-def test_slots_keep_apart_from_all_other_names():
+def test_slots_are_renamed_if_their_names_are_in_use():
     b = GraphBuilder("g", RULES)
     x = b.input("w", "float32", (2,))
     slots = [
@@ -128,13 +128,15 @@ def test_states():
     assert outputs["y"] == 12
 
 
-def test_what_is_refused():
+def test_invalid_operations_raise():
     b, other = GraphBuilder("g", RULES), GraphBuilder("h", RULES)
     x = b.input("x", "float32", (2,))
     with pytest.raises(InternalError, match="belongs to another graph"):
         other.op("Relu", [x])
     b.slot("w", np.zeros(2, "float32"))
-    with pytest.raises(InternalError, match=r"slot w is float32\[2\] and float32\[3\]"):
+    with pytest.raises(
+        InternalError, match=r"slot w has conflicting types float32\[2\] and float32\[3\]"
+    ):
         b.slot("w", np.zeros(3, "float32"))
     with pytest.raises(InternalError, match="has 2 axes"):
         b.input("y", "float32", (2,), OrderNC)

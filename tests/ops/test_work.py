@@ -1,5 +1,5 @@
-"""What operators say of their cost is what their loops say, within a factor of four; budgets run
-out.
+"""The estimated work of operators matches that of their loops within a factor of four; exceeded
+budgets raise.
 """
 
 from math import prod
@@ -11,7 +11,8 @@ from webkiln.errors import SourceError
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Type
-from webkiln.nest.build import Lowering, NestCall, Repeat, Step, View
+from webkiln.nest.build import Lowering
+from webkiln.nest.steps import NestCall, Repeat, Step, View
 from webkiln.ops import budget
 from webkiln.ops.budget import (
     CALL,
@@ -26,12 +27,12 @@ from webkiln.ops.budget import (
 from webkiln.ops.table import OPERATORS, complete, evaluate, find, infer
 
 CONTROL = {"If", "Loop", "Scan"}
-"""Their graphs are evaluated, and counted, node by node."""
+"""Their nested graphs are evaluated, and charged, node by node."""
 SLACK = 4
 
 
 def points(steps: list[Step]) -> int:
-    """How many points the loop nests of some steps have."""
+    """The number of points of all loop nests in `steps`."""
     total = 0
     for step in steps:
         if isinstance(step, NestCall):
@@ -43,26 +44,26 @@ def points(steps: list[Step]) -> int:
 
 
 @pytest.mark.parametrize("name", sorted(OPERATORS.keys() - CONTROL))
-def test_work_is_what_the_loops_say(name: str) -> None:
+def test_work_estimates_match_the_loops(name: str) -> None:
     for case in find(name).cases():
         node = Node(
             name, tuple(f"x{n}" for n, _ in enumerate(case.inputs)), ("y",), dict(case.attrs)
         )
-        given = [Type(str(array.dtype), array.shape) for array in case.inputs]
-        types = infer(node, given)
+        input_types = [Type(str(array.dtype), array.shape) for array in case.inputs]
+        types = infer(node, input_types)
         low = Lowering(
-            [View(f"x{n}", type_) for n, type_ in enumerate(given)],
+            [View(f"x{n}", type_) for n, type_ in enumerate(input_types)],
             [View(f"y{n}", type_) for n, type_ in enumerate(types)],
             "layer",
         )
         find(name).lower(low, complete(node))
-        said = find(name).work(complete(node), given, types)
-        assert isinstance(said, int)
-        assert SLACK * (said + CALL) >= points(low.steps), case.name
-        assert find(name).scratch(complete(node), given, types) >= 0
+        work = find(name).work(complete(node), input_types, types)
+        assert isinstance(work, int)
+        assert SLACK * (work + CALL) >= points(low.steps), case.name
+        assert find(name).scratch(complete(node), input_types, types) >= 0
 
 
-def test_large_products_are_not_taken_for_elements() -> None:
+def test_the_work_of_products_exceeds_their_number_of_elements() -> None:
     side = Type("float32", (4096, 4096))
     matmul = find("MatMul").work(complete(Node("MatMul", ("a", "b"), ("y",))), [side, side], [side])
     assert matmul > 100 * elements([side] * 3)
@@ -71,7 +72,7 @@ def test_large_products_are_not_taken_for_elements() -> None:
 RELU = Node("Relu", ("x",), ("y",), {}, "layer")
 
 
-def test_a_budget_runs_out_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceeding_the_work_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "WORK", 3000 + 2 * CALL)
     x = np.ones(1000, np.float32)
     with limited():
@@ -89,7 +90,7 @@ def test_stored_weights_enlarge_a_budget() -> None:
     assert large.memory > 5 * small.memory
 
 
-def test_a_budget_runs_out_of_memory_before_anything_is_allocated() -> None:
+def test_exceeding_the_memory_raises_before_the_allocation() -> None:
     broadcast = Node("Broadcast", ("x",), ("y",), {"shape": (1 << 26,)}, "layer")
     with (
         limited(),
@@ -104,7 +105,7 @@ def test_a_budget_runs_out_of_memory_before_anything_is_allocated() -> None:
         evaluate(RELU, [np.ones(100, np.float32)])
 
 
-def test_there_is_no_budget_unless_one_is_set() -> None:
+def test_without_a_budget_nothing_is_limited() -> None:
     hold(1 << 60)
     count_nodes("layer", "Relu", 1 << 60)
     with limited():
@@ -118,6 +119,6 @@ def test_there_is_no_budget_unless_one_is_set() -> None:
         count_nodes("layer", "Relu", NODES + 5)
 
 
-def test_a_budget_inside_another_is_the_outer_one() -> None:
+def test_outer_budgets_take_precedence() -> None:
     with limited(), limited(1 << 40), pytest.raises(SourceError):
         hold(MEMORY_BYTES + 1)

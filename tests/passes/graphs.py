@@ -1,4 +1,4 @@
-"""Random graphs with the shapes of real ones: convolution, normalisation, padding, pooling,
+"""Random graphs that resemble real networks: convolution, normalisation, padding, pooling,
 branches, shared slots, neutral scalars.
 """
 
@@ -155,7 +155,7 @@ def graphs(draw, steps=6):
 
 
 def values_for(graph, seed=0):
-    """Values of both signs for inputs and slots; variances are positive."""
+    """Random values of both signs for inputs and slots; variances are positive."""
     rng = np.random.default_rng(seed)
     variances = {node.inputs[4] for node in graph.nodes if node.op == "BatchNorm"}
 

@@ -16,8 +16,8 @@ LARGEST = 600
 
 
 class Draw(Random):
-    """`exact`: values that no rewriting of products or normalisations changes in the last bit, so
-    that a cast of them is the same afterwards.
+    """Draws graphs. `exact` holds the values that no rewriting of products or normalisations
+    changes in the last bit, so that casts of them are unchanged.
     """
 
     def __init__(self, seed):
@@ -25,16 +25,18 @@ class Draw(Random):
         self.exact = set()
 
     def shaped(self, shape):
-        """A value or a weight of a shape."""
-        known = [
+        """An existing value of a shape, or a new weight."""
+        candidates = [
             name
             for name in self.values
             if self.b.shape(name) == shape and self.dtype(name) == "float32"
         ]
-        return self.choice(known) if known and self.random() < 0.5 else self.b.slot(*shape)
+        return (
+            self.choice(candidates) if candidates and self.random() < 0.5 else self.b.slot(*shape)
+        )
 
-    def turned(self, x):
-        """`x`, or the same with its axes in another order."""
+    def transposed(self, x):
+        """`x`, or a random transpose of it."""
         rank = len(self.b.shape(x))
         return (
             self.b.op("Transpose", x, perm=tuple(self.sample(range(rank), rank)))
@@ -44,20 +46,20 @@ class Draw(Random):
 
 
 def product(r, x, shape):
-    """By a weight, or by what is computed, from either side."""
-    left = r.turned(x)
+    """A product with a weight, or with a computed value."""
+    left = r.transposed(x)
     *batch, rows, inner = r.b.shape(left)
     flip_a, flip_b = r.random() < 0.3, r.random() < 0.4
     if flip_a:
         rows, inner = inner, rows
     columns = r.choice(SIZES)
-    wanted = (columns, inner) if flip_b else (inner, columns)
-    kept = tuple(batch) if r.random() < 0.5 else ()
+    matrix = (columns, inner) if flip_b else (inner, columns)
+    lead = tuple(batch) if r.random() < 0.5 else ()
     if r.random() < 0.5:
-        right = r.b.slot(*kept, *wanted)
+        right = r.b.slot(*lead, *matrix)
     else:
-        mixed = r.shaped((*kept, *wanted[::-1]))
-        right = r.b.op("Transpose", mixed, perm=(*range(len(kept)), len(kept) + 1, len(kept)))
+        source = r.shaped((*lead, *matrix[::-1]))
+        right = r.b.op("Transpose", source, perm=(*range(len(lead)), len(lead) + 1, len(lead)))
     return r.b.op("MatMul", left, right, transpose_a=flip_a, transpose_b=flip_b)
 
 
@@ -69,8 +71,8 @@ def norm(r, x, shape):
 
 
 def normed_product(r, x, shape):
-    """A product, perhaps with a bias, and a normalisation over any axis right behind it; now and
-    then others read what is between.
+    """A product, sometimes with a bias, and a normalisation over any axis; sometimes other nodes
+    read the intermediate values.
     """
     y = product(r, x, shape)
     if r.random() < 0.3:
@@ -83,7 +85,9 @@ def normed_product(r, x, shape):
 
 
 def bias(r, x, shape):
-    """A vector along any axis, a scalar, or a tensor, trained or not, on either side."""
+    """A binary operator with a vector along any axis, a scalar or a tensor, constant or computed,
+    as either operand.
+    """
     axis = r.randrange(len(shape))
     shapes = [
         (shape[-1],),
@@ -108,7 +112,7 @@ def undone(r, x, shape):
 
 
 def cast(r, x, shape):
-    """To another dtype and perhaps back, where the last bit of `x` is the same in all rewritings."""
+    """A cast to another dtype, and sometimes back, of a value that is `exact`."""
     if x not in r.exact:
         raise ShapeError(x)
     y = r.b.op("Cast", x, dtype=r.choice(["int32", "float16", "int8", "bool", "float64", "uint8"]))
@@ -122,7 +126,7 @@ def reshape(r, x, shape):
 
 
 def neutral(r, x, shape):
-    """By a scalar that may change nothing."""
+    """A binary operator with a scalar that may be its neutral element."""
     op = r.choice(["Add", "Sub", "Mul", "Div", "Pow"])
     operands = [
         x,
@@ -181,7 +185,7 @@ def slices(r, x, shape):
 
 
 EXACT = [transpose, undone, reshape, unary, pad, concat, slices]
-"""For any numbers; what they give of an exact value is exact."""
+"""Steps for any dtype that return exact values for exact operands."""
 FLOATS = [product, normed_product, normed_product, norm, bias, smooth, soft, reduce, neutral]
 
 
@@ -206,15 +210,15 @@ def graph(seed):
         step = r.choice(
             [one for one in table if not (r.dtype(x) == "bool" and one in (unary, undone))]
         )
-        count, known, held = len(r.b.nodes), set(r.b.variables), len(r.values)
+        node_count, existing, value_count = len(r.b.nodes), set(r.b.variables), len(r.values)
         try:
             y = step(r, x, r.b.shape(x))
             fits = r.b.variables[y].type.size <= LARGEST
         except ShapeError:
             fits = False
         if not fits:
-            del r.b.nodes[count:], r.values[held:]
-            for name in set(r.b.variables) - known:
+            del r.b.nodes[node_count:], r.values[value_count:]
+            for name in set(r.b.variables) - existing:
                 del r.b.variables[name]
                 r.b.slots.discard(name)
                 r.b.constants.pop(name, None)

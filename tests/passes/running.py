@@ -1,4 +1,4 @@
-"""Passes, one or all of them, with the graph verified behind each."""
+"""Runners of one pass or all passes, which verify the graph after each."""
 
 from importlib import import_module
 
@@ -14,12 +14,12 @@ def run(name, graph):
 
 
 def optimised(graph):
-    """The graph after all passes, which also work on the graphs inside it."""
+    """The graph after all passes, which are also applied to nested graphs."""
     for name in PASSES:
         module = import_module(f"webkiln.passes.{name}")
 
         def change(part, run=module.run):
-            return run(part.map_inside(change))
+            return run(part.map_subgraphs(change))
 
         graph = change(graph)
         verify(graph, infer)

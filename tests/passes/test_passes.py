@@ -1,6 +1,4 @@
-"""Each pass turns the graph `before` of its docstring into `after`, and no pass changes what any
-graph computes.
-"""
+"""Each pass rewrites the example in its docstring as documented; no pass changes results."""
 
 from importlib import import_module
 from textwrap import dedent
@@ -18,7 +16,7 @@ from webkiln.passes.pipeline import PASSES
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_example_of_the_docstring(name):
+def test_example_in_the_docstring(name):
     text = import_module(f"webkiln.passes.{name}").__doc__
     before, after = (
         dedent(part.split("\n\nafter:")[0]).strip() + "\n"
@@ -30,14 +28,14 @@ def test_example_of_the_docstring(name):
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_a_second_run_changes_nothing(name):
+def test_passes_are_idempotent(name):
     graph = parse(dedent(import_module(f"webkiln.passes.{name}").__doc__.split("after:\n")[1]))
     assert run(name, graph) == graph
 
 
 @settings(max_examples=150, deadline=None)
 @given(graph=graphs())
-def test_every_pass_keeps_the_numbers(graph):
+def test_no_pass_changes_results(graph):
     inputs = values_for(graph)
     reference = evaluate_graph(graph, inputs)
     for name in PASSES:
@@ -82,7 +80,8 @@ CASES = {
         slot w: float32[4,2,3]
         slot b: float32[4]
         slot p: float32[4]
-        c: float32[1,4,3] = Conv(x, w, b) {"dilation":[1],"groups":1,"out_dims":[0,1,2],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[0,1,2],"x_dims":[0,1,2]} @conv
+        c: float32[1,4,3] = Conv(x, w, b) {"dilation":[1],"groups":1,"out_dims":[0,1,2],\
+"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[0,1,2],"x_dims":[0,1,2]} @conv
         y: float32[1,4,3] = BatchNorm(c, p, b, p, p) {"axis":1,"epsilon":0.01} @bn
         output out = y
     """
@@ -91,12 +90,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_batchnorm_leaves_the_graph_and_the_numbers_stay(name):
+def test_folding_batchnorm_does_not_change_results(name):
     graph = parse(dedent(CASES[name]))
     inputs = values_for(graph)
     folded = run("fold_batchnorm", graph)
     assert "BatchNorm" not in {node.op for node in folded.nodes}
-    runtime = {node.op for node in folded.nodes} - {node.op for node in folded.fixed_part()}
+    runtime = {node.op for node in folded.nodes} - {node.op for node in folded.constant_subgraph()}
     assert "Rsqrt" not in runtime
     np.testing.assert_allclose(
         evaluate_graph(folded, inputs)["out"],
@@ -108,13 +107,20 @@ def test_batchnorm_leaves_the_graph_and_the_numbers_stay(name):
 
 def test_one_over_x_and_one_to_the_x_are_not_x():
     graph = parse(
-        "graph g\ninput x: float32[2]\nconst one: float32[] = [1.0]\na: float32[2] = Div(one,"
-        " x)\nb: float32[2] = Pow(one, x)\noutput a = a\noutput b = b\n"
+        dedent("""
+        graph g
+        input x: float32[2]
+        const one: float32[] = [1.0]
+        a: float32[2] = Div(one, x)
+        b: float32[2] = Pow(one, x)
+        output a = a
+        output b = b
+        """).lstrip()
     )
     assert run("remove_identities", graph) == graph
 
 
-def test_what_finds_a_size_stays_as_long_as_the_size_is_needed():
+def test_definitions_of_live_data_dependent_sizes_are_not_removed():
     graph = parse(
         dedent("""
         graph g
@@ -127,15 +133,15 @@ def test_what_finds_a_size_stays_as_long_as_the_size_is_needed():
         output out = y
         """).lstrip()
     )
-    kept = run("remove_unused", graph)
-    assert [node.op for node in kept.nodes] == ["Unique", "Broadcast", "Neg"]
+    live = run("remove_unused", graph)
+    assert [node.op for node in live.nodes] == ["Unique", "Broadcast", "Neg"]
     np.testing.assert_array_equal(
-        evaluate_graph(kept, {"x": np.array([4, 1, 4, 4, 0, 1], "int32")})["out"],
+        evaluate_graph(live, {"x": np.array([4, 1, 4, 4, 0, 1], "int32")})["out"],
         np.full((3, 2), -1.5),
     )
 
 
-def test_transposes_that_undo_each_other_meet():
+def test_sinking_cancels_inverse_transposes():
     graph = parse(
         dedent("""
         graph g
@@ -154,8 +160,8 @@ def test_transposes_that_undo_each_other_meet():
     )
     inputs = values_for(graph)
     moved = run("remove_identities", run("sink_transposes", graph))
-    fixed = moved.fixed_part()
-    assert "Transpose" not in {node.op for node in moved.nodes if node not in fixed}
+    constant_nodes = moved.constant_subgraph()
+    assert "Transpose" not in {node.op for node in moved.nodes if node not in constant_nodes}
     np.testing.assert_allclose(
         evaluate_graph(moved, inputs)["out"],
         evaluate_graph(graph, inputs)["out"],
@@ -164,7 +170,7 @@ def test_transposes_that_undo_each_other_meet():
     )
 
 
-def test_a_transpose_is_not_moved_past_what_cannot_follow():
+def test_transposes_do_not_sink_past_other_computed_operands_and_softmax():
     graph = parse(
         dedent("""
         graph g

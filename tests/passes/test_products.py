@@ -1,5 +1,5 @@
-"""No pass changes what products, casts and normalisations over any axis compute, alone or after the
-others.
+"""No pass, alone or after the others, changes the results of products, casts and normalisations
+over any axis.
 """
 
 from collections import Counter
@@ -23,26 +23,26 @@ def agree(name, changed, graph, inputs, reference):
     }
     with np.errstate(all="ignore"):
         for output, value in evaluate_graph(changed, inputs).items():
-            wanted = reference[output]
-            assert value.dtype == wanted.dtype
-            if wanted.dtype.kind == "f":
-                scale = np.max(np.abs(wanted), initial=1.0, where=np.isfinite(wanted))
+            expected = reference[output]
+            assert value.dtype == expected.dtype
+            if expected.dtype.kind == "f":
+                scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
                 np.testing.assert_allclose(
                     value,
-                    wanted,
+                    expected,
                     rtol=1e-4,
                     atol=1e-5 * scale,
                     err_msg=f"{name} changes {output}\n{print_graph(graph)}",
                 )
             else:
                 np.testing.assert_array_equal(
-                    value, wanted, err_msg=f"{name} changes {output}\n{print_graph(graph)}"
+                    value, expected, err_msg=f"{name} changes {output}\n{print_graph(graph)}"
                 )
 
 
 @settings(max_examples=250, deadline=None)
 @given(graph=graphs)
-def test_every_pass_keeps_the_numbers(graph):
+def test_no_pass_changes_results(graph):
     inputs = values_for(graph, 1, {})
     with np.errstate(all="ignore"):
         reference = evaluate_graph(graph, inputs)
@@ -53,7 +53,7 @@ def test_every_pass_keeps_the_numbers(graph):
         agree(name, changed, before, inputs, reference)
 
 
-def test_the_graphs_have_what_they_should():
+def test_random_graphs_cover_the_operators_and_dtypes():
     drawn = [graph(seed) for seed in range(400)]
     operators = Counter(node.op for made in drawn for node in made.nodes)
     assert (
@@ -81,8 +81,8 @@ def test_the_graphs_have_what_they_should():
     assert min(len(inner), len(norms) - len(inner)) > 30
 
 
-def test_a_product_normalised_on_another_axis_than_its_columns_is_not_folded_into():
-    """Sizes are equal, so that nothing but the axis tells."""
+def test_normalisations_over_rows_are_not_folded_into_products():
+    """All sizes are equal, so that only the axis differs."""
     made = parse(
         """
         graph g
@@ -114,7 +114,7 @@ def test_a_product_normalised_on_another_axis_than_its_columns_is_not_folded_int
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("flip", ["true", "false"])
-def test_a_normalisation_over_each_axis_of_a_product(axis, flip):
+def test_normalisation_over_each_axis_of_a_product(axis, flip):
     made = parse(
         f"""
         graph g
@@ -135,16 +135,16 @@ def test_a_normalisation_over_each_axis_of_a_product(axis, flip):
         for name in ("x", "w", "b", "p", "v")
     }
     x, w, b, p, v = (inputs[name].astype(np.float64) for name in ("x", "w", "b", "p", "v"))
-    spread = [1, 1, 1]
-    spread[axis] = 3
-    wanted = (
-        (x @ (w.T if flip == "true" else w) + b - p.reshape(spread))
-        / np.sqrt(v.reshape(spread) + 0.01)
-        * p.reshape(spread)
+    shape = [1, 1, 1]
+    shape[axis] = 3
+    expected = (
+        (x @ (w.T if flip == "true" else w) + b - p.reshape(shape))
+        / np.sqrt(v.reshape(shape) + 0.01)
+        * p.reshape(shape)
     )
     folded = run("fold_batchnorm", made)
     assert "BatchNorm" not in {node.op for node in folded.nodes}
     assert sum(node.op == "MatMul" for node in folded.nodes) == 1
     np.testing.assert_allclose(
-        evaluate_graph(folded, inputs)["out"], wanted + b.reshape(spread), rtol=1e-4, atol=1e-5
+        evaluate_graph(folded, inputs)["out"], expected + b.reshape(shape), rtol=1e-4, atol=1e-5
     )

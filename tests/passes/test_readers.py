@@ -1,5 +1,5 @@
-"""What others read stays, and nothing is computed twice because they read it: another node, an
-output, the next value of a state.
+"""Values with several readers (nodes, outputs, the next value of a state) stay, and no pass
+computes them twice.
 """
 
 from collections import Counter
@@ -16,21 +16,23 @@ from webkiln.backends.compare import relative_error
 from webkiln.ir.text import parse
 from webkiln.passes.pipeline import PASSES
 
-COSTLY = {
+EXPENSIVE = {
     "MatMul": "product",
     "Einsum": "product",
     "Conv": "Conv",
     "MaxPool": "pool",
     "AvgPool": "pool",
 }
-"""Operators that take long, and what they count as."""
+"""Expensive operators, and their categories."""
 
 
-def costly(graph):
-    """How much of what takes long is left for the browser."""
-    fixed = {node.name for node in graph.fixed_part()}
+def expensive(graph):
+    """The number of expensive operators that run in the browser, by category."""
+    constant_names = {node.name for node in graph.constant_subgraph()}
     return Counter(
-        COSTLY[node.op] for node in graph.nodes if node.op in COSTLY and node.name not in fixed
+        EXPENSIVE[node.op]
+        for node in graph.nodes
+        if node.op in EXPENSIVE and node.name not in constant_names
     )
 
 
@@ -39,7 +41,7 @@ def costly(graph):
 def test_no_pass_repeats_a_product(graph):
     for name in PASSES:
         changed = run(name, graph)
-        assert costly(changed) <= costly(graph), name
+        assert expensive(changed) <= expensive(graph), name
         graph = changed
 
 
@@ -48,7 +50,7 @@ def test_no_pass_repeats_a_product(graph):
 def test_no_pass_repeats_a_convolution(graph):
     for name in PASSES:
         changed = run(name, graph)
-        assert costly(changed) <= costly(graph), name
+        assert expensive(changed) <= expensive(graph), name
         graph = changed
 
 
@@ -58,7 +60,8 @@ HEADS = {
         input x: float32[1,4,2]
         slot w: float32[3,2,5]
         slot p: float32[5]
-        c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
+        c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],\
+"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
         y: float32[1,2,5] = BatchNorm(c, p, p, p, p) {"axis":2,"epsilon":0.01}
     """
     ),
@@ -101,9 +104,9 @@ HEADS = {
     ),
 }
 FOLDED = dict.fromkeys(HEADS, "fold_batchnorm") | {"transpose": "absorb_transposes"}
-"""Which pass would take `c` away."""
+"""The pass that removes `c` if it has no other reader."""
 READERS = {
-    "nobody": [],
+    "none": [],
     "node": ["other: {type} = Neg(c)", "output also = other"],
     "output": ["output also = c"],
     "state": [
@@ -115,8 +118,8 @@ READERS = {
 }
 
 
-def read_by(head, reader):
-    """The graph, in which `reader` reads `c` besides the node behind it."""
+def graph_with_reader(head, reader):
+    """The graph in which `reader` is an additional reader of `c`."""
     lines = dedent(HEADS[head]).strip().splitlines()
     (kind,) = (
         line.partition(" = ")[0].removeprefix("c: ") for line in lines if line.startswith("c: ")
@@ -144,18 +147,18 @@ def values_of(graph):
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("head", HEADS)
-def test_what_has_another_reader_stays_as_it_is(head, reader):
-    graph = read_by(head, reader)
+def test_values_with_other_readers_are_not_folded(head, reader):
+    graph = graph_with_reader(head, reader)
     changed = run(FOLDED[head], graph)
-    kept = [node for node in changed.nodes if node.outputs == ("c",)]
-    assert kept == (
-        [] if reader == "nobody" else [node for node in graph.nodes if node.outputs == ("c",)]
+    nodes = [node for node in changed.nodes if node.outputs == ("c",)]
+    assert nodes == (
+        [] if reader == "none" else [node for node in graph.nodes if node.outputs == ("c",)]
     )
-    assert costly(changed) == costly(graph)
-    if head == "transpose" and reader != "nobody":
-        assert changed == graph, "it is transposed anyway"
+    assert expensive(changed) == expensive(graph)
+    if head == "transpose" and reader != "none":
+        assert changed == graph, "the transpose is needed anyway"
     values = values_of(graph)
-    wanted, found = evaluate_graph(graph, values), evaluate_graph(changed, values)
-    assert found.keys() == wanted.keys()
-    for name, value in wanted.items():
-        assert relative_error(found[name], value) <= 1e-5
+    expected, results = evaluate_graph(graph, values), evaluate_graph(changed, values)
+    assert results.keys() == expected.keys()
+    for name, value in expected.items():
+        assert relative_error(results[name], value) <= 1e-5

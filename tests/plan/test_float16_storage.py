@@ -7,13 +7,13 @@ from textwrap import dedent
 
 import pytest
 
-from webkiln import recipe
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.nest.target import ARITHMETIC
 from webkiln.plan.kernel import from_json
 from webkiln.program import program
 from webkiln.program_builder.planning import plan
+from webkiln.recipe import values
 
 GPU = ("webgpu", "webgl")
 
@@ -102,7 +102,7 @@ def test_products_of_fast_convolutions_stay_in_float32(winograd, precision):
 
 
 def test_recipes_name_the_precision_as_targets_do():
-    assert recipe.ARITHMETIC == ARITHMETIC
+    assert values.FLOAT16_ARITHMETIC == ARITHMETIC
 
 
 @pytest.mark.parametrize("backend", GPU)

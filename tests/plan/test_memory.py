@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.types import Type
-from webkiln.nest.build import Copy, Repeat, View
+from webkiln.nest.steps import Copy, Repeat, View
 from webkiln.plan.memory import Range, assign_offsets, check, live_ranges
 
-S = dim.placeholder("S")
-T = dim.placeholder("T")
+S = symbols.placeholder("S")
+T = symbols.placeholder("T")
 
 
 @st.composite
@@ -29,11 +29,11 @@ def ranges(draw):
 def test_live_buffers_are_disjoint_and_aligned(items, sample):
     offsets, total = assign_offsets(items, 64)
     values = {"T": sample}
-    start = {name: dim.at(offset, values) for name, offset in offsets.items()}
-    size = {item.name: dim.at(item.bytes, values) for item in items}
+    start = {name: symbols.substitute(offset, values) for name, offset in offsets.items()}
+    size = {item.name: symbols.substitute(item.bytes, values) for item in items}
     assert all(offset % 16 == 0 for offset in start.values())
     for a in items:
-        assert start[a.name] + size[a.name] <= dim.at(total, values)
+        assert start[a.name] + size[a.name] <= symbols.substitute(total, values)
         for b in items:
             if (
                 a.name < b.name
@@ -62,10 +62,14 @@ def test_offsets_stay_short_if_sizes_are_incomparable():
     assert all(len(str(size)) < 100 for size in (*offsets.values(), total))
     for values in ({"S": 9, "T": 80}, {"S": 50, "T": 50}):
         needed = max(
-            sum(dim.at(item.bytes, values) for item in buffers if item.first <= n <= item.last)
+            sum(
+                symbols.substitute(item.bytes, values)
+                for item in buffers
+                if item.first <= n <= item.last
+            )
             for n in range(18)
         )
-        assert dim.at(total, values) < 1.5 * needed
+        assert symbols.substitute(total, values) < 1.5 * needed
 
 
 def copy(source, target):

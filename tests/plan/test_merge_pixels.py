@@ -11,9 +11,10 @@ from tests.backends.harness import expected, node_job, run
 from tests.hosts import A_PART_OF_A_VARIANT
 from webkiln.backends.compare import relative_error
 from webkiln.ir.types import Type
-from webkiln.nest.build import Lowering, View, calls
+from webkiln.nest.build import Lowering
 from webkiln.nest.interpret import interpret
-from webkiln.ops.conv import NHWC, PLAIN_2D
+from webkiln.nest.steps import View, calls
+from webkiln.ops.conv_cases import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
 from webkiln.plan.integer_division import RECIPROCAL_BITS, by_reciprocal
 

@@ -11,9 +11,9 @@ from webkiln.backends.table import TARGETS
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import parse
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall
 from webkiln.nest.nest import load_index
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.cost import MACHINES, milliseconds
 from webkiln.plan.vectors import contiguous
@@ -129,7 +129,7 @@ def check(call: NestCall, schedule: Schedule, target: Target, inputs: set[str]) 
             assert call.inputs[source].name not in inputs
             assert sorted((panels[source].dim, *panels[source].order)) == list(range(len(index)))
             assert panels[source].block == schedule.lanes
-        elif target.targets:
+        elif target.render_targets:
             along = filter(None, (schedule.vector, schedule.unroll))
             assert source not in schedule.vectors or any(contiguous(index, name) for name in along)
         elif any(depends(item, schedule.vector) for item in index):

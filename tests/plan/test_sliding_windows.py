@@ -14,7 +14,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.nest.schedule import Slide
-from webkiln.ops.conv import NHWC, PLAIN_2D
+from webkiln.ops.conv_cases import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
 from webkiln.program_builder.planning import plan
 

@@ -10,10 +10,10 @@ from webkiln.backends.compare import relative_error
 from webkiln.errors import ShapeError, UnsupportedError
 from webkiln.ir.types import itemsize
 from webkiln.lower.lower import lower
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import DOUBLE, FLOAT, LONG, UINT, ULONG, axis, bitcast, cast, walk
 from webkiln.nest.interpret import interpret
 from webkiln.nest.semantics import compute
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS

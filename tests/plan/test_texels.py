@@ -61,7 +61,7 @@ def test_quarters_are_padded_if_rows_are_no_multiple_of_four(rows, quarter):
         assert not result.quarters
         return
     quarters = {
-        name: dim.shown(size) if dim.is_symbolic(size) else size
+        name: dim.abbreviate(size) if dim.is_symbolic(size) else size
         for name, size in result.quarters.items()
     }
     assert quarters == dict.fromkeys(("a", "y"), "12*N" if quarter == "N" else 12 * quarter)

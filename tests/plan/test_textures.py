@@ -8,17 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.types import Type
 from webkiln.lower.draws import split_draws
-from webkiln.nest.build import Copy, Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import apply
 from webkiln.nest.interpret import interpret
+from webkiln.nest.steps import Copy, View
 from webkiln.plan.arena import Buffer
 from webkiln.plan.memory import Range
 from webkiln.plan.textures import Textures, assign
 
-T = dim.placeholder("T")
+T = symbols.placeholder("T")
 KINDS = [Buffer("float32", 4), Buffer("int32", 4), Buffer("float32", 4 * T), Buffer("float32", 9)]
 
 
@@ -73,7 +74,7 @@ def test_outputs_beyond_one_draw_are_split():
     value = nest.load(x, (*index, nest.reduce(5)))
     largest, total = nest.accumulate("argmax", value), nest.accumulate("sum", value)
     nest.store(outs[0], largest)
-    nest.store(outs[1], nest.found(largest))
+    nest.store(outs[1], nest.index_of(largest))
     nest.store(outs[2], apply("neg", total))
     nest.store(outs[3], largest + total, (nest.number(1), *index))
     nest.done()

@@ -161,7 +161,7 @@ def test_lanes_are_powers_of_two(backend):
     """Panels are indexed by shifts."""
     assert all(
         lanes & (lanes - 1) == 0
-        for shapes in TARGETS[backend].tried.values()
+        for shapes in TARGETS[backend].candidates.values()
         for lanes, _ in shapes
     )
 

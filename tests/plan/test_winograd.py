@@ -15,10 +15,11 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.ir.types import Type
-from webkiln.nest.build import Lowering, View, calls
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, const
 from webkiln.nest.interpret import interpret
-from webkiln.ops.conv import NCHW, NHWC, PLAIN_2D
+from webkiln.nest.steps import View, calls
+from webkiln.ops.conv_cases import NCHW, NHWC, PLAIN_2D
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.operator import Case
 from webkiln.plan import toom_cook

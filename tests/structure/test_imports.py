@@ -22,7 +22,7 @@ LAYERS = (
     {"errors", "canonical", "npz"},
     {"recipe", "plugins"},
     {"ir"},
-    {"inputs"},
+    {"random_inputs"},
     {"nest"},
     {"ops"},
     {"frontends", "passes"},
@@ -202,7 +202,7 @@ def test_a_build_with_nothing_to_do_imports_nothing_heavy() -> None:
 
 KERAS = "frontends/keras"
 HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations"}
-OPERATORS = {"ir", "nest", "ops", "inputs", "plugins"}
+OPERATORS = {"ir", "nest", "ops", "random_inputs", "plugins"}
 BUILD = {
     "canonical",
     "errors",
@@ -219,12 +219,14 @@ BUILD = {
 GRAPHS = {
     "ir",
     "ops/budget",
+    "ops/axis_order",
     "ops/builder",
+    "ops/control_flow",
     "ops/operator",
     "ops/pieces",
     "ops/fourier",
     "ops/overlap",
-    "inputs",
+    "random_inputs",
 }
 """What frontends write graphs with; it knows operators by name only."""
 PROBE = "frontends/core/probe"

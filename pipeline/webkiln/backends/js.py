@@ -7,16 +7,16 @@ TARGET = Target(
     width=1,
     shapes=((4, 3),),
     dot=(2, 4),
-    each=(4, 2),
+    depthwise=(4, 2),
     map_lanes=4,
     packs=False,
     winograd=True,
-    between=1 << 20,
-    strips=4 << 20,
-    tried={
+    tiled_product_bytes=1 << 20,
+    row_tile_bytes=4 << 20,
+    candidates={
         "shapes": ((4, 4), (2, 4), (2, 2), (4, 1), (8, 1)),
         "dot": ((2, 2), (4, 2), (1, 4), (4, 1), (4, 4)),
-        "each": ((4, 4), (2, 4), (2, 2), (4, 1)),
-        "alone": ((8, 1), (2, 1)),
+        "depthwise": ((4, 4), (2, 4), (2, 2), (4, 1)),
+        "matvec": ((8, 1), (2, 1)),
     },
 )

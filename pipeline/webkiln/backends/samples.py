@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from webkiln.codegen.declarations import inputs_of
-from webkiln.inputs import SAMPLE_SIZE, make_inputs
 from webkiln.ir.types import Array
+from webkiln.random_inputs import SAMPLE_SIZE, make_inputs
 
 
 def sample_inputs(manifest: Mapping[str, Any]) -> dict[str, dict[str, Array]]:

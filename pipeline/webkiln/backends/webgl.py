@@ -7,10 +7,10 @@ TARGET = Target(
     width=1,
     shapes=((1, 1),),
     dot=(1, 1),
-    each=(1, 1),
+    depthwise=(1, 1),
     map_lanes=1,
     packs=False,
     storage=WORDS,
-    targets=4,
-    between=1 << 25,
+    render_targets=4,
+    tiled_product_bytes=1 << 25,
 )

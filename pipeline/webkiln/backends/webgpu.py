@@ -11,7 +11,7 @@ TARGET = Target(
     width=4,
     shapes=((4, 4),),
     dot=(4, 4),
-    each=(4, 4),
+    depthwise=(4, 4),
     map_lanes=4,
     packs=True,
     threads=True,
@@ -19,11 +19,11 @@ TARGET = Target(
     blocks=(128, 32, NEVER),
     storage=WORDS,
     winograd=True,
-    between=1 << 25,
-    tried={
+    tiled_product_bytes=1 << 25,
+    candidates={
         "shapes": ((4, 8), (8, 4), (8, 8)),
         "dot": ((4, 1), (4, 2), (4, 8)),
-        "each": ((4, 1), (4, 2), (4, 8)),
-        "alone": ((8, 1),),
+        "depthwise": ((4, 1), (4, 2), (4, 8)),
+        "matvec": ((8, 1),),
     },
 )

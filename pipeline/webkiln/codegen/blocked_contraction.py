@@ -13,7 +13,7 @@ from webkiln.codegen.values import accumulator
 from webkiln.codegen.workgroups import GroupedInvocations
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
-from webkiln.nest.float16 import within
+from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.nest import Loop
 from webkiln.nest.schedule import SIDE
 from webkiln.plan.kernel import Kernel
@@ -133,7 +133,7 @@ class BlockedContraction(GroupedInvocations):
         if self.converts and not (
             moved.op == "load" and self.nest.inputs[moved.value[0]].dtype == "float16"
         ):
-            moved = within(moved)
+            moved = clamp_to_float16(moved)
         value = select(apply("lt", axis(REACHED), along.extent), moved, const(0, FLOAT))
         self.analyse([value])
         for name, text in [

@@ -11,7 +11,7 @@ from webkiln.codegen.simd128 import Simd128
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
 from webkiln.nest.custom_kernel import CustomKernel
-from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, WHOLE, Expr
+from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, INTEGER, LONG, REAL, UINT, ULONG, Expr
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
 from webkiln.plan.kernel import Kernel
@@ -69,7 +69,7 @@ SUFFIX = {FLOAT: "", INT: "", UINT: "_u", LONG: "_64", ULONG: "_u64", DOUBLE: "_
 def _by_type() -> dict[tuple[str, str], str]:
     """(operation, operand type) -> template, for operations whose text depends on the type."""
     rows: dict[tuple[str, str], str] = {}
-    for type_ in WHOLE:
+    for type_ in INTEGER:
         mask = 63 if type_ in (LONG, ULONG) else 31
         signed = type_ in (INT, LONG)
         quotient, remainder = ("wk_floordiv", "wk_floormod") if signed else ("wk_idiv", "wk_irem")
@@ -115,7 +115,7 @@ CASTS = {
         f"__builtin_wasm_trunc_saturate_{'us'[target in (INT, LONG)]}_{target.replace('u', 'i')}_{source}({{0}})"
     )
     for source in REAL
-    for target in WHOLE
+    for target in INTEGER
 }
 
 

@@ -36,21 +36,21 @@ class SlidingWindows(Reductions):
         value = self.vector_value if self.simd else self.scalar
         fixed_factors = [
             rebuild(fixed, {axis(along): const(iteration, INT)}.get)
-            for iteration in range(slide.turns)
+            for iteration in range(slide.taps)
         ]
         unguarded = rebuild(read, lambda expr: _unguarded(expr, along))
         self.analyse([*fixed_factors, unguarded])
         lane_offsets = [v * self.width for v in range(vectors)]
         factors = {
             (iteration, v): value(fixed_factors[iteration], 0, v)
-            for iteration in range(slide.turns)
+            for iteration in range(slide.taps)
             for v in lane_offsets
         }
-        for position in range((tiles - 1) * slide.ahead + slide.turns):
+        for position in range((tiles - 1) * slide.stride + slide.taps):
             with self.loop(along, "{"):
                 self.declare(len(self.blocks) - 1, INT, str(position), along)
-                uses = ((t, position - t * slide.ahead) for t in range(tiles))
-                users = [(t, iteration) for t, iteration in uses if 0 <= iteration < slide.turns]
+                uses = ((t, position - t * slide.stride) for t in range(tiles))
+                users = [(t, iteration) for t, iteration in uses if 0 <= iteration < slide.taps]
                 for v in lane_offsets if users else ():
                     shared = value(unguarded if slide.first <= position < slide.end else read, 0, v)
                     for t, iteration in users:

@@ -21,7 +21,7 @@ FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
 
 @lru_cache(maxsize=4096)
 def size(value: int | str) -> str:
-    return dim.rendered(size_from_json(value), PREFIX, FUNCTIONS)
+    return dim.render(size_from_json(value), PREFIX, FUNCTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,4 +230,4 @@ def literal(value: Any) -> str:
         )
     if isinstance(value, list):
         return "[" + ",".join(map(literal, value)) + "]"
-    return dim.rendered(value, PREFIX, FUNCTIONS) if dim.is_symbolic(value) else json.dumps(value)
+    return dim.render(value, PREFIX, FUNCTIONS) if dim.is_symbolic(value) else json.dumps(value)

@@ -19,7 +19,7 @@ from webkiln.build.names import bundle_files
 from webkiln.build.page_files import loaded_files
 from webkiln.build.share import shared_root
 from webkiln.build.source_format import format_of
-from webkiln.errors import RecipeError, SourceError, similar
+from webkiln.errors import RecipeError, SourceError, did_you_mean
 from webkiln.frontends.core.formats import BY_NAME
 from webkiln.recipe.options import BY_FLAG, PACKAGING
 from webkiln.recipe.read import read_recipe, read_recipes
@@ -219,7 +219,7 @@ def _plain(options: argparse.Namespace) -> Recipe:
         raise SourceError(
             f"{options.source}: no such file; give the path of a model file, such as my.keras, a"
             " function as module:function, or one of"
-            f" {names}{similar(str(options.source), shipped())}"
+            f" {names}{did_you_mean(str(options.source), shipped())}"
         )
     elif options.weights is not None:
         source, stem = (

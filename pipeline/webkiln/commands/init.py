@@ -26,7 +26,7 @@ from webkiln.build.share import shared_root
 from webkiln.commands import build
 from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script
 from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, with_types
-from webkiln.errors import SourceError, similar
+from webkiln.errors import SourceError, did_you_mean
 from webkiln.frontends.core.formats import BY_NAME, format_of_file
 from webkiln.recipe.read import parse_recipe, read_recipe
 from webkiln.recipe.recipe import Recipe
@@ -198,7 +198,7 @@ def given_model(root: Path, options: argparse.Namespace) -> Given:
         raise SourceError(
             f"{wanted}: no such file; give the path of a model file, such as my.keras, a function"
             f" as module:function, or nothing for {FIRST}, which comes with"
-            f" webkiln{similar(wanted, shared)}"
+            f" webkiln{did_you_mean(wanted, shared)}"
         )
     source_file = Path(wanted).parent.resolve() / Path(wanted).name
     beside = (BY_NAME.get(options.source_format) or format_of_file(source_file)).beside(source_file)

@@ -38,7 +38,7 @@ from webkiln.frontends.inspect.inspection import (
     to_json,
 )
 from webkiln.ir.graph import Graph
-from webkiln.ir.guards import said
+from webkiln.ir.guards import expand_quotients
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import DTYPES, Type
 from webkiln.recipe.recipe import Recipe
@@ -327,7 +327,9 @@ def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
     layers: dict[str, dict[str, Any]] = {}
 
     def told(type_: Type) -> Type:
-        return Type(type_.dtype, tuple(said(size, graph.divisibility) for size in type_.shape))
+        return Type(
+            type_.dtype, tuple(expand_quotients(size, graph.divisibility) for size in type_.shape)
+        )
 
     for node in graph.nodes:
         row = layers.setdefault(

@@ -1,7 +1,7 @@
 """Axes and orders: names for the dimensions of a Variable.
 
-An Order is an annotation. It is used for sugar in converter handlers, for layout hints and in the
-manifest; no number depends on it.
+An Order is an annotation. Converter handlers use it to align operands by axis name, and the
+manifest reports it as the layout of inputs and outputs. It never affects computed values.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The name of one dimension; two axes are the same when their names are."""
+    """The name of one dimension. Axes compare by name."""
 
     name: str
 
@@ -31,7 +31,7 @@ class Order:
 
     def __post_init__(self) -> None:
         if len(set(self.axes)) != len(self.axes):
-            raise ValueError(f"order {self}: an axis stands twice")
+            raise ValueError(f"order {self}: an axis appears twice")
 
     def __len__(self) -> int:
         return len(self.axes)
@@ -40,7 +40,7 @@ class Order:
         return axis in self.axes
 
     def index(self, axis: Axis) -> int:
-        """The dimension that carries `axis`; ValueError if none does."""
+        """The dimension labelled `axis`. Raises ValueError if there is none."""
         return self.axes.index(axis)
 
     def __str__(self) -> str:
@@ -48,13 +48,13 @@ class Order:
 
 
 def parse_order(text: str) -> Order:
-    """Read an Order from its comma-separated spelling, `str(order)`."""
+    """Parse the comma-separated form of an Order; the inverse of `str`."""
     names = text.split(",") if text else []
     return Order(tuple(PREDEFINED.get(name, Axis(name)) for name in names))
 
 
 def anonymous(rank: int) -> Order:
-    """An Order of `rank` axes that have no meaning to anybody."""
+    """An Order of `rank` placeholder axes without a meaning."""
     return Order(tuple(Axis(f"_{index}") for index in range(rank)))
 
 

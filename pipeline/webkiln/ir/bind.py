@@ -1,25 +1,25 @@
-"""A graph at given values of its placeholders."""
+"""Substitution of the placeholders of a graph by concrete or symbolic sizes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Type
 
 
 def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
-    """The graph with sizes replaced in the types of its Variables, in attributes and in the graphs
-    inside it.
-    """
+    """Substitute `values` in the types of Variables, in attributes and in nested graphs."""
     if not values:
         return graph
     variables = {
         name: replace(
             variable,
-            type=Type(variable.dtype, tuple(dim.at(size, values) for size in variable.shape)),
+            type=Type(
+                variable.dtype, tuple(symbols.substitute(size, values) for size in variable.shape)
+            ),
         )
         for name, variable in graph.variables.items()
     }
@@ -29,14 +29,14 @@ def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
 
 
 def bind_node(node: Node, values: Mapping[str, int]) -> Node:
-    """The node with sizes replaced in its attributes and the graphs inside it."""
+    """Substitute `values` in the attributes of a node and in its nested graphs."""
 
     def attribute(value: Any) -> Any:
         if isinstance(value, Graph):
             return bind(value, values)
         if isinstance(value, tuple | list):
             return tuple(map(attribute, value))
-        return dim.at(value, values) if dim.is_symbolic(value) else value
+        return symbols.substitute(value, values) if dim.is_symbolic(value) else value
 
     return (
         replace(node, attrs={key: attribute(value) for key, value in node.attrs.items()})
@@ -46,7 +46,10 @@ def bind_node(node: Node, values: Mapping[str, int]) -> Node:
 
 
 def placeholders(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """The values of the placeholders for inputs of given shapes; ShapeError where sizes contradict."""
+    """Infer the values of the placeholders from the shapes of inputs.
+
+    Raises ShapeError if the shapes contradict each other.
+    """
     values: dict[str, int] = {}
     for name in graph.inputs:
         if (

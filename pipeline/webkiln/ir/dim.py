@@ -1,19 +1,16 @@
-"""Symbolic sizes: canonical integer expressions over named placeholders.
+"""Symbolic sizes: canonical integer expressions over symbols (`ir/symbols.py`).
 
-A placeholder such as `T` is set when the model runs and is at least 1; the counter of a loop, and a
-size that only the run itself finds out, are at least 0. A Dim is a polynomial with integer
-coefficients, whose atoms are names and the terms floordiv, max and min of other sizes. Equal
-polynomials are equal Dims; a result that depends on no name is an int, so that code that computes
-with sizes need not tell them apart. What would need a number (`range`, an allocation) fails; a
-comparison that the lower bounds cannot decide raises ShapeError.
+A Dim is a polynomial with integer coefficients. Its atoms are symbols, and the operations floordiv,
+max and min of other sizes. Equal polynomials are equal Dims. A result without symbols is an int, so
+shape arithmetic is written once for static and symbolic sizes. Operations that need a number
+(`range`, an allocation) raise TypeError. Comparisons raise ShapeError if the lower bounds of the
+symbols do not decide them.
 """
 
-import keyword
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import gcd, lcm, prod
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Any, Self
 
 from webkiln.errors import ShapeError
@@ -22,19 +19,12 @@ if TYPE_CHECKING:
     _Number = int
 else:
     _Number = object
-"""Shapes are typed as ints: a Dim adds and multiplies like one. At run time it is none, so that
-nothing takes it for a number.
+"""Type checkers see a Dim as an int, since shapes are tuples of ints and a Dim supports integer
+arithmetic. At run time it is not a subclass of int, so that no code mistakes it for a number.
 """
 
-NAME = re.compile(r"[A-Za-z]\w*\Z", re.ASCII)
-COUNTER = re.compile(r"i\d+\Z")
-"""The names of the counters of loops, which placeholders cannot have."""
-LATE = re.compile(r"u\d+\Z")
-"""The names of sizes that a run finds out."""
-UNIT = re.compile(r"\w+_by(\d+)_*\Z", re.ASCII)
-"""The names of what sizes are multiples of, with how many times."""
 SHOWN = 60
-"""The characters of a size that a message prints."""
+"""The maximum length of a size in messages."""
 
 Monomial = tuple["Atom", ...]
 Terms = Mapping[Monomial, int]
@@ -42,8 +32,9 @@ Terms = Mapping[Monomial, int]
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A name with its lower bound, or floordiv, max or min of two sizes. Its hash and text are
-    kept: sizes nest deep, and are looked up often.
+    """A symbol with its lower bound, or floordiv, max or min of two sizes.
+
+    The hash and the text are cached, because expressions nest deeply and are dictionary keys.
     """
 
     op: str
@@ -53,15 +44,8 @@ class Atom:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((self.op, self.args)))
-        object.__setattr__(
-            self,
-            "_text",
-            (
-                str(self.args[0])
-                if self.op == "name"
-                else f"{self.op}({', '.join(map(str, self.args))})"
-            ),
-        )
+        call = f"{self.op}({', '.join(map(str, self.args))})"
+        object.__setattr__(self, "_text", str(self.args[0]) if self.op == "name" else call)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Atom, (self.op, self.args))
@@ -74,6 +58,7 @@ class Atom:
 
     @property
     def low(self) -> int | None:
+        """A lower bound, or None if none is known."""
         if self.op == "name":
             return int(self.args[1])
         lows = [lower_bound(arg) for arg in self.args]
@@ -82,17 +67,13 @@ class Atom:
         first, second = lows
         if first is None or second is None:
             return None
-        return (
-            min(first, second)
-            if self.op == "min"
-            else first // self.args[1]
-            if isinstance(self.args[1], int)
-            else min(first, 0)
-        )
+        if self.op == "min":
+            return min(first, second)
+        return first // self.args[1] if isinstance(self.args[1], int) else min(first, 0)
 
 
 class Dim(_Number):
-    """A size that depends on placeholders; made by `placeholder`, `counter` and arithmetic."""
+    """A size that depends on symbols; the result of `ir/symbols.py` functions and of arithmetic."""
 
     __slots__ = ("_hash", "terms")
 
@@ -106,7 +87,7 @@ class Dim(_Number):
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a Dim is a value; {name} cannot be set")
+        raise AttributeError(f"a Dim is immutable; {name} cannot be set")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Dim, (self.terms,))
@@ -118,7 +99,7 @@ class Dim(_Number):
         return self._hash
 
     def __str__(self) -> str:
-        return rendered(self)
+        return render(self)
 
     __repr__ = __str__
 
@@ -126,21 +107,21 @@ class Dim(_Number):
         return format(str(self), spec)
 
     def __add__(self, other: int) -> int:
-        return _sum([self, other])
+        return sum_sizes([self, other])
 
     __radd__ = __add__
 
     def __neg__(self) -> int:
-        return _product(self, -1)
+        return multiply(self, -1)
 
     def __sub__(self, other: int) -> int:
-        return _sum([self, _product(other, -1)])
+        return sum_sizes([self, multiply(other, -1)])
 
     def __rsub__(self, other: int) -> int:
-        return _sum([other, -self])
+        return sum_sizes([other, -self])
 
     def __mul__(self, other: int) -> int:
-        return _product(self, other)
+        return multiply(self, other)
 
     __rmul__ = __mul__
 
@@ -171,113 +152,69 @@ class Dim(_Number):
         if (low := lower_bound(other - self)) is not None and low > 0:
             return False
         raise ShapeError(
-            f"whether {self} is at least {other} is not known before the model runs; build it with"
-            " a fixed size there"
+            f"whether {self} is at least {other} is not known before the model runs; build the"
+            " model with a fixed size there"
         )
-
-
-def placeholder(name: str) -> int:
-    """The size called `name`, at least 1; ShapeError where a size cannot have that name."""
-    if COUNTER.match(name) or LATE.match(name) or UNIT.match(name):
-        raise ShapeError(
-            f"{name!r} is the name of a step counter or of a size that webkiln finds out; choose"
-            " another one for the size"
-        )
-    return _named(name, 1)
-
-
-def counter(name: str) -> int:
-    """The number of the current step of the loop called `name`, from 0."""
-    return _named(name, 0)
-
-
-def data_dependent(name: str) -> int:
-    """The size called `name`, which is known only after a launch, at least 0."""
-    return _named(name, 0)
-
-
-def unit(name: str, multiple: int, taken: Iterable[str]) -> int:
-    """A size, at least 1, that the size called `name` is to be so many times."""
-    stem = f"{name}_by{multiple}"
-    while stem in taken:
-        stem += "_"
-    return _named(stem, 1)
-
-
-def named(name: str) -> int:
-    """The size of that name, whichever kind it is."""
-    if COUNTER.match(name) or LATE.match(name):
-        return _named(name, 0)
-    return _named(name, 1) if UNIT.match(name) else placeholder(name)
-
-
-def _named(name: str, low: int) -> int:
-    if not NAME.match(name) or keyword.iskeyword(name):
-        raise ShapeError(
-            f"{name!r} is not a name for a size; use a letter, then letters, digits and"
-            " underscores, and no word of Python's"
-        )
-    return Dim((((Atom("name", (name, low)),), 1),))
 
 
 def is_symbolic(size: Any) -> bool:
     return isinstance(size, Dim)
 
 
-def _terms(size: int) -> dict[Monomial, int]:
+def terms_of(size: int) -> dict[Monomial, int]:
     return dict(size.terms) if isinstance(size, Dim) else {(): int(size)} if size else {}
 
 
-def _made(terms: Terms) -> int:
-    kept = {monomial: factor for monomial, factor in terms.items() if factor}
-    if not kept or set(kept) == {()}:
-        return kept.get((), 0)
+def from_terms(terms: Terms) -> int:
+    nonzero = {monomial: factor for monomial, factor in terms.items() if factor}
+    if not nonzero or set(nonzero) == {()}:
+        return nonzero.get((), 0)
     return Dim(
-        tuple(sorted(kept.items(), key=lambda item: (-len(item[0]), tuple(map(str, item[0])))))
+        tuple(sorted(nonzero.items(), key=lambda item: (-len(item[0]), tuple(map(str, item[0])))))
     )
 
 
-def _sum(sizes: Iterable[int]) -> int:
+def sum_sizes(sizes: Iterable[int]) -> int:
     total: dict[Monomial, int] = {}
     for size in sizes:
-        for monomial, factor in _terms(size).items():
+        for monomial, factor in terms_of(size).items():
             total[monomial] = total.get(monomial, 0) + factor
-    return _made(total)
+    return from_terms(total)
 
 
-def _product(a: int, b: int) -> int:
+def multiply(a: int, b: int) -> int:
     total: dict[Monomial, int] = {}
-    for left, m in _terms(a).items():
-        for right, n in _terms(b).items():
+    for left, m in terms_of(a).items():
+        for right, n in terms_of(b).items():
             monomial = tuple(sorted((*left, *right), key=str))
             total[monomial] = total.get(monomial, 0) + m * n
-    return _made(total)
+    return from_terms(total)
 
 
 def floordiv(a: int, b: int) -> int:
-    """a // b rounded down; what divides evenly leaves the quotient."""
+    """a // b, rounded towards minus infinity. Terms that divide evenly leave the floordiv."""
     if not isinstance(a, Dim) and not isinstance(b, Dim):
         return a // b
     if not isinstance(b, Dim):
         if b == 0:
             raise ShapeError(f"{a} is divided by 0")
-        whole = _made({monomial: factor // b for monomial, factor in _terms(a).items()})
-        rest = a - whole * b
-        return whole + (_atom("floordiv", rest, b) if isinstance(rest, Dim) else rest // b)
+        quotient = from_terms({monomial: factor // b for monomial, factor in terms_of(a).items()})
+        rest = a - quotient * b
+        return quotient + (_atom("floordiv", rest, b) if isinstance(rest, Dim) else rest // b)
     if b == a:
         return 1
     common = (
-        [_without(monomial, b.terms[0][0]) for monomial in _terms(a)]
+        [_without(monomial, b.terms[0][0]) for monomial in terms_of(a)]
         if len(b.terms) == 1
         else [None]
     )
     if all(rest is not None for rest in common) and all(
-        factor % b.terms[0][1] == 0 for factor in _terms(a).values()
+        factor % b.terms[0][1] == 0 for factor in terms_of(a).values()
     ):
-        return _made(
+        return from_terms(
             {
                 rest: factor // b.terms[0][1]
-                for rest, factor in zip(common, _terms(a).values(), strict=True)
+                for rest, factor in zip(common, terms_of(a).values(), strict=True)
                 if rest is not None
             }
         )
@@ -285,7 +222,7 @@ def floordiv(a: int, b: int) -> int:
 
 
 def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """The monomial divided by another, or None where it does not divide."""
+    """The monomial divided by another, or None if it is not divisible."""
     rest = list(monomial)
     for atom in divisor:
         if atom not in rest:
@@ -298,34 +235,21 @@ def _atom(op: str, *args: int) -> int:
     return Dim((((Atom(op, args),), 1),))
 
 
-def greatest(sizes: Iterable[int]) -> int:
-    """The maximum, without those sizes that are proven to be at most another."""
-    kept: list[int] = []
+def maximum(sizes: Iterable[int]) -> int:
+    """The maximum. Sizes that are provably dominated by another are dropped."""
+    undominated: list[int] = []
     for size in (part for item in sizes for part in _maximum_of(item)):
-        if not any(reaches(other, size) for other in kept):
-            kept = [*(other for other in kept if not reaches(size, other)), size]
-    kept.sort(key=str)
-    result, *rest = kept or [0]
+        if not any(is_at_least(other, size) for other in undominated):
+            undominated = [*(item for item in undominated if not is_at_least(size, item)), size]
+    undominated.sort(key=str)
+    result, *rest = undominated or [0]
     for size in rest:
         result = _atom("max", result, size)
     return result
 
 
-def above(sizes: Sequence[int]) -> int:
-    """An upper bound of some sizes, by the largest coefficient of each monomial: a polynomial,
-    unlike the maximum.
-    """
-    kept: dict[Monomial, int] = {}
-    for size in sizes:
-        for monomial, factor in _terms(size).items():
-            if any(atom.low is None or atom.low < 0 for atom in monomial):
-                return greatest(sizes)
-            kept[monomial] = max(kept.get(monomial, 0), factor)
-    return _made(kept)
-
-
 def _maximum_of(size: int) -> tuple[int, ...]:
-    """The sizes of which a size is the maximum: itself, unless it is just that."""
+    """The operands of nested max atoms; the size itself if it is not a max."""
     if isinstance(size, Dim) and len(size.terms) == 1:
         ((monomial, factor),) = size.terms
         if factor == 1 and len(monomial) == 1 and monomial[0].op == "max":
@@ -333,67 +257,68 @@ def _maximum_of(size: int) -> tuple[int, ...]:
     return (size,)
 
 
-def reaches(a: int, b: int) -> bool:
-    """Whether a >= b is proven."""
+def is_at_least(a: int, b: int) -> bool:
+    """Whether a >= b is proven. False means unknown, not less."""
     low = lower_bound(a - b)
     return low is not None and low >= 0
 
 
-def never_zero(size: int) -> bool:
-    """Whether a size is 0 for no values of its names, as far as that can be proven."""
+def is_nonzero(size: int) -> bool:
+    """Whether a size is provably nonzero for all values of its symbols."""
     if not isinstance(size, Dim):
         return size != 0
-    if reaches(size, 1) or reaches(-1, size):
+    if is_at_least(size, 1) or is_at_least(-1, size):
         return True
-    terms = _terms(size)
+    terms = terms_of(size)
     constant = terms.pop((), 0)
     return constant % gcd(*terms.values()) != 0
 
 
-def shown(size: int) -> str:
+def abbreviate(size: int) -> str:
     text = str(size)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def least(a: int, b: int) -> int:
-    """The minimum."""
-    return a if reaches(b, a) else b if reaches(a, b) else _atom("min", *sorted((a, b), key=str))
+def minimum(a: int, b: int) -> int:
+    if is_at_least(b, a):
+        return a
+    return b if is_at_least(a, b) else _atom("min", *sorted((a, b), key=str))
 
 
 @lru_cache(maxsize=4096)
 def lower_bound(size: int) -> int | None:
-    """A proven lower bound, or None: by the bounds of the atoms, or of the expression with
-    quotients
-    replaced by linear bounds of them. Those inside others come after them, since what they are in
-    sum may cancel.
+    """A proven lower bound, or None.
+
+    The bound is the best of two kinds: that of the atoms, and those of the expression with
+    quotients replaced by linear bounds. Outer quotients are replaced before the quotients nested in
+    them, because terms may cancel after each replacement.
     """
     bounds, scale = [_bound_by_atoms(size)], 1
     while quotients := _outer_quotients(size):
         multiple = lcm(*(atom.args[1] for atom in quotients))
-        size, scale = _without_quotients(_product(size, multiple), quotients), scale * multiple
-        found = _bound_by_atoms(size)
-        bounds.append(None if found is None else -(-found // scale))
+        size, scale = _without_quotients(multiply(size, multiple), quotients), scale * multiple
+        scaled = _bound_by_atoms(size)
+        bounds.append(None if scaled is None else -(-scaled // scale))
     return max((bound for bound in bounds if bound is not None), default=None)
 
 
 def _outer_quotients(size: int) -> set[Atom]:
-    """The quotients by numbers that are terms of their own and stand in no other quotient."""
-    found = {
-        monomial[0] for monomial in _terms(size) if len(monomial) == 1 and _has_divisor(monomial[0])
-    }
-    return found - {inner for atom in found for inner in _inside(atom)}
+    """The floordivs by constants that are terms on their own and not nested in another one."""
+    monomials = (monomial for monomial in terms_of(size) if len(monomial) == 1)
+    quotients = {monomial[0] for monomial in monomials if _has_divisor(monomial[0])}
+    return quotients - {inner for atom in quotients for inner in _nested(atom)}
 
 
 @lru_cache(maxsize=4096)
-def _inside(atom: Atom) -> frozenset[Atom]:
-    """The atoms that an atom is made of."""
+def _nested(atom: Atom) -> frozenset[Atom]:
+    """The atoms in the arguments of an atom, transitively."""
     parts = {
         part
         for arg in atom.args
-        for monomial in (_terms(arg) if isinstance(arg, Dim) else ())
+        for monomial in (terms_of(arg) if isinstance(arg, Dim) else ())
         for part in monomial
     }
-    return frozenset(parts.union(*map(_inside, parts)))
+    return frozenset(parts.union(*map(_nested, parts)))
 
 
 def _has_divisor(atom: Atom) -> bool:
@@ -401,96 +326,55 @@ def _has_divisor(atom: Atom) -> bool:
 
 
 def _without_quotients(size: int, quotients: Collection[Atom]) -> int:
-    """A size that is not larger: k * floordiv(a, b) is at least k * (a - b + 1) / b, and where k is
-    negative at least k * a / b. The factors are multiples of the divisors.
+    """A lower bound without `quotients`: k * floordiv(a, b) is at least k * (a - b + 1) / b for
+    positive k, and at least k * a / b for negative k. The factors are multiples of the divisors.
     """
     parts: list[int] = []
-    for monomial, factor in _terms(size).items():
+    for monomial, factor in terms_of(size).items():
         if len(monomial) == 1 and monomial[0] in quotients:
             numerator, divisor = monomial[0].args
             parts.append(
-                _product(numerator if factor < 0 else numerator - divisor + 1, factor // divisor)
+                multiply(numerator if factor < 0 else numerator - divisor + 1, factor // divisor)
             )
         else:
-            parts.append(_made({monomial: factor}))
-    return _sum(parts)
+            parts.append(from_terms({monomial: factor}))
+    return sum_sizes(parts)
 
 
 def _bound_by_atoms(size: int) -> int | None:
-    """Every atom is its own bound plus a number that is not negative."""
+    """Rewrite each atom as its lower bound plus a non-negative rest: if all coefficients are then
+    positive, the constant term is a lower bound.
+    """
     shifted: int = 0
-    for monomial, factor in _terms(size).items():
+    for monomial, factor in terms_of(size).items():
         product: int = factor
         for atom in monomial:
             if atom.low is None:
                 return None
-            product = _product(product, _sum([_free(atom), atom.low]))
-        shifted = _sum([shifted, product])
-    terms = _terms(shifted)
+            product = multiply(product, sum_sizes([from_atom(atom), atom.low]))
+        shifted = sum_sizes([shifted, product])
+    terms = terms_of(shifted)
     constant = terms.pop((), 0)
     return constant if all(factor > 0 for factor in terms.values()) else None
 
 
-def _free(atom: Atom) -> int:
+def from_atom(atom: Atom) -> int:
     return Dim((((atom,), 1),))
 
 
-def names(sizes: Iterable[int]) -> set[str]:
-    """All names that some sizes mention."""
-    found: set[str] = set()
-    for size in sizes:
-        for monomial, _ in size.terms if isinstance(size, Dim) else ():
-            for atom in monomial:
-                found |= {atom.args[0]} if atom.op == "name" else names(atom.args)
-    return found
-
-
-def at(size: int, values: Mapping[str, int]) -> int:
-    """The size with names replaced by numbers or other sizes; names that `values` lacks stay."""
-    if not isinstance(size, Dim):
-        return size
-    return _sum(
-        _product(factor, prod((_atom_at(atom, values) for atom in monomial), start=1))
-        for monomial, factor in size.terms
-    )
-
-
-def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
-    return (
-        values.get(atom.args[0], _free(atom))
-        if atom.op == "name"
-        else applied(atom.op, *(at(arg, values) for arg in atom.args))
-    )
-
-
-def applied(op: str, a: int, b: int) -> int:
-    """floordiv, max or min of two sizes."""
+def apply(op: str, a: int, b: int) -> int:
+    """Apply floordiv, max or min to two sizes."""
     if op == "floordiv":
         return floordiv(a, b)
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return greatest([a, b]) if op == "max" else least(a, b)
+        return maximum([a, b]) if op == "max" else minimum(a, b)
     return max(a, b) if op == "max" else min(a, b)
 
 
-def rounded_up(size: int, alignment: int, coefficient: int | None = None) -> int:
-    """An upper bound whose constant term is a multiple of `alignment`, and whose other coefficients
-    are multiples of `coefficient` (default: `alignment`); for non-negative coefficients.
-    """
-    units = {
-        monomial: coefficient or alignment if monomial else alignment
-        for monomial, _ in _terms(size).items()
-    }
-    return _made(
-        {
-            monomial: -(-factor // units[monomial]) * units[monomial]
-            for monomial, factor in _terms(size).items()
-        }
-    )
+def render(size: int, prefix: str = "", functions: Mapping[str, str] | None = None) -> str:
+    """Render the expression in the syntax that Python, C and JavaScript share.
 
-
-def rendered(size: int, prefix: str = "", functions: Mapping[str, str] | None = None) -> str:
-    """The expression in the notation that Python, C and JavaScript share; `functions` spells
-    floordiv, max and min.
+    Symbols get `prefix`; `functions` maps floordiv, max and min to their names in the language.
     """
     if not isinstance(size, Dim):
         return str(size)
@@ -498,7 +382,8 @@ def rendered(size: int, prefix: str = "", functions: Mapping[str, str] | None = 
     def atom(item: Atom) -> str:
         if item.op == "name":
             return f"{prefix}{item.args[0]}"
-        return f"{(functions or {}).get(item.op, item.op)}({', '.join(rendered(arg, prefix, functions) for arg in item.args)})"
+        args = ", ".join(render(arg, prefix, functions) for arg in item.args)
+        return f"{(functions or {}).get(item.op, item.op)}({args})"
 
     parts = []
     for monomial, factor in size.terms:

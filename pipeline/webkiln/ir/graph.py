@@ -1,4 +1,4 @@
-"""The graph IR: frozen values; an edit returns a new Graph."""
+"""The graph IR. All classes are immutable; edits return a new Graph."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,15 +14,15 @@ from webkiln.ir.types import Array, Type, itemsize
 
 Attributes = Mapping[str, Any]
 INLINE_ELEMENTS = 1024
-"""The most elements of a constant that are written where it is declared; the bytes of a larger one
-lie apart, by their digest.
+"""The maximum number of elements of an inline constant. Larger constants are stored as bytes that
+are referenced by their digest.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the numbers of an input are to be drawn: the name of a function of keras.random, and its
-    parameters in the order of their names.
+    """The distribution of a random input: the name of a function of keras.random, and its
+    parameters sorted by name.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A named tensor of a graph. An input that takes random numbers has their distribution."""
+    """A named tensor of a graph. `distribution` is set for inputs of random numbers."""
 
     name: str
     type: Type
@@ -52,7 +52,9 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One application of an operator. `layer` is the name of the user's layer that it came from."""
+    """One application of an operator. `layer` names the layer of the source model that it was
+    converted from.
+    """
 
     op: str
     inputs: tuple[str, ...]
@@ -67,8 +69,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A value kept between runs: `initial` is a slot, a constant or of the fixed part; `input` and
-    `output` are Variables of its type.
+    """A value that persists between runs.
+
+    `input` is the Variable that holds it during a run, and `output` the Variable that holds the
+    value for the next run. `initial` is a slot, a constant or computed in the constant subgraph.
+    All three have the same type.
     """
 
     name: str
@@ -79,7 +84,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """An equality of two sizes that a layer needs and that is not proven; it is checked when
+    """An equality of two sizes that `layer` requires and that is not proven. It is checked when the
     placeholders are set.
     """
 
@@ -90,10 +95,10 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Divisibility:
-    """The remainders modulo `modulus` that guards of `layers` allow a placeholder of the user.
-    Where
-    there is one, the graph is rewritten over a new placeholder, `quotient`: the user's is `modulus
-    * quotient + offset`.
+    """The remainders modulo `modulus` that the guards of `layers` allow for the placeholder `name`.
+
+    If there is only one remainder, the graph is rewritten in terms of a new symbol, `quotient`:
+    `name == modulus * quotient + offset`. Otherwise `quotient` is empty.
     """
 
     name: str
@@ -118,10 +123,9 @@ class Divisibility:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant of the graph: row-major values inline, or, where there are many, the digest of
-    their
-    little-endian bytes. Without these `data`, as after parsing the text form, it cannot be
-    evaluated.
+    """A constant of the graph: inline row-major `values`, or the `digest` of little-endian `data`.
+
+    Parsing the text form leaves `data` empty; such a constant cannot be evaluated.
     """
 
     values: tuple[int | float | bool, ...] = ()
@@ -133,7 +137,7 @@ class Constant:
         return len(self.values) == 1
 
     def elements(self, type_: Type) -> int:
-        """How many there are; as many as its type says where the bytes are not here."""
+        """The number of elements. If the bytes are missing, it is the size of `type_`."""
         if not self.digest:
             return len(self.values)
         return len(self.data) // itemsize(type_.dtype) if self.data else type_.size
@@ -142,7 +146,7 @@ class Constant:
         if not self.digest:
             return np.array(self.values, dtype=type_.dtype).reshape(type_.shape)
         if not self.data and type_.size:
-            raise InternalError(f"the bytes of the constant {self.digest} are not here")
+            raise InternalError(f"the data of constant {self.digest} is missing")
         return (
             np.frombuffer(self.data, np.dtype(type_.dtype).newbyteorder("<"))
             .astype(type_.dtype)
@@ -154,10 +158,10 @@ class Constant:
 class Graph:
     """Nodes in topological order, and a table of Variables by name.
 
-    A Variable is exactly one of: a graph input, the input of a state, a slot (a trained weight
-    whose bytes lie elsewhere), a constant, or an output of a node. `outputs` maps the user's name
-    of an output to a Variable. `weights` holds the values of slots of a graph that was converted in
-    memory; it takes no part in equality and is never serialised.
+    A Variable is exactly one of: a graph input, the input of a state, a slot (a trained weight,
+    stored outside of the graph), a constant, or an output of a node. `outputs` maps the public name
+    of each output to a Variable. `weights` holds the values of slots if the graph was converted in
+    memory; it is ignored by comparisons and never serialised.
     """
 
     name: str
@@ -179,7 +183,9 @@ class Graph:
         return {output: node for node in self.nodes for output in node.outputs}
 
     def uses(self) -> dict[str, int]:
-        """How often each Variable is read: by nodes, as an output, as the next value of a state."""
+        """The number of reads of each Variable: by nodes, as an output, as the next value of a
+        state.
+        """
         count = dict.fromkeys(self.variables, 0)
         for name in self.reads():
             count[name] += 1
@@ -193,25 +199,25 @@ class Graph:
             yield state.output
 
     def constant(self, name: str) -> Array | None:
-        """The value of a constant, or None."""
+        """The value of the constant `name`, or None if `name` is not a constant."""
         if name not in self.constants:
             return None
         return self.constants[name].value(self.type(name))
 
-    def fixed_part(self) -> tuple[Node, ...]:
-        """The nodes that depend on slots and constants alone, and on no size that is set at run
-        time: `pack` evaluates them.
+    def constant_subgraph(self) -> tuple[Node, ...]:
+        """The nodes that depend only on slots and constants, and on no symbolic size. Stage `pack`
+        evaluates them.
         """
-        known = set(self.slots) | set(self.constants)
-        part = []
+        constant_names = set(self.slots) | set(self.constants)
+        nodes = []
         for node in self.nodes:
-            if is_fixed(node, known, self.variables):
-                part.append(node)
-                known.update(node.outputs)
-        return tuple(part)
+            if is_constant(node, constant_names, self.variables):
+                nodes.append(node)
+                constant_names.update(node.outputs)
+        return tuple(nodes)
 
-    def map_inside(self, change: Callable[["Graph"], "Graph"]) -> "Graph":
-        """The graph with every graph inside its nodes changed."""
+    def map_subgraphs(self, change: Callable[["Graph"], "Graph"]) -> "Graph":
+        """Apply `change` to every graph in the attributes of nodes."""
         if not any(
             isinstance(value, Graph) for node in self.nodes for value in node.attrs.values()
         ):
@@ -233,11 +239,13 @@ class Graph:
         return replace(self, **changes)
 
 
-def is_fixed(node: Node, known: Container[str], variables: Mapping[str, Variable]) -> bool:
-    """Whether a node of known operands gives what is known before a run."""
+def is_constant(
+    node: Node, constant_names: Container[str], variables: Mapping[str, Variable]
+) -> bool:
+    """Whether all inputs of a node are constant, and its shapes and attributes not symbolic."""
     sizes = [size for name in node.outputs for size in variables[name].shape]
     sizes += [item for value in node.attrs.values() if isinstance(value, tuple) for item in value]
-    return not any(map(is_symbolic, sizes)) and all(name in known for name in node.inputs)
+    return not any(map(is_symbolic, sizes)) and all(name in constant_names for name in node.inputs)
 
 
 def make_constant(value: Array) -> Constant:

@@ -1,6 +1,8 @@
-"""Guards: equalities of sizes that are not proven. Those of one placeholder that amount to a
-congruence (`H` is a multiple of 32) are solved by rewriting the graph over a new placeholder; the
-others are checked when placeholders are set.
+"""Guards: unproven equalities of sizes.
+
+If the guards of a placeholder are equivalent to a congruence (`H` is a multiple of 32), they are
+solved by rewriting the graph over a new symbol, the quotient. The others are checked when the
+placeholders are set.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,59 +10,71 @@ from dataclasses import replace
 from math import lcm, prod
 
 from webkiln.errors import SizeError
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.bind import bind
 from webkiln.ir.graph import Divisibility, Graph, Guard
 
-MOST = 1024
-"""The largest modulus that is searched for."""
+MAX_MODULUS = 1024
+"""The largest modulus that is searched."""
 SAMPLES = range(4)
-"""How many of each residue are tried."""
-SHOWN = 2
-"""The most remainders that an error lists."""
+"""The quotients that are tested for each remainder."""
+MAX_REMAINDERS = 2
+"""The maximum number of remainders of a divisibility constraint; with more, the guards stay."""
 
 
-def solved(graph: Graph, guards: Iterable[Guard]) -> Graph:
-    """The graph with guards: its sizes are multiples where all guards of one placeholder say so.
-    SizeError where a guard can never hold.
+def solve_guards(graph: Graph, guards: Iterable[Guard]) -> Graph:
+    """Solve the guards that are congruences, and add the others to the graph.
+
+    Raises SizeError if a guard can never hold.
     """
     left = list(dict.fromkeys(guards))
-    found: list[Divisibility] = []
-    for name in sorted(dim.names(size for guard in left for size in (guard.a, guard.b))):
-        about = [guard for guard in left if dim.names([guard.a, guard.b]) == {name}]
+    divisibility: list[Divisibility] = []
+    for name in sorted(symbols.names(size for guard in left for size in (guard.a, guard.b))):
+        about = [guard for guard in left if symbols.names([guard.a, guard.b]) == {name}]
         modulus, remainders = _remainders(about, name)
-        if not 0 < len(remainders) <= SHOWN:
+        if not 0 < len(remainders) <= MAX_REMAINDERS:
             continue
         layers = tuple(dict.fromkeys(guard.layer for guard in about))
         if len(remainders) > 1:
-            found.append(Divisibility(name, modulus, remainders, "", layers))
+            divisibility.append(Divisibility(name, modulus, remainders, "", layers))
             continue
-        taken = dim.names(size for variable in graph.variables.values() for size in variable.shape)
-        quotient = dim.unit(name, modulus, taken)
-        found.append(Divisibility(name, modulus, remainders, str(quotient), layers))
-        size = {name: quotient * modulus + found[-1].offset}
+        reserved = symbols.names(
+            size for variable in graph.variables.values() for size in variable.shape
+        )
+        quotient = symbols.quotient(name, modulus, reserved)
+        divisibility.append(Divisibility(name, modulus, remainders, str(quotient), layers))
+        size = {name: quotient * modulus + divisibility[-1].offset}
         graph = bind(graph, size)
-        left = [replace(guard, a=dim.at(guard.a, size), b=dim.at(guard.b, size)) for guard in left]
-    kept = [guard for guard in left if guard.a != guard.b]
-    for guard in kept:
-        if dim.never_zero(guard.a - guard.b):
-            a, b = (dim.shown(said(size, found)) for size in (guard.a, guard.b))
+        left = [
+            replace(guard, a=symbols.substitute(guard.a, size), b=symbols.substitute(guard.b, size))
+            for guard in left
+        ]
+    unsolved = [guard for guard in left if guard.a != guard.b]
+    for guard in unsolved:
+        if dim.is_nonzero(guard.a - guard.b):
+            a, b = (
+                dim.abbreviate(expand_quotients(size, divisibility)) for size in (guard.a, guard.b)
+            )
             raise SizeError(
-                f"{guard.layer}: two sizes that must be equal never are: {a} and {b}",
+                f"{guard.layer}: two sizes must be equal, but {a} and {b} never are",
                 (guard.a, guard.b),
             )
-    return graph.edit(guards=tuple(kept), divisibility=tuple(found))
+    return graph.edit(guards=tuple(unsolved), divisibility=tuple(divisibility))
 
 
 def _remainders(guards: Sequence[Guard], name: str) -> tuple[int, tuple[int, ...]]:
-    """A modulus, and what is left of the only values of a size for which all guards hold; nothing
-    where they do not follow a modulus.
+    """The smallest modulus, and the remainders of exactly those values that satisfy all guards; no
+    remainders if the guards are not equivalent to a congruence.
     """
     modulus = lcm(*(_modulus(size) for guard in guards for size in (guard.a, guard.b)))
-    if not 1 < modulus <= MOST:
+    if not 1 < modulus <= MAX_MODULUS:
         return modulus, ()
     holds = {
-        rest: [_hold(guards, {name: modulus * turn + rest}) for turn in SAMPLES if turn or rest]
+        rest: [
+            _hold(guards, {name: modulus * quotient + rest})
+            for quotient in SAMPLES
+            if quotient or rest
+        ]
         for rest in range(modulus)
     }
     good = [rest for rest, tries in holds.items() if all(tries)]
@@ -76,11 +90,14 @@ def _remainders(guards: Sequence[Guard], name: str) -> tuple[int, tuple[int, ...
 
 
 def _hold(guards: Sequence[Guard], values: Mapping[str, int]) -> bool:
-    return all(dim.at(guard.a, values) == dim.at(guard.b, values) for guard in guards)
+    return all(
+        symbols.substitute(guard.a, values) == symbols.substitute(guard.b, values)
+        for guard in guards
+    )
 
 
 def _modulus(size: int) -> int:
-    """After how much of its placeholders the quotients in a size repeat."""
+    """The period, in each symbol, of the remainders of all quotients in a size."""
     return (
         lcm(*(_atom_period(atom) for monomial, _ in size.terms for atom in monomial))
         if isinstance(size, dim.Dim)
@@ -97,27 +114,27 @@ def _atom_period(atom: dim.Atom) -> int:
     )
 
 
-def said(size: int, divisibility: Sequence[Divisibility]) -> int:
-    """A size of the graph in terms of those that the user named."""
-    return _said(size, {item.quotient: item for item in divisibility if item.quotient})
+def expand_quotients(size: int, divisibility: Sequence[Divisibility]) -> int:
+    """Express a size of the graph in the placeholders of the source model, without quotients."""
+    return _expand(size, {item.quotient: item for item in divisibility if item.quotient})
 
 
-def _said(size: int, units: Mapping[str, Divisibility]) -> int:
+def _expand(size: int, units: Mapping[str, Divisibility]) -> int:
     if not isinstance(size, dim.Dim):
         return size
-    return sum(_said_term(monomial, factor, units) for monomial, factor in size.terms)
+    return sum(_expand_term(monomial, factor, units) for monomial, factor in size.terms)
 
 
-def _said_term(monomial: dim.Monomial, factor: int, units: Mapping[str, Divisibility]) -> int:
+def _expand_term(monomial: dim.Monomial, factor: int, units: Mapping[str, Divisibility]) -> int:
     parts: list[int] = []
     for atom in monomial:
         if atom.op != "name":
-            parts.append(dim.applied(atom.op, *(_said(arg, units) for arg in atom.args)))
+            parts.append(dim.apply(atom.op, *(_expand(arg, units) for arg in atom.args)))
         elif (item := units.get(atom.args[0])) is None:
-            parts.append(dim.named(atom.args[0]))
+            parts.append(symbols.from_name(atom.args[0]))
         else:
-            whole, odd = divmod(factor, item.modulus)
-            factor = factor if odd else whole
-            size = dim.placeholder(item.name) - item.offset
-            parts.append(dim.floordiv(size, item.modulus) if odd else size)
+            quotient, remainder = divmod(factor, item.modulus)
+            factor = factor if remainder else quotient
+            size = symbols.placeholder(item.name) - item.offset
+            parts.append(dim.floordiv(size, item.modulus) if remainder else size)
     return factor * prod(parts)

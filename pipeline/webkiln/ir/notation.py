@@ -1,10 +1,11 @@
-"""How sizes are written in files: integers, or the text of an expression."""
+"""The notation of sizes in files: an integer, or the text of an expression."""
 
 import ast
 from functools import lru_cache
 
 from webkiln.errors import InternalError, ShapeError
-from webkiln.ir.dim import Dim, floordiv, greatest, least, named
+from webkiln.ir.dim import Dim, floordiv, maximum, minimum
+from webkiln.ir.symbols import from_name
 
 
 def size_to_json(size: int) -> int | str:
@@ -16,7 +17,7 @@ def size_from_json(value: int | str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """The inverse of `str`; InternalError where the text is no size."""
+    """Parse one size; the inverse of `str`. Raises InternalError if `text` is not a size."""
     sizes = parse_sizes(text)
     if len(sizes) != 1:
         raise InternalError(f"{text!r} is not a size")
@@ -25,7 +26,7 @@ def parse_size(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """Sizes separated by commas, any number of them; InternalError where the text is none."""
+    """Parse zero or more comma-separated sizes. Raises InternalError if one is not a size."""
     try:
         items = ast.parse(f"[{text}]", mode="eval").body
         return tuple(map(_parsed, items.elts if isinstance(items, ast.List) else [items]))
@@ -37,7 +38,7 @@ def _parsed(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     if isinstance(node, ast.Name):
-        return named(node.id)
+        return from_name(node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_parsed(node.operand)
     if isinstance(node, ast.BinOp):
@@ -52,7 +53,7 @@ def _parsed(node: ast.expr) -> int:
         a, b = map(_parsed, node.args)
         return {
             "floordiv": lambda: floordiv(a, b),
-            "max": lambda: greatest([a, b]),
-            "min": lambda: least(a, b),
+            "max": lambda: maximum([a, b]),
+            "min": lambda: minimum(a, b),
         }[node.func.id]()
     raise InternalError(f"{ast.unparse(node)!r} is not a size")

@@ -1,18 +1,18 @@
-"""Edits of a Graph as values: replace nodes, redirect reads, drop what nothing uses."""
+"""Pattern rewriting of Graphs: replace nodes, redirect reads, remove unused nodes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webkiln.ir import dim
-from webkiln.ir.graph import Constant, Graph, Node, Variable, is_fixed
+from webkiln.ir import dim, symbols
+from webkiln.ir.graph import Constant, Graph, Node, Variable, is_constant
 from webkiln.ir.types import Array, Type
 
 
 @dataclass(slots=True)
 class Edit:
-    """The result of one match: nodes that replace the matched one, new Variables, and uses to be
-    redirected.
+    """The result of a match: the nodes that replace the matched node, the Variables and constants
+    that they introduce, and the Variables whose reads are redirected.
     """
 
     nodes: Sequence[Node] = ()
@@ -25,25 +25,28 @@ Rule = Callable[["GraphView", Node], Edit | None]
 
 
 class GraphView:
-    """Read-only queries for a rule (producer, uses, types) on the graph with all edits so far
-    applied.
+    """Queries for rules (producers, types, constants) on the graph with all previous edits applied.
+
+    `constant_names` holds the slots, the constants and the outputs of the constant subgraph.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.variables = dict(graph.variables)
         self.constants = dict(graph.constants)
-        self.fixed = set(graph.slots) | set(graph.constants)
+        self.constant_names = set(graph.slots) | set(graph.constants)
         self._producers = graph.producers()
         self._uses = graph.uses()
         self._renames: dict[str, str] = {}
-        for node in graph.fixed_part():
-            self.fixed.update(node.outputs)
+        for node in graph.constant_subgraph():
+            self.constant_names.update(node.outputs)
 
     def type(self, name: str) -> Type:
         return self.variables[name].type
 
     def producer(self, name: str, op: str, *, only_use: bool = True) -> Node | None:
-        """The node that makes `name` if it is an `op` (and `name` has no other reader)."""
+        """The node that computes `name`, if its operator is `op` and, with `only_use`, nothing else
+        reads `name`.
+        """
         node = self._producers.get(name)
         if node is None or node.op != op or (only_use and self._uses[name] != 1):
             return None
@@ -59,7 +62,7 @@ class GraphView:
         return None if value is None or value.size != 1 else value.item()
 
     def current(self, node: Node) -> Node:
-        """The node with reads as they are now."""
+        """The node with previous redirections applied to its inputs."""
         if self._renames.keys().isdisjoint(node.inputs):
             return node
         return replace(node, inputs=tuple(map(self._target, node.inputs)))
@@ -70,36 +73,36 @@ class GraphView:
         return name
 
     def replace(self, node: Node, edit: Edit) -> None:
-        """Put an edit in the place of `node`."""
+        """Record that `edit` replaces `node`."""
         for variable in edit.variables:
             self.variables[variable.name] = variable
             self._uses.setdefault(variable.name, 0)
         self.constants.update(edit.constants)
-        self.fixed.update(edit.constants)
+        self.constant_names.update(edit.constants)
         for name in node.inputs:
             self._uses[name] -= 1
         for name in node.outputs:
             del self._producers[name]
-        for made in edit.nodes:
-            for name in made.inputs:
+        for added in edit.nodes:
+            for name in added.inputs:
                 self._uses[name] += 1
-            self._producers.update(dict.fromkeys(made.outputs, made))
-            if is_fixed(made, self.fixed, self.variables):
-                self.fixed.update(made.outputs)
+            self._producers.update(dict.fromkeys(added.outputs, added))
+            if is_constant(added, self.constant_names, self.variables):
+                self.constant_names.update(added.outputs)
         for old, name in edit.redirect.items():
             self._renames[old] = name
             target = self._target(name)
             self._uses[target] += self._uses.pop(old)
 
-    def finished(self, graph: Graph, nodes: Sequence[Node]) -> Graph:
+    def finish(self, graph: Graph, nodes: Sequence[Node]) -> Graph:
         changed = graph.edit(nodes=tuple(nodes), variables=self.variables, constants=self.constants)
         return remove_unused(redirect(changed, self._renames))
 
 
 def apply(graph: Graph, rule: Rule) -> Graph:
-    """Apply `rule` to the nodes in order, again and again until it matches nowhere; it sees the
-    edits
-    made before, and the nodes of an edit are matched next.
+    """Apply `rule` to the nodes in order, repeatedly until it matches no node.
+
+    The rule sees all previous edits; the nodes of an edit are matched next.
     """
     view = GraphView(graph)
     nodes = list(graph.nodes)
@@ -116,11 +119,11 @@ def apply(graph: Graph, rule: Rule) -> Graph:
             changed = True
             view.replace(node, edit)
             pending += reversed(edit.nodes)
-    return view.finished(graph, nodes)
+    return view.finish(graph, nodes)
 
 
 def redirect(graph: Graph, renames: Mapping[str, str]) -> Graph:
-    """Read `renames[v]` wherever `v` is read."""
+    """Replace reads of `v` by reads of `renames[v]`."""
 
     def target(name: str) -> str:
         while name in renames:
@@ -138,27 +141,30 @@ def redirect(graph: Graph, renames: Mapping[str, str]) -> Graph:
 
 
 def remove_unused(graph: Graph) -> Graph:
-    """Drop nodes, slots, constants and Variables that no output and no state needs, nor a
-    data_dependent size in what they need; inputs stay.
+    """Remove the nodes, slots, constants and Variables that no output and no state depends on.
+
+    A node that defines a data-dependent size stays if a live shape or attribute mentions the size.
+    Inputs always stay.
     """
     needed = (
         set(graph.outputs.values())
         | {state.output for state in graph.states}
         | {state.initial for state in graph.states}
     )
-    finders = {
+    definitions = {
         value: node.name
         for node in graph.nodes
         for value in node.attrs.values()
-        if isinstance(value, str) and dim.LATE.match(value)
+        if isinstance(value, str) and symbols.DATA_DEPENDENT.match(value)
     }
     nodes: list[Node] = []
     for node in reversed(graph.nodes):
         if needed.intersection(node.outputs):
             nodes.append(node)
             needed.update(node.inputs)
-            if finders:
-                needed.update(finders[name] for name in _sizes(node, graph) if name in finders)
+            if definitions:
+                symbols_ = _symbols(node, graph)
+                needed.update(definitions[name] for name in symbols_ if name in definitions)
     nodes.reverse()
     live = (
         needed
@@ -174,22 +180,22 @@ def remove_unused(graph: Graph) -> Graph:
     )
 
 
-def _sizes(node: Node, graph: Graph) -> set[str]:
-    """The names of the sizes that a node and the graphs inside it mention."""
+def _symbols(node: Node, graph: Graph) -> set[str]:
+    """The symbols in the shapes and attributes of a node, nested graphs included."""
 
     def mentioned(value: Any) -> Iterable[int]:
         if isinstance(value, Graph):
             for variable in value.variables.values():
                 yield from variable.shape
-            for inside in value.nodes:
-                yield from mentioned(tuple(inside.attrs.values()))
+            for inner in value.nodes:
+                yield from mentioned(tuple(inner.attrs.values()))
         elif isinstance(value, tuple | list):
             for item in value:
                 yield from mentioned(item)
         elif dim.is_symbolic(value):
             yield value
 
-    return dim.names(
+    return symbols.names(
         [
             *mentioned(tuple(node.attrs.values())),
             *(size for name in node.outputs for size in graph.type(name).shape),

@@ -1,5 +1,7 @@
-"""Graph <-> JSON (`graph.json`). What JSON lacks is tagged: {"float": "inf"}, {"size": "2*T"}, and
-{"graph": ...} for a graph inside a node.
+"""Graph <-> JSON (`graph.json`).
+
+Values that JSON lacks are tagged: {"float": "inf"}, {"size": "2*T"}, and {"graph": ...} for a graph
+in an attribute.
 """
 
 from base64 import b64decode, b64encode
@@ -89,7 +91,7 @@ def from_json(data: dict[str, Any]) -> Graph:
 
 
 def constant_json(constant: Constant) -> Any:
-    """The values, or {"blob": digest} where the bytes lie apart."""
+    """The inline values, or {"blob": digest}."""
     return {"blob": constant.digest} if constant.digest else encode(constant.values)
 
 
@@ -101,8 +103,8 @@ def read_constant(value: Any, blobs: Mapping[str, str]) -> Constant:
 
 
 def encode(value: Any) -> Any:
-    """Attributes as JSON: tuples become lists; non-finite floats, symbolic sizes and graphs are
-    tagged.
+    """Encode attributes as JSON. Tuples become lists; non-finite floats, symbolic sizes and graphs
+    are tagged.
     """
     if isinstance(value, float) and not isfinite(value):
         return {"float": repr(value)}
@@ -118,7 +120,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The inverse of `encode`; lists become tuples."""
+    """The inverse of `encode`. Lists become tuples."""
     if isinstance(value, dict):
         if set(value) == {"float"}:
             return float(value["float"])

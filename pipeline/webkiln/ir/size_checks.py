@@ -1,4 +1,4 @@
-"""Constraints that type rules put on sizes: proven, refuted by an error, or collected as guards."""
+"""Constraints of type rules on sizes. Each is proven, refuted by an error, or becomes a guard."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -7,58 +7,62 @@ from dataclasses import dataclass
 from functools import reduce
 
 from webkiln.errors import ShapeError, SizeError
-from webkiln.ir.dim import COUNTER, LATE, names, never_zero, reaches, shown
+from webkiln.ir.dim import abbreviate, is_at_least, is_nonzero
+from webkiln.ir.symbols import COUNTER, DATA_DEPENDENT, names
 
 _guards: ContextVar["list[int | Equality] | None"] = ContextVar("guards", default=None)
 
 
-def demand(size: int, message: str) -> None:
-    """Constrain a size to be at least 0. ShapeError where it is proven to be negative; a guard
-    where neither is proven.
+def require_non_negative(size: int, message: str) -> None:
+    """Require `size >= 0`. Raises ShapeError(message) if it is provably negative; otherwise, if it
+    is not proven, collects a guard.
     """
-    if reaches(size, 0):
+    if is_at_least(size, 0):
         return
-    if reaches(-1, size):
+    if is_at_least(-1, size):
         raise ShapeError(message)
-    if (found := _guards.get()) is not None:
-        found.append(size)
+    if (collected := _guards.get()) is not None:
+        collected.append(size)
 
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """A guard: two sizes must be equal."""
+    """A guard: `a == b`."""
 
     a: int
     b: int
 
 
-def same(a: int, b: int, what: str) -> int:
-    """Constrain two sizes to be equal, and return the one with the shorter expression. SizeError
-    where
-    they never are equal, or where one is known only during a run; a guard where neither is proven.
+def require_equal(a: int, b: int, what: str) -> int:
+    """Require `a == b`, and return the one with the shorter expression.
+
+    Raises SizeError if they are provably unequal, or if one depends on a loop counter or a
+    data-dependent size. Otherwise, if it is not proven, collects a guard.
     """
     if a == b:
         return a
-    if never_zero(a - b) or any(COUNTER.match(name) or LATE.match(name) for name in names([a, b])):
-        raise SizeError(f"{what}: {shown(a)} and {shown(b)}", (a, b))
-    if (found := _guards.get()) is not None:
-        found.append(Equality(a, b))
+    if is_nonzero(a - b) or any(
+        COUNTER.match(name) or DATA_DEPENDENT.match(name) for name in names([a, b])
+    ):
+        raise SizeError(f"{what}: {abbreviate(a)} and {abbreviate(b)}", (a, b))
+    if (collected := _guards.get()) is not None:
+        collected.append(Equality(a, b))
     return min(a, b, key=lambda size: (len(str(size)), str(size)))
 
 
-def all_same(sizes: Iterable[int], what: str) -> int:
-    """The shortest of sizes that must be equal, as `same`."""
-    return reduce(lambda a, b: same(a, b, what), sizes)
+def require_all_equal(sizes: Iterable[int], what: str) -> int:
+    """Require that all sizes are equal, like `require_equal`."""
+    return reduce(lambda a, b: require_equal(a, b, what), sizes)
 
 
 @contextmanager
 def guards() -> Iterator[list[int | Equality]]:
-    """Collects the constraints of the block that are neither proven nor refuted: sizes that must be
-    at least 0, and equalities.
+    """Collect the constraints of the block that are neither proven nor refuted: sizes that must be
+    non-negative, and equalities.
     """
-    found: list[int | Equality] = []
-    token = _guards.set(found)
+    collected: list[int | Equality] = []
+    token = _guards.set(collected)
     try:
-        yield found
+        yield collected
     finally:
         _guards.reset(token)

@@ -8,15 +8,15 @@ const two: float32[] = [2.0]
 v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
 output scores = v
 
-What a size of the user must leave when divided (and the size of the graph that it is then a
-multiple of), and two sizes that must be equal:
+Divisibility constraints list the remainders, the modulus and the quotient of a placeholder; guards
+list two sizes that must be equal. Both name the layers that require them:
 
 size H: 0 of 32 H_by32@up1, up2
 equal T == S @sum
 
-A graph inside a node, as the body of a Scan, follows its node, indented by two spaces, below the
-attribute's name and a colon. What a name has of white space and of the characters of this notation
-is percent-encoded, as in URLs; the empty name is `""`.
+A graph in an attribute, such as the body of a Scan, follows its node: the name of the attribute and
+a colon, indented by two spaces, then the graph, indented by four. White space and characters of the
+notation are percent-encoded in names; the empty name is `""`.
 """
 
 import json
@@ -47,18 +47,18 @@ _SIZE = re.compile(r"(\w+): ([\d, ]+) of (\d+) (\w*)@(.*)")
 _NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
 
 
-def spelled(name: str) -> str:
-    """A name as the text form has it."""
-    return _RESERVED.sub(lambda found: quote(found.group(), safe=""), name) or '""'
+def escape_name(name: str) -> str:
+    """Percent-encode the characters of a name that the text form reserves."""
+    return _RESERVED.sub(lambda match: quote(match.group(), safe=""), name) or '""'
 
 
-def _read(name: str) -> str:
-    """The inverse of `spelled`."""
+def unescape_name(name: str) -> str:
+    """The inverse of `escape_name`."""
     return "" if name == '""' else unquote(name)
 
 
 def print_graph(graph: Graph) -> str:
-    lines = [f"graph {spelled(graph.name)}"]
+    lines = [f"graph {escape_name(graph.name)}"]
     lines += [f"input {_typed(graph.variables[name])}" for name in graph.inputs]
     lines += [f"slot {_typed(graph.variables[name])}" for name in sorted(graph.slots)]
     for name in sorted(graph.constants):
@@ -66,32 +66,36 @@ def print_graph(graph: Graph) -> str:
             f"const {_typed(graph.variables[name])} = {_text(constant_json(graph.constants[name]))}"
         )
     for state in graph.states:
-        names = " ".join(map(spelled, (state.name, state.initial, state.output)))
+        names = " ".join(map(escape_name, (state.name, state.initial, state.output)))
         lines.append(f"state {names} -> {_typed(graph.variables[state.input])}")
     for item in graph.divisibility:
+        remainders = ", ".join(map(str, item.remainders))
         lines.append(
-            f"size {spelled(item.name)}: {', '.join(map(str, item.remainders))} of {item.modulus}"
-            f" {item.quotient}@{', '.join(map(spelled, item.layers))}"
+            f"size {escape_name(item.name)}: {remainders} of {item.modulus}"
+            f" {item.quotient}@{', '.join(map(escape_name, item.layers))}"
         )
     for guard in graph.guards:
-        lines.append(f"equal {guard.a} == {guard.b} @{spelled(guard.layer)}")
+        lines.append(f"equal {guard.a} == {guard.b} @{escape_name(guard.layer)}")
     for node in graph.nodes:
         outputs = "; ".join(_typed(graph.variables[name]) for name in node.outputs)
-        inside = {key: value for key, value in node.attrs.items() if isinstance(value, Graph)}
-        plain = {key: value for key, value in node.attrs.items() if key not in inside}
+        nested = {key: value for key, value in node.attrs.items() if isinstance(value, Graph)}
+        plain = {key: value for key, value in node.attrs.items() if key not in nested}
         attrs = f" {_json(plain)}" if plain else ""
-        layer = f" @{spelled(node.layer)}" if node.layer else ""
-        lines.append(f"{outputs} = {node.op}({', '.join(map(spelled, node.inputs))}){attrs}{layer}")
-        for key, body in inside.items():
+        layer = f" @{escape_name(node.layer)}" if node.layer else ""
+        lines.append(
+            f"{outputs} = {node.op}({', '.join(map(escape_name, node.inputs))}){attrs}{layer}"
+        )
+        for key, body in nested.items():
             lines += [f"  {key}:", *(f"    {line}" for line in print_graph(body).splitlines())]
     lines += [
-        f"output {spelled(name)} = {spelled(variable)}" for name, variable in graph.outputs.items()
+        f"output {escape_name(name)} = {escape_name(variable)}"
+        for name, variable in graph.outputs.items()
     ]
     return "\n".join(lines) + "\n"
 
 
 def parse(text: str) -> Graph:
-    """Read a Graph from its text form; InternalError names the line that does not parse."""
+    """Parse the text form of a Graph. Raises InternalError with the line that does not parse."""
     name = "graph"
     inputs: list[str] = []
     outputs: dict[str, str] = {}
@@ -111,7 +115,7 @@ def parse(text: str) -> Graph:
     for line, block in _blocks(text):
         keyword, _, rest = line.partition(" ")
         if keyword == "graph":
-            name = _read(rest)
+            name = unescape_name(rest)
         elif keyword == "input":
             inputs.append(declare(rest))
         elif keyword == "slot":
@@ -121,7 +125,7 @@ def parse(text: str) -> Graph:
             constants[declare(typed)] = read_constant(json.loads(values), {})
         elif keyword == "state":
             head, _, typed = rest.partition(" -> ")
-            state, initial, output = map(_read, head.split())
+            state, initial, output = map(unescape_name, head.split())
             states.append(State(state, initial, declare(typed), output))
         elif keyword == "size":
             divisibility.append(_read_divisibility(rest))
@@ -129,25 +133,25 @@ def parse(text: str) -> Graph:
             guards.append(_read_guard(rest))
         elif keyword == "output":
             output, _, variable = rest.partition(" = ")
-            outputs[_read(output)] = _read(variable)
+            outputs[unescape_name(output)] = unescape_name(variable)
         else:
             match = _NODE.match(line)
             if not match:
                 raise InternalError(f"text form: cannot read {line!r}")
-            produced, op, args, attrs, layer = match.groups()
-            made = tuple(declare(typed) for typed in produced.split(";"))
-            read = tuple(_read(arg.strip()) for arg in args.split(",") if arg.strip())
-            inside = {
+            results, op, args, attrs, layer = match.groups()
+            node_outputs = tuple(declare(typed) for typed in results.split(";"))
+            operands = tuple(unescape_name(arg.strip()) for arg in args.split(",") if arg.strip())
+            nested = {
                 key.removesuffix(":"): parse("\n".join(body))
                 for key, body in _blocks("\n".join(block))
             }
             nodes.append(
                 Node(
                     op,
-                    read,
-                    made,
-                    (decode(json.loads(attrs)) if attrs else {}) | inside,
-                    _read(layer or ""),
+                    operands,
+                    node_outputs,
+                    (decode(json.loads(attrs)) if attrs else {}) | nested,
+                    unescape_name(layer or ""),
                 )
             )
     return Graph(
@@ -168,14 +172,16 @@ def _read_variable(typed: str) -> Variable:
     match = _TYPED.match(typed)
     if not match:
         raise InternalError(f"text form: {typed!r} is not `name: dtype[shape] order`")
-    called, dtype, shape, order, distribution, parameters = match.groups()
-    given = tuple(
+    name, dtype, shape, order, function, parameters = match.groups()
+    values = tuple(
         (key, json.loads(value))
         for key, value in (part.split("=") for part in (parameters or "").split(", ") if part)
     )
-    drawn = Distribution(distribution, given) if distribution else None
     return Variable(
-        _read(called), Type(dtype, parse_sizes(shape)), parse_order(order) if order else None, drawn
+        unescape_name(name),
+        Type(dtype, parse_sizes(shape)),
+        parse_order(order) if order else None,
+        Distribution(function, values) if function else None,
     )
 
 
@@ -187,23 +193,23 @@ def _read_divisibility(text: str) -> Divisibility:
         )
     name, remainders, modulus, quotient, layers = match.groups()
     return Divisibility(
-        _read(name),
+        unescape_name(name),
         int(modulus),
         tuple(map(int, remainders.split(", "))),
         quotient,
-        tuple(map(_read, layers.split(", "))),
+        tuple(map(unescape_name, layers.split(", "))),
     )
 
 
 def _read_guard(text: str) -> Guard:
     sizes, _, layer = text.partition(" @")
     a, b = map(parse_size, sizes.split(" == "))
-    return Guard(_read(layer), a, b)
+    return Guard(unescape_name(layer), a, b)
 
 
 def _blocks(text: str) -> list[tuple[str, list[str]]]:
-    """The lines of the outermost indentation, each with the lines below it that are indented
-    further.
+    """The lines of the outermost indentation, each with the more deeply indented lines that follow
+    it.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
@@ -218,8 +224,8 @@ def _blocks(text: str) -> list[tuple[str, list[str]]]:
 
 def _typed(variable: Variable) -> str:
     order = f" {variable.order}" if variable.order is not None and len(variable.order) else ""
-    drawn = f" ~ {variable.distribution}" if variable.distribution is not None else ""
-    return f"{spelled(variable.name)}: {variable.type}{order}{drawn}"
+    distribution = f" ~ {variable.distribution}" if variable.distribution is not None else ""
+    return f"{escape_name(variable.name)}: {variable.type}{order}{distribution}"
 
 
 def _json(value: Any) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.size_checks import all_same
+from webkiln.ir.size_checks import require_all_equal
 
 Array = NDArray[Any]
 DTYPES = (
@@ -36,14 +36,14 @@ def is_integer(dtype: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """What a Variable holds: a dtype and a shape, whose sizes are ints or symbolic (`ir/dim.py`)."""
+    """The type of a Variable: a dtype and a shape. Sizes are ints or symbolic (`ir/dim.py`)."""
 
     dtype: str
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
-            raise ShapeError(f"dtype {self.dtype!r} does not exist; there are {', '.join(DTYPES)}")
+            raise ShapeError(f"dtype {self.dtype!r} does not exist; use one of {', '.join(DTYPES)}")
         if any(not is_symbolic(size) and size < 0 for size in self.shape):
             raise ShapeError(f"shape {list(self.shape)} has a negative size")
 
@@ -60,14 +60,15 @@ class Type:
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that numpy's broadcasting gives; SizeError where sizes differ and neither is 1. A
-    symbolic size is never repeated.
+    """The broadcast shape, by numpy's rules; symbolic sizes are assumed not to be 1.
+
+    Raises SizeError if the sizes of an axis differ and neither is 1.
     """
-    given = list(shapes)
-    rank = max((len(shape) for shape in given), default=0)
-    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in given]
+    operands = list(shapes)
+    rank = max((len(shape) for shape in operands), default=0)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in operands]
     result = []
     for axis, sizes in enumerate(zip(*padded, strict=True)):
         wide = [size for size in sizes if size != 1] or [1]
-        result.append(all_same(wide, f"the sizes of axis {axis} differ"))
+        result.append(require_all_equal(wide, f"the sizes of axis {axis} differ"))
     return tuple(result)

@@ -1,4 +1,4 @@
-"""Structural rules that every Graph obeys; run after every pass."""
+"""The verifier of Graphs. It runs after every pass."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -12,8 +12,8 @@ TypeRule = Callable[[Node, Sequence[Type]], tuple[Type, ...]]
 
 
 def verify(graph: Graph, infer: TypeRule) -> None:
-    """Raise InternalError for the first rule that `graph` breaks. `infer` is the operators' type
-    rule.
+    """Raise InternalError with the first violation in `graph`. `infer` is the type rule of the
+    operators.
     """
     checker = _Checker(graph)
     checker.sources()
@@ -33,7 +33,7 @@ class _Checker:
 
     def define(self, name: str, by: str) -> None:
         if name not in self.graph.variables:
-            self.fail(f"{name} ({by}) is not in the table of Variables")
+            self.fail(f"{name} ({by}) has no entry in the table of Variables")
         if name in self.defined:
             self.fail(f"{name} is defined by {self.defined[name]} and by {by}")
         self.defined[name] = by
@@ -48,7 +48,7 @@ class _Checker:
             self.define(name, "constant")
             if constant.elements(graph.type(name)) != prod(graph.type(name).shape):
                 self.fail(
-                    f"constant {name} has {constant.elements(graph.type(name))} values, its type is"
+                    f"constant {name} has {constant.elements(graph.type(name))} values, but type"
                     f" {graph.type(name)}"
                 )
         for state in graph.states:
@@ -63,14 +63,15 @@ class _Checker:
             if isinstance(value, Graph):
                 if value.slots or value.states:
                     self.fail(
-                        f"{node.op} {node.name}: the graph {key} has slots or states of its own"
+                        f"{node.op} {node.name}: the nested graph {key} must not have slots or"
+                        " states"
                     )
                 verify(value, infer)
         got = tuple(graph.type(name) for name in node.outputs if name in graph.variables)
         expected = infer(node, tuple(graph.type(name) for name in node.inputs))
         if got != expected:
             self.fail(
-                f"{node.op} {node.name}: outputs are {', '.join(map(str, got))}, the operator gives"
+                f"{node.op} {node.name}: the outputs have type {', '.join(map(str, got))}, expected"
                 f" {', '.join(map(str, expected))}"
             )
         for name in node.outputs:
@@ -80,28 +81,30 @@ class _Checker:
         graph = self.graph
         for output, name in graph.outputs.items():
             if name not in self.defined:
-                self.fail(f"output {output} is {name}, which nothing defines")
-        fixed = {
+                self.fail(f"output {output} refers to {name}, which is not defined")
+        constant_names = {
             *graph.slots,
             *graph.constants,
-            *(name for node in graph.fixed_part() for name in node.outputs),
+            *(name for node in graph.constant_subgraph() for name in node.outputs),
         }
         for state in graph.states:
-            if state.initial not in fixed or state.output not in self.defined:
+            if state.initial not in constant_names or state.output not in self.defined:
                 self.fail(
                     f"state {state.name}: {state.initial} depends on an input or {state.output} is"
                     " not defined"
                 )
             types = {graph.type(name) for name in (state.initial, state.input, state.output)}
             if len(types) != 1:
-                self.fail(f"state {state.name} has types {', '.join(sorted(map(str, types)))}")
+                self.fail(
+                    f"state {state.name} has conflicting types {', '.join(sorted(map(str, types)))}"
+                )
 
     def variables(self) -> None:
         for name, variable in self.graph.variables.items():
             if name not in self.defined:
-                self.fail(f"{name} is in the table of Variables and defined by nothing")
+                self.fail(f"{name} is in the table of Variables but not defined")
             if variable.order is not None and len(variable.order) != variable.type.rank:
                 self.fail(
-                    f"{name}: order {variable.order} has {len(variable.order)} axes, its type is"
-                    f" {variable.type}"
+                    f"{name}: order {variable.order} has {len(variable.order)} axes, but its type"
+                    f" is {variable.type}"
                 )

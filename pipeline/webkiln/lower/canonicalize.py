@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from webkiln.lower.merge_loops import merge
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, arg, axis, make, walk
-from webkiln.nest.nest import Loop, Operand, load_index, written_output
+from webkiln.nest.nest import Loop, Operand, load_index, make_output
+from webkiln.nest.steps import NestCall, View
 
 
 def canonicalize(call: NestCall) -> NestCall:
@@ -45,7 +45,7 @@ def _select_dimensions(
             Operand(o.dtype, len(dims)) for o, (_, dims) in zip(nest.inputs, inputs, strict=True)
         ),
         outputs=tuple(
-            written_output(
+            make_output(
                 Operand(o.operand.dtype, len(dims)),
                 [(value, tuple(index[d] for d in dims)) for value, index in o.stores],
             )

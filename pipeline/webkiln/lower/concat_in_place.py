@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from webkiln.ir.dim import is_symbolic, reaches
+from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.lower.fuse import freshen, is_map
-from webkiln.nest.affine import evaluated, step
-from webkiln.nest.build import NestCall, View
+from webkiln.nest.affine import evaluate, step
 from webkiln.nest.expr import Expr, make, rebuild, walk
 from webkiln.nest.nest import Operand, Output, load_guard, load_index
+from webkiln.nest.steps import NestCall, View
 
 Box = tuple[tuple[int, int], ...]
 """First element and number of elements in each dimension."""
@@ -152,7 +152,7 @@ def _box(call: NestCall, output: int) -> Box | None:
         ]
         if len(loops) > 1 or any(step(item, loop.axis) != 1 for loop in loops):
             return None
-        start = evaluated(item, call.args, dict.fromkeys((loop.axis for loop in call.nest.axes), 0))
+        start = evaluate(item, call.args, dict.fromkeys((loop.axis for loop in call.nest.axes), 0))
         if start is None:
             return None
         box.append((start, call.args[loops[0].extent.value] if loops else 1))
@@ -174,7 +174,9 @@ def _all_disjoint(boxes: Sequence[Box]) -> bool:
 
 
 def _disjoint(a: Box, b: Box) -> bool:
-    return any(reaches(y, x + n) or reaches(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True))
+    return any(
+        is_at_least(y, x + n) or is_at_least(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True)
+    )
 
 
 def _redirect(call: NestCall, part: SliceCopy) -> NestCall:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from webkiln.lower.canonicalize import without_unused_inputs
 from webkiln.lower.fuse import is_map
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, apply, axis, load, rebuild
 from webkiln.nest.nest import Accumulator, Operand, load_guard, load_index
+from webkiln.nest.steps import NestCall, View
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from webkiln.lower.canonicalize import canonicalize
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import Expr, make, walk
+from webkiln.nest.steps import NestCall
 
 
 def split_draws(call: NestCall, targets: int) -> list[NestCall]:

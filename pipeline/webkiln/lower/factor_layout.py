@@ -13,9 +13,9 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.lower.tiled_products import is_plain, unique
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, axis, make
 from webkiln.nest.nest import load_guard, load_index
+from webkiln.nest.steps import NestCall, View
 
 PADDING = 16
 """Elements of padding between rows whose length is, or may be, a multiple of `CONFLICT_MODULUS`.

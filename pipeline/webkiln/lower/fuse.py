@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from webkiln.ir.dim import reaches
+from webkiln.ir.dim import is_at_least
 from webkiln.ir.types import itemsize
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
+from webkiln.nest.steps import NestCall, View
 
 MAX_LOADS = 8
 MAX_NODES = 256
@@ -291,7 +291,7 @@ def inlined(producer: NestCall, consumer: NestCall, name: str) -> NestCall | Non
     )
     if (
         points * len(reads) != producer.outputs[0].type.size
-        and not reaches(producer.outputs[0].type.size, points * len(reads))
+        and not is_at_least(producer.outputs[0].type.size, points * len(reads))
         and _cost(producer.nest) > CHEAP_OPERATIONS
     ):
         return None

@@ -14,17 +14,8 @@ from webkiln.lower.factor_layout import relayout_factors
 from webkiln.lower.fuse import fuse
 from webkiln.lower.row_tiles import tile_rows
 from webkiln.lower.tiled_products import tile_products
-from webkiln.nest.build import (
-    Lowering,
-    NestCall,
-    Step,
-    View,
-    calls,
-    inside,
-    map_inside,
-    reads,
-    writes,
-)
+from webkiln.nest.build import Lowering
+from webkiln.nest.steps import NestCall, Step, View, calls, map_blocks, nested_blocks, reads, writes
 from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find
 
@@ -58,7 +49,7 @@ def lower(
     call.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
-    fixed = {node.name for node in graph.fixed_part()}
+    fixed = {node.name for node in graph.constant_subgraph()}
     steps = _steps(
         graph,
         [node for node in graph.nodes if node.name not in fixed],
@@ -73,7 +64,10 @@ def lower(
     }
     fused = _Fusion(live_out | _shared_variables(steps), rewrite, target).steps(steps)
     return Lowered(
-        _split_all(fused, target.targets) if target is not None and target.targets else fused, roots
+        _split_all(fused, target.render_targets)
+        if target is not None and target.render_targets
+        else fused,
+        roots,
     )
 
 
@@ -160,7 +154,7 @@ def _shared_variables(steps: Iterable[Step]) -> set[str]:
             earlier.update(mentioned)
             for step in between:
                 shared.update(view.name for view in (*reads(step), *writes(step)))
-                for block in inside(step):
+                for block in nested_blocks(step):
                     visit(block)
 
     visit(steps)
@@ -177,7 +171,7 @@ class _Fusion:
 
     def steps(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
-        no_self_reads = self.target is not None and self.target.targets > 0
+        no_self_reads = self.target is not None and self.target.render_targets > 0
         for run, between in _runs(steps):
             result += self.rewritten(
                 self.restructured(
@@ -186,7 +180,7 @@ class _Fusion:
                     )
                 )
             )
-            result += (map_inside(step, self.steps) for step in between)
+            result += (map_blocks(step, self.steps) for step in between)
         return tuple(result)
 
     def restructured(self, calls: Sequence[NestCall]) -> Sequence[Step]:
@@ -197,9 +191,9 @@ class _Fusion:
         steps = tile_products(
             relayout_factors(calls, self.live_out) if self.target.loops else calls,
             self.live_out,
-            self.target.between,
+            self.target.tiled_product_bytes,
         )
-        return tile_rows(steps, self.live_out, self.target.strips)
+        return tile_rows(steps, self.live_out, self.target.row_tile_bytes)
 
     def rewritten(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
@@ -207,7 +201,7 @@ class _Fusion:
             result += (
                 (self.rewrite(step) or [canonicalize(step)])
                 if isinstance(step, NestCall)
-                else [map_inside(step, self.rewritten)]
+                else [map_blocks(step, self.rewritten)]
             )
         return tuple(result)
 
@@ -218,7 +212,7 @@ def _split_all(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
         result += (
             split_draws(step, targets)
             if isinstance(step, NestCall)
-            else [map_inside(step, lambda block: _split_all(block, targets))]
+            else [map_blocks(step, lambda block: _split_all(block, targets))]
         )
     return tuple(result)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from webkiln.nest.affine import step
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import INT, Expr, arg, axis, const, make, rebuild, walk
 from webkiln.nest.nest import Loop, Operand, Output, load_index
+from webkiln.nest.steps import NestCall, View
 
 Access = tuple[tuple[str, int], View, tuple[Expr, ...]]
 """An access to an operand: its (role, position), its view and the index."""

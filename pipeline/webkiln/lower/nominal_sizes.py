@@ -1,8 +1,8 @@
 """Sizes at which symbolic dimensions are costed."""
 
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.types import itemsize
-from webkiln.nest.build import View
+from webkiln.nest.steps import View
 
 NOMINAL = 1024
 """The value that symbolic sizes are assumed to have."""
@@ -10,7 +10,7 @@ NOMINAL = 1024
 
 def nominal(size: int) -> int:
     """The size, with symbolic sizes at their nominal value."""
-    return dim.at(size, dict.fromkeys(dim.names([size]), NOMINAL))
+    return symbols.substitute(size, dict.fromkeys(symbols.names([size]), NOMINAL))
 
 
 def bytes_of(view: View) -> int:

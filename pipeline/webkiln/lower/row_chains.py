@@ -9,10 +9,10 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import itemsize
 from webkiln.lower.nominal_sizes import bytes_of, nominal
 from webkiln.lower.tiled_products import is_plain
-from webkiln.nest.affine import depends, evaluated, stride
-from webkiln.nest.build import NestCall, Step, View
+from webkiln.nest.affine import depends, evaluate, stride
 from webkiln.nest.expr import Expr, axis, walk
 from webkiln.nest.nest import load_index
+from webkiln.nest.steps import NestCall, Step, View
 
 MAX_CALLS = 8
 
@@ -68,7 +68,9 @@ class TiledCall:
         """The most rows of the preceding member that `rows` rows read."""
         if self.window is None or self.reads_own_rows:
             return rows
-        return dim.least(self.window.full_rows, (rows - 1) * self.window.stride + self.window.size)
+        return dim.minimum(
+            self.window.full_rows, (rows - 1) * self.window.stride + self.window.size
+        )
 
     def first_row_read(self, first: int, extent: int) -> int:
         """The first row that a tile starting at row `first` reads: the start of its first window,
@@ -76,10 +78,10 @@ class TiledCall:
         """
         if self.window is None or self.reads_own_rows:
             return first
-        return dim.greatest(
+        return dim.maximum(
             [
                 0,
-                dim.least(
+                dim.minimum(
                     first * self.window.stride + self.window.low, self.window.full_rows - extent
                 ),
             ]
@@ -233,7 +235,7 @@ def _stride_and_window(call: NestCall, item: Expr, name: str) -> tuple[int, int,
         for loop in call.nest.reduce
         if depends(item, loop.axis)
     }
-    start = evaluated(item, call.args, dict.fromkeys((name, *last_indices), 0))
+    start = evaluate(item, call.args, dict.fromkeys((name, *last_indices), 0))
     along, *others = (stride(item, loop, call.args) for loop in (name, *last_indices))
     steps = [other for other in others if other is not None]
     if (

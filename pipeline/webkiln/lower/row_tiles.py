@@ -15,15 +15,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.lower.nominal_sizes import nominal
 from webkiln.lower.row_chains import TiledCall, is_depthwise, members_by_axis, tileable_chain
 from webkiln.lower.tiled_products import FIRST_COUNTER, unique
-from webkiln.nest.build import NestCall, Repeat, Step, View, calls
 from webkiln.nest.expr import Expr, arg, axis, make
-from webkiln.nest.nest import Loop, load_index, written_output
+from webkiln.nest.nest import Loop, load_index, make_output
+from webkiln.nest.steps import NestCall, Repeat, Step, View, calls
 
 MAX_RECOMPUTED = 1 / 8
 """The largest share of multiplications that tiles may repeat for overlapping windows."""
@@ -165,7 +165,7 @@ def _symbolic_tiling(members: Sequence[TiledCall], limit: int) -> RowTiling:
         limit // bytes_per_row,
     )
     last = members[-1].rows
-    count = dim.greatest([1, dim.floordiv(last + max_rows - 1, max_rows)])
+    count = dim.maximum([1, dim.floordiv(last + max_rows - 1, max_rows)])
     return _with_rows(members, count, dim.floordiv(last - 1, count) + 1)
 
 
@@ -182,12 +182,12 @@ def _repeat(tiling: RowTiling) -> Repeat:
     it.
     """
     members, rows = tiling.members, tiling.rows
-    start = dim.counter(COUNTER) * rows[-1]
+    start = symbols.counter(COUNTER) * rows[-1]
     firsts = [
         (
             start
             if tiling.count * rows[-1] == members[-1].rows
-            else dim.least(start, members[-1].rows - rows[-1])
+            else dim.minimum(start, members[-1].rows - rows[-1])
         )
     ]
     for member, extent in zip(members[:0:-1], rows[-2::-1], strict=True):
@@ -238,7 +238,7 @@ def _tiled_call(member: TiledCall, span: Span, span_read: Span | None, *, last: 
         Loop(loop.axis, arg("extent") if loop.axis == member.axis else loop.extent)
         for loop in nest.axes
     )
-    nest = replace(nest, axes=axes, outputs=(written_output(out.operand, stores),))
+    nest = replace(nest, axes=axes, outputs=(make_output(out.operand, stores),))
     inputs = tuple(
         (
             _resized(view, window.dimension, span_read[1])

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.nominal_sizes import bytes_of, nominal
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, Repeat, View
 from webkiln.nest.expr import INT, Expr, arg, axis, const, make
-from webkiln.nest.nest import Loop, load_index, written_output
+from webkiln.nest.nest import Loop, load_index, make_output
+from webkiln.nest.steps import NestCall, Repeat, View
 
 MIN_ROWS = 24
 """Products of fewer rows read more than they compute."""
@@ -60,18 +60,18 @@ class Block:
 
     @property
     def extent(self) -> int:
-        return dim.least(self.size, self.full_size)
+        return dim.minimum(self.size, self.full_size)
 
     @property
     def first(self) -> int:
         """The first element of the block. The last block ends with the dimension, and recomputes
         some elements.
         """
-        begin = dim.counter(self.counter) * self.size
+        begin = symbols.counter(self.counter) * self.size
         return (
             begin
             if self.count * self.size == self.full_size
-            else dim.least(begin, self.full_size - self.extent)
+            else dim.minimum(begin, self.full_size - self.extent)
         )
 
 
@@ -377,7 +377,7 @@ def _blocked_call(call: NestCall, number: int, chain: Chain, blocks: Sequence[Bl
             if loop.axis not in removed
         ),
         outputs=(
-            written_output(
+            make_output(
                 out.operand, [(value, at(index, view.name)) for value, index in out.stores]
             ),
         ),

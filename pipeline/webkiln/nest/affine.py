@@ -1,6 +1,4 @@
-"""Index expressions: whether they depend on an axis, by what stride, and what they are for given
-numbers.
-"""
+"""Analysis of index expressions: dependence on an axis, strides, evaluation."""
 
 from collections.abc import Mapping
 
@@ -13,8 +11,8 @@ def depends(expr: Expr, name: str) -> bool:
 
 
 def step(expr: Expr, name: str) -> Expr | int | None:
-    """The increase of a sum of products when axis `name` grows by one: 0, 1, an expression free of
-    the axis, or None if not constant.
+    """The increment of an index expression per iteration of axis `name`: 0, 1, an expression
+    without the axis, or None if it is not constant.
     """
     if not depends(expr, name):
         return 0
@@ -36,15 +34,16 @@ def step(expr: Expr, name: str) -> Expr | int | None:
 
 
 def stride(expr: Expr, name: str, args: Mapping[str, int]) -> int | None:
-    """The step as a number; None where there is no constant one, or where it is open."""
-    found = step(expr, name)
-    number = evaluated(found, args, {}) if isinstance(found, Expr) else found
+    """The step as a number; None if it is not constant, or symbolic."""
+    increment = step(expr, name)
+    number = evaluate(increment, args, {}) if isinstance(increment, Expr) else increment
     return None if number is None or is_symbolic(number) else number
 
 
-def evaluated(expr: Expr, args: Mapping[str, int], axes: Mapping[str, int]) -> int | None:
-    """The value of an index where `axes` tells its axes, which may be open as arguments may; None
-    where it does not, or where the index is more than sums and products.
+def evaluate(expr: Expr, args: Mapping[str, int], axes: Mapping[str, int]) -> int | None:
+    """Evaluate a sum of products for the values `args` and `axes`, which may be symbolic.
+
+    Returns None if an axis has no value, or if the expression contains other operations.
     """
     if expr.op == "const":
         return int(expr.value)
@@ -52,10 +51,10 @@ def evaluated(expr: Expr, args: Mapping[str, int], axes: Mapping[str, int]) -> i
         return args[expr.value]
     if expr.op == "axis":
         return axes.get(expr.value)
-    known = [
-        item for item in (evaluated(item, args, axes) for item in expr.args) if item is not None
+    values = [
+        value for value in (evaluate(item, args, axes) for item in expr.args) if value is not None
     ]
-    if expr.op not in ("add", "sub", "mul") or len(known) != 2:
+    if expr.op not in ("add", "sub", "mul") or len(values) != 2:
         return None
-    a, b = known
+    a, b = values
     return a + b if expr.op == "add" else a - b if expr.op == "sub" else a * b

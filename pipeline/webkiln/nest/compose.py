@@ -1,15 +1,26 @@
-"""Transcendental functions as compositions of simpler operations: the same on every backend that
-composes them, up to fused multiplications and additions, and vectorised like any expression.
+"""Transcendental functions as compositions of simpler operations.
 
-Range reductions and polynomials after Cephes (S. Moshier); the rational functions are minimax fits
-of the relative error (Lawson's weights). Errors are those of float32 arithmetic, a few units in the
-last place: docs/speed.md has them. Nothing here relies on (x + c) - c, which some shader compilers
-fold.
+Compositions give the same results on all backends, except for fused multiply-adds, and they are
+vectorised like any other expression. Range reductions and polynomials follow Cephes (S. Moshier);
+rational functions are minimax fits of the relative error (Lawson's algorithm). The errors are a few
+float32 ulps (docs/speed.md). No composition relies on (x + c) - c, which some shader compilers
+simplify to x.
 """
 
 from collections.abc import Callable, Collection
 
-from webkiln.nest.expr import FLOAT, INT, Expr, apply, bitcast, cast, const, near, select, wrap
+from webkiln.nest.expr import (
+    FLOAT,
+    INT,
+    Expr,
+    apply,
+    bitcast,
+    cast,
+    cast_in_range,
+    const,
+    select,
+    wrap,
+)
 from webkiln.nest.nest import Nest
 
 LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
@@ -27,10 +38,10 @@ def madd(a: Expr, b: Expr | float, c: Expr | float) -> Expr:
     return apply("madd", a, wrap(b, FLOAT), wrap(c, FLOAT))
 
 
-def bounded(x: Expr, low: float, high: float) -> Expr:
-    """Between two numbers, or not a number."""
-    raised = select(apply("lt", x, const(low)), const(low), x)
-    return select(apply("gt", raised, const(high)), const(high), raised)
+def clamp(x: Expr, low: float, high: float) -> Expr:
+    """Clamp to low..high; NaN stays NaN."""
+    at_least_low = select(apply("lt", x, const(low)), const(low), x)
+    return select(apply("gt", at_least_low, const(high)), const(high), at_least_low)
 
 
 def power_of_two(exponent: Expr) -> Expr:
@@ -39,7 +50,7 @@ def power_of_two(exponent: Expr) -> Expr:
 
 
 def exp(x: Expr) -> Expr:
-    x = bounded(x, -104.0, 89.0)
+    x = clamp(x, -104.0, 89.0)
     count = apply("rint", x * 1.4426950408889634)
     rest = madd(count, -LN2_LOW, madd(count, -LN2_HIGH, x))
     series = polynomial(
@@ -52,16 +63,16 @@ def exp(x: Expr) -> Expr:
         5.0000001201e-1,
     )
     value = madd(series * rest, rest, rest) + 1.0
-    whole = near(count)
-    half = apply("shr", whole, const(1, INT))
-    return value * power_of_two(half) * power_of_two(whole - half)
+    exponent = cast_in_range(count)
+    half = apply("shr", exponent, const(1, INT))
+    return value * power_of_two(half) * power_of_two(exponent - half)
 
 
-def by_logistic(a: Expr, x: Expr) -> Expr:
-    """a / (1 + exp(-x)): what is added to 1 need be exact neither near the largest float32 nor
-    below the smallest normal one.
+def logistic_quotient(a: Expr, x: Expr) -> Expr:
+    """a / (1 + exp(-x)). The exponential is added to 1, so it may be inexact for results near the
+    largest float32 and for subnormal results.
     """
-    x = bounded(x, -89.0, 88.0)
+    x = clamp(x, -89.0, 88.0)
     count = apply("rint", x * -1.4426950408889634)
     rest = madd(count, LN2_LOW, madd(count, LN2_HIGH, x))
     value = polynomial(
@@ -74,7 +85,7 @@ def by_logistic(a: Expr, x: Expr) -> Expr:
         -1.0,
         1.0,
     )
-    return a / (1.0 + value * power_of_two(near(count)))
+    return a / (1.0 + value * power_of_two(cast_in_range(count)))
 
 
 def log(x: Expr) -> Expr:
@@ -102,7 +113,7 @@ def log(x: Expr) -> Expr:
 
 
 def log1p(x: Expr) -> Expr:
-    """2 artanh(x / (2 + x)) near 0."""
+    """2 artanh(x / (2 + x)) for |x| < 0.5, else log(1 + x)."""
     s = x / (2.0 + x)
     z = s * s
     near = 2.0 * s * polynomial(z, 1 / 13, 1 / 11, 1 / 9, 1 / 7, 1 / 5, 1 / 3, 1.0)
@@ -115,27 +126,27 @@ def expm1(x: Expr) -> Expr:
 
 
 def tanh(x: Expr) -> Expr:
-    """An odd rational function of degree 9 by 8 up to 9, where tanh is 1 in float32 and the fit a
-    little above.
+    """An odd rational function of degrees 9 and 8 on [-9, 9]. At the ends, tanh rounds to ±1 in
+    float32 and the fit is slightly larger, so the result is clamped.
     """
-    x = bounded(x, -9.0, 9.0)
+    x = clamp(x, -9.0, 9.0)
     square = x * x
-    above = polynomial(
+    numerator = polynomial(
         square, 1.335024898e-08, 2.061711227e-05, 3.496471490e-03, 1.338187173e-01, 9.999999811e-01
     )
-    below = polynomial(
+    denominator = polynomial(
         square, 7.778176260e-07, 3.286822048e-04, 2.588067371e-02, 4.671518860e-01, 1.0
     )
-    return bounded(x * above / below, -1.0, 1.0)
+    return clamp(x * numerator / denominator, -1.0, 1.0)
 
 
 def erf(x: Expr) -> Expr:
-    """An odd rational function of degree 11 by 10 up to 3.92, where erf is 1 in float32 and the fit
-    a little above.
+    """An odd rational function of degrees 11 and 10 on [-3.92, 3.92]. At the ends, erf rounds to ±1
+    in float32 and the fit is slightly larger, so the result is clamped.
     """
-    x = bounded(x, -3.9192059, 3.9192059)
+    x = clamp(x, -3.9192059, 3.9192059)
     square = x * x
-    above = polynomial(
+    numerator = polynomial(
         square,
         2.054815998e-06,
         2.850243445e-04,
@@ -144,7 +155,7 @@ def erf(x: Expr) -> Expr:
         1.901983391e-01,
         1.128379146,
     )
-    below = polynomial(
+    denominator = polynomial(
         square,
         3.815043966e-05,
         1.161470619e-03,
@@ -153,12 +164,14 @@ def erf(x: Expr) -> Expr:
         5.018916271e-01,
         1.0,
     )
-    return bounded(x * above / below, -1.0, 1.0)
+    return clamp(x * numerator / denominator, -1.0, 1.0)
 
 
-def _quarter(x: Expr) -> tuple[Expr, Expr, Expr]:
-    """The quadrant of x and the sine and cosine of the rest, |rest| <= pi/4 (Cody & Waite in three
-    parts, behind `turn`, which takes whole turns out of what is too large for them).
+def _reduce_angle(x: Expr) -> tuple[Expr, Expr, Expr]:
+    """The quadrant of x, and the sine and cosine of the reduced angle, |rest| <= pi/4.
+
+    The reduction is that of Cody & Waite in three parts. It is exact only for moderate angles, so
+    `turn` first subtracts multiples of 2 pi from large ones.
     """
     x = apply("turn", x)
     count = apply("rint", x * 0.6366197723675814)
@@ -178,53 +191,55 @@ def _quarter(x: Expr) -> tuple[Expr, Expr, Expr]:
     return cast(count, INT), sine, cosine
 
 
-def _pick(quadrant: Expr, sine: Expr, cosine: Expr) -> Expr:
+def _by_quadrant(quadrant: Expr, sine: Expr, cosine: Expr) -> Expr:
     odd = apply("ne", apply("band", quadrant, const(1, INT)), const(0, INT))
     value = select(odd, cosine, sine)
     return select(apply("ne", apply("band", quadrant, const(2, INT)), const(0, INT)), -value, value)
 
 
 def sin(x: Expr) -> Expr:
-    quadrant, sine, cosine = _quarter(x)
-    return _pick(quadrant, sine, cosine)
+    quadrant, sine, cosine = _reduce_angle(x)
+    return _by_quadrant(quadrant, sine, cosine)
 
 
 def cos(x: Expr) -> Expr:
-    quadrant, sine, cosine = _quarter(x)
-    return _pick(quadrant + 1, sine, cosine)
+    quadrant, sine, cosine = _reduce_angle(x)
+    return _by_quadrant(quadrant + 1, sine, cosine)
 
 
 def power(x: Expr, y: Expr) -> Expr:
-    """exp(y log|x|), negative for a negative x and an odd y; the error grows with the exponent."""
-    size, reach = apply("abs", x), apply("abs", y)
+    """exp(y log|x|), negated for a negative x and an odd integer y. The relative error grows with
+    |y log|x||.
+    """
+    abs_x, abs_y = apply("abs", x), apply("abs", y)
     infinity, one, zero = const(float("inf")), const(1.0), const(0.0)
-    whole = apply("eq", apply("trunc", y), y)
+    is_integer = apply("eq", apply("trunc", y), y)
     odd = apply("ne", apply("band", cast(y, INT), const(1, INT)), const(0, INT))
     negative = apply("lt", bitcast(x, INT), const(0, INT))
-    magnitude = select(apply("eq", size, one), one, exp(y * log(size)))
+    magnitude = select(apply("eq", abs_x, one), one, exp(y * log(abs_x)))
     flips = apply(
         "and",
         apply("and", negative, odd),
-        apply("and", whole, apply("lt", reach, const(16777216.0))),
+        apply("and", is_integer, apply("lt", abs_y, const(16777216.0))),
     )
-    finite = apply("and", apply("ne", size, infinity), apply("ne", reach, infinity))
-    invalid = apply("and", apply("and", apply("lt", x, zero), apply("not", whole)), finite)
-    unknown = apply("or", apply("or", apply("isnan", x), apply("isnan", y)), invalid)
-    value = select(unknown, const(float("nan")), select(flips, -magnitude, magnitude))
+    finite = apply("and", apply("ne", abs_x, infinity), apply("ne", abs_y, infinity))
+    invalid = apply("and", apply("and", apply("lt", x, zero), apply("not", is_integer)), finite)
+    is_nan = apply("or", apply("or", apply("isnan", x), apply("isnan", y)), invalid)
+    value = select(is_nan, const(float("nan")), select(flips, -magnitude, magnitude))
     return select(apply("or", apply("eq", y, zero), apply("eq", x, one)), one, value)
 
 
-def half(x: Expr) -> Expr:
-    """The nearest float16, ties to even."""
-    size = apply("abs", x)
-    small = apply("rint", size * 16777216.0) * (1 / 16777216)
-    bits = bitcast(size, INT)
+def round_to_float16(x: Expr) -> Expr:
+    """Round to the nearest float16, ties to even."""
+    magnitude = apply("abs", x)
+    small = apply("rint", magnitude * 16777216.0) * (1 / 16777216)
+    bits = bitcast(magnitude, INT)
     odd = apply("band", apply("shr", bits, const(13, INT)), const(1, INT))
     rounded = bitcast(apply("band", bits + odd + 0xFFF, const(-0x2000, INT)), FLOAT)
-    finite = select(apply("lt", size, const(2.0**-14)), small, rounded)
-    bounded = select(apply("ge", size, const(65520.0)), const(float("inf")), finite)
+    finite = select(apply("lt", magnitude, const(2.0**-14)), small, rounded)
+    value = select(apply("ge", magnitude, const(65520.0)), const(float("inf")), finite)
     signed = bitcast(
-        apply("bor", bitcast(bounded, INT), apply("band", bitcast(x, INT), const(-(2**31), INT))),
+        apply("bor", bitcast(value, INT), apply("band", bitcast(x, INT), const(-(2**31), INT))),
         FLOAT,
     )
     return select(apply("isnan", x), x, signed)
@@ -243,24 +258,27 @@ COMPOSITIONS: dict[str, Callable[..., Expr]] = {
 }
 
 
-def compose(nest: Nest, chosen: Collection[str]) -> Nest:
-    """Replace the operations in `chosen`, where they are on f32, by their compositions."""
-    if "exp" in chosen:
-        nest = nest.map(_as_logistic)
+def compose(nest: Nest, operations: Collection[str]) -> Nest:
+    """Replace the given operations on f32 by their compositions."""
+    if "exp" in operations:
+        nest = nest.map(_match_logistic_quotient)
     return nest.map(
         lambda expr: (
-            COMPOSITIONS[expr.op](*expr.args) if expr.op in chosen and expr.type == FLOAT else None
+            COMPOSITIONS[expr.op](*expr.args)
+            if expr.op in operations and expr.type == FLOAT
+            else None
         )
     )
 
 
-def _as_logistic(expr: Expr) -> Expr | None:
+def _match_logistic_quotient(expr: Expr) -> Expr | None:
+    """Rewrite a / (1 + exp(-x)) to `logistic_quotient`."""
     one = const(1.0)
     if expr.op != "div" or expr.args[1].op != "add" or one not in expr.args[1].args:
         return None
     power = next((item for item in expr.args[1].args if item is not one), one)
     return (
-        by_logistic(expr.args[0], power.args[0].args[0])
+        logistic_quotient(expr.args[0], power.args[0].args[0])
         if power.op == "exp" and power.args[0].op == "neg" and expr.type == FLOAT
         else None
     )

@@ -1,5 +1,5 @@
-"""Kernels that a plugin wrote in the languages of backends, instead of a nest that is printed to
-all of them.
+"""Custom kernels: source code from plugins, one version per backend, instead of a nest that is
+printed for all backends.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from webkiln.nest.nest import Operand
 
 @dataclass(frozen=True)
 class CustomKernel:
-    """The statements that compute one element of the output, by backend. They set `y` for the
-    element
-    number `i` (row-major); `x0(n)`, `x1(n)` ... are elements of the inputs, and the arguments whole
-    numbers.
+    """The statements that compute one element of the output, by backend.
+
+    They set `y` to the element with the row-major index `i`. `x0(n)`, `x1(n)` ... are elements of
+    the inputs; arguments are integers.
     """
 
     inputs: tuple[Operand, ...]
@@ -30,7 +30,7 @@ class CustomKernel:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """How many elements the output has, then the operator's own."""
+        """`count`, the number of elements of the output, then the attributes of the operator."""
         return ("count", *self.parameters)
 
     @cached_property
@@ -41,10 +41,10 @@ class CustomKernel:
         return dict(self.texts)[backend].strip().splitlines()
 
 
-def written(
+def make_custom_kernel(
     inputs: tuple[str, ...], output: str, parameters: tuple[str, ...], texts: Mapping[str, str]
 ) -> CustomKernel:
-    """A kernel over operands of these dtypes."""
+    """Create a kernel for inputs and an output of the given dtypes."""
     return CustomKernel(
         tuple(Operand(dtype, 1) for dtype in inputs),
         Operand(output, 1),
@@ -63,4 +63,6 @@ def to_json(kernel: CustomKernel) -> dict[str, Any]:
 
 
 def from_json(data: dict[str, Any]) -> CustomKernel:
-    return written(tuple(data["inputs"]), data["output"], tuple(data["parameters"]), data["texts"])
+    return make_custom_kernel(
+        tuple(data["inputs"]), data["output"], tuple(data["parameters"]), data["texts"]
+    )

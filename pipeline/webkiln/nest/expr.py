@@ -1,15 +1,12 @@
 """Scalar expressions: typed, interned and total.
 
-Total means: no trap, no undefined behaviour, no load outside a buffer, for any operand values, so
-any subexpression may be computed earlier than it is needed. The meaning of every operation is
-defined once, by its numpy function in `SEMANTICS` (`nest/semantics.py`); every printer must agree
-with it.
+Total means: for any operand values, there is no trap, no undefined behaviour and no out-of-bounds
+load, so any subexpression may be evaluated speculatively. The numpy functions in `SEMANTICS`
+(`nest/semantics.py`) define the operations; every printer must agree with them. The only exception
+is `madd`, which may be fused: whether it rounds the product is up to the backend.
 
-One is defined up to the last bit only: `madd` may round its product, or not (a fused multiplication
-and addition).
-
-Types: f32, f64, i32, u32, i64, u64, bool. Arithmetic on integers wraps. Interning makes equal
-expressions identical, so common subexpressions are found by identity.
+Types: f32, f64, i32, u32, i64, u64, bool. Integer arithmetic wraps. Equal expressions are the same
+object, so common subexpressions are detected by identity.
 """
 
 from collections.abc import Callable, Container, Iterable
@@ -35,11 +32,11 @@ NUMPY = {
 }
 
 REAL = (FLOAT, DOUBLE)
-WHOLE = (INT, UINT, LONG, ULONG)
-NUMBER = (*REAL, *WHOLE)
+INTEGER = (INT, UINT, LONG, ULONG)
+NUMBER = (*REAL, *INTEGER)
 ANY = (*NUMBER, BOOL)
 
-VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
+OPERATIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "add": (2, NUMBER),
     "sub": (2, NUMBER),
     "mul": (2, NUMBER),
@@ -65,15 +62,15 @@ VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
     "erf": (1, REAL),
     "pow": (2, REAL),
     "turn": (1, (FLOAT,)),
-    "idiv": (2, WHOLE),
-    "irem": (2, WHOLE),
-    "floordiv": (2, WHOLE),
-    "floormod": (2, WHOLE),
-    "band": (2, WHOLE),
-    "bor": (2, WHOLE),
-    "bxor": (2, WHOLE),
-    "shl": (2, WHOLE),
-    "shr": (2, WHOLE),
+    "idiv": (2, INTEGER),
+    "irem": (2, INTEGER),
+    "floordiv": (2, INTEGER),
+    "floormod": (2, INTEGER),
+    "band": (2, INTEGER),
+    "bor": (2, INTEGER),
+    "bxor": (2, INTEGER),
+    "shl": (2, INTEGER),
+    "shr": (2, INTEGER),
     "and": (2, (BOOL,)),
     "or": (2, (BOOL,)),
     "not": (1, (BOOL,)),
@@ -85,10 +82,10 @@ VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
     "eq": (2, ANY),
     "ne": (2, ANY),
 }
-"""Operation -> (arity, operand types); all operands have one type."""
+"""Operation -> (arity, operand types). All operands of an operation have the same type."""
 
 BITS = {FLOAT: (INT, UINT), INT: (FLOAT, UINT), UINT: (FLOAT, INT), LONG: (ULONG,), ULONG: (LONG,)}
-"""Between which types `bitcast` goes."""
+"""Type -> the types that `bitcast` converts it to."""
 
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
 COSTLY = frozenset(
@@ -115,15 +112,18 @@ COSTLY = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Expr:
-    """One node. `op` is a key of VOCABULARY, or one of const, axis, arg, acc, accindex, load,
-    select,
-    cast, bitcast; in procedures also local.
+    """One node. `op` is a key of OPERATIONS, or one of const, axis, arg, acc, accindex, load,
+    select, cast, bitcast; in procedures also local.
 
-    `value` is the number of a const, the name of an axis, arg or local, the position of an acc, or
-    (input position, guarded) of a load. The arguments of a load are its logical indices, then, if
-    guarded, its guard and the value it has where the guard is false. The value of a cast is whether
-    its operand is known to be within the range of its type, or not a number, of which anything may
-    be made.
+    The meaning of `value` depends on `op`:
+
+    * const: the number.
+    * axis, arg, local: the name.
+    * acc, accindex: the position of the accumulator.
+    * load: (position of the input, whether it is guarded). The arguments are the logical indices,
+      then, if it is guarded, the guard and the value for a false guard.
+    * cast: True if the operand is known to be in the range of `type`; a NaN operand then gives an
+      unspecified value.
     """
 
     op: str
@@ -163,16 +163,16 @@ _INTERNED: WeakValueDictionary[Any, Expr] = WeakValueDictionary()
 
 
 def make(op: str, type_: str, args: tuple[Expr, ...] = (), value: Any = None) -> Expr:
-    identity = (op, type_, tuple(map(id, args)), _exact(value))
-    found = _INTERNED.get(identity)
-    if found is None:
-        found = Expr(op, type_, args, value)
-        _INTERNED[identity] = found
-    return found
+    identity = (op, type_, tuple(map(id, args)), _value_key(value))
+    expr = _INTERNED.get(identity)
+    if expr is None:
+        expr = Expr(op, type_, args, value)
+        _INTERNED[identity] = expr
+    return expr
 
 
-def _exact(value: Any) -> Any:
-    """Tell apart 0.0, -0.0, 0, False and NaN, which compare equal (or not at all)."""
+def _value_key(value: Any) -> Any:
+    """A key that distinguishes 0.0, -0.0, 0 and False, which compare equal, and equates NaNs."""
     return (
         (type(value).__name__, value.hex())
         if isinstance(value, float)
@@ -206,7 +206,7 @@ def arg(name: str) -> Expr:
 
 
 def local(name: str, type_: str) -> Expr:
-    """What a variable of a procedure holds where the expression stands."""
+    """The value of a variable of a procedure at the point of evaluation."""
     return make("local", type_, value=name)
 
 
@@ -215,7 +215,7 @@ def acc(position: int, type_: str) -> Expr:
 
 
 def accindex(position: int) -> Expr:
-    """The reduction index at which an argmax or argmin accumulator found its value."""
+    """The reduction index of the result of an argmax or argmin accumulator."""
     return make("accindex", INT, value=position)
 
 
@@ -228,30 +228,31 @@ def load(
 ) -> Expr:
     args = tuple(index)
     if any(item.type != INT for item in args):
-        raise InternalError("a load is indexed by i32 expressions")
+        raise InternalError("load: the indices must be i32 expressions")
     if guard is None:
         return make("load", type_, args, (source, False))
     fallback = const(0, type_) if other is None else other
     if guard.type != BOOL or fallback.type != type_:
         raise InternalError(
-            f"a guard is bool and its other value {type_}, got {guard.type} and {fallback.type}"
+            f"load: expected a guard of type bool and another value of type {type_}, got"
+            f" {guard.type} and {fallback.type}"
         )
     return make("load", type_, (*args, guard, fallback), (source, True))
 
 
 def apply(op: str, *args: Expr) -> Expr:
-    """Build a scalar operation; InternalError where types do not fit."""
-    arity, types = VOCABULARY[op]
+    """Build a scalar operation. Raises InternalError if the types do not match."""
+    arity, types = OPERATIONS[op]
     if len(args) != arity or len({a.type for a in args}) != 1 or args[0].type not in types:
         raise InternalError(
-            f"{op} takes {arity} operands of one of {'/'.join(types)}, got"
+            f"{op}: expected {arity} operands of one type of {'/'.join(types)}, got"
             f" {', '.join(a.type for a in args)}"
         )
     return make(op, BOOL if op in COMPARISONS else args[0].type, args)
 
 
 def _is_const(expr: Expr, value: int) -> bool:
-    return expr.op == "const" and expr.type in WHOLE and expr.value == value
+    return expr.op == "const" and expr.type in INTEGER and expr.value == value
 
 
 def add(a: Expr, b: Expr) -> Expr:
@@ -282,20 +283,21 @@ def mul(a: Expr, b: Expr) -> Expr:
 def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
     if condition.type != BOOL or yes.type != no.type:
         raise InternalError(
-            f"select takes bool and two of one type, got {condition.type}, {yes.type}, {no.type}"
+            f"select: expected bool and two operands of one type, got {condition.type}, {yes.type},"
+            f" {no.type}"
         )
     return yes if yes is no else make("select", yes.type, (condition, yes, no))
 
 
 def cast(value: Expr, type_: str) -> Expr:
-    """Convert: float to integer saturates and NaN gives 0; integers wrap; bool is 0 or 1; to bool
-    is `!= 0`.
+    """Convert to `type_`. Floats saturate when converted to integers, and NaN becomes 0. Integers
+    wrap. Converting from bool gives 0 or 1; converting to bool is `!= 0`.
     """
     return value if value.type == type_ else make("cast", type_, (value,))
 
 
-def near(value: Expr) -> Expr:
-    """The i32 that a float truncates to which is within its range; where it is not a number, any."""
+def cast_in_range(value: Expr) -> Expr:
+    """Truncate a float that is in the range of i32; the result for NaN is unspecified."""
     return make("cast", INT, (value,), value=True)
 
 
@@ -303,48 +305,48 @@ def bitcast(value: Expr, type_: str) -> Expr:
     if value.type == type_:
         return value
     if type_ not in BITS.get(value.type, ()):
-        raise InternalError(f"bitcast is between types of one size, got {value.type} to {type_}")
+        raise InternalError(f"bitcast: {value.type} and {type_} must differ and have equal sizes")
     return make("bitcast", type_, (value,))
 
 
 def walk(roots: Iterable[Expr], leaves: Container[str] = ()) -> list[Expr]:
-    """Every distinct node below `roots`, operands before users; the operands of operations in
-    `leaves` are not looked at.
+    """The distinct nodes below `roots`, operands before users. Operations in `leaves` are not
+    entered.
     """
-    seen: dict[Expr, None] = {}
+    visited: dict[Expr, None] = {}
     stack = list(roots)[::-1]
     while stack:
         expr = stack[-1]
-        waiting = (
-            [item for item in expr.args if item not in seen]
-            if expr not in seen and expr.op not in leaves
+        pending = (
+            [item for item in expr.args if item not in visited]
+            if expr not in visited and expr.op not in leaves
             else None
         )
-        if waiting:
-            stack += reversed(waiting)
+        if pending:
+            stack += reversed(pending)
         else:
-            seen[stack.pop()] = None
-    return list(seen)
+            visited[stack.pop()] = None
+    return list(visited)
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """Replace nodes bottom-up: `change` gives the replacement of a node whose operands are already
-    rebuilt, or None. An operand that is all that is left of a node is not replaced again.
+    """Replace nodes bottom-up. `change` receives a node with rebuilt operands, and returns its
+    replacement or None. If a node simplifies to one of its operands, it is not replaced again.
     """
-    done: dict[Expr, Expr] = {}
+    rebuilt: dict[Expr, Expr] = {}
     for node in walk([expr]):
-        args = tuple(done[item] for item in node.args)
-        fresh = (
+        args = tuple(rebuilt[item] for item in node.args)
+        current = (
             node
             if all(a is b for a, b in zip(args, node.args, strict=True))
-            else simplified(node, args)
+            else with_operands(node, args)
         )
-        done[node] = fresh if fresh in args else change(fresh) or fresh
-    return done[expr]
+        rebuilt[node] = current if current in args else change(current) or current
+    return rebuilt[expr]
 
 
-def simplified(node: Expr, args: tuple[Expr, ...]) -> Expr:
-    """`node` over other operands, with the builders' integer identities applied."""
-    if node.op in ("add", "mul", "sub") and node.type in WHOLE:
+def with_operands(node: Expr, args: tuple[Expr, ...]) -> Expr:
+    """`node` with other operands, simplified by the integer identities of the builders."""
+    if node.op in ("add", "mul", "sub") and node.type in INTEGER:
         return {"add": add, "mul": mul, "sub": sub}[node.op](*args)
     return make(node.op, node.type, args, node.value)

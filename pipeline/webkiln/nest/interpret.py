@@ -1,4 +1,4 @@
-"""A numpy interpreter of nests: the oracle for every printer."""
+"""A numpy interpreter of nests: the reference for every printer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,8 +13,9 @@ from webkiln.nest.semantics import compute
 def interpret(
     nest: Nest, inputs: Sequence[Array], args: Mapping[str, int], outputs: Sequence[Array]
 ) -> None:
-    """Run `nest` on dense row-major arrays, storing into `outputs`. Sums are formed in float64 and
-    rounded once.
+    """Run `nest` on dense row-major arrays, and store the results in `outputs`.
+
+    Sums and products of float32 are accumulated in float64 and rounded once.
     """
     machine = _Machine(nest, inputs, args)
     parallel = [machine.extent(loop.extent) for loop in nest.axes]
@@ -26,10 +27,12 @@ def interpret(
     machine.open([loop.axis for loop in nest.axes], parallel)
     machine.accumulators = accumulators
     for out, array in zip(nest.outputs, outputs, strict=True):
-        for stored, place in out.stores:
-            value = np.broadcast_to(machine.value(stored), tuple(parallel))
-            index = tuple(np.broadcast_to(machine.value(item), tuple(parallel)) for item in place)
-            array[index] = value.astype(array.dtype)
+        for expr, index in out.stores:
+            value = np.broadcast_to(machine.value(expr), tuple(parallel))
+            position = tuple(
+                np.broadcast_to(machine.value(item), tuple(parallel)) for item in index
+            )
+            array[position] = value.astype(array.dtype)
 
 
 class _Machine:
@@ -84,7 +87,9 @@ class _Machine:
             )
         for item, size in zip(index, source.shape, strict=True):
             if np.any(np.broadcast_arrays(guard & ((item < 0) | (item >= size)))[0]):
-                raise IndexError(f"a guarded load leaves input {expr.value[0]}, size {size}")
+                raise IndexError(
+                    f"guarded load of input {expr.value[0]}: index out of range for size {size}"
+                )
         return np.where(guard, source[inside].astype(NUMPY[expr.type]), other)
 
     def reduce(self, item: Accumulator, parallel: tuple[int, ...]) -> tuple[Array, Array]:
@@ -94,8 +99,8 @@ class _Machine:
                 parallel, np.int32
             )
         if item.combiner in ("argmax", "argmin"):
-            where = (np.argmax if item.combiner == "argmax" else np.argmin)(body, axis=-1)
-            return np.take_along_axis(body, where[..., None], -1)[..., 0], where.astype(np.int32)
+            index = (np.argmax if item.combiner == "argmax" else np.argmin)(body, axis=-1)
+            return np.take_along_axis(body, index[..., None], -1)[..., 0], index.astype(np.int32)
         function: np.ufunc = {
             "sum": np.add,
             "prod": np.multiply,

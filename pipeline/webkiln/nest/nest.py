@@ -1,4 +1,4 @@
-"""Loop nests: what an operator computes, independent of tensor names, concrete sizes, memory
+"""Loop nests: the computation of an operator, independent of tensor names, concrete sizes, memory
 layouts and backends.
 """
 
@@ -45,7 +45,7 @@ COMPUTE = {
     "int64": LONG,
     "uint64": ULONG,
 }
-"""Storage dtype of an operand -> the type its elements have in expressions."""
+"""Storage dtype of an operand -> the type of its elements in expressions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor that a nest reads or writes: storage dtype and number of logical dimensions."""
+    """A tensor operand of a nest: storage dtype and number of logical dimensions."""
 
     dtype: str
     rank: int
@@ -68,8 +68,8 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A reduction of `body` over the reduction axes. argmax and argmin keep the first extreme; NaN
-    counts as the most extreme.
+    """A reduction of `body` over the reduction axes. argmax and argmin return the first extremum;
+    NaN counts as the extremum.
     """
 
     combiner: str
@@ -89,10 +89,10 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`value` (the epilogue, over accumulators, loads and axes) is stored at `index` (by default
-    the
-    parallel axes), and then each value of `also` at its index, in their order: a later one may be
-    stored over an earlier one.
+    """The stores to one output: `value` at `index`, then the values of `also` at their indices.
+
+    `value` is the epilogue: an expression over accumulators, loads and parallel axes. Later stores
+    may overwrite earlier ones.
     """
 
     operand: Operand
@@ -107,8 +107,8 @@ class Output:
 
 @dataclass(frozen=True)
 class Nest:
-    """Parallel loops `axes`, inside them reduction loops `reduce` that feed the accumulators, then
-    one store per output.
+    """Parallel loops over `axes`. Their body consists of the reduction loops `reduce`, which update
+    the accumulators, and the stores of the outputs.
     """
 
     inputs: tuple[Operand, ...]
@@ -129,7 +129,7 @@ class Nest:
 
     @cached_property
     def nodes(self) -> tuple[Expr, ...]:
-        """Every distinct expression, operands before users."""
+        """The distinct expressions, operands before users."""
         return tuple(walk(self.roots))
 
     @cached_property
@@ -138,7 +138,7 @@ class Nest:
 
     @property
     def is_contraction(self) -> bool:
-        """One sum of products."""
+        """Whether the only accumulator is a sum of products."""
         return (
             len(self.accumulators) == 1
             and self.accumulators[0].combiner == "sum"
@@ -159,7 +159,7 @@ class Nest:
                 Accumulator(a.combiner, rebuild(a.body, change)) for a in self.accumulators
             ),
             outputs=tuple(
-                written_output(
+                make_output(
                     out.operand,
                     [
                         (rebuild(value, change), tuple(rebuild(i, change) for i in index))
@@ -171,29 +171,28 @@ class Nest:
         )
 
 
-def written_output(operand: Operand, stores: Sequence[tuple[Expr, tuple[Expr, ...]]]) -> Output:
-    """An output of one store or more."""
+def make_output(operand: Operand, stores: Sequence[tuple[Expr, tuple[Expr, ...]]]) -> Output:
+    """An output with one or more stores."""
     (value, index), *also = stores
     return Output(operand, value, index, tuple(also))
 
 
 def check(nest: Nest) -> None:
-    """Raise InternalError where a nest is not well formed."""
+    """Raise InternalError if a nest is malformed."""
     names = [loop.axis for loop in (*nest.axes, *nest.reduce)]
     if len(set(names)) != len(names):
-        raise InternalError(f"nest: an axis name stands twice in {names}")
+        raise InternalError(f"nest: duplicate axis in {names}")
     for accumulator in nest.accumulators:
         if accumulator.combiner not in COMBINERS:
             raise InternalError(
-                f"nest: combiner {accumulator.combiner!r} is none of {', '.join(COMBINERS)}"
+                f"nest: combiner {accumulator.combiner!r} is not one of {', '.join(COMBINERS)}"
             )
     parallel = {loop.axis for loop in nest.axes}
     for out in nest.outputs:
         for value, index in out.stores:
             if value.type != out.operand.type or len(index) != out.operand.rank:
                 raise InternalError(
-                    f"nest: an output of {out.operand} is given {value.type} at {len(index)}"
-                    " indices"
+                    f"nest: a store to {out.operand} has type {value.type} and {len(index)} indices"
                 )
             for expr in walk([value, *index]):
                 if expr.op == "axis" and expr.value not in parallel:
@@ -203,8 +202,8 @@ def check(nest: Nest) -> None:
         rank = len(expr.args) - (2 if guarded else 0)
         if nest.inputs[position].rank != rank or nest.inputs[position].type != expr.type:
             raise InternalError(
-                f"nest: input {position} is {nest.inputs[position]}, loaded as {expr.type} with"
-                f" {rank} indices"
+                f"nest: a load of input {position}, {nest.inputs[position]}, has type {expr.type}"
+                f" and {rank} indices"
             )
 
 
@@ -217,14 +216,14 @@ def load_guard(expr: Expr) -> tuple[Expr, Expr] | None:
 
 
 def conjuncts(guard: Expr) -> list[Expr]:
-    """The conditions that must all hold."""
+    """The operands of a conjunction, flattened."""
     return (
         [each for item in guard.args for each in conjuncts(item)] if guard.op == "and" else [guard]
     )
 
 
 def exprs_to_json(roots: Iterable[Expr]) -> tuple[list[Any], dict[Expr, int]]:
-    """Expressions as one table in which operands precede users, and where each stands."""
+    """Serialise expressions as one table, operands before users, with the position of each."""
     order = walk(roots)
     position = {expr: index for index, expr in enumerate(order)}
     return [[e.op, e.type, [position[a] for a in e.args], encode(e.value)] for e in order], position
@@ -270,7 +269,7 @@ def from_json(data: dict[str, Any]) -> Nest:
             Accumulator(combiner, exprs[body]) for combiner, body in data["accumulators"]
         ),
         outputs=tuple(
-            written_output(
+            make_output(
                 Operand(dtype, len(stores[0][1])),
                 [(exprs[value], tuple(exprs[i] for i in index)) for value, index in stores],
             )

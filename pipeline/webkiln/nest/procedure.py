@@ -1,10 +1,10 @@
-"""Procedures: an imperative IR (mutable variables, loops, branches) for what no loop nest can
-express,
-such as sorting.
+"""Procedures: an imperative IR (mutable variables, loops, branches) for computations that loop
+nests cannot express, such as sorting.
 
-They run on the CPU, one at a time, printed to C and to JavaScript. Expressions are those of nests;
-a load has one index, the position in memory, and outputs may be loaded too (they stand behind the
-inputs). Here nothing is hoisted: an expression is computed where it stands.
+Procedures are printed as C and JavaScript, and run on the CPU in one thread. They use the
+expressions of nests, with these differences: a load has one index, the offset in elements; outputs
+can be loaded, their positions follow those of the inputs; and expressions are evaluated where they
+appear, without hoisting.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +20,8 @@ from webkiln.nest.nest import COMPUTE, Operand, exprs_from_json, exprs_to_json
 
 @dataclass(frozen=True, slots=True)
 class Set:
+    """Assigns a variable."""
+
     name: str
     value: Expr
 
@@ -49,7 +51,7 @@ Statement = Set | StoreElement | When | While
 
 @dataclass(frozen=True)
 class Procedure:
-    """`locals`: the type of every variable. `result`: the i32 that it returns, if any."""
+    """`locals` holds the type of every variable; `result` is the returned i32, if any."""
 
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
@@ -71,7 +73,7 @@ class Procedure:
     ) -> "Procedure":
         """Rewrite every expression bottom-up, then every store."""
 
-        def each(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
             return tuple(map(statement, body))
 
         def statement(item: Statement) -> Statement:
@@ -84,18 +86,18 @@ class Procedure:
                     )
                 )
             if isinstance(item, While):
-                return While(rebuild(item.condition, change), each(item.body))
-            return When(rebuild(item.condition, change), each(item.then), each(item.otherwise))
+                return While(rebuild(item.condition, change), block(item.body))
+            return When(rebuild(item.condition, change), block(item.then), block(item.otherwise))
 
         return replace(
             self,
-            body=each(self.body),
+            body=block(self.body),
             result=None if self.result is None else rebuild(self.result, change),
         )
 
 
 def roots(body: Sequence[Statement]) -> Iterator[Expr]:
-    """The expressions of all statements, in a fixed order."""
+    """The expressions of all statements, in order."""
     for item in body:
         if isinstance(item, Set):
             yield item.value
@@ -111,10 +113,10 @@ def roots(body: Sequence[Statement]) -> Iterator[Expr]:
 
 
 class ProcedureWriter:
-    """Writes one procedure, statement by statement; sizes are arguments."""
+    """Builds one procedure, statement by statement. Sizes become arguments."""
 
     def __init__(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """The dtypes of the operands."""
+        """`inputs` and `outputs` are the dtypes of the operands."""
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.args: dict[str, int] = {}
         self._locals: dict[str, str] = {}
@@ -129,7 +131,7 @@ class ProcedureWriter:
         return arg(name)
 
     def variable(self, value: Expr) -> Expr:
-        """A new variable with this value."""
+        """Declare a variable with an initial value."""
         name = f"t{len(self._locals)}"
         self._locals[name] = value.type
         self._blocks[-1].append(Set(name, value))
@@ -139,7 +141,9 @@ class ProcedureWriter:
         self._blocks[-1].append(Set(variable.value, value))
 
     def load(self, operand: int, index: Expr, guard: Expr | None = None) -> Expr:
-        """An element of an operand, outputs counted behind inputs; 0 where `guard` is false."""
+        """Load an element of an operand, or 0 if `guard` is false. Positions of outputs follow
+        those of inputs.
+        """
         return load(operand, COMPUTE[(*self.inputs, *self.outputs)[operand]], (index,), guard)
 
     def store(self, output: int, index: Expr, value: Expr) -> None:
@@ -156,11 +160,11 @@ class ProcedureWriter:
 
     @contextmanager
     def repeat(self, count: Expr, first: Expr | None = None) -> Iterator[Expr]:
-        """What is written inside happens for each number from `first` (0) up to `count`."""
-        number = self.variable(const(0, INT) if first is None else first)
-        with self.while_(apply("lt", number, count)):
-            yield number
-            self.set(number, number + 1)
+        """Append a loop from `first` (default: 0) to `count`, exclusive. Yields its variable."""
+        index = self.variable(const(0, INT) if first is None else first)
+        with self.while_(apply("lt", index, count)):
+            yield index
+            self.set(index, index + 1)
 
     @contextmanager
     def while_(self, condition: Expr) -> Iterator[None]:
@@ -176,7 +180,7 @@ class ProcedureWriter:
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:
-        """What happens where the `when` before this did not."""
+        """Append the else block of the preceding `when`."""
         with self._block() as body:
             yield
         last = self._blocks[-1].pop()
@@ -200,7 +204,7 @@ def to_json(procedure: Procedure) -> dict[str, Any]:
     results = [] if procedure.result is None else [procedure.result]
     table, position = exprs_to_json([*roots(procedure.body), *results])
 
-    def each(body: Sequence[Statement]) -> list[Any]:
+    def block(body: Sequence[Statement]) -> list[Any]:
         return [statement(item) for item in body]
 
     def statement(item: Statement) -> list[Any]:
@@ -209,8 +213,8 @@ def to_json(procedure: Procedure) -> dict[str, Any]:
         if isinstance(item, StoreElement):
             return ["store", item.output, position[item.index], position[item.value]]
         if isinstance(item, While):
-            return ["while", position[item.condition], each(item.body)]
-        return ["when", position[item.condition], each(item.then), each(item.otherwise)]
+            return ["while", position[item.condition], block(item.body)]
+        return ["when", position[item.condition], block(item.then), block(item.otherwise)]
 
     return {
         "exprs": table,
@@ -218,7 +222,7 @@ def to_json(procedure: Procedure) -> dict[str, Any]:
         "outputs": [operand.dtype for operand in procedure.outputs],
         "arguments": list(procedure.arguments),
         "locals": [list(item) for item in procedure.locals],
-        "body": each(procedure.body),
+        "body": block(procedure.body),
         "result": [position[item] for item in results],
     }
 
@@ -226,7 +230,7 @@ def to_json(procedure: Procedure) -> dict[str, Any]:
 def from_json(data: dict[str, Any]) -> Procedure:
     exprs = exprs_from_json(data["exprs"])
 
-    def each(body: Sequence[Any]) -> tuple[Statement, ...]:
+    def block(body: Sequence[Any]) -> tuple[Statement, ...]:
         return tuple(statement(*item) for item in body)
 
     def statement(kind: str, *fields: Any) -> Statement:
@@ -235,14 +239,14 @@ def from_json(data: dict[str, Any]) -> Procedure:
         if kind == "store":
             return StoreElement(fields[0], exprs[fields[1]], exprs[fields[2]])
         if kind == "while":
-            return While(exprs[fields[0]], each(fields[1]))
-        return When(exprs[fields[0]], each(fields[1]), each(fields[2]))
+            return While(exprs[fields[0]], block(fields[1]))
+        return When(exprs[fields[0]], block(fields[1]), block(fields[2]))
 
     return Procedure(
         inputs=tuple(Operand(dtype, 1) for dtype in data["inputs"]),
         outputs=tuple(Operand(dtype, 1) for dtype in data["outputs"]),
         arguments=tuple(data["arguments"]),
         locals=tuple((name, type_) for name, type_ in data["locals"]),
-        body=each(data["body"]),
+        body=block(data["body"]),
         result=exprs[data["result"][0]] if data["result"] else None,
     )

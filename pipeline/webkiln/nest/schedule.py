@@ -1,5 +1,5 @@
-"""Schedules: how the loops of a nest are vectorised, tiled and distributed, chosen per backend.
-Without one, the nest is printed as plain loops.
+"""Schedules: how the loops of a nest are ordered, vectorised, tiled and parallelised. The planner
+chooses one per backend; without a schedule, the nest is printed as plain loops.
 """
 
 from dataclasses import astuple, dataclass, replace
@@ -9,13 +9,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A constant operand repacked so that the vector axis is contiguous: dimension `dim` is cut
-    into
-    blocks of `block` elements, and the memory order is (block number, the other dimensions in
-    `order`, element in block).
+    """A constant operand that is repacked so that the vector axis is contiguous.
+
+    Dimension `dim` is split into blocks of `block` elements. The memory order is (block, the other
+    dimensions in `order`, element in the block).
     """
 
     source: int
+    """The position of the input."""
     dim: int
     order: tuple[int, ...]
     block: int
@@ -23,91 +24,107 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """`turns` of the innermost reduction loop, which are printed one by one; a neighbour on the
-    tile
-    axis is so many of them `ahead` of the one before it, with which it shares what both read. No
-    window leaves the tile axis at its places from `first` up to `end`.
+    """A sliding window over the tile axis: the outputs of a tile share the loads of their
+    overlapping windows.
     """
 
-    turns: int
-    ahead: int
+    taps: int
+    """The iterations of the innermost reduction loop, which is unrolled."""
+    stride: int
+    """The distance between the windows of neighbours on the tile axis, in taps."""
     first: int
     end: int
+    """All loads are in bounds for the outputs first..end on the tile axis."""
 
 
-LEAST_TILE = 4
-"""Neighbours on a tile axis, where there are fewer registers than a schedule counts on."""
+MIN_TILE = 4
+"""The tile on machines with fewer registers than the schedule assumes."""
 SIDE = 8
-"""A workgroup that computes a block of points is a square of so many invocations a side."""
+"""The side of a square workgroup that computes a block of points, in invocations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours
-    are
-    computed together (where it is a reduction axis: accumulated apart, then folded). `tile`:
-    another parallel axis of which `count` neighbours are computed together, one named accumulator
-    each. `clamped`: where the tile axis holds a tile at least, the last one repeats its last
-    neighbour instead of being cut off, unless it is the only one left. `split`: the parallel loop
-    whose turns several processors share, in multiples of `grain`. `block`: so many neighbours on
-    the tile axis are computed for all of the vector axis before the next ones. `ahead`: the panels
-    of constants are read a little before their turn. `slide`: how neighbours on the tile axis share
-    what they read. `zeros`: loads whose guard is false walk over zeros as far as others do over
-    their operand. `whole`: the vector axis is a multiple of a vector, so that none is loaded or
-    stored in part. `full`: it is one of `lanes`, so that no fewer are computed together. `aligned`:
-    besides, all vectors in memory begin at a multiple of four elements of their operand. `group`:
-    the invocations that share one point, where a reduction is spread over them. `depth`: the steps
-    of the innermost reduction loop for which a workgroup keeps the factors of a contraction in its
-    memory, `float16`: as float16, in which it multiplies them, where the device can. `unroll`: the
-    reduction loop of which four turns are done at once, for which the factor that does not move
-    along the vector axis is read as a vector.
-
-    Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of
-    them of which the loads along `vector` and `unroll` are whole texels. `quarters` are those
-    operands of which each quarter lies in a layer of its own; with a `tile`, its `count` neighbours
-    lie a quarter of the axis apart, one in each layer; `level` are those inputs of them whose rows
-    do so in the same layers.
+    """The schedule of one nest. Axes are named like the loops of the nest, operands are numbered:
+    inputs first, then outputs.
     """
 
     order: tuple[str, ...]
+    """The parallel loops, outermost first."""
     vector: str | None = None
+    """The vectorised axis. A reduction axis accumulates one partial result per lane."""
     lanes: int = 1
+    """The number of neighbours on the vector axis that are computed together."""
     tile: str | None = None
+    """Another parallel axis that is tiled, with one accumulator per element of the tile."""
     count: int = 1
+    """The number of neighbours on the tile axis that are computed together."""
     panels: tuple[Panel, ...] = ()
+    """The repacked constant operands."""
     whole: bool = False
+    """The size of the vector axis is a multiple of the register width: no partial loads or stores.
+    """
     aligned: bool = False
+    """In addition to `whole`, all vectors in memory start at multiples of four elements."""
     group: int = 1
+    """The number of invocations that share the reduction of one point."""
     depth: int = 0
+    """The iterations of the innermost reduction loop whose operands a workgroup loads into its
+    shared memory at once; 0: none.
+    """
     texels: tuple[int, ...] = ()
+    """Textures: the operands that store four elements per texel."""
     vectors: tuple[int, ...] = ()
+    """Textures: those of `texels` whose loads along `vector` and `unroll` are entire texels."""
     unroll: str | None = None
+    """The reduction loop that is unrolled by four, with vector loads of the operand that does not
+    depend on the vector axis.
+    """
     quarters: tuple[int, ...] = ()
+    """Textures: the operands that store each quarter in a layer of its own. The elements of a tile
+    are then a quarter of the axis apart, one in each layer.
+    """
     level: tuple[int, ...] = ()
+    """Textures: those inputs of `quarters` whose rows are in the same layers as those of the
+    output.
+    """
     clamped: bool = False
+    """A partial last tile is computed as a full one, whose surplus elements repeat the last
+    element, if the tile axis has at least one full tile and more than one element is left.
+    """
     zeros: bool = False
+    """Loads with a false guard read from a shared buffer of zeros, with the strides of the others.
+    """
     block: int = 0
+    """The neighbours on the tile axis that are computed for the entire vector axis before the next
+    ones (cache blocking); 0: no blocking.
+    """
     split: str | None = None
+    """The parallel loop whose iterations are distributed over threads, in multiples of `grain`."""
     full: bool = False
+    """The size of the vector axis is a multiple of `lanes`: no remainder loop."""
     ahead: bool = False
+    """The panels of constants are prefetched."""
     slide: Slide | None = None
+    """How neighbours on the tile axis share loads."""
     float16: bool = False
+    """With `depth`, operands are stored and multiplied as float16 if the device supports it."""
 
     @property
     def grain(self) -> int:
-        """Parts of a loop begin at multiples of this, so that no tile of any variant reaches into
-        the next part.
+        """The alignment of the parts of a split loop. No tile of any variant of the kernel crosses
+        the boundary between two parts.
         """
         assert self.split is not None
         span = self.span(self.split)
-        return lcm(span, LEAST_TILE) if self.split == self.tile else span
+        return lcm(span, MIN_TILE) if self.split == self.tile else span
 
     def copies(self, axis: str) -> int:
-        """The neighbours on a parallel axis that are computed together."""
+        """The number of neighbours on a parallel axis that are computed together."""
         return self.lanes if axis == self.vector else self.count if axis == self.tile else 1
 
     def span(self, axis: str) -> int:
-        """The neighbours on a parallel axis that one loop step or one workgroup computes."""
+        """The number of neighbours on a parallel axis per loop iteration or workgroup."""
         shared = (
             (self.vector, self.tile) if self.depth else (self.vector,) if self.group > 1 else ()
         )

@@ -1,6 +1,4 @@
-"""Semantics of the scalar operations: for each operation a numpy function over arrays of the
-operands' types.
-"""
+"""The semantics of scalar operations, as numpy functions over arrays of the operand types."""
 
 from collections.abc import Callable
 
@@ -11,7 +9,7 @@ from webkiln.nest.expr import BOOL, NUMPY, REAL, Expr
 
 
 def _floordiv(a: Array, b: Array) -> Array:
-    """x // 0 = 0; the least integer divided by -1 wraps to itself."""
+    """Division towards minus infinity; x // 0 = 0; the smallest integer divided by -1 wraps."""
     return np.where(b == 0, 0, np.floor_divide(a, np.where(b == 0, 1, b))).astype(a.dtype)
 
 
@@ -26,19 +24,19 @@ def _irem(a: Array, b: Array) -> Array:
 
 
 def _idiv(a: Array, b: Array) -> Array:
-    """Truncating; x / 0 = 0; the least integer divided by -1 wraps to itself."""
+    """Division towards zero; x / 0 = 0; the smallest integer divided by -1 wraps."""
     return np.where(b == 0, 0, np.floor_divide(a - _irem(a, b), np.where(b == 0, 1, b))).astype(
         a.dtype
     )
 
 
 def _shift(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """By the count modulo the width of the type."""
+    """Shift by the count modulo the width of the type."""
     return lambda a, b: function(a, b & a.dtype.type(8 * a.dtype.itemsize - 1))
 
 
 def _double(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A transcendental function, computed in float64."""
+    """Compute a transcendental function in float64, and round the result."""
     return lambda *args: function(*(item.astype(np.float64) for item in args)).astype(args[0].dtype)
 
 
@@ -62,7 +60,7 @@ def erf(x: Array) -> Array:
 
 
 def _turn(x: Array) -> Array:
-    """Angles of 8192 and more within half a turn; smaller ones as they are."""
+    """Reduce angles of at least 8192 to -pi..pi; keep smaller ones."""
     wide = x.astype(np.float64)
     return np.where(np.abs(x) < 8192, x, np.arctan2(np.sin(wide), np.cos(wide))).astype(x.dtype)
 
@@ -120,24 +118,26 @@ SEMANTICS: dict[str, Callable[..., Array]] = {
 
 
 def cast(value: Array, type_: str) -> Array:
-    """Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool is `!= 0`."""
+    """Convert to `type_`. Floats are truncated and saturated for integers, and NaN becomes 0.
+    Integers wrap. Converting to bool is `!= 0`.
+    """
     target = NUMPY[type_]
     if type_ == BOOL:
         return np.asarray(value != 0)
     if value.dtype.kind == "f" and type_ not in REAL:
         limits = np.iinfo(target)
-        whole = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))
-        low, high = whole <= float(limits.min), whole >= float(limits.max)
+        truncated = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))
+        low, high = truncated <= float(limits.min), truncated >= float(limits.max)
         return np.where(
             low,
             limits.min,
-            np.where(high, limits.max, np.where(low | high, 0, whole).astype(target)),
+            np.where(high, limits.max, np.where(low | high, 0, truncated).astype(target)),
         ).astype(target)
     return value.astype(target)
 
 
 def compute(expr: Expr, args: list[Array]) -> Array:
-    """The value of one node (no load, axis, arg or accumulator) over arrays."""
+    """Evaluate one node for arrays of operands. Loads, axes, args and accumulators are excluded."""
     with np.errstate(all="ignore"):
         if expr.op == "const":
             return np.array(expr.value, dtype=NUMPY[expr.type])

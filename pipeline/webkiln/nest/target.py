@@ -1,4 +1,4 @@
-"""Targets: the capabilities of a backend, as a value that is passed to planning and printing."""
+"""Targets: the capabilities of backends, for planning and printing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,79 +14,102 @@ WORDS = {
     "int16": "int32",
     "int64": "int32",
 }
-"""Storage in memory that consists of words of 32 bits."""
+"""Dtype -> its storage in memory that consists of 32-bit words."""
 ARITHMETIC = "float16-arithmetic"
-"""The precision with which the products of large contractions are computed in float16, too, where
-the device can.
+"""The precision that stores intermediate values as float16, and also multiplies large contractions
+in float16 if the device supports it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile
-    count)
-    by descending preference. `dot`: those of contractions whose lanes lie on a reduction loop.
-    `streamed`: that of those with few neighbours for constants beyond caches. `each`: of those of
-    which all factors move along the vector axis; `sliding`: of those of them of which neighbours on
-    the tile axis read the same elements. `alone`: the lanes of contractions without a tile, a
-    vector by a matrix, where they are more. `map_lanes`: lanes otherwise.
+    """The capabilities of a backend.
 
-    `threads`: whether points are computed by invocations instead of loops, of which neighbours best
-    read neighbouring memory. `group`: how many of them share a point where few have long
-    reductions. `blocks`: from which sizes on they keep the factors of a contraction in the memory
-    of their workgroup, and after that what may be measured against it. `packs`: whether constant
-    operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the
-    dtype as which elements of a dtype lie in memory, where it is another one. `targets`: where a
-    launch draws to textures, which are numbered buffers instead of parts of one memory, how many it
-    can draw to; else 0. `pixels`: whether tiles of contractions go over the ends of rows, so that
-    only the end of an image cuts them off. `zeros`: how many elements of 0 there are to be read
-    where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications.
-    `ahead`: whether panels are read before their turn. `between`: the bytes that may lie between
-    products which can be computed by blocks of their rows. `strips`: those between depthwise
-    convolutions and products. `precision`: of numbers where nobody but kernels looks, `float32`,
-    `float16` or `ARITHMETIC`. `wide`: whether 64-bit integers are as fast as others. `shared`:
-    whether several processors may compute parts of a launch. `tried`: what may be measured against
-    `shapes`, `dot`, `each` and `alone` (as (lanes, 1)), by these names, at most five each; all
-    lanes are powers of two.
+    Tiles of contractions are pairs (lanes, count): the numbers of neighbours on the vector axis and
+    on the tile axis that are computed together. All lanes are powers of two.
     """
 
     backend: str
     width: int
+    """The lanes of a vector register; 1: no vectors."""
     shapes: tuple[tuple[int, int], ...]
+    """The tiles of contractions, by descending preference."""
     dot: tuple[int, int]
-    each: tuple[int, int]
+    """The tile of contractions whose vector axis is a reduction axis."""
+    depthwise: tuple[int, int]
+    """The tile of contractions where all factors depend on the vector axis, such as depthwise
+    convolutions.
+    """
     map_lanes: int
+    """The lanes of nests other than contractions."""
     packs: bool
-    alone: int = 0
+    """Whether constant operands are repacked into panels along the vector axis."""
+    matvec: int = 0
+    """The lanes of contractions without a tile axis, such as matrix-vector products, if more than
+    those of `shapes`.
+    """
     streamed: tuple[int, int] | None = None
+    """The tile of contractions with few points per constant, and constants beyond the caches."""
     sliding: tuple[tuple[int, int], ...] = ()
+    """The tiles of `depthwise` contractions whose windows overlap on the tile axis."""
     threads: bool = False
+    """Whether each point is computed by an invocation, instead of a loop. Neighbouring invocations
+    should then access neighbouring memory.
+    """
     group: int = 1
+    """The number of invocations that share a point, if there are few points with long reductions.
+    """
     blocks: tuple[int, ...] = ()
+    """The minimum sizes from which workgroups keep the factors of a contraction in shared memory;
+    the first is the default, the others are candidates for tuning.
+    """
     alignment: int = 64
+    """The alignment of buffers, in bytes."""
     staging: int = 32 << 20
+    """The size of the staging area for weights, in bytes."""
     storage: Mapping[str, str] = field(default_factory=dict)
-    targets: int = 0
-    pixels: bool = False
-    zeros: int = 0
+    """Dtype -> the dtype that stores it in memory, if it is another one."""
+    render_targets: int = 0
+    """The number of textures that a launch can draw to, if buffers are textures instead of ranges
+    of one memory; else 0.
+    """
+    tiles_span_rows: bool = False
+    """Whether the tiles of contractions continue across the ends of rows, so that only the end of
+    an image leaves a partial tile.
+    """
+    zero_elements: int = 0
+    """The number of zeros in memory that loads with a false guard can read."""
     winograd: bool = False
-    ahead: bool = False
-    between: int = 0
-    strips: int = 0
+    """Whether convolutions may use the Winograd algorithm."""
+    prefetch: bool = False
+    """Whether panels are prefetched."""
+    tiled_product_bytes: int = 0
+    """The maximum size of intermediate values between products that are computed by blocks of rows.
+    """
+    row_tile_bytes: int = 0
+    """The maximum size of intermediate values between depthwise convolutions and products that are
+    computed by tiles of rows.
+    """
     precision: str = "float32"
-    wide: bool = False
-    shared: bool = False
-    tried: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """The precision of intermediate values: `float32`, `float16` or `ARITHMETIC`."""
+    fast_int64: bool = False
+    """Whether 64-bit integers are as fast as 32-bit ones."""
+    multithreaded: bool = False
+    """Whether several threads may share a launch."""
+    candidates: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """The tiles that tuning compares with `shapes`, `dot`, `depthwise` and `matvec`, by these
+    names; at most five each. Those of `matvec` have count 1.
+    """
 
     @property
     def stores_float16(self) -> bool:
-        """Whether memory holds float16 where nobody but kernels looks."""
+        """Whether intermediate values are stored as float16."""
         return self.precision != "float32"
 
     @property
     def loops(self) -> bool:
-        """Whether kernels loop over their points, instead of being run at each."""
-        return not self.threads and not self.targets
+        """Whether kernels loop over points, instead of computing one per invocation or fragment."""
+        return not self.threads and not self.render_targets
 
     def stored(self, dtype: str) -> str:
         return self.storage.get(dtype, dtype)

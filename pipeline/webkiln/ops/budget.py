@@ -1,10 +1,10 @@
-"""Limits on unrolling loops and evaluating constants: a model file of a few bytes can ask for any
-number of nodes and any amount of work.
+"""Limits on unrolling loops and evaluating constants. Without them, a model file of a few bytes
+could cause any number of nodes and any amount of work.
 
-Work is counted in elements that a numpy reference reads or writes, each of which takes at most
-about 30 ns; see `Operator.work`. Memory is counted in bytes of float64, in which references
-compute. Both limits are fixed, but for a share of the weights that the model really stores, so that
-only a larger file may cost more.
+Work is measured in elements that numpy references read or write, at most about 30 ns each (see
+`Operator.work`). Memory is measured in bytes of float64, the type that references compute in. Both
+limits are fixed, plus a share of the size of the stored weights, so that only larger files may cost
+more.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,19 +22,19 @@ WORK_PER_BYTE = 128
 MEMORY_BYTES = 1 << 29
 MEMORY_PER_BYTE = 32
 CALL = 4096
-"""The work of calling one reference, whatever its operands: about 100 microseconds."""
+"""The fixed work of a call of a reference: about 100 microseconds."""
 CALLS_PER_NODE = 4
-"""A node of a file whose operands are known is evaluated while the model is converted."""
-WIDE = 8
-"""Bytes of an element while a reference computes."""
+"""Calls per node of the file: the conversion evaluates nodes with constant operands."""
+ELEMENT_BYTES = 8
+"""The bytes of an element while a reference computes."""
 NODES = 1 << 15
 NODES_PER_NODE = 4
-"""A node of a file becomes one or two of the graph; loops are unrolled, recurrences written out."""
+"""Nodes of the graph per node of the file: usually one or two, more for unrolled loops."""
 ADVICE = "export the model without it, or with its value stored as a weight"
 
 
 class Budget:
-    """What is left for one model, whose files have so many bytes and describe so many nodes."""
+    """The budget of one model, by the size of its stored weights and the number of its nodes."""
 
     def __init__(self, stored_bytes: int = 0, spec_nodes: int | None = None) -> None:
         self.work = WORK + WORK_PER_BYTE * stored_bytes + CALLS_PER_NODE * CALL * (spec_nodes or 0)
@@ -46,7 +46,9 @@ class Budget:
 
     @contextmanager
     def evaluating(self, node: Node | None) -> Iterator[None]:
-        """Errors name the outermost node that is evaluated, since that is the constant."""
+        """Track the evaluation of a node. Errors name the outermost node, since that is the
+        constant; memory that is held in the block is released at its end.
+        """
         outermost, held = self._outermost, self._held
         self._outermost = outermost or node
         try:
@@ -55,29 +57,31 @@ class Budget:
             self._outermost, self._held = outermost, held
 
     def build(self, layer: str, op: str, nodes: int) -> None:
-        """Count nodes of a graph under construction. Raises SourceError where there are too many."""
+        """Count nodes of a graph under construction. Raises SourceError if there are too many."""
         if self._nodes_left is None:
             return
         self._nodes_left -= nodes
         if self._nodes_left < 0:
             raise SourceError(
-                f"{layer or op} ({op}): the model becomes more than {self.nodes:,} nodes once its"
-                " loops are unrolled and its functions inlined; export it with fewer iterations"
+                f"{layer or op} ({op}): the model has more than {self.nodes:,} nodes once its loops"
+                " are unrolled and its functions inlined; export it with fewer iterations"
             )
 
     def spend(self, work: int) -> None:
-        """Raises SourceError where less work is left."""
+        """Count work. Raises SourceError if it exceeds the budget."""
         self._work_left -= CALL + work
         if self._work_left < 0:
             raise self._exceeded(f"{self.work:,} operations")
 
     def need(self, count: int) -> None:
-        """Raises SourceError where so many elements do not fit into what is left of the memory."""
-        if self._held + WIDE * count > self.memory:
+        """Raise SourceError if `count` elements exceed the available memory."""
+        if self._held + ELEMENT_BYTES * count > self.memory:
             raise self._exceeded(f"{self.memory:,} bytes of memory")
 
     def hold(self, nbytes: int) -> None:
-        """Count an array that is kept; a negative number releases it. Raises SourceError."""
+        """Count a retained array; a negative number releases it. Raises SourceError if the memory
+        is exceeded.
+        """
         self._held += nbytes
         if self._held > self.memory:
             raise self._exceeded(f"{self.memory:,} bytes of memory")
@@ -94,10 +98,9 @@ _CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
 @contextmanager
-def charged(node: Node, cost: Callable[[], tuple[int, int]]) -> Iterator[None]:
-    """Evaluate a node whose reference does some work on a number of elements that it keeps in
-    memory;
-    SourceError where that is too much.
+def charge_evaluation(node: Node, cost: Callable[[], tuple[int, int]]) -> Iterator[None]:
+    """Charge the evaluation of a node in the block to the current budget. `cost` returns the work
+    and the number of elements in memory. Raises SourceError if the budget is exceeded.
     """
     budget = _CURRENT.get()
     if budget is None:
@@ -112,9 +115,8 @@ def charged(node: Node, cost: Callable[[], tuple[int, int]]) -> Iterator[None]:
 
 @contextmanager
 def limited(stored_bytes: int = 0, spec_nodes: int | None = None) -> Iterator[None]:
-    """Evaluate, and where `spec_nodes` is given build a graph, under a budget of its own, unless
-    there
-    is one already.
+    """Set a budget for the evaluations in the block and, with `spec_nodes`, for the graphs built in
+    it. An outer budget takes precedence.
     """
     if _CURRENT.get() is not None:
         yield
@@ -127,8 +129,8 @@ def limited(stored_bytes: int = 0, spec_nodes: int | None = None) -> Iterator[No
 
 
 @contextmanager
-def running() -> Iterator[None]:
-    """Count one run of a graph, and release at its end what was held."""
+def charge_run() -> Iterator[None]:
+    """Charge one run of a graph, and release the memory that it holds at the end."""
     budget = _CURRENT.get()
     if budget is None:
         yield
@@ -139,9 +141,8 @@ def running() -> Iterator[None]:
 
 
 def hold(nbytes: int) -> None:
-    """Count an array that stays in memory, until the node or graph that is evaluated ends; a
-    negative
-    number releases one. SourceError where that is too much.
+    """Count an array that stays in memory until the evaluation of the current node or graph ends. A
+    negative number releases it. Raises SourceError if the memory is exceeded.
     """
     budget = _CURRENT.get()
     if budget is not None:
@@ -149,12 +150,12 @@ def hold(nbytes: int) -> None:
 
 
 def count_nodes(layer: str, op: str, nodes: int = 1) -> None:
-    """Count nodes of a graph under construction; SourceError where there are too many."""
+    """Count nodes of a graph under construction. Raises SourceError if there are too many."""
     budget = _CURRENT.get()
     if budget is not None:
         budget.build(layer, op, nodes)
 
 
 def elements(types: Sequence[Type]) -> int:
-    """How many elements arrays of these types have; a size that the run finds out counts as 1."""
+    """The total number of elements of arrays of these types. Symbolic sizes count as 1."""
     return sum(prod(size for size in type_.shape if not is_symbolic(size)) for type_ in types)

@@ -1,26 +1,29 @@
-"""What is decided while the program runs: one of two graphs, or one again and again."""
+"""Control flow: If runs one of two nested graphs, Loop runs one repeatedly."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
 from webkiln.ir.types import Array, Type, is_integer
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import cast
 from webkiln.nest.nest import COMPUTE
+from webkiln.nest.steps import View
 from webkiln.ops.budget import hold
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.scan import apart, store_slice
+from webkiln.ops.scan import copy_if_state, store_slice
 
 
 def _check(graph: Graph, types: Sequence[Type]) -> list[Type]:
-    """The types of a graph's results when it is given operands of these types."""
+    """Check the operands of a nested graph, and return the types of its outputs."""
     for name, got in zip(graph.inputs, types, strict=True):
         if got != graph.type(name):
-            raise ShapeError(f"{name} of the graph {graph.name} is {graph.type(name)}, got {got}")
+            raise ShapeError(
+                f"input {name} of the nested graph {graph.name} is {graph.type(name)}, got {got}"
+            )
     return [graph.type(name) for name in graph.outputs.values()]
 
 
@@ -34,31 +37,30 @@ def _if_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     _scalar_bool(types[0])
     if len(types) != 1 + len(then.inputs) + len(otherwise.inputs):
         raise ShapeError(
-            f"the graphs take {len(then.inputs)} and {len(otherwise.inputs)} operands, got"
-            f" {len(types) - 1}"
+            f"the branches have {len(then.inputs)} and {len(otherwise.inputs)} inputs, got"
+            f" {len(types) - 1} operands"
         )
     split = 1 + len(then.inputs)
     results, others = _check(then, types[1:split]), _check(otherwise, types[split:])
     if results != others:
         raise ShapeError(
-            f"one branch gives {', '.join(map(str, results))}, the other"
-            f" {', '.join(map(str, others))}; they must be equal"
+            f"one branch returns {', '.join(map(str, results))}, the other"
+            f" {', '.join(map(str, others))}; the types must be equal"
         )
     return tuple(results)
 
 
 def _if_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tuple[Array, ...]:
     count = len(attrs["then"].inputs)
-    graph, given = (
+    graph, operands = (
         (attrs["then"], arrays[:count]) if condition else (attrs["otherwise"], arrays[count:])
     )
-    return tuple(_run(graph, given))
+    return tuple(_run(graph, operands))
 
 
 def _run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
-    from webkiln.ops.evaluate import (
-        run_graph,
-    )  # it imports the table of operators, which imports this module
+    # Imported here because it imports the table of operators, which imports this module.
+    from webkiln.ops.evaluate import run_graph
 
     return list(run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))[0].values())
 
@@ -72,7 +74,7 @@ def _lower_if(low: Lowering, attrs: Attributes) -> None:
             low.copy(result, out)
 
     low.branch(
-        low.materialized(condition),
+        low.materialize(condition),
         lambda: write(attrs["then"], captured[:split]),
         lambda: write(attrs["otherwise"], captured[split:]),
     )
@@ -121,11 +123,11 @@ def _if_cases() -> Iterable[Case]:
         {"t": long, "e": long},
         ["e"],
     )
-    found = [
+    nodes = [
         Node("ReduceMax", ("a",), ("e",), {"axes": (0,), "keepdims": False}),
         Node("Mul", ("a", "e"), ("t",)),
     ]
-    narrow = _graph("narrow", {"a": long}, found, {"e": Type("float32", ()), "t": long}, ["t"])
+    narrow = _graph("narrow", {"a": long}, nodes, {"e": Type("float32", ()), "t": long}, ["t"])
     for flag in (True, False):
         yield Case(
             (np.array(flag), many, many),
@@ -145,14 +147,15 @@ IF = define(
         _if_cases,
     )
 )
-"""Inputs: a bool scalar, what the graph `then` takes, what the graph `otherwise` takes. Outputs:
-those
-of the graph that is run; both have the same types.
+"""Runs one of two graphs.
+
+Inputs: a bool scalar, the inputs of the graph `then`, the inputs of the graph `otherwise`.
+Outputs: those of the graph that runs. Both graphs have outputs of the same types.
 """
 
 
 def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int]:
-    """The body and the number of states."""
+    """The body, and the number of states."""
     body: Graph = attrs["body"]
     if (
         len(types) + 1 != len(body.inputs)
@@ -160,7 +163,7 @@ def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int]:
         or body.type(body.inputs[0]).shape
     ):
         raise ShapeError(
-            f"the body {body.name} takes an integer scalar and {len(body.inputs) - 1} more"
+            f"the body {body.name} expects an integer scalar and {len(body.inputs) - 1} more"
             f" operands, got {len(types)}"
         )
     return body, attrs["states"]
@@ -173,18 +176,19 @@ def _loop_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     for name, got, expected in zip(body.outputs, results, types[: 1 + states], strict=False):
         if got != expected:
             raise ShapeError(
-                f"{name} of the body {body.name} is {got}, at the start it is {expected}"
+                f"output {name} of the body {body.name} is {got}, but its initial value is"
+                f" {expected}"
             )
     stacked = results[1 + states :]
     if stacked and attrs["bound"] is None:
         raise ShapeError(
-            f"how often the body {body.name} runs is not bounded, so there is no room for the"
-            " results that it stacks"
+            f"the body {body.name} has stacked results, but the number of its iterations is"
+            " unbounded, so no memory can be allocated for them"
         )
     return (
         *types[1 : 1 + states],
         *(
-            Type(type_.dtype, (dim.data_dependent(attrs["count"]), *type_.shape))
+            Type(type_.dtype, (symbols.data_dependent(attrs["count"]), *type_.shape))
             for type_ in stacked
         ),
     )
@@ -227,11 +231,14 @@ def _lower_loop(low: Lowering, attrs: Attributes) -> None:
         nest = low.nest()
         nest.store(number, cast(nest.argument(step), COMPUTE[number.type.dtype]), nest.axes(()))
         nest.done()
-        goes_on, *results = low.inline(body, [number, flag, *current, *rest[states:]])
+        condition_out, *results = low.inline(body, [number, flag, *current, *rest[states:]])
         for result, out in zip(results[states:], stacked, strict=True):
             store_slice(low, result, out, 0, step)
-        following = [apart(low, view, (flag, *current)) for view in (goes_on, *results[:states])]
-        for result, state in zip(following, (flag, *current), strict=True):
+        next_states = [
+            copy_if_state(low, view, (flag, *current))
+            for view in (condition_out, *results[:states])
+        ]
+        for result, state in zip(next_states, (flag, *current), strict=True):
             low.copy(result, state)
 
 
@@ -271,10 +278,15 @@ LOOP = define(
         _loop_cases,
     )
 )
-"""Inputs: whether to begin (a bool scalar), initial states, captured Variables. The graph `body`
-takes
-the number of the repetition, whether to begin, the states and the captured Variables; it gives
-whether to go on, the next states and values that are stacked along a new first axis, whose
-data_dependent size is called `count`. It is run at most `bound` times (None: as long as the
-condition holds, with nothing stacked). Outputs: the last states and the stacks.
+"""Runs the graph `body` while a condition holds.
+
+Inputs: the initial condition (a bool scalar), the initial states, captured Variables.
+Outputs: the last states, and the results of all iterations, stacked along a new first axis.
+
+The inputs of `body` are the iteration number (an integer scalar), the condition, the states and the
+captured Variables. Its outputs are the next condition, the next states, and the results to stack.
+
+Attributes: `states` is the number of states. `bound` is the maximum number of iterations; None
+means unbounded, which excludes stacked results. `count` is the name of the data-dependent number of
+iterations, the size of the first axis of the stacks.
 """

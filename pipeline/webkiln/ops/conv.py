@@ -1,29 +1,32 @@
 """Convolution: n-dimensional, grouped, dilated, strided, asymmetrically padded (or cropped, by
 negative padding).
 
-With `x_dilation` the elements of x lie that far apart with zeros between them, as in XLA: a
-transposed convolution of stride s is one of x_dilation s over the kernel turned round. Its zeros
-are neither stored nor multiplied.
+`x_dilation` inserts zeros between the elements of x, as in XLA: a transposed convolution of stride
+s is a convolution of x_dilation s with the reversed kernel. The zeros are neither stored nor
+multiplied.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import is_symbolic, reaches
+from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import Expr, apply
+from webkiln.nest.steps import View
 from webkiln.ops.budget import CALL
+from webkiln.ops.conv_cases import conv_cases
 from webkiln.ops.linear import PRODUCTS
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.window import Phase, all_inside, phases, window_index, window_size, write_padded
+from webkiln.ops.operator import REQUIRED, Operator, define
+from webkiln.ops.window import Phase, all_in_bounds, phases, window_index, window_size, write_padded
 
 FEW_CHANNELS = 8
+"""Below this number of input channels, padding is copied instead of checked for each tap."""
 
 
 def _spatial(attrs: Attributes, rank: int) -> int:
@@ -31,22 +34,22 @@ def _spatial(attrs: Attributes, rank: int) -> int:
     for name in ("strides", "dilation", "pad_low", "pad_high", "x_dilation"):
         if len(attrs[name]) != count and (attrs[name] or name != "x_dilation"):
             raise ShapeError(
-                f"{name} has {len(attrs[name])} entries, there are {count} spatial axes"
+                f"{name} has {len(attrs[name])} entries, expected {count}, one per spatial axis"
             )
     return count
 
 
 def _x_dilation(attrs: Attributes, rank: int) -> tuple[int, ...]:
-    """One number a spatial axis; none at all means 1 each."""
+    """The dilation of each spatial axis of x; an empty attribute means 1."""
     return tuple(attrs["x_dilation"]) or (1,) * (rank - 2)
 
 
 def _conv_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, w = types[:2]
     count = _spatial(attrs, x.rank)
-    spread = _x_dilation(attrs, x.rank)
+    x_dilation = _x_dilation(attrs, x.rank)
     if w.rank != x.rank or len({item.dtype for item in types}) != 1:
-        raise ShapeError(f"input {x} and kernel {w} must have one rank and dtype")
+        raise ShapeError(f"input {x} and kernel {w} must have the same rank and dtype")
     for name in ("x_dims", "w_dims", "out_dims"):
         if sorted(attrs[name]) != list(range(x.rank)):
             raise ShapeError(
@@ -62,8 +65,8 @@ def _conv_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         )
         raise ShapeError(
             f"the kernel has {kernel} input channels and {features} features, x has {channels}"
-            f" channels; with groups={groups} the kernel needs {channels}/{groups} input channels"
-            f" and features divisible by {groups}{fits}"
+            f" channels; with groups={groups}, the kernel must have {channels}/{groups} input"
+            f" channels and a number of features divisible by {groups}{fits}"
         )
     if len(types) == 3 and types[2].shape != (features,):
         raise ShapeError(f"the bias is {types[2]}, expected [{features}]")
@@ -79,31 +82,34 @@ def _conv_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
             attrs["dilation"][axis],
             attrs["pad_low"][axis],
             attrs["pad_high"][axis],
-            spread[axis],
+            x_dilation[axis],
         )
     return (Type(x.dtype, tuple(shape)),)
 
 
 def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tuple[Array, ...]:
-    """Sum over kernel taps of strided slices of the padded input, group by group."""
-    moved = x.transpose(attrs["x_dims"]).astype(np.float64)
+    """The sum over kernel taps of strided slices of the padded input, group by group."""
+    channels_first = x.transpose(attrs["x_dims"]).astype(np.float64)
     kernel = w.transpose(attrs["w_dims"]).astype(np.float64)
     pads = list(zip(attrs["pad_low"], attrs["pad_high"], strict=True))
-    spread = _x_dilation(attrs, x.ndim)
-    wide = np.zeros(
+    x_dilation = _x_dilation(attrs, x.ndim)
+    dilated = np.zeros(
         (
-            *moved.shape[:2],
-            *((size - 1) * gap + 1 for size, gap in zip(moved.shape[2:], spread, strict=True)),
+            *channels_first.shape[:2],
+            *(
+                (size - 1) * gap + 1
+                for size, gap in zip(channels_first.shape[2:], x_dilation, strict=True)
+            ),
         )
     )
     everything = (slice(None), slice(None))
-    wide[(*everything, *(slice(None, None, gap) for gap in spread))] = moved
+    dilated[(*everything, *(slice(None, None, gap) for gap in x_dilation))] = channels_first
     inner = (
         slice(max(-low, 0), size - max(-high, 0))
-        for size, (low, high) in zip(wide.shape[2:], pads, strict=True)
+        for size, (low, high) in zip(dilated.shape[2:], pads, strict=True)
     )
     padded = np.pad(
-        wide[(*everything, *inner)],
+        dilated[(*everything, *inner)],
         [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in pads)],
     )
     spans = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], attrs["dilation"], strict=True)]
@@ -114,11 +120,11 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
     groups, per_group = attrs["groups"], kernel.shape[0] // attrs["groups"]
     out = np.zeros((x.shape[attrs["x_dims"][0]], kernel.shape[0], *counts))
     for tap in product(*map(range, kernel.shape[2:])):
-        places = tuple(
+        slices = tuple(
             slice(t * d, t * d + (count - 1) * s + 1, s)
             for t, d, s, count in zip(tap, attrs["dilation"], attrs["strides"], counts, strict=True)
         )
-        window = padded[(*everything, *places)]
+        window = padded[(*everything, *slices)]
         for group in range(groups):
             features = slice(group * per_group, (group + 1) * per_group)
             channels = slice(group * kernel.shape[1], (group + 1) * kernel.shape[1])
@@ -146,55 +152,56 @@ def _conv_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type
 def _conv_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
     """The dilated and padded input."""
     shape = [inputs[0].shape[dimension] for dimension in attrs["x_dims"]]
-    spread = _x_dilation(attrs, len(shape))
-    wide = [(size - 1) * gap + 1 for size, gap in zip(shape[2:], spread, strict=True)]
+    x_dilation = _x_dilation(attrs, len(shape))
+    dilated = [(size - 1) * gap + 1 for size, gap in zip(shape[2:], x_dilation, strict=True)]
     padded = [
         size + max(low, 0) + max(high, 0)
-        for size, low, high in zip(wide, attrs["pad_low"], attrs["pad_high"], strict=True)
+        for size, low, high in zip(dilated, attrs["pad_low"], attrs["pad_high"], strict=True)
     ]
-    return int(prod(shape[:2]) * (prod(wide) + prod(padded)))
+    return int(prod(shape[:2]) * (prod(dilated) + prod(padded)))
 
 
 def _lower_conv(low: Lowering, attrs: Attributes) -> None:
-    """One nest for each combination of phases: one in all without `x_dilation`, or where open sizes
-    say which taps meet elements.
+    """One nest per combination of phases (`ops/window.py`). There is only one without `x_dilation`,
+    and if symbolic sizes determine which taps read elements: then the dilated input is stored.
     """
     x, w, *bias = low.inputs
-    spread = _x_dilation(attrs, x.type.rank)
+    x_dilation = _x_dilation(attrs, x.type.rank)
     pad_low = attrs["pad_low"]
-    if any(is_symbolic(before % gap) for before, gap in zip(pad_low, spread, strict=True)):
-        x, spread = _spread_input(low, x, attrs, spread), (1,) * len(spread)
-    thin = attrs["groups"] == 1 and w[attrs["w_dims"][1]] < FEW_CHANNELS
+    if any(is_symbolic(before % gap) for before, gap in zip(pad_low, x_dilation, strict=True)):
+        x, x_dilation = _dilated_input(low, x, attrs, x_dilation), (1,) * len(x_dilation)
+    few_channels = attrs["groups"] == 1 and w[attrs["w_dims"][1]] < FEW_CHANNELS
     if (
-        thin
-        and max(spread, default=1) == 1
-        and all(reaches(pad, 0) for pad in (*pad_low, *attrs["pad_high"]))
+        few_channels
+        and max(x_dilation, default=1) == 1
+        and all(is_at_least(pad, 0) for pad in (*pad_low, *attrs["pad_high"]))
         and any((*pad_low, *attrs["pad_high"]))
     ):
         x = _padded_input(low, x, attrs)
         pad_low = (0,) * len(pad_low)
     rows = zip(attrs["x_dims"][2:], attrs["out_dims"][2:], attrs["w_dims"][2:], strict=True)
-    sizes = [(x[source], low.outputs[0][place], w[window]) for source, place, window in rows]
-    options = zip(attrs["strides"], attrs["dilation"], pad_low, spread, strict=True)
-    for chosen in product(
+    sizes = [(x[source], low.outputs[0][target], w[window]) for source, target, window in rows]
+    options = zip(attrs["strides"], attrs["dilation"], pad_low, x_dilation, strict=True)
+    for combination in product(
         *(phases(*size, *option) for size, option in zip(sizes, options, strict=True))
     ):
-        _lower_phase(low, attrs, x, w, bias, chosen)
+        _lower_phases(low, attrs, x, w, bias, combination)
 
 
-def _lower_phase(
+def _lower_phases(
     low: Lowering,
     attrs: Attributes,
     x: View,
     w: View,
     bias: Sequence[View],
-    chosen: Sequence[Phase],
+    combination: Sequence[Phase],
 ) -> None:
+    """Append the nest of one combination of phases, one per spatial axis."""
     nest = low.nest()
     out = low.outputs[0]
     groups = attrs["groups"]
     features, channels = w[attrs["w_dims"][0]] // groups, w[attrs["w_dims"][1]]
-    counts = dict(zip(attrs["out_dims"][2:], (phase.count for phase in chosen), strict=True))
+    counts = dict(zip(attrs["out_dims"][2:], (phase.count for phase in combination), strict=True))
 
     sizes: list[int] = []
     extents: list[int] = []
@@ -207,17 +214,17 @@ def _lower_phase(
     index = list(nest.axes(extents))
     batch = index[role[attrs["out_dims"][0]]]
     group, feature = index[role[attrs["out_dims"][1]]], index[role[attrs["out_dims"][1]] + 1]
-    places = [index[role[dimension]] for dimension in attrs["out_dims"][2:]]
-    taps = [nest.reduce(phase.taps) for phase in chosen]
+    positions = [index[role[dimension]] for dimension in attrs["out_dims"][2:]]
+    taps = [nest.reduce(phase.taps) for phase in combination]
     channel = nest.reduce(channels)
 
     checks: list[tuple[Expr, int]] = []
     reads: list[Expr] = []
-    for axis, phase in enumerate(chosen):
+    for axis, phase in enumerate(combination):
         reads.append(
             window_index(
                 nest,
-                places[axis],
+                positions[axis],
                 taps[axis],
                 phase.stride,
                 phase.dilation,
@@ -230,12 +237,12 @@ def _lower_phase(
         if phase.every > 1:
             taps[axis] = taps[axis] * nest.number(phase.every) + nest.argument(phase.first)
         if phase.period > 1:
-            index[role[attrs["out_dims"][axis + 2]]] = places[axis] * nest.number(
+            index[role[attrs["out_dims"][axis + 2]]] = positions[axis] * nest.number(
                 phase.period
             ) + nest.argument(phase.start)
     x_view, x_index = _split(x, attrs["x_dims"], batch, (group, channel), reads, [groups, channels])
     w_view, w_index = _split_kernel(w, attrs["w_dims"], (group, feature), channel, taps, groups)
-    body = nest.load(x_view, x_index, all_inside(nest, checks)) * nest.load(w_view, w_index)
+    body = nest.load(x_view, x_index, all_in_bounds(nest, checks)) * nest.load(w_view, w_index)
     total = nest.accumulate("sum", body)
     if bias:
         total = total + nest.load(bias[0].reshaped((groups, features)), (group, feature))
@@ -244,8 +251,8 @@ def _lower_phase(
 
 
 def _padded_input(low: Lowering, x: View, attrs: Attributes) -> View:
-    """A padded copy, cheaper than asking at every tap where few channels follow; without guards a
-    row of taps is one run of memory.
+    """A padded copy of x. With few channels, it is cheaper than guards on all taps, and without
+    guards a row of taps is contiguous in memory.
     """
     before, shape = [0] * x.type.rank, list(x.shape)
     for dimension, first, last in zip(
@@ -253,34 +260,34 @@ def _padded_input(low: Lowering, x: View, attrs: Attributes) -> View:
     ):
         before[dimension] = first
         shape[dimension] += first + last
-    wide = low.temporary(x.type.dtype, shape)
-    write_padded(low, x, wide, before, 0)
-    return wide
+    padded = low.temporary(x.type.dtype, shape)
+    write_padded(low, x, padded, before, 0)
+    return padded
 
 
-def _spread_input(low: Lowering, x: View, attrs: Attributes, spread: Sequence[int]) -> View:
-    """A copy with the zeros between its elements."""
+def _dilated_input(low: Lowering, x: View, attrs: Attributes, x_dilation: Sequence[int]) -> View:
+    """A copy of x with zeros between its elements."""
     gaps = [
-        dict(zip(attrs["x_dims"][2:], spread, strict=True)).get(dimension, 1)
+        dict(zip(attrs["x_dims"][2:], x_dilation, strict=True)).get(dimension, 1)
         for dimension in range(x.type.rank)
     ]
-    wide = low.temporary(
+    dilated = low.temporary(
         x.type.dtype, [(size - 1) * gap + 1 for size, gap in zip(x.shape, gaps, strict=True)]
     )
     nest = low.nest()
-    places = nest.axes(wide.shape)
+    index = nest.axes(dilated.shape)
     source = [
-        place if gap == 1 else apply("floordiv", place, nest.argument(gap))
-        for place, gap in zip(places, gaps, strict=True)
+        item if gap == 1 else apply("floordiv", item, nest.argument(gap))
+        for item, gap in zip(index, gaps, strict=True)
     ]
-    rests = [
-        (place - whole * nest.argument(gap), 1)
-        for place, whole, gap in zip(places, source, gaps, strict=True)
+    remainders = [
+        (item - quotient * nest.argument(gap), 1)
+        for item, quotient, gap in zip(index, source, gaps, strict=True)
         if gap > 1
     ]
-    nest.store(wide, nest.load(x, source, all_inside(nest, rests), 0))
+    nest.store(dilated, nest.load(x, source, all_in_bounds(nest, remainders), 0))
     nest.done()
-    return wide
+    return dilated
 
 
 def _split(
@@ -288,10 +295,10 @@ def _split(
     dims: Sequence[int],
     batch: Expr,
     features: tuple[Expr, Expr],
-    places: Sequence[Expr],
+    positions: Sequence[Expr],
     sizes: Sequence[int],
 ) -> tuple[View, list[Expr]]:
-    """See the feature dimension of `x` as (group, channel)."""
+    """Reshape the feature dimension of `x` to (group, channel). Returns the view and its index."""
     shape: list[int] = []
     index: list[Expr] = []
     for dimension in range(x.type.rank):
@@ -300,7 +307,9 @@ def _split(
             index += features
         else:
             shape.append(x[dimension])
-            index.append(batch if dimension == dims[0] else places[list(dims).index(dimension) - 2])
+            index.append(
+                batch if dimension == dims[0] else positions[list(dims).index(dimension) - 2]
+            )
     return x.reshaped(shape), index
 
 
@@ -312,7 +321,7 @@ def _split_kernel(
     taps: Sequence[Expr],
     groups: int,
 ) -> tuple[View, list[Expr]]:
-    """See the output features of `w` as (group, feature)."""
+    """Reshape the feature dimension of `w` to (group, feature). Returns the view and its index."""
     shape: list[int] = []
     index: list[Expr] = []
     for dimension in range(w.type.rank):
@@ -325,134 +334,7 @@ def _split_kernel(
     return w.reshaped(shape), index
 
 
-NHWC = {"x_dims": (0, 3, 1, 2), "w_dims": (3, 2, 0, 1), "out_dims": (0, 3, 1, 2)}
-NCHW = {"x_dims": (0, 1, 2, 3), "w_dims": (0, 1, 2, 3), "out_dims": (0, 1, 2, 3)}
-PLAIN_2D = {
-    "strides": (1, 1),
-    "dilation": (1, 1),
-    "pad_low": (0, 0),
-    "pad_high": (0, 0),
-    "groups": 1,
-}
-
-
-def _conv_cases() -> Iterable[Case]:
-    rng = np.random.default_rng(1)
-
-    def make(*shape: int) -> Array:
-        return rng.standard_normal(shape).astype(np.float32)
-
-    def case(name: str, x: Array, w: Array, *bias: Array, **attrs: object) -> Case:
-        return Case((x, w, *bias), PLAIN_2D | attrs, 1e-5, name)
-
-    yield case("plain", make(1, 7, 6, 3), make(3, 3, 3, 5), **NHWC)
-    yield case("wide", make(2, 9, 8, 8), make(3, 3, 8, 37), make(37), **NHWC)
-    yield case(
-        "few_features",
-        make(1, 6, 7, 16),
-        make(3, 3, 16, 3),
-        make(3),
-        **NHWC | {"pad_low": (1, 1), "pad_high": (1, 1)},
-    )
-    yield case("one_by_one", make(1, 5, 5, 16), make(1, 1, 16, 32), make(32), **NHWC)
-    yield case(
-        "every_option",
-        make(2, 9, 8, 6),
-        make(3, 2, 3, 8),
-        make(8),
-        **NHWC
-        | {
-            "groups": 2,
-            "strides": (2, 1),
-            "dilation": (1, 3),
-            "pad_low": (1, 0),
-            "pad_high": (0, 2),
-        },
-    )
-    yield case(
-        "depthwise",
-        make(1, 8, 8, 20),
-        make(3, 3, 1, 20),
-        **NHWC | {"groups": 20, "pad_low": (1, 1), "pad_high": (1, 1)},
-    )
-    yield case("multiplier", make(1, 6, 6, 4), make(3, 3, 1, 8), **NHWC | {"groups": 4})
-    yield case(
-        "channels_first",
-        make(2, 4, 7, 9),
-        make(8, 2, 3, 3),
-        make(8),
-        **NCHW | {"groups": 2, "pad_low": (2, 0), "pad_high": (1, 1), "strides": (2, 2)},
-    )
-    transposed = {**NHWC, "x_dilation": (2, 2)}
-    yield case(
-        "transposed",
-        make(1, 4, 5, 6),
-        make(4, 4, 6, 20),
-        make(20),
-        **transposed | {"pad_low": (2, 2), "pad_high": (2, 2)},
-    )
-    yield case(
-        "transposed_odd",
-        make(2, 4, 3, 6),
-        make(3, 3, 3, 8),
-        **transposed | {"groups": 2, "pad_low": (2, 1), "pad_high": (1, 2)},
-    )
-    yield case(
-        "transposed_gap",
-        make(1, 3, 4, 5),
-        make(1, 2, 5, 8),
-        make(8),
-        **transposed | {"x_dilation": (3, 4), "pad_low": (0, 1), "pad_high": (2, 3)},
-    )
-    yield case(
-        "transposed_crop",
-        make(1, 5, 4, 3),
-        make(2, 3, 3, 4),
-        **transposed
-        | {
-            "strides": (3, 4),
-            "dilation": (2, 3),
-            "pad_low": (-1, 4),
-            "pad_high": (2, -1),
-        },
-    )
-    yield case(
-        "crop",
-        make(1, 8, 9, 3),
-        make(3, 3, 3, 4),
-        **NHWC | {"pad_low": (-1, 2), "pad_high": (1, -2)},
-    )
-    yield Case(
-        (make(2, 20, 3), make(5, 3, 4)),
-        {
-            "x_dims": (0, 2, 1),
-            "w_dims": (2, 1, 0),
-            "out_dims": (0, 2, 1),
-            "strides": (1,),
-            "dilation": (2,),
-            "pad_low": (8,),
-            "pad_high": (0,),
-            "groups": 1,
-        },
-        name="causal_1d",
-    )
-    yield Case(
-        (make(1, 4, 5, 6, 2), make(2, 3, 3, 2, 5), make(5)),
-        {
-            "x_dims": (0, 4, 1, 2, 3),
-            "w_dims": (4, 3, 0, 1, 2),
-            "out_dims": (0, 4, 1, 2, 3),
-            "strides": (1, 2, 1),
-            "dilation": (1, 1, 1),
-            "pad_low": (0, 1, 1),
-            "pad_high": (1, 1, 1),
-            "groups": 1,
-        },
-        name="three_d",
-    )
-
-
-define(
+CONV = define(
     Operator(
         "Conv",
         _conv_types,
@@ -463,8 +345,18 @@ define(
         )
         | {"groups": 1, "x_dilation": ()},
         (2, 3),
-        _conv_cases,
+        conv_cases,
         work=_conv_work,
         scratch=_conv_scratch,
     )
 )
+"""Inputs: x, the kernel w and, optionally, a bias [features]. Output: the convolution.
+
+Attributes:
+
+* `x_dims`, `w_dims`, `out_dims`: the axes of the operands in the order (batch, channel, spatial
+  ...), for w (feature, channel, spatial ...). NHWC images have the `x_dims` (0, 3, 1, 2).
+* `strides`, `dilation`, `pad_low`, `pad_high`: one entry per spatial axis. Negative padding crops.
+* `groups`: w has channels / groups input channels, and a number of features divisible by groups.
+* `x_dilation`: the distance of the elements of x, which has zeros between them; empty means 1.
+"""

@@ -1,4 +1,4 @@
-"""Run a Graph with the operators' numpy references."""
+"""Evaluation of Graphs with the numpy references of operators."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -10,93 +10,97 @@ from webkiln.ir.bind import bind, bind_node, placeholders
 from webkiln.ir.graph import Graph
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array
-from webkiln.ops.budget import hold, running
+from webkiln.ops.budget import charge_run, hold
 from webkiln.ops.table import evaluate
 
 
-def fixed_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]:
-    """The value of every slot (as `weights` gives it), constant and output of the fixed part."""
+def constant_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]:
+    """The values of all slots (from `weights`), constants and outputs of the constant subgraph."""
     values = {name: weights[name] for name in sorted(graph.slots)}
     for name in graph.constants:
         value = graph.constant(name)
         assert value is not None
         values[name] = value
-    for node in graph.fixed_part():
+    for node in graph.constant_subgraph():
         results = evaluate(node, [values[name] for name in node.inputs])
         hold(sum(result.nbytes for result in results))
         values |= zip(node.outputs, results, strict=True)
     return values
 
 
-class FixedValues:
-    """The values that are `asked` for, once each, of slots (as `slot` gives them), constants and
-    the fixed part: computed then, and kept as long as others need them.
+class ConstantValues:
+    """The values of `requested` slots, constants and outputs of the constant subgraph, each of
+    which is requested once. They are computed on demand, and retained while others depend on them.
+    `load_slot` returns the value of a slot.
     """
 
-    def __init__(self, graph: Graph, slot: Callable[[str], Array], asked: Iterable[str]) -> None:
-        self._graph, self._slot = graph, slot
-        self._nodes = graph.fixed_part()
-        self._maker = {
-            output: place for place, node in enumerate(self._nodes) for output in node.outputs
+    def __init__(
+        self, graph: Graph, load_slot: Callable[[str], Array], requested: Iterable[str]
+    ) -> None:
+        self._graph, self._load_slot = graph, load_slot
+        self._nodes = graph.constant_subgraph()
+        self._producer = {
+            output: index for index, node in enumerate(self._nodes) for output in node.outputs
         }
-        self._kept: dict[str, Array] = {}
-        self._uses = Counter(asked)
+        self._retained: dict[str, Array] = {}
+        self._uses = Counter(requested)
         for node in reversed(self._nodes):
             if any(self._uses[output] for output in node.outputs):
                 self._uses.update(node.inputs)
 
     def __call__(self, name: str) -> Array:
-        for place in sorted(self._missing(name)):
-            node = self._nodes[place]
-            results = evaluate(node, [self._take(operand) for operand in node.inputs])
-            kept = {
+        for index in sorted(self._pending(name)):
+            node = self._nodes[index]
+            results = evaluate(node, [self._consume(operand) for operand in node.inputs])
+            used = {
                 output: result
                 for output, result in zip(node.outputs, results, strict=True)
                 if self._uses[output]
             }
-            hold(sum(result.nbytes for result in kept.values()))
-            self._kept |= kept
-        return self._take(name)
+            hold(sum(result.nbytes for result in used.values()))
+            self._retained |= used
+        return self._consume(name)
 
-    def _missing(self, name: str) -> set[int]:
-        """The places of the nodes that have to be evaluated for a value."""
-        places: set[int] = set()
-        waiting = [name]
-        while waiting:
-            item = waiting.pop()
-            place = self._maker.get(item)
-            if place is not None and place not in places and item not in self._kept:
-                places.add(place)
-                waiting += self._nodes[place].inputs
-        return places
+    def _pending(self, name: str) -> set[int]:
+        """The indices of the nodes that have to be evaluated for a value."""
+        indices: set[int] = set()
+        stack = [name]
+        while stack:
+            item = stack.pop()
+            index = self._producer.get(item)
+            if index is not None and index not in indices and item not in self._retained:
+                indices.add(index)
+                stack += self._nodes[index].inputs
+        return indices
 
-    def _take(self, name: str) -> Array:
+    def _consume(self, name: str) -> Array:
+        """Read a value, and release it after its last use."""
         self._uses[name] -= 1
-        if name in self._maker and self._uses[name]:
-            return self._kept[name]
-        if name in self._maker:
-            last = self._kept.pop(name)
-            hold(-last.nbytes)
-            return last
+        if name in self._producer and self._uses[name]:
+            return self._retained[name]
+        if name in self._producer:
+            value = self._retained.pop(name)
+            hold(-value.nbytes)
+            return value
         constant = self._graph.constant(name)
-        return self._slot(name) if constant is None else constant
+        return self._load_slot(name) if constant is None else constant
 
 
-@running()
+@charge_run()
 def run_graph(
     graph: Graph,
     inputs: Mapping[str, Array],
     weights: Mapping[str, Array] | None = None,
     states: Mapping[str, Array] | None = None,
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The outputs by the user's names, and the value of every Variable.
+    """Evaluate a graph. Returns the outputs by their public names, and the values of all Variables.
 
-    `weights` gives the slots (without it: the graph's own); `states` the values of states by name
-    (without it: the initial ones). The next value of a state is the Variable `state.output`.
-    ShapeError names an input that is missing or has another type.
+    `weights` are the values of slots (default: `graph.weights`), `states` the values of states by
+    name (default: their initial values). Raises ShapeError if an input is missing or has another
+    type.
     """
     graph = bind(graph, placeholders(graph, {name: array.shape for name, array in inputs.items()}))
-    values = fixed_values(graph, graph.weights if weights is None else weights)
+    values = constant_values(graph, graph.weights if weights is None else weights)
     for name in graph.inputs:
         if name not in inputs:
             raise ShapeError(
@@ -125,5 +129,5 @@ def run_graph(
 
 
 def next_states(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
-    """The states after the run that gave `values`."""
+    """The values of states for the next run, from the `values` that `run_graph` returned."""
     return {state.name: np.copy(values[state.output]) for state in graph.states}

@@ -1,8 +1,7 @@
-"""Products of integers with scales that are integers, too, as gemmlowp and TensorFlow Lite round
-them.
+"""Fixed-point multiplication of integers by scales, rounded like in gemmlowp and TensorFlow Lite.
 
-No product here needs more than 32 bits, so that backends without 64-bit numbers compute the same:
-factors are taken apart into halves of 16 bits, and carries are added by hand.
+All operations are on 32-bit integers, so that backends without 64-bit integers return the same
+results: factors are split into 16-bit halves, and carries are propagated explicitly.
 """
 
 import numpy as np
@@ -13,7 +12,7 @@ from webkiln.ops.elementwise import elementwise
 from webkiln.ops.operator import Case, per_element
 
 HALF = 0xFFFF
-LEAST, MOST = -(1 << 31), (1 << 31) - 1
+INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 
 
 def _int(value: int) -> Expr:
@@ -21,12 +20,12 @@ def _int(value: int) -> Expr:
 
 
 def _halves(x: Expr) -> tuple[Expr, Expr]:
-    """The upper half, with the sign, and the lower one, without."""
+    """The upper 16 bits, signed, and the lower 16 bits, unsigned."""
     return apply("shr", x, _int(16)), apply("band", x, _int(HALF))
 
 
 def _product(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """The words of a 64-bit product."""
+    """The upper and the lower word of the 64-bit product."""
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     lowest = a_low * b_low
     first = a_high * b_low + apply("band", apply("shr", lowest, _int(16)), _int(HALF))
@@ -35,31 +34,34 @@ def _product(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     return high, apply("bor", apply("shl", second, _int(16)), apply("band", lowest, _int(HALF)))
 
 
-def _bit(x: Expr, place: Expr) -> Expr:
-    return apply("band", apply("shr", x, place), _int(1))
+def _bit(x: Expr, position: Expr) -> Expr:
+    return apply("band", apply("shr", x, position), _int(1))
 
 
 def doubling_high(a: Expr, b: Expr) -> Expr:
+    """SaturatingRoundingDoublingHighMul of gemmlowp: the rounded upper word of 2 a b."""
     high, low = _product(a, b)
     rounded = apply("shl", high, _int(1)) + _bit(low, _int(31)) + _bit(low, _int(30))
-    overflows = apply("and", apply("eq", a, _int(LEAST)), apply("eq", b, _int(LEAST)))
-    return select(overflows, _int(MOST), rounded)
+    overflows = apply("and", apply("eq", a, _int(INT_MIN)), apply("eq", b, _int(INT_MIN)))
+    return select(overflows, _int(INT_MAX), rounded)
 
 
 def rounding_shift(x: Expr, places: Expr) -> Expr:
+    """RoundingDivideByPOT of gemmlowp: x / 2**places, ties away from zero."""
     mask = apply("shl", _int(1), places) - _int(1)
     threshold = apply("shr", mask, _int(1)) + select(apply("lt", x, _int(0)), _int(1), _int(0))
-    more = apply("gt", apply("band", x, mask), threshold)
-    return apply("shr", x, places) + select(more, _int(1), _int(0))
+    rounds_up = apply("gt", apply("band", x, mask), threshold)
+    return apply("shr", x, places) + select(rounds_up, _int(1), _int(0))
 
 
 def scaled(x: Expr, multiplier: Expr, shift: Expr) -> Expr:
+    """MultiplyByQuantizedMultiplier of TensorFlow Lite: x * multiplier * 2**(shift - 31)."""
     left, right = apply("max", shift, _int(0)), apply("max", -shift, _int(0))
     return rounding_shift(doubling_high(apply("shl", x, left), multiplier), right)
 
 
 WideNumber = tuple[Expr, Expr, Expr]
-"""A number of 64 bits: the upper word, with the sign, and the halves of the lower one."""
+"""A 64-bit integer: the upper word, signed, and the two halves of the lower word."""
 
 
 def _carry(x: Expr) -> Expr:
@@ -67,7 +69,7 @@ def _carry(x: Expr) -> Expr:
 
 
 def _times(high: Expr, low: Expr, factor: Expr) -> WideNumber:
-    """high * 2**16 + low, by a factor below 2**15."""
+    """(high * 2**16 + low) * factor, for a factor below 2**15."""
     top, middle = _halves(high)
     lowest = low * factor
     first = middle * factor + _carry(lowest)
@@ -79,7 +81,7 @@ def _times(high: Expr, low: Expr, factor: Expr) -> WideNumber:
 
 
 def _rounded_shift(words: WideNumber, places: Expr) -> Expr:
-    """Shifted right by 1 to 62 places, halves upwards."""
+    """Shift right by 1 to 62 places, rounding to nearest, ties up."""
     upper = words[0]
     lower = apply("bor", apply("shl", words[1], _int(16)), words[2])
     near, far = apply("min", places, _int(31)), apply("max", places - _int(32), _int(0))
@@ -98,20 +100,23 @@ def _rounded_shift(words: WideNumber, places: Expr) -> Expr:
 
 
 def scaled_wide(high: Expr, low: Expr, multiplier: Expr, places: Expr) -> Expr:
+    """(high * 2**16 + low) * multiplier / 2**places, ties up, for a multiplier below 2**15."""
     return _rounded_shift(_times(high, low, multiplier), places)
 
 
 def scaled_away(high: Expr, low: Expr, multiplier: Expr, places: Expr) -> Expr:
-    """The magnitude by both halves of the multiplier, and then the sign."""
+    """(high * 2**16 + low) * multiplier / 2**places, ties away from zero. The product is rounded
+    down once at bit 15.
+    """
     negative = apply("lt", high, _int(0))
     borrow = select(apply("eq", low, _int(0)), _int(0), _int(1))
-    size = (
+    magnitude = (
         select(negative, -high - borrow, high),
         select(negative, apply("band", -low, _int(HALF)), low),
     )
     upper, lower = (
-        _times(*size, apply("shr", multiplier, _int(15))),
-        _times(*size, apply("band", multiplier, _int(0x7FFF))),
+        _times(*magnitude, apply("shr", multiplier, _int(15))),
+        _times(*magnitude, apply("band", multiplier, _int(0x7FFF))),
     )
     word = apply("bor", apply("shl", lower[1], _int(16)), lower[2])
     rest = apply(
@@ -122,16 +127,18 @@ def scaled_away(high: Expr, low: Expr, multiplier: Expr, places: Expr) -> Expr:
     first = upper[2] + apply("band", rest, _int(HALF))
     second = upper[1] + _carry(rest) + _carry(first)
     third = upper[0] + apply("shr", lower[0], _int(15)) + _carry(second)
-    found = _rounded_shift(
+    result = _rounded_shift(
         (third, apply("band", second, _int(HALF)), apply("band", first, _int(HALF))),
         places - _int(15),
     )
-    return select(negative, -found, found)
+    return select(negative, -result, result)
 
 
 def _high_reference(a: Array, b: Array) -> Array:
     product = a.astype(np.int64) * b.astype(np.int64)
-    return np.where((a == LEAST) & (b == LEAST), MOST, (product + (1 << 30)) >> 31).astype(np.int32)
+    return np.where((a == INT_MIN) & (b == INT_MIN), INT_MAX, (product + (1 << 30)) >> 31).astype(
+        np.int32
+    )
 
 
 def _shift_reference(x: Array, places: Array) -> Array:
@@ -166,8 +173,8 @@ def _away_reference(high: Array, low: Array, multiplier: Array, places: Array) -
 
 EDGES = np.array(
     [
-        LEAST,
-        LEAST + 1,
+        INT_MIN,
+        INT_MIN + 1,
         -(1 << 30),
         -65537,
         -65536,
@@ -179,19 +186,19 @@ EDGES = np.array(
         65535,
         65536,
         (1 << 30) + 1,
-        MOST - 1,
-        MOST,
+        INT_MAX - 1,
+        INT_MAX,
     ],
     np.int32,
 )
 MULTIPLIERS = np.array(
-    [[LEAST], [-12345], [0], [1 << 30], [(1 << 30) + 98765], [0x7FFF0000], [MOST]], np.int32
+    [[INT_MIN], [-12345], [0], [1 << 30], [(1 << 30) + 98765], [0x7FFF0000], [INT_MAX]], np.int32
 )
 PLACES = np.array([[0], [1], [7], [15], [16], [30], [31]], np.int32)
 ACCUMULATED = np.array([-300000, -65536, -1025, -17, -1, 0, 1, 3, 511, 65535, 299999], np.int32)
-SCALES = np.array([[1 << 30], [1518500250], [MOST]], np.int32)
+SCALES = np.array([[1 << 30], [1518500250], [INT_MAX]], np.int32)
 SHIFTS = np.array([[[-31]], [[-16]], [[-9]], [[-1]], [[0]], [[1]], [[11]]], np.int32)
-HIGHS = np.array([LEAST, -65536, -1, 0, 1, 77, MOST], np.int32)
+HIGHS = np.array([INT_MIN, -65536, -1, 0, 1, 77, INT_MAX], np.int32)
 LOWS = np.array([[0], [1], [0x8000], [HALF]], np.int32)
 REDUCED = np.array([[[16384]], [[21845]], [[32767]]], np.int32)
 FINE = np.array([[[1 << 29]], [[(1 << 29) + 12345]], [[(1 << 30) - 1]]], np.int32)

@@ -1,77 +1,83 @@
-"""Fourier transforms: products with matrices of sines and cosines, whose angles are reduced as
-integers, computed in float64.
+"""Discrete Fourier transforms as products with matrices of sines and cosines.
+
+They are computed in float64. The angles are reduced modulo 2 pi as integers, without rounding.
 """
 
 from math import pi
 
-from webkiln.ir.dim import is_symbolic, least
+from webkiln.ir.dim import is_symbolic, minimum
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, iota, part, reshaped, sized
 
 Complex = tuple[Tensor, Tensor | None]
-"""Real and imaginary parts; None where all of them are 0."""
+"""The real and the imaginary part; None if the imaginary part is 0."""
 
 
 def waves(
     b: GraphBuilder, rows: int, columns: int, period: int, dtype: str
 ) -> tuple[Tensor, Tensor]:
-    """cos and sin of 2 pi r c / period, [rows, columns]."""
+    """The matrices cos(2 pi r c / period) and sin(2 pi r c / period), [rows, columns]."""
     product = b.op(
         "Mul", [reshaped(b, iota(b, rows, "int32"), (rows, 1)), iota(b, columns, "int32")]
     )
-    turn = _shared(
+    angle = _divided(
         b, cast(b, b.op("Mod", [product, sized(b, period, "int32")]), dtype) * (2 * pi), period
     )
-    return b.op("Cos", [turn]), b.op("Sin", [turn])
+    return b.op("Cos", [angle]), b.op("Sin", [angle])
 
 
-def _shared(b: GraphBuilder, x: Tensor, count: int) -> Tensor:
-    """x divided by a size."""
+def _divided(b: GraphBuilder, x: Tensor, count: int) -> Tensor:
+    """Divide by a size."""
     return b.op("Div", [x, sized(b, count, x.dtype)]) if is_symbolic(count) else x * (1 / count)
 
 
 def transformed(
     b: GraphBuilder, x: Complex, length: int, *, inverse: bool, onesided: bool
 ) -> Complex:
-    """The transform of [..., n] along the last axis, cut or padded to `length`.
+    """The transform of [..., n] along the last axis, truncated or padded to `length`.
 
-    Forward, onesided gives the first half; backward it takes the first half, and gives real
-    numbers.
+    With `onesided`, the forward transform returns the first length // 2 + 1 frequencies, and the
+    inverse one reads them and returns real numbers.
     """
     dtype = x[0].dtype
-    taken = length // 2 + 1 if inverse and onesided else length
-    have = least(x[0].shape[-1], taken)
+    read = length // 2 + 1 if inverse and onesided else length
+    available = minimum(x[0].shape[-1], read)
     real, imaginary = (
-        None if item is None else cast(b, part(b, item, item.type.rank - 1, 0, have), "float64")
+        None
+        if item is None
+        else cast(b, part(b, item, item.type.rank - 1, 0, available), "float64")
         for item in x
     )
     assert real is not None
-    given = length // 2 + 1 if onesided and not inverse else length
-    cos, sin = waves(b, have, given, length, "float64")
+    returned = length // 2 + 1 if onesided and not inverse else length
+    cos, sin = waves(b, available, returned, length, "float64")
     if inverse and onesided:
-        weight = _doubled(b, have, length)
+        weight = _onesided_weights(b, available, length)
         real = b.op("Mul", [real, weight])
         imaginary = b.op("Mul", [imaginary, weight]) if imaginary is not None else None
 
     def product(item: Tensor, matrix: Tensor) -> Tensor:
-        flat = reshaped(b, item, (-(-item.type.size // have), have))
-        return reshaped(b, b.op("MatMul", [flat, matrix]), (*item.shape[:-1], given))
+        flat = reshaped(b, item, (-(-item.type.size // available), available))
+        return reshaped(b, b.op("MatMul", [flat, matrix]), (*item.shape[:-1], returned))
 
-    along, across = product(real, cos), product(real, sin)
+    out_real, out_imaginary = product(real, cos), product(real, sin)
     if not inverse:
-        across = -across
+        out_imaginary = -out_imaginary
     if imaginary is not None:
-        other, turned = product(imaginary, cos), product(imaginary, sin)
-        along = b.op("Sub" if inverse else "Add", [along, turned])
-        across = b.op("Add", [across, other])
+        imaginary_cos, imaginary_sin = product(imaginary, cos), product(imaginary, sin)
+        out_real = b.op("Sub" if inverse else "Add", [out_real, imaginary_sin])
+        out_imaginary = b.op("Add", [out_imaginary, imaginary_cos])
     if inverse:
-        along, across = _shared(b, along, length), _shared(b, across, length)
-    return cast(b, along, dtype), None if inverse and onesided else cast(b, across, dtype)
+        out_real = _divided(b, out_real, length)
+        out_imaginary = _divided(b, out_imaginary, length)
+    return cast(b, out_real, dtype), None if inverse and onesided else cast(b, out_imaginary, dtype)
 
 
-def _doubled(b: GraphBuilder, have: int, length: int) -> Tensor:
-    """Each frequency stands for its mirror image, too, but for the first and the middle one."""
-    numbers = iota(b, have, "int32")
+def _onesided_weights(b: GraphBuilder, count: int, length: int) -> Tensor:
+    """The weights of one-sided frequencies: 2 for those with a mirror image, 1 for the first and
+    the middle one.
+    """
+    numbers = iota(b, count, "int32")
     single = b.op(
         "Equal", [b.op("Mod", [numbers * 2, sized(b, length, "int32")]), b.constant(0, "int32")]
     )

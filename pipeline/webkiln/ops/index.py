@@ -1,8 +1,6 @@
-"""Operators that compute where elements are: numbers by position, and gathering and scattering by
-indices of any integer dtype.
+"""Index operators: ranges and sizes as tensors, padding from the input, and gathering by indices.
 
-A negative index counts from the end. What lies outside is 0 when gathered and dropped when
-scattered.
+Indices have any integer dtype. Negative ones count from the end; out-of-bounds indices read 0.
 """
 
 from collections.abc import Sequence
@@ -40,11 +38,11 @@ IOTA = define(
         lambda: [Case((), {"size": 7, "dtype": dtype}) for dtype in ("float32", "int32", "int64")],
     )
 )
-"""0, 1, ... below `size`."""
+"""The vector 0, 1, ... `size` - 1 of dtype `dtype`."""
 
 
 def _lower_sizes(low: Lowering, attrs: Attributes) -> None:
-    """A nest for each, all of one kernel."""
+    """One nest per size; all share a kernel."""
     for position, size in enumerate(attrs["sizes"]):
         nest = low.nest()
         nest.store(
@@ -68,7 +66,7 @@ SIZES = define(
         ],
     )
 )
-"""Sizes as numbers, also those that are set at run time."""
+"""The vector of `sizes`, static or symbolic, of dtype `dtype`."""
 
 PADDING = ("edge", "reflect", "wrap")
 
@@ -80,8 +78,8 @@ def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         or len(attrs["high"]) != types[0].rank
     ):
         raise ShapeError(
-            f"mode {attrs['mode']!r} is one of {', '.join(PADDING)}; low and high have an entry for"
-            f" each axis of {types[0]}"
+            f"mode is {attrs['mode']!r}, low {list(attrs['low'])} and high {list(attrs['high'])};"
+            f" expected one of {', '.join(PADDING)}, and one entry for each axis of {types[0]}"
         )
     sizes = zip(types[0].shape, attrs["low"], attrs["high"], strict=True)
     return (Type(types[0].dtype, tuple(size + low + high for size, low, high in sizes)),)
@@ -99,22 +97,22 @@ def _lower_pad(low: Lowering, attrs: Attributes) -> None:
         zip(x.shape, attrs["low"], attrs["high"], strict=True)
     ):
         if before or after:
-            index[axis] = _reflected(nest, index[axis] - nest.number(before), size, attrs["mode"])
+            index[axis] = _source(nest, index[axis] - nest.number(before), size, attrs["mode"])
     nest.store(out, nest.load(x, index))
     nest.done()
 
 
-def _reflected(nest: NestBuilder, index: Expr, size: int, mode: str) -> Expr:
-    """Where an element beyond the ends of an axis is taken from."""
+def _source(nest: NestBuilder, index: Expr, size: int, mode: str) -> Expr:
+    """The index in bounds whose element pads an index out of bounds."""
     if mode == "edge":
         return apply("min", apply("max", index, const(0, INT)), nest.argument(size - 1))
     if mode == "wrap":
         return apply("floormod", index, nest.argument(size))
-    turned = apply("floormod", index, nest.argument(2 * size - 2))
-    return apply("min", turned, nest.argument(2 * size - 2) - turned)
+    offset = apply("floormod", index, nest.argument(2 * size - 2))
+    return apply("min", offset, nest.argument(2 * size - 2) - offset)
 
 
-define(
+PAD_FROM = define(
     Operator(
         "PadFrom",
         _pad_types,
@@ -131,8 +129,13 @@ define(
 )
 
 
-def wrapped(nest: NestBuilder, raw: Expr, size: int) -> Expr:
-    """An index as i32, counted from the front."""
+"""Pads x with its own elements, by `low` and `high` elements per axis. Attributes: `mode` is that
+of np.pad, one of `PADDING`.
+"""
+
+
+def wrap_negative(nest: NestBuilder, raw: Expr, size: int) -> Expr:
+    """Convert an index to i32, and add the size to negative ones."""
     index = cast(raw, INT)
     return select(apply("lt", index, const(0, INT)), index + nest.number(size), index)
 
@@ -142,8 +145,8 @@ def check_indices(indices: Type) -> None:
         raise ShapeError(f"indices are {indices}, expected integers")
 
 
-def _places_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Where each element is read, along every axis."""
+def _index_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """One index per axis for each element."""
     return 4 * (inputs[0].rank + 1) * elements([*inputs, *outputs])
 
 
@@ -152,52 +155,51 @@ def _elements_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...
     check_indices(indices)
     check_axes((attrs["axis"],), x.rank)
     if indices.rank != x.rank:
-        raise ShapeError(f"indices {indices} need as many axes as {x}")
+        raise ShapeError(f"indices are {indices}, expected the same number of axes as {x}")
     return (Type(x.dtype, indices.shape),)
 
 
-def _outside_is_zero(x: Array, places: Sequence[Array]) -> Array:
-    """x at these places, negative ones from the end, 0 outside."""
-    counted = [
-        np.where(place < 0, place + size, place).astype(np.int64)
-        for place, size in zip(places, x.shape, strict=False)
+def _read(x: Array, index: Sequence[Array]) -> Array:
+    """x[index]; negative indices count from the end, out-of-bounds ones read 0."""
+    wrapped = [
+        np.where(item < 0, item + size, item).astype(np.int64)
+        for item, size in zip(index, x.shape, strict=False)
     ]
-    sizes = x.shape[: len(counted)]
-    inside = np.logical_and.reduce(
-        [(place >= 0) & (place < size) for place, size in zip(counted, sizes, strict=True)]
+    sizes = x.shape[: len(wrapped)]
+    in_bounds = np.logical_and.reduce(
+        [(item >= 0) & (item < size) for item, size in zip(wrapped, sizes, strict=True)]
     )
-    taken = x[
-        tuple(np.clip(place, 0, size - 1) for place, size in zip(counted, sizes, strict=True))
-    ]
+    values = x[tuple(np.clip(item, 0, size - 1) for item, size in zip(wrapped, sizes, strict=True))]
     return np.where(
-        np.reshape(inside, (*np.shape(inside), *[1] * (taken.ndim - np.ndim(inside)))),
-        taken,
+        np.reshape(in_bounds, (*np.shape(in_bounds), *[1] * (values.ndim - np.ndim(in_bounds)))),
+        values,
         np.zeros((), x.dtype),
     )
 
 
-def element_places(attrs: Attributes, indices: Array) -> list[Array]:
+def element_index(attrs: Attributes, indices: Array) -> list[Array]:
+    """The index of each element: `indices` on the axis, its own position on the others."""
     return [
-        indices if axis == attrs["axis"] else np.asarray(place)
-        for axis, place in enumerate(np.indices(indices.shape))
+        indices if axis == attrs["axis"] else np.asarray(position)
+        for axis, position in enumerate(np.indices(indices.shape))
     ]
 
 
 def _elements_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
-    return (_outside_is_zero(x, element_places(attrs, indices)),)
+    return (_read(x, element_index(attrs, indices)),)
 
 
 def _lower_elements(low: Lowering, attrs: Attributes) -> None:
     x, indices = low.inputs
     nest = low.nest()
     index = list(nest.axes(indices.shape))
-    place = wrapped(nest, nest.load(indices, index), x[attrs["axis"]])
-    index[attrs["axis"]] = place
-    nest.store(low.outputs[0], nest.load(x, index, nest.inside(place, x[attrs["axis"]])))
+    source = wrap_negative(nest, nest.load(indices, index), x[attrs["axis"]])
+    index[attrs["axis"]] = source
+    nest.store(low.outputs[0], nest.load(x, index, nest.in_bounds(source, x[attrs["axis"]])))
     nest.done()
 
 
-define(
+GATHER_ELEMENTS = define(
     Operator(
         "GatherElements",
         _elements_types,
@@ -209,10 +211,13 @@ define(
             Case((X, np.array([[[0, 2, -1, 1]], [[1, 1, 0, 9]]], np.int32)), {"axis": 1}),
             Case((X[0], np.array([[1, -1], [0, 3], [2, 2]], np.int64)), {"axis": 1}),
         ],
-        work=_places_work,
-        scratch=_places_work,
+        work=_index_work,
+        scratch=_index_work,
     )
 )
+"""Reads one element of x per element of `indices`, which replaces the position on `axis`; x and
+indices have the same rank.
+"""
 
 
 def _nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -225,20 +230,14 @@ def _nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         or batch + indices.shape[-1] > x.rank
         or x.shape[:batch] != indices.shape[:batch]
     ):
-        raise ShapeError(f"indices {indices} do not fit {x} behind {batch} common axes")
+        raise ShapeError(f"indices {indices} do not match {x} with {batch} batch axes")
     return (Type(x.dtype, (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])),)
 
 
 def _nd_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
     leading = np.indices(indices.shape[:-1]) if indices.ndim > 1 else np.zeros((0,), int)
-    places = [*leading[: attrs["batch"]], *np.moveaxis(indices, -1, 0)]
-    return (
-        (
-            _outside_is_zero(x, places)
-            if places
-            else np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
-        ),
-    )
+    index = [*leading[: attrs["batch"]], *np.moveaxis(indices, -1, 0)]
+    return (_read(x, index) if index else np.broadcast_to(x, (*indices.shape[:-1], *x.shape)),)
 
 
 def _lower_nd(low: Lowering, attrs: Attributes) -> None:
@@ -247,23 +246,27 @@ def _lower_nd(low: Lowering, attrs: Attributes) -> None:
     nest = low.nest()
     index = list(nest.axes(low.outputs[0].shape))
     guard: Expr | None = None
-    places: list[Expr] = []
+    sources: list[Expr] = []
     for position in range(depth):
         size = x[batch + position]
-        place = wrapped(nest, nest.load(indices, [*index[:lead], nest.number(position)]), size)
-        inside = nest.inside(place, size)
-        guard = inside if guard is None else apply("and", guard, inside)
-        places.append(place)
-    nest.store(low.outputs[0], nest.load(x, [*index[:batch], *places, *index[lead:]], guard))
+        raw = nest.load(indices, [*index[:lead], nest.number(position)])
+        source = wrap_negative(nest, raw, size)
+        in_bounds = nest.in_bounds(source, size)
+        guard = in_bounds if guard is None else apply("and", guard, in_bounds)
+        sources.append(source)
+    nest.store(low.outputs[0], nest.load(x, [*index[:batch], *sources, *index[lead:]], guard))
     nest.done()
 
 
-define(Operator(
+GATHER_ND = define(Operator(
     "GatherND", _nd_types, _nd_reference, _lower_nd, {"batch": 0}, (2, 2),
     lambda: [
         Case((X, np.array([[0, 2], [1, -1], [1, 5]], np.int64))),
         Case((X, np.array([[[1, 3]], [[2, 0]]], np.int32)), {"batch": 1}),
         Case((X, np.array([1, 2, 3], np.int32))),
     ],
-    work=_places_work, scratch=_places_work,
+    work=_index_work, scratch=_index_work,
 ))  # fmt: skip
+"""Reads slices of x. The last axis of `indices` [..., depth] holds indices into the `depth` axes of
+x after the `batch` leading axes, which x and indices share.
+"""

@@ -1,12 +1,8 @@
-"""Reading between elements: an axis at another size by any linear map of positions, and reading at
-places that are data.
-"""
+"""Resampling of one axis, with any affine map from output to input positions."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
 from itertools import product
 from math import ceil
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +10,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_float
-from webkiln.nest.build import Lowering, NestBuilder, View
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.budget import CALL
@@ -36,11 +32,11 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         or (attrs["mode"] != "nearest" and not is_float(x.dtype))
     ):
         raise ShapeError(
-            f"{attrs['mode']} ({attrs['rounding']}) of {x}: there are {', '.join(MODES)}; only"
-            " nearest takes integers"
+            f"mode is {attrs['mode']}, rounding is {attrs['rounding']}, x is {x}; expected one of"
+            f" {', '.join(MODES)} and one of {', '.join(ROUNDINGS)}; only nearest supports integers"
         )
     if attrs["antialias"] and (is_symbolic(attrs["scale"]) or is_symbolic(attrs["unit"])):
-        raise ShapeError("antialiasing needs sizes that are known before the model runs")
+        raise ShapeError("antialiasing requires sizes that are known before the model runs")
     return (
         Type(
             x.dtype,
@@ -52,8 +48,8 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     )
 
 
-def _keys(distance: Array, a: float) -> Array:
-    """Keys 1981, cubic convolution."""
+def cubic_weight(distance: Array, a: float) -> Array:
+    """The kernel of Keys, Cubic convolution interpolation (1981)."""
     near = (a + 2) * distance**3 - (a + 3) * distance**2 + 1
     far = a * (distance**3 - 5 * distance**2 + 8 * distance - 4)
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
@@ -73,12 +69,14 @@ def _rounded(attrs: Attributes, numerator: Array) -> Array:
 
 
 def _shrink(attrs: Attributes) -> float:
-    """How many times narrower than the distance of outputs elements lie; 1 without antialiasing."""
+    """The factor by which an antialiasing filter is stretched: input elements per output element,
+    at least 1.
+    """
     return max(attrs["scale"] / attrs["unit"], 1.0) if attrs["antialias"] else 1.0
 
 
 def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Each output's weights, tap by tap, and a product with their matrix."""
+    """The weights, tap by tap, and a product with their matrix."""
     x, size = inputs[0], attrs["size"]
     taps = 1 if attrs["mode"] == "nearest" else 2 * ceil(RADIUS[attrs["mode"]] * _shrink(attrs))
     return int(
@@ -94,28 +92,28 @@ def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type])
 
 
 def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    """A matrix of weights, [output, element]."""
+    """A product with the matrix of weights, [output, element]."""
     axis, size = attrs["axis"], x.shape[attrs["axis"]]
     numerator = np.arange(attrs["size"]) * attrs["scale"] + attrs["start"]
     weights = np.zeros((attrs["size"], size))
     if attrs["mode"] == "nearest":
         weights[np.arange(attrs["size"]), np.clip(_rounded(attrs, numerator), 0, size - 1)] = 1
     else:
-        position, wide = numerator / attrs["unit"], _shrink(attrs)
-        reach = ceil(RADIUS[attrs["mode"]] * wide)
-        for offset in range(1 - reach, reach + 1):
+        position, stretch = numerator / attrs["unit"], _shrink(attrs)
+        radius = ceil(RADIUS[attrs["mode"]] * stretch)
+        for offset in range(1 - radius, radius + 1):
             element = np.floor(position).astype(int) + offset
-            distance = np.abs(position - element) / wide
+            distance = np.abs(position - element) / stretch
             weight = (
                 np.maximum(1 - distance, 0)
                 if attrs["mode"] == "linear"
-                else _keys(distance, attrs["a"])
+                else cubic_weight(distance, attrs["a"])
             )
-            inside = (element >= 0) & (element < size)
+            in_bounds = (element >= 0) & (element < size)
             np.add.at(
                 weights,
                 (np.arange(attrs["size"]), np.clip(element, 0, size - 1)),
-                np.where(inside | (not attrs["exclude"]), weight, 0),
+                np.where(in_bounds | (not attrs["exclude"]), weight, 0),
             )
         weights /= weights.sum(axis=1, keepdims=True)
     moved = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, -1) @ weights.T
@@ -133,23 +131,23 @@ def _lower(low: Lowering, attrs: Attributes) -> None:
     index = list(nest.axes(out.shape))
     numerator = index[axis] * nest.argument(attrs["scale"]) + nest.argument(attrs["start"])
 
-    def at(element: Expr) -> Expr:
-        bounded = apply("min", apply("max", element, const(0, INT)), nest.argument(size - 1))
-        return nest.load(x, [bounded if d == axis else item for d, item in enumerate(index)])
+    def load(element: Expr) -> Expr:
+        clamped = apply("min", apply("max", element, const(0, INT)), nest.argument(size - 1))
+        return nest.load(x, [clamped if d == axis else item for d, item in enumerate(index)])
 
     type_ = COMPUTE[x.type.dtype]
     if attrs["mode"] == "nearest":
-        value = at(_nearest(nest, attrs, numerator))
+        value = load(_nearest(nest, attrs, numerator))
     else:
         before = apply("floordiv", numerator, nest.argument(unit))
-        share = cast(numerator - before * nest.argument(unit), type_) / cast(
+        fraction = cast(numerator - before * nest.argument(unit), type_) / cast(
             nest.argument(unit), type_
         )
         if attrs["mode"] == "linear" and not attrs["antialias"]:
-            first, second = at(before), at(before + 1)
-            value = first + (second - first) * share
+            first, second = load(before), load(before + 1)
+            value = first + (second - first) * fraction
         else:
-            value = _filtered(nest, attrs, size, before, share, at)
+            value = _filter(nest, attrs, size, before, fraction, load)
     if attrs["outside"] is not None:
         beyond = apply(
             "or",
@@ -172,31 +170,33 @@ def _nearest(nest: NestBuilder, attrs: Attributes, numerator: Expr) -> Expr:
     return apply("floordiv", numerator * 2 + nest.argument(unit), nest.argument(2 * unit))
 
 
-def _filtered(
+def _filter(
     nest: NestBuilder,
     attrs: Attributes,
     size: int,
     before: Expr,
-    share: Expr,
-    at: Callable[[Expr], Expr],
+    fraction: Expr,
+    load: Callable[[Expr], Expr],
 ) -> Expr:
-    """The elements within reach, weighed, over the sum of the weights."""
-    type_, wide = share.type, _shrink(attrs)
-    reach = ceil(RADIUS[attrs["mode"]] * wide)
-    offset = nest.reduce(2 * reach) + nest.argument(1 - reach)
-    near = apply("abs", cast(offset, type_) - share) * const(1 / wide, type_)
+    """The weighted mean of the elements within the radius of the filter. The position is element
+    `before` plus `fraction`.
+    """
+    type_, stretch = fraction.type, _shrink(attrs)
+    radius = ceil(RADIUS[attrs["mode"]] * stretch)
+    offset = nest.reduce(2 * radius) + nest.argument(1 - radius)
+    distance = apply("abs", cast(offset, type_) - fraction) * const(1 / stretch, type_)
     if attrs["mode"] == "linear":
-        weight = apply("max", 1.0 - near, const(0, type_))
+        weight = apply("max", 1.0 - distance, const(0, type_))
     else:
         a = attrs["a"]
-        inner = ((a + 2) * near - (a + 3)) * near * near + 1.0
-        outer = ((near * a - 5 * a) * near + 8 * a) * near - 4 * a
-        beyond = select(apply("lt", near, const(2, type_)), outer, const(0, type_))
-        weight = select(apply("le", near, const(1, type_)), inner, beyond)
+        inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1.0
+        outer = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
+        outer = select(apply("lt", distance, const(2, type_)), outer, const(0, type_))
+        weight = select(apply("le", distance, const(1, type_)), inner, outer)
     element = before + offset
     if attrs["exclude"]:
-        weight = select(nest.inside(element, size), weight, const(0, type_))
-    return nest.accumulate("sum", weight * at(element)) / nest.accumulate("sum", weight)
+        weight = select(nest.in_bounds(element, size), weight, const(0, type_))
+    return nest.accumulate("sum", weight * load(element)) / nest.accumulate("sum", weight)
 
 
 def _cases() -> Iterable[Case]:
@@ -219,7 +219,7 @@ def _cases() -> Iterable[Case]:
     )
 
 
-define(
+INTERPOLATE = define(
     Operator(
         "Interpolate",
         _types,
@@ -238,196 +238,14 @@ define(
         scratch=_scratch,
     )
 )
+"""Resamples one axis of x. Output o is at the position (o * scale + start) / unit of the input.
 
-PADDINGS = ("zeros", "border", "reflection")
-SAMPLING = (*MODES, "largest")
+Attributes:
 
-
-def _sample_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    x, places = types
-    count = x.rank - 2
-    groups = places.shape[1] if places.rank > 2 else 0
-    if (
-        places.rank < 3
-        or places.shape[0] != x.shape[0]
-        or places.shape[-1] != count
-        or not groups
-        or x.shape[1] % groups
-    ):
-        raise ShapeError(f"places {places} are no [batch, groups, ..., {count}] for {x}")
-    if attrs["mode"] not in SAMPLING or attrs["padding"] not in PADDINGS or x.dtype != places.dtype:
-        raise ShapeError(
-            f"{attrs['mode']} with {attrs['padding']} of {x} at {places}: there are"
-            f" {', '.join(SAMPLING)} with {', '.join(PADDINGS)}"
-        )
-    return (Type(x.dtype, (*x.shape[:2], *places.shape[2:-1])),)
-
-
-def _taps(mode: str) -> tuple[int, ...]:
-    return {"nearest": (0,), "linear": (0, 1), "largest": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]
-
-
-def _borders(attrs: Attributes, size: Any) -> tuple[Any, Any]:
-    """Where reflection turns round."""
-    return (0, size - 1) if attrs["corners"] else (-0.5, size - 0.5)
-
-
-def _turned(attrs: Attributes, place: Array, size: int) -> Array:
-    first, last = _borders(attrs, size)
-    if first == last:
-        return np.zeros_like(place)
-    offset = np.mod(place - first, 2 * (last - first))
-    return np.asarray(first + np.minimum(offset, 2 * (last - first) - offset))
-
-
-def _sample_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Each output tap by tap, which are all kept."""
-    spatial = inputs[0].rank - 2
-    return int(8 * len(_taps(attrs["mode"])) ** spatial * (spatial + 1) * outputs[0].size)
-
-
-def _sample_reference(attrs: Attributes, x: Array, places: Array) -> tuple[Array, ...]:
-    batch, channels = x.shape[:2]
-    sizes, count = x.shape[2:], x.ndim - 2
-    out = np.zeros((batch, channels, *places.shape[2:-1]))
-    wide = np.repeat(places.astype(np.float64), channels // places.shape[1], axis=1)
-    numbers = np.indices(out.shape)[:2]
-    position = [
-        np.rint(wide[..., d]) if attrs["mode"] == "nearest" else wide[..., d] for d in range(count)
-    ]
-    if attrs["padding"] == "border":
-        position = [np.clip(p, 0, size - 1) for p, size in zip(position, sizes, strict=True)]
-    elif attrs["padding"] == "reflection":
-        position = [_turned(attrs, p, size) for p, size in zip(position, sizes, strict=True)]
-    found = []
-    for tap in product(_taps(attrs["mode"]), repeat=count):
-        weight, inside = np.ones(out.shape), np.ones(out.shape, bool)
-        where = []
-        for p, step, size in zip(position, tap, sizes, strict=True):
-            element = np.floor(p) + step
-            distance = np.abs(p - element)
-            weight = weight * (
-                1
-                if attrs["mode"] == "nearest"
-                else _keys(distance, -0.75)
-                if attrs["mode"] == "cubic"
-                else 1 - distance
-            )
-            if attrs["padding"] == "reflection":
-                element = np.floor(_turned(attrs, element, size))
-            inside &= (element >= 0) & (element < size) | (attrs["padding"] != "zeros")
-            where.append(np.clip(element, 0, size - 1).astype(int))
-        found.append(weight * np.where(inside, x[(numbers[0], numbers[1], *where)], 0))
-    return (np.max(found, axis=0) if attrs["mode"] == "largest" else np.sum(found, axis=0),)
-
-
-def _reflected(attrs: Attributes, place: Expr, size: Expr) -> Expr:
-    """A place inside by reflection at the borders; 0 on an axis of one element."""
-    first, last = _borders(attrs, size)
-    span = last - first
-    offset = (place - first) - apply("floor", (place - first) / (2.0 * span)) * (2.0 * span)
-    turned = apply("min", offset, 2.0 * span - offset) + first
-    return select(apply("gt", span, const(0, span.type)), turned, const(0, span.type))
-
-
-def _lower_sample(low: Lowering, attrs: Attributes) -> None:
-    """The channels of a group are read at the same places."""
-    x, places = low.inputs
-    type_ = COMPUTE[x.type.dtype]
-    groups = places[1]
-    split = (x[0], groups, x[1] // groups)
-    nest = low.nest()
-    opened = nest.axes((*split, *places.shape[2:-1]))
-    sizes = [cast(nest.argument(size), type_) for size in x.shape[2:]]
-    position: list[Expr] = []
-    for d, size in enumerate(sizes):
-        place = nest.load(places, (*opened[:2], *opened[3:], nest.number(d)))
-        place = apply("rint", place) if attrs["mode"] == "nearest" else place
-        if attrs["padding"] == "border":
-            place = apply("min", apply("max", place, const(0, type_)), size - 1.0)
-        position.append(
-            _reflected(attrs, place, size) if attrs["padding"] == "reflection" else place
-        )
-    view = x.reshaped((*split, *x.shape[2:]))
-    taps = product(_taps(attrs["mode"]), repeat=len(sizes))
-    total, *others = (_tapped(nest, attrs, view, opened[:3], position, sizes, tap) for tap in taps)
-    for value in others:
-        total = apply("max", total, value) if attrs["mode"] == "largest" else total + value
-    nest.store(low.outputs[0].reshaped((*split, *places.shape[2:-1])), total)
-    nest.done()
-
-
-def _tapped(
-    nest: NestBuilder,
-    attrs: Attributes,
-    x: View,
-    lead: Sequence[Expr],
-    position: Sequence[Expr],
-    sizes: Sequence[Expr],
-    tap: Sequence[int],
-) -> Expr:
-    """A neighbour, weighed; x is [batch, groups, channels, ...]."""
-    weights: list[Expr] = []
-    checks: list[Expr] = []
-    index: list[Expr] = []
-    for d, step in enumerate(tap):
-        element = apply("floor", position[d]) + float(step)
-        distance = apply("abs", position[d] - element)
-        weights.append(_cubic(distance) if attrs["mode"] == "cubic" else 1.0 - distance)
-        if attrs["padding"] == "reflection":
-            element = _reflected(attrs, element, sizes[d])
-        whole = cast(apply("floor", element), INT)
-        if attrs["padding"] == "zeros":
-            checks.append(nest.inside(whole, x[d + 3]))
-        else:
-            whole = apply("min", apply("max", whole, const(0, INT)), nest.argument(x[d + 3] - 1))
-        index.append(whole)
-    guard = reduce(lambda a, b: apply("and", a, b), checks) if checks else None
-    value = nest.load(x, (*lead, *index), guard)
-    return value if attrs["mode"] == "nearest" else reduce(Expr.__mul__, weights) * value
-
-
-def _cubic(distance: Expr) -> Expr:
-    a = -0.75
-    inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1.0
-    outer = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return select(apply("le", distance, const(1, distance.type)), inner, outer)
-
-
-def _sample_cases() -> Iterable[Case]:
-    rng = np.random.default_rng(14)
-    x = rng.standard_normal((2, 4, 5, 6)).astype(np.float32)
-    places = rng.uniform(-3, 8, (2, 2, 3, 4, 2)).astype(np.float32)
-    for mode, padding, corners in product(SAMPLING, PADDINGS, (False, True)):
-        yield Case(
-            (x, places),
-            {"mode": mode, "padding": padding, "corners": corners},
-            2e-5,
-            f"{mode} {padding} {corners}",
-        )
-    line = rng.standard_normal((1, 2, 7)).astype(np.float32)
-    yield Case(
-        (line, rng.uniform(-2, 8, (1, 1, 9, 1)).astype(np.float32)),
-        {"mode": "linear", "padding": "zeros"},
-        2e-5,
-        "line",
-    )
-
-
-SAMPLE = define(
-    Operator(
-        "Sample",
-        _sample_types,
-        _sample_reference,
-        _lower_sample,
-        {"mode": REQUIRED, "padding": REQUIRED, "corners": False},
-        (2, 2),
-        _sample_cases,
-        work=_sample_work,
-        scratch=_sample_work,
-    )
-)
-"""x [N, C, ...] read at places [N, groups, ..., spatial axes], counted in elements. `corners`:
-reflection is at the first and last element, not half an element beyond. `largest` is the largest of
-the weighed neighbours that `linear` adds.
+* `axis`, `size` (of the output), `scale`, `start`, `unit`: integers.
+* `mode`: "nearest", "linear" or "cubic", with the parameter `a` of the cubic kernel.
+* `rounding`: how "nearest" rounds; "prefer_floor" and "prefer_ceil" differ only for ties.
+* `antialias`: the filter is stretched by the scale if the output is smaller.
+* `exclude`: elements out of bounds have weight 0, instead of repeating the border.
+* `outside`: the value of outputs whose position is out of bounds; None: they are filtered, too.
 """

@@ -8,26 +8,28 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.size_checks import same
+from webkiln.ir.size_checks import require_equal
 from webkiln.ir.types import Array, Type, broadcast
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import Expr
+from webkiln.nest.steps import View
 from webkiln.ops.budget import elements
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 PRODUCTS = 4
-"""Products of a matrix product that numpy computes in the time that it takes to copy an element."""
+"""The number of multiply-adds of a matrix product that take numpy the time of copying an element.
+"""
 
 
 def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     a, b = types
     if a.rank < 2 or b.rank < 2 or a.dtype != b.dtype:
         raise ShapeError(
-            f"operands are {a} and {b}; both need two or more dimensions and one dtype"
+            f"operands are {a} and {b}, expected the same dtype and at least two dimensions"
         )
     rows, inner = a.shape[-2:][:: -1 if attrs["transpose_a"] else 1]
     other, columns = b.shape[-2:][:: -1 if attrs["transpose_b"] else 1]
-    same(inner, other, "the inner sizes differ")
+    require_equal(inner, other, "the inner sizes differ")
     return (Type(a.dtype, (*broadcast([a.shape[:-2], b.shape[:-2]]), rows, columns)),)
 
 
@@ -72,7 +74,7 @@ def _matmul_cases() -> Iterable[Case]:
     yield Case((make(3, 0), make(0, 2)))
 
 
-define(
+MATMUL = define(
     Operator(
         "MatMul",
         _matmul_types,
@@ -84,10 +86,13 @@ define(
         work=_matmul_work,
     )
 )
+"""Matrix product of a [..., m, k] and b [..., k, n], with broadcast leading axes: [..., m, n]. With
+`transpose_a` or `transpose_b`, the last two axes of the operand are swapped.
+"""
 
 
 def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
-    """The letters of each operand, and of the result."""
+    """The letters of each operand, and those of the result."""
     left, arrow, right = attrs["equation"].partition("->")
     terms = left.split(",")
     if (
@@ -97,8 +102,8 @@ def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
         or not set(right) <= set("".join(terms))
     ):
         raise ShapeError(
-            f"equation {attrs['equation']!r} is not one of {count} operands whose result names each"
-            " of its axes once"
+            f"equation {attrs['equation']!r} must have {count} operands, and a result of distinct"
+            " letters of the operands"
         )
     return terms, right
 
@@ -110,11 +115,11 @@ def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
     for term, type_ in zip(terms, types, strict=True):
         if len(term) != type_.rank:
             raise ShapeError(
-                f"equation {attrs['equation']!r}: {term!r} names {len(term)} axes, its operand is"
+                f"equation {attrs['equation']!r}: {term!r} has {len(term)} axes, but its operand is"
                 f" {type_}"
             )
         for letter, size in zip(term, type_.shape, strict=True):
-            sizes[letter] = same(
+            sizes[letter] = require_equal(
                 sizes.get(letter, size),
                 size,
                 f"equation {attrs['equation']!r}: the sizes of axis {letter} differ",
@@ -124,7 +129,7 @@ def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
 
 def _einsum_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     if len({type_.dtype for type_ in types}) != 1:
-        raise ShapeError(f"operands are {', '.join(map(str, types))}; all must have one dtype")
+        raise ShapeError(f"operands are {', '.join(map(str, types))}, expected the same dtype")
     sizes = _einsum_sizes(attrs, types)
     return (Type(types[0].dtype, tuple(sizes[letter] for letter in _terms(attrs, len(types))[1])),)
 
@@ -135,7 +140,7 @@ def _einsum_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
 
 
 def _lower_einsum(low: Lowering, attrs: Attributes) -> None:
-    """One sum of products over every letter that the result lacks."""
+    """One sum of products over all letters that are not in the result."""
     sizes = _einsum_sizes(attrs, [view.type for view in low.inputs])
     terms, result = _terms(attrs, len(low.inputs))
     nest = low.nest()
@@ -167,11 +172,11 @@ def _einsum_cases() -> Iterable[Case]:
         "ab,cd->": [(2, 3), (2, 2)],
     }
     for equation, operands in shapes.items():
-        made = tuple(rng.standard_normal(shape).astype(np.float32) for shape in operands)
-        yield Case(made, {"equation": equation}, name=equation)
+        arrays = tuple(rng.standard_normal(shape).astype(np.float32) for shape in operands)
+        yield Case(arrays, {"equation": equation}, name=equation)
 
 
-define(
+EINSUM = define(
     Operator(
         "Einsum",
         _einsum_types,
@@ -183,3 +188,6 @@ define(
         work=_einsum_work,
     )
 )
+"""Einstein sum of one to four operands by an `equation` such as "abd,cad->abc". The result has
+distinct letters; letters that are not in the result are summed over.
+"""

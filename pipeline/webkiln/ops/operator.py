@@ -1,6 +1,4 @@
-"""What an operator is: attributes, type rule, numpy reference, sample cases and lowering, defined
-once.
-"""
+"""Definitions of operators: attributes, type rule, numpy reference, sample cases and lowering."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,19 +14,18 @@ if TYPE_CHECKING:
 
 REQUIRED = object()
 Work = Callable[[Attributes, Sequence[Type], Sequence[Type]], int]
-"""Attributes, input types and output types -> how many elements a reference reads or writes, each
-in
-30 ns at most (see `ops/budget.py`).
+"""(Attributes, input types, output types) -> the number of elements that the reference reads or
+writes, at most 30 ns each (see `ops/budget.py`).
 """
 
 
 def linear(_: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Each element once."""
+    """One access per element of the inputs and outputs."""
     return elements([*inputs, *outputs])
 
 
 def per_element(times: int) -> Work:
-    """Each element as often as that."""
+    """`times` accesses per element of the inputs and outputs."""
     return lambda attrs, inputs, outputs: times * elements([*inputs, *outputs])
 
 
@@ -38,8 +35,9 @@ def nothing(*_: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One sample: attributes and inputs; `tolerance` bounds the relative error against the
-    reference: max|got - reference| / max(max|reference|, 1e-6).
+    """A test case of an operator: inputs and attributes.
+
+    `tolerance` bounds the relative error: max|result - reference| / max(max|reference|, 1e-6).
     """
 
     inputs: tuple[Array, ...]
@@ -52,12 +50,15 @@ class Case:
 class Operator:
     """A stateless operator.
 
-    `attributes` maps names to defaults (`REQUIRED` for none). `infer(attrs, types)` gives the
-    output types or raises ShapeError. `reference(attrs, *arrays)` computes in float64 inside and
-    returns one array per output; it is written independently of `lower`, which writes nests through
-    a `Lowering`. `elementwise` marks what passes may treat so. `backends`: where it works, if not
-    everywhere. `work` estimates what the reference costs, and `scratch` how many elements it keeps
-    besides its operands and results, so that constants are evaluated within limits.
+    * `infer(attrs, types)` returns the types of the outputs, or raises ShapeError.
+    * `reference(attrs, *arrays)` returns one array per output. It computes in float64,
+      independently of `lower`, which appends nests to a `Lowering`.
+    * `attributes` maps names to defaults; attributes without a default are `REQUIRED`.
+    * `arity` is the minimum and maximum number of inputs.
+    * `elementwise`: passes may move the operator past transposes and broadcasts.
+    * `backends`: the backends with a kernel; None: all.
+    * `work` and `scratch` estimate the cost of the reference, and the number of elements that it
+      allocates in addition to inputs and outputs. They limit the evaluation of constants.
     """
 
     name: str
@@ -75,8 +76,8 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a builder of graphs must know of operators, as a value: their type rule, and which are
-    elementwise.
+    """The properties of operators that graph builders depend on, passed as a value so that
+    frontends need not import all operators.
     """
 
     infer: Callable[[Node, Sequence[Type]], tuple[Type, ...]]
@@ -88,8 +89,6 @@ DEFINED: dict[str, Operator] = {}
 
 def define(operator: Operator) -> Operator:
     if operator.name in DEFINED:
-        raise SourceError(
-            f"operator {operator.name} is defined already; choose another name for it"
-        )
+        raise SourceError(f"operator {operator.name} is already defined; choose another name")
     DEFINED[operator.name] = operator
     return operator

@@ -1,4 +1,4 @@
-"""Windows as axes of their own, and their sum where they overlap."""
+"""Extraction of sliding windows (im2col), and the sum of overlapping windows (col2im)."""
 
 from collections.abc import Sequence
 from math import prod
@@ -6,8 +6,8 @@ from math import prod
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import iota, reshaped, total, transposed
 
-FAR = 1 << 30
-"""An index behind every axis."""
+OUT_OF_BOUNDS = 1 << 30
+"""An index beyond the end of any axis, where Gather reads 0."""
 
 
 def unfolded(
@@ -18,7 +18,7 @@ def unfolded(
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> Tensor:
-    """Each of the axes as two: the windows, then their taps."""
+    """Replace each of `axes` by two: the windows, then the taps in a window."""
     for axis, width, stride, gap in sorted(
         zip(axes, window, strides, dilation, strict=True), reverse=True
     ):
@@ -40,11 +40,10 @@ def overlapped(
     low: Sequence[int],
     high: Sequence[int],
 ) -> Tensor:
-    """Blocks [N, C * taps, L] added where they were taken in [N, C, *image], padded by `low` and
-    `high`.
+    """Sum the windows [N, C * taps, L] into [N, C, *image], which is padded by `low` and `high`.
 
-    Axis by axis: the elements of all blocks that lie over a place are read, and summed. Nothing is
-    multiplied, so that what is not finite stays where it is.
+    For each axis, the elements of all windows that cover a position are gathered and summed. There
+    are no multiplications, so infinities and NaN do not spread to other positions.
     """
     rows = list(zip(image, block, strides, dilation, low, high, strict=True))
     counts = [
@@ -53,31 +52,29 @@ def overlapped(
     ]
     y = reshaped(b, x, (x.shape[0], x.shape[1] // prod(block), *block, *counts))
     for axis, (size, width, stride, gap, before, _) in enumerate(rows):
-        place = 2 + axis
-        blocks = place + len(rows) - axis
+        taps = 2 + axis
+        windows = taps + len(rows) - axis
         perm = [
-            *range(place),
-            blocks,
-            place,
-            *(d for d in range(place + 1, y.type.rank) if d != blocks),
+            *range(taps),
+            windows,
+            taps,
+            *(d for d in range(taps + 1, y.type.rank) if d != windows),
         ]
-        lead, rest = y.shape[:place], [y.shape[d] for d in perm[place + 2 :]]
-        flat = reshaped(b, transposed(b, y, perm), (*lead, y.shape[blocks] * width, *rest))
-        read = b.op(
-            "Gather", [flat, _covering(b, size, width, stride, gap, before)], {"axis": place}
-        )
-        y = total(b, read, place + 1)
+        lead, rest = y.shape[:taps], [y.shape[d] for d in perm[taps + 2 :]]
+        flat = reshaped(b, transposed(b, y, perm), (*lead, y.shape[windows] * width, *rest))
+        covering = _covering(b, size, width, stride, gap, before)
+        y = total(b, b.op("Gather", [flat, covering], {"axis": taps}), taps + 1)
     return y
 
 
 def _covering(b: GraphBuilder, size: int, width: int, stride: int, gap: int, before: int) -> Tensor:
-    """For each place the elements over it, block * width + tap, [size, blocks that may reach it];
-    FAR where there is none.
+    """The elements that cover each position, as window * width + tap: [size, maximum number of
+    windows per position]. Unused entries are OUT_OF_
     """
-    reach = -(-((width - 1) * gap + 1) // stride)
-    places = reshaped(b, iota(b, size, "int32") + before, (size, 1))
-    numbers = b.op("Sub", [b.binary("FloorDiv", places, stride), iota(b, reach, "int32")])
-    offset = b.op("Sub", [places, numbers * stride])
+    count = -(-((width - 1) * gap + 1) // stride)
+    positions = reshaped(b, iota(b, size, "int32") + before, (size, 1))
+    numbers = b.op("Sub", [b.binary("FloorDiv", positions, stride), iota(b, count, "int32")])
+    offset = b.op("Sub", [positions, numbers * stride])
     tap = b.binary("FloorDiv", offset, gap)
     fits = b.op(
         "And",
@@ -86,4 +83,5 @@ def _covering(b: GraphBuilder, size: int, width: int, stride: int, gap: int, bef
             b.op("And", [b.binary("Less", tap, width), b.binary("GreaterEqual", numbers, 0)]),
         ],
     )
-    return b.op("Where", [fits, b.op("Add", [numbers * width, tap]), b.constant(FAR, "int32")])
+    element = b.op("Add", [numbers * width, tap])
+    return b.op("Where", [fits, element, b.constant(OUT_OF_BOUNDS, "int32")])

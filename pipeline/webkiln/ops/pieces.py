@@ -1,4 +1,7 @@
-"""The operators that compositions of the frontends consist of, as functions."""
+"""Functions that append common operators to a graph, for the handlers of frontends.
+
+Operators without an effect, such as a Reshape to the same shape, are not appended.
+"""
 
 from collections.abc import Sequence
 
@@ -19,7 +22,7 @@ def transposed(b: GraphBuilder, x: Tensor, perm: Sequence[int]) -> Tensor:
 
 
 def part(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int, step: int = 1) -> Tensor:
-    """`count` elements of one axis, from `start` on."""
+    """A slice of one axis: `count` elements from `start`, `step` apart."""
     axis %= x.type.rank
     if (start, count, step) == (0, x.shape[axis], 1):
         return x
@@ -36,30 +39,31 @@ def part(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int, step: in
     )
 
 
-def element(b: GraphBuilder, x: Tensor, axis: int, place: int) -> Tensor:
-    """The slice at a place of an axis, without that axis."""
+def element(b: GraphBuilder, x: Tensor, axis: int, index: int) -> Tensor:
+    """The slice at an index of an axis; the axis is removed."""
     axis %= x.type.rank
     return reshaped(
-        b, part(b, x, axis, place % x.shape[axis], 1), (*x.shape[:axis], *x.shape[axis + 1 :])
+        b, part(b, x, axis, index % x.shape[axis], 1), (*x.shape[:axis], *x.shape[axis + 1 :])
     )
 
 
 def widened(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
-    """x broadcast to a shape."""
+    """Broadcast to a shape."""
     return x if tuple(shape) == x.shape else b.op("Broadcast", [x], {"shape": tuple(shape)})
 
 
 def filled(b: GraphBuilder, value: Scalar, dtype: str, shape: Sequence[int]) -> Tensor:
+    """A tensor whose elements all have one value."""
     return b.op("Broadcast", [b.constant(value, dtype)], {"shape": tuple(shape)})
 
 
 def iota(b: GraphBuilder, size: int, dtype: str) -> Tensor:
-    """0, 1, ... below `size`."""
+    """The vector 0, 1, ... `size` - 1."""
     return b.op("Iota", [], {"size": size, "dtype": dtype})
 
 
 def sized(b: GraphBuilder, value: int, dtype: str) -> Tensor:
-    """A size as a number."""
+    """A size, static or symbolic, as a scalar tensor."""
     return (
         reshaped(b, b.op("Sizes", [], {"sizes": (value,), "dtype": dtype}), ())
         if is_symbolic(value)
@@ -68,7 +72,7 @@ def sized(b: GraphBuilder, value: int, dtype: str) -> Tensor:
 
 
 def stacked(b: GraphBuilder, xs: Sequence[Tensor], axis: int) -> Tensor:
-    """Tensors of one shape along a new axis."""
+    """Stack tensors of one shape along a new axis."""
     axis %= xs[0].type.rank + 1
     return b.op(
         "Concat",
@@ -78,7 +82,9 @@ def stacked(b: GraphBuilder, xs: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def blocks_to_space(b: GraphBuilder, x: Tensor, block: int) -> Tensor:
-    """Channels of [N, H, W, C] as blocks of space, the rows of a block first."""
+    """Depth to space: [N, H, W, C] -> [N, H * block, W * block, C / block**2]. Channels are ordered
+    by the row in the block, then the column, then the output channel.
+    """
     n, h, w, c = x.shape
     y = reshaped(b, x, (n, h, w, block, block, c // block**2))
     return reshaped(
@@ -87,7 +93,7 @@ def blocks_to_space(b: GraphBuilder, x: Tensor, block: int) -> Tensor:
 
 
 def space_to_blocks(b: GraphBuilder, x: Tensor, block: int) -> Tensor:
-    """Blocks of space of [N, H, W, C] as channels."""
+    """Space to depth, the inverse of `blocks_to_space`."""
     n, h, w, c = x.shape
     y = reshaped(b, x, (n, h // block, block, w // block, block, c))
     return reshaped(
@@ -100,7 +106,7 @@ def cast(b: GraphBuilder, x: Tensor, dtype: str) -> Tensor:
 
 
 def total(b: GraphBuilder, x: Tensor, *axes: int, keepdims: bool = False) -> Tensor:
-    """The sum over axes."""
+    """Sum over axes."""
     return b.op(
         "ReduceSum",
         [x],
@@ -109,6 +115,7 @@ def total(b: GraphBuilder, x: Tensor, *axes: int, keepdims: bool = False) -> Ten
 
 
 def largest(b: GraphBuilder, x: Tensor, *axes: int, keepdims: bool = False) -> Tensor:
+    """Maximum over axes."""
     return b.op(
         "ReduceMax",
         [x],

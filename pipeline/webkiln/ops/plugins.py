@@ -1,4 +1,4 @@
-"""Operators that a user's Python files define."""
+"""Operators that are defined by plugins."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,15 +19,15 @@ PluginTypeRule = Callable[[Attributes, Sequence[Type]], tuple[Type, ...]]
 
 @contextmanager
 def defined_by(folder: Path | None) -> Iterator[None]:
-    """The operators that the files of a folder define exist inside, and are forgotten at the end."""
-    known, modules = dict(DEFINED), set(sys.modules)
+    """Import the plugins of a folder in the block; their operators are removed at its end."""
+    builtin, modules = dict(DEFINED), set(sys.modules)
     try:
         for path in sorted(folder.iterdir()) if folder is not None else ():
             import_file(path)
         yield
     finally:
         DEFINED.clear()
-        DEFINED.update(known)
+        DEFINED.update(builtin)
         for name in set(sys.modules) - modules:
             if name.startswith(PREFIX):
                 del sys.modules[name]
@@ -44,16 +44,17 @@ def written(
     arity: tuple[int, int] = (1, 1),
     cases: Iterable[Case] = (),
 ) -> Operator:
-    """Define an operator by the text of a kernel for each backend.
+    """Define an operator by the source of a kernel for each backend.
 
-    A text is the statements that set `y`, element number `i` (row-major) of the only output, in C
-    (wasm), JavaScript (js), WGSL (webgpu) or GLSL ES 3.00 (webgl). `x0(n)` is element n of the
-    first input, as float32, int32 or uint32 (on GPUs every dtype is one of these); the attributes
-    named in `arguments` are whole numbers, and `count` is how many elements the output has.
+    `texts` maps backends to the statements that set `y`, the element of the only output with the
+    row-major index `i`: in C (wasm), JavaScript (js), WGSL (webgpu) or GLSL ES 3.00 (webgl).
+    `x0(n)` is element n of the first input, as float32, int32 or uint32 (on GPUs, every dtype is
+    stored as one of these). The attributes in `arguments` are integers, and `count` is the number
+    of elements of the output.
     """
 
     def lower(low: Lowering, attrs: Attributes) -> None:
-        low.written(texts, {name: attrs[name] for name in arguments})
+        low.custom_kernel(texts, {name: attrs[name] for name in arguments})
 
     samples = tuple(cases)
     return define(
@@ -71,16 +72,18 @@ def written(
 
 
 def check_backends(graph: Graph, backends: Iterable[str]) -> None:
-    """Raise UnsupportedError, with every node whose operator has no kernel for one of the backends."""
-    wanted = tuple(backends)
+    """Raise UnsupportedError with the nodes whose operators lack a kernel for a backend."""
+    requested = tuple(backends)
     items = []
     for node in graph.nodes:
-        known = find(node.op).backends
-        if known is not None and (missing := [name for name in wanted if name not in known]):
+        supported = find(node.op).backends
+        if supported is not None and (
+            missing := [name for name in requested if name not in supported]
+        ):
             where, what = (
                 node.layer or node.name,
                 f"{node.op} has no kernel for {', '.join(missing)}",
             )
-            items.append((where, what, f"Write one, or build for {', '.join(known)} only."))
+            items.append((where, what, f"Write one, or build for {', '.join(supported)} only."))
     if items:
         raise UnsupportedError(graph.name, items)

@@ -1,4 +1,4 @@
-"""Pooling windows over any number of spatial axes: of one size, or adapted to give a number of
+"""Pooling over any number of spatial axes, with windows of a fixed size, or adapted to a number of
 outputs.
 """
 
@@ -11,15 +11,15 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.size_checks import demand
+from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.budget import CALL
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.reduce import check_axes, of_nothing
-from webkiln.ops.window import all_inside, window_index, window_size
+from webkiln.ops.reduce import check_axes, identity_of
+from webkiln.ops.window import all_in_bounds, window_index, window_size
 
 WINDOW = dict.fromkeys(("axes", "window", "strides", "dilation", "pad_low", "pad_high"), REQUIRED)
 
@@ -30,7 +30,8 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     for name in WINDOW:
         if len(attrs[name]) != len(attrs["axes"]):
             raise ShapeError(
-                f"{name} has {len(attrs[name])} entries, there are {len(attrs['axes'])} pooled axes"
+                f"{name} has {len(attrs[name])} entries, expected {len(attrs['axes'])}, one per"
+                " pooled axis"
             )
     for axis, window, stride, dilation, low, high in _rows(attrs):
         shape[axis] = window_size(x.shape[axis], window, stride, dilation, low, high)
@@ -38,11 +39,14 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _rows(attrs: Attributes) -> list[tuple[int, ...]]:
+    """The attributes of `WINDOW`, by axis."""
     return list(zip(*(attrs[name] for name in WINDOW), strict=True))
 
 
 def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
-    """For each tap of the window, the padded input values that it meets, in the output's shape."""
+    """Yield the padded input elements that each tap of the window reads, in the shape of the
+    output.
+    """
     widths = [(0, 0)] * x.ndim
     for axis, _, _, _, low, high in _rows(attrs):
         widths[axis] = (low, high)
@@ -50,15 +54,15 @@ def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
         x.astype(np.float64) if is_float(str(x.dtype)) else x, widths, constant_values=fill
     )
     for tap in product(*(range(window) for window in attrs["window"])):
-        places = [slice(None)] * x.ndim
+        slices = [slice(None)] * x.ndim
         for t, (axis, window, stride, dilation, low, high) in zip(tap, _rows(attrs), strict=True):
             count = window_size(x.shape[axis], window, stride, dilation, low, high)
-            places[axis] = slice(t * dilation, t * dilation + (count - 1) * stride + 1, stride)
-        yield padded[tuple(places)]
+            slices[axis] = slice(t * dilation, t * dilation + (count - 1) * stride + 1, stride)
+        yield padded[tuple(slices)]
 
 
 def _window_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Every tap of every window, all of which are kept."""
+    """All taps of all windows, which are retained."""
     pads = [
         1 + (low + high) / max(inputs[0].shape[axis], 1) for axis, *_, low, high in _rows(attrs)
     ]
@@ -67,7 +71,7 @@ def _window_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Ty
 
 
 def _max_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    return (np.max(np.stack(list(_windows(attrs, x, of_nothing(np.max, str(x.dtype))))), axis=0),)
+    return (np.max(np.stack(list(_windows(attrs, x, identity_of(np.max, str(x.dtype))))), axis=0),)
 
 
 def _average_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
@@ -78,7 +82,7 @@ def _average_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 
 def lowest(dtype: str) -> float:
-    """What every number reaches."""
+    """The identity of max."""
     return -inf if is_float(dtype) else int(np.iinfo(dtype).min)
 
 
@@ -92,7 +96,7 @@ def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
         index[axis] = window_index(nest, index[axis], tap, stride, dilation, before)
         if before or after:
             checks.append((index[axis], x[axis]))
-    guard = all_inside(nest, checks)
+    guard = all_in_bounds(nest, checks)
     value = nest.accumulate(
         combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0)
     )
@@ -140,7 +144,7 @@ def _cases(**extra: bool) -> Iterable[Case]:
     )
 
 
-define(
+MAX_POOL = define(
     Operator(
         "MaxPool",
         _types,
@@ -152,7 +156,12 @@ define(
         scratch=_window_work,
     )
 )
-define(
+"""Maximum of windows.
+
+Attributes: the pooled `axes`; and `window` (size), `strides`, `dilation`, `pad_low` and `pad_high`,
+with one entry per pooled axis. Padding never is the maximum.
+"""
+AVG_POOL = define(
     Operator(
         "AvgPool",
         lambda attrs, types: _types({name: attrs[name] for name in WINDOW}, types),
@@ -164,6 +173,9 @@ define(
         scratch=_window_work,
     )
 )
+"""Mean of windows, with the attributes of MaxPool. Padding counts as zeros with
+`count_include_pad`; otherwise it is excluded from the mean.
+"""
 
 
 def _index_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -171,8 +183,10 @@ def _index_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     return (Type("int32", pooled.shape),)
 
 
-def _places(attrs: Attributes, shape: tuple[int, ...]) -> Array:
-    """The number of each element; with `column_major` the pooled axes count from the first."""
+def _element_numbers(attrs: Attributes, shape: tuple[int, ...]) -> Array:
+    """The number of each element in row-major order; with `column_major`, the pooled axes are in
+    column-major order.
+    """
     axes = list(attrs["axes"])
     order = [axis for axis in range(len(shape)) if axis not in axes] + (
         axes[::-1] if attrs["column_major"] else axes
@@ -183,22 +197,24 @@ def _places(attrs: Attributes, shape: tuple[int, ...]) -> Array:
 
 
 def _index_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-    best = np.argmax(np.stack(list(_windows(attrs, x, of_nothing(np.max, str(x.dtype))))), axis=0)
-    places = np.stack(list(_windows(attrs, _places(attrs, x.shape).astype(np.float64), -1)))
-    return (np.take_along_axis(places, best[None], 0)[0],)
+    best = np.argmax(np.stack(list(_windows(attrs, x, identity_of(np.max, str(x.dtype))))), axis=0)
+    numbers = _element_numbers(attrs, x.shape).astype(np.float64)
+    windows = np.stack(list(_windows(attrs, numbers, -1)))
+    return (np.take_along_axis(windows, best[None], 0)[0],)
 
 
 def _lower_index(low: Lowering, attrs: Attributes) -> None:
-    """The taps of a window are one loop, whose position at the maximum tells the place."""
+    """All taps are one reduction loop; the index of the maximum on it determines the element."""
     x, out = low.inputs[0], low.outputs[0]
     nest = low.nest()
     index = list(nest.axes(out.shape))
     number = nest.reduce(prod(attrs["window"]))
 
-    def tapped(tap: Expr) -> tuple[list[Expr], Expr | None]:
-        place, checks = list(index), []
+    def tap_index(tap: Expr) -> tuple[list[Expr], Expr | None]:
+        """The index that a tap reads, and its guard."""
+        source, checks = list(index), []
         for axis, window, stride, dilation, before, after in reversed(_rows(attrs)):
-            place[axis] = window_index(
+            source[axis] = window_index(
                 nest,
                 index[axis],
                 apply("irem", tap, nest.argument(window)),
@@ -208,12 +224,12 @@ def _lower_index(low: Lowering, attrs: Attributes) -> None:
             )
             tap = apply("idiv", tap, nest.argument(window))
             if before or after:
-                checks.append((place[axis], x[axis]))
-        return place, all_inside(nest, checks)
+                checks.append((source[axis], x[axis]))
+        return source, all_in_bounds(nest, checks)
 
-    place, guard = tapped(number)
-    found, _ = tapped(
-        nest.found(nest.accumulate("argmax", nest.load(x, place, guard, lowest(x.type.dtype))))
+    source, guard = tap_index(number)
+    best, _ = tap_index(
+        nest.index_of(nest.accumulate("argmax", nest.load(x, source, guard, lowest(x.type.dtype))))
     )
     axes = list(attrs["axes"])
     order = [axis for axis in range(x.type.rank) if axis not in axes] + (
@@ -221,7 +237,7 @@ def _lower_index(low: Lowering, attrs: Attributes) -> None:
     )
     total = const(0, INT)
     for axis in order:
-        total = total * nest.number(x[axis]) + found[axis]
+        total = total * nest.number(x[axis]) + best[axis]
     nest.store(out, total)
     nest.done()
 
@@ -248,19 +264,22 @@ MAX_POOL_INDEX = define(
         scratch=_window_work,
     )
 )
-"""Where in x the largest element of each window is, the first of equals."""
+"""The position of the maximum of each window in x (int32), the first of equal elements. Elements
+are numbered in row-major order; with `column_major`, the pooled axes are in column-major order. The
+other attributes are those of MaxPool.
+"""
 
 
 def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     check_axes(attrs["axes"], types[0].rank)
-    what = (
-        f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of"
-        " 1 or more"
+    message = (
+        f"sizes is {list(attrs['sizes'])}, expected a positive size for each of the axes"
+        f" {list(attrs['axes'])}"
     )
     if len(attrs["sizes"]) != len(attrs["axes"]):
-        raise ShapeError(what)
+        raise ShapeError(message)
     for size in attrs["sizes"]:
-        demand(size - 1, what)
+        require_non_negative(size - 1, message)
     shape = list(types[0].shape)
     for axis, size in zip(attrs["axes"], attrs["sizes"], strict=True):
         shape[axis] = size
@@ -268,8 +287,8 @@ def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...
 
 
 def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
-    """Output o of `count` covers the elements from floor(o * size / count) up to ceil((o + 1) *
-    size / count).
+    """Output o of `count` covers the elements from floor(o * size / count) to
+    ceil((o + 1) * size / count), exclusive.
     """
 
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
@@ -286,12 +305,14 @@ def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[A
 
 
 def _adaptive_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Each window by itself; windows overlap by an element."""
+    """Each window separately; windows may overlap by one element."""
     return CALL * sum(attrs["sizes"]) + 3 * len(attrs["axes"]) * (inputs[0].size + outputs[0].size)
 
 
 def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
-    """As many taps as the widest window has; those behind a narrower one are guarded off."""
+    """The reduction loop has the size of the largest window; guards exclude the excess taps of the
+    others.
+    """
     x, out = low.inputs[0], low.outputs[0]
     nest = low.nest()
     index = list(nest.axes(out.shape))
@@ -312,8 +333,8 @@ def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
         index[axis] = first + tap
         covered = covered * cast(width, covered.type)
         if min(widths) < max(widths):
-            inside = apply("lt", tap, width)
-            guard = inside if guard is None else apply("and", guard, inside)
+            in_window = apply("lt", tap, width)
+            guard = in_window if guard is None else apply("and", guard, in_window)
     value = nest.accumulate(
         combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0)
     )
@@ -333,6 +354,8 @@ def _adaptive_cases() -> Iterable[Case]:
         yield Case((x,), {"axes": axes, "sizes": sizes})
 
 
+# Pooling of `axes` to `sizes`: the windows partition each axis evenly, with an overlap of at most
+# one element.
 for _name, _combiner, _function in (
     ("AdaptiveMaxPool", "max", np.max),
     ("AdaptiveAvgPool", "sum", np.mean),

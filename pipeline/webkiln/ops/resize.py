@@ -1,6 +1,4 @@
-"""Resampling to another size, axis by axis: nearest, linear, and kernels of any reach with or
-without antialiasing.
-"""
+"""Resizing of axes: nearest, linear, area, and convolution filters with or without antialiasing."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,13 +9,14 @@ from math import ceil, pi, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import greatest, is_symbolic
+from webkiln.ir.dim import is_symbolic, maximum
 from webkiln.ir.graph import Attributes
-from webkiln.ir.size_checks import demand
+from webkiln.ir.size_checks import require_non_negative
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, NestBuilder, View
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
+from webkiln.nest.steps import View
 from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes
@@ -25,8 +24,8 @@ from webkiln.ops.reduce import check_axes
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """How much an element at a distance weighs: nothing from `radius` on. `formula` takes the
-    distance, at least 0 and below the radius.
+    """The weight of an element as a function of its distance, at least 0 and below `radius`, beyond
+    which it is 0.
     """
 
     radius: float
@@ -35,39 +34,38 @@ class Filter:
 
 
 def keys(a: float) -> Filter:
-    """Keys 1981, cubic convolution; `a` is the slope at 1."""
+    """Keys, Cubic convolution interpolation (1981); `a` is the slope at distance 1."""
 
-    def weigh(near: Expr) -> Expr:
-        inner = ((a + 2) * near - (a + 3)) * near * near + 1.0
-        return select(
-            apply("lt", near, const(1.0)), inner, ((near * a - 5 * a) * near + 8 * a) * near - 4 * a
-        )
+    def formula(distance: Expr) -> Expr:
+        inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1.0
+        outer = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
+        return select(apply("lt", distance, const(1.0)), inner, outer)
 
     def reference(d: Array) -> Array:
         return np.where(
             d < 1, (a + 2) * d**3 - (a + 3) * d**2 + 1, a * (d**3 - 5 * d**2 + 8 * d - 4)
         )
 
-    return Filter(2, weigh, reference)
+    return Filter(2, formula, reference)
 
 
 def lanczos(radius: int) -> Filter:
-    """Duchon 1979: sinc under a wider sinc."""
+    """Duchon, Lanczos filtering (1979): sinc(d) sinc(d / radius)."""
 
-    def weigh(near: Expr) -> Expr:
-        wave = (
-            apply("sin", near * pi)
-            * apply("sin", near * (pi / radius))
+    def formula(distance: Expr) -> Expr:
+        product_of_sincs = (
+            apply("sin", distance * pi)
+            * apply("sin", distance * (pi / radius))
             * (radius / pi**2)
-            / (near * near)
+            / (distance * distance)
         )
-        return select(apply("lt", near, const(1e-3)), const(1.0), wave)
+        return select(apply("lt", distance, const(1e-3)), const(1.0), product_of_sincs)
 
-    return Filter(radius, weigh, lambda d: np.sinc(d) * np.sinc(d / radius))
+    return Filter(radius, formula, lambda d: np.sinc(d) * np.sinc(d / radius))
 
 
 FILTERS = {
-    "triangle": Filter(1, lambda near: 1.0 - near, lambda d: 1 - d),
+    "triangle": Filter(1, lambda distance: 1.0 - distance, lambda d: 1 - d),
     "cubic": keys(-0.5),
     "lanczos3": lanczos(3),
     "lanczos5": lanczos(5),
@@ -78,7 +76,7 @@ COORDINATES = ("half_pixel", "asymmetric", "align_corners")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An axis that is resized. Output o lies at position (o * `scale` + `start`) / `unit` of the
+    """The resizing of one axis. Output o is at the position (o * `scale` + `start`) / `unit` of the
     input.
     """
 
@@ -95,7 +93,7 @@ def _lines(attrs: Attributes, x: Type) -> list[Line]:
     for axis, out in zip(attrs["axes"], attrs["sizes"], strict=True):
         size = x.shape[axis]
         if attrs["coordinates"] == "align_corners":
-            lines.append(Line(axis, size, out, size - 1, 0, greatest([out - 1, 1])))
+            lines.append(Line(axis, size, out, size - 1, 0, maximum([out - 1, 1])))
         elif attrs["coordinates"] == "half_pixel":
             lines.append(Line(axis, size, out, 2 * size, size - out, 2 * out))
         else:
@@ -106,67 +104,67 @@ def _lines(attrs: Attributes, x: Type) -> list[Line]:
 def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
     check_axes(attrs["axes"], x.rank)
-    what = (
-        f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of"
-        " 1 or more"
+    message = (
+        f"sizes is {list(attrs['sizes'])}, expected a positive size for each of the axes"
+        f" {list(attrs['axes'])}"
     )
     if len(attrs["sizes"]) != len(attrs["axes"]):
-        raise ShapeError(what)
+        raise ShapeError(message)
     for size in attrs["sizes"]:
-        demand(size - 1, what)
+        require_non_negative(size - 1, message)
     if attrs["method"] not in METHODS or attrs["coordinates"] not in COORDINATES:
         raise ShapeError(
-            f"method {attrs['method']!r} at {attrs['coordinates']!r}: there are"
-            f" {', '.join(METHODS)} at {', '.join(COORDINATES)}"
+            f"method is {attrs['method']!r}, coordinates is {attrs['coordinates']!r}; expected one"
+            f" of {', '.join(METHODS)} and one of {', '.join(COORDINATES)}"
         )
     if attrs["method"] != "nearest" and x.dtype != "float32":
-        raise ShapeError(f"{attrs['method']} resizes float32, x is {x}")
+        raise ShapeError(f"x is {x}; the method {attrs['method']} requires float32")
     shape = list(x.shape)
     for line in _lines(attrs, x):
         shape[line.axis] = line.out
         if _is_averaged(attrs) and (is_symbolic(line.size) or is_symbolic(line.out)):
-            how = "antialias" if attrs["antialias"] else "area"
+            option = "antialias" if attrs["antialias"] else "area"
             raise ShapeError(
-                f"axis {line.axis} goes from {line.size} to {line.out}; {how} needs sizes that are"
-                " known before the model runs"
+                f"axis {line.axis} is resized from {line.size} to {line.out}; {option} requires"
+                " sizes that are known before the model runs"
             )
     return (Type(x.dtype, tuple(shape)),)
 
 
 def _is_averaged(attrs: Attributes) -> bool:
-    """Whether an output takes from more elements the more are made one."""
+    """Whether the number of elements per output depends on the scale."""
     return attrs["method"] == "area" or (attrs["antialias"] and attrs["method"] in FILTERS)
 
 
 def _weights(attrs: Attributes, line: Line) -> Array:
-    """What each output [row] takes of each input [column]."""
-    positions = [Fraction(o * line.scale + line.start, line.unit) for o in range(line.out)]
+    """The weights of inputs, [output, input]."""
+    fractions = [Fraction(o * line.scale + line.start, line.unit) for o in range(line.out)]
     if attrs["method"] == "nearest":
-        chosen = [min(max((2 * p + 1).__floor__() // 2, 0), line.size - 1) for p in positions]
-        return np.eye(line.size)[chosen]
-    place = np.array([float(p) for p in positions])
+        nearest = [min(max((2 * p + 1).__floor__() // 2, 0), line.size - 1) for p in fractions]
+        return np.eye(line.size)[nearest]
+    position = np.array([float(p) for p in fractions])
     if attrs["resolution"]:
-        place = (
-            np.floor(place)
-            + np.rint((place - np.floor(place)) * attrs["resolution"]) / attrs["resolution"]
+        position = (
+            np.floor(position)
+            + np.rint((position - np.floor(position)) * attrs["resolution"]) / attrs["resolution"]
         )
-    distance = np.abs(place[:, None] - np.arange(line.size))
+    distance = np.abs(position[:, None] - np.arange(line.size))
     step = line.scale / line.unit
     if attrs["method"] == "linear":
-        distance = np.abs(np.clip(place, 0, line.size - 1)[:, None] - np.arange(line.size))
+        distance = np.abs(np.clip(position, 0, line.size - 1)[:, None] - np.arange(line.size))
         weights = np.maximum(1 - distance, 0)
     elif attrs["method"] == "area":
         weights = np.clip(0.5 + step / 2 - distance, 0, min(1, step))
     else:
         kernel = FILTERS[attrs["method"]]
-        near = distance / (max(step, 1) if attrs["antialias"] else 1)
-        weights = np.where(near < kernel.radius, kernel.reference(near), 0)
+        scaled = distance / (max(step, 1) if attrs["antialias"] else 1)
+        weights = np.where(scaled < kernel.radius, kernel.reference(scaled), 0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """The weights of each line, whose places are fractions of Python, and a product with their
-    matrix.
+    """The weights of each axis, whose positions are computed as fractions in Python, and a product
+    with their matrix.
     """
     total, shape = 0, list(inputs[0].shape)
     for line in _lines(attrs, inputs[0]):
@@ -176,12 +174,12 @@ def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) ->
 
 
 def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """The largest matrix of weights, and what lies between two lines."""
-    lines, shape, most = _lines(attrs, inputs[0]), list(inputs[0].shape), 0
+    """The largest matrix of weights, and the largest intermediate tensor."""
+    lines, shape, largest = _lines(attrs, inputs[0]), list(inputs[0].shape), 0
     for line in lines:
         shape[line.axis] = line.out
-        most = max(most, prod(shape))
-    return most + 4 * max((line.out * line.size for line in lines), default=0)
+        largest = max(largest, prod(shape))
+    return largest + 4 * max((line.out * line.size for line in lines), default=0)
 
 
 def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
@@ -208,12 +206,12 @@ def _lower(low: Lowering, attrs: Attributes) -> None:
         x = y
 
 
-def _scaled(nest: NestBuilder, line: Line, index: Expr) -> Expr:
-    """The position of output `index` in units."""
+def _numerator(nest: NestBuilder, line: Line, index: Expr) -> Expr:
+    """The position of output `index`, times `line.unit`."""
     return index * nest.argument(line.scale) + nest.argument(line.start)
 
 
-def _bounded(nest: NestBuilder, index: Expr, size: int) -> Expr:
+def _clamp(nest: NestBuilder, index: Expr, size: int) -> Expr:
     return apply("min", apply("max", index, const(0, INT)), nest.argument(size - 1))
 
 
@@ -221,8 +219,8 @@ def _lower_nearest(low: Lowering, lines: Sequence[Line]) -> None:
     nest = low.nest()
     index = list(nest.axes(low.outputs[0].shape))
     for line in lines:
-        doubled = _scaled(nest, line, index[line.axis]) * 2 + nest.argument(line.unit)
-        index[line.axis] = _bounded(
+        doubled = _numerator(nest, line, index[line.axis]) * 2 + nest.argument(line.unit)
+        index[line.axis] = _clamp(
             nest, apply("floordiv", doubled, nest.argument(2 * line.unit)), line.size
         )
     nest.store(low.outputs[0], nest.load(low.inputs[0], index))
@@ -230,27 +228,27 @@ def _lower_nearest(low: Lowering, lines: Sequence[Line]) -> None:
 
 
 def _lower_linear(low: Lowering, lines: Sequence[Line]) -> None:
-    """One nest: the elements around the position, weighed axis after axis."""
+    """One nest, which interpolates between the corners around the position, axis by axis."""
     nest, type_ = low.nest(), COMPUTE[low.inputs[0].type.dtype]
     index = list(nest.axes(low.outputs[0].shape))
     corners: list[tuple[Expr, Expr]] = []
-    shares: list[Expr] = []
+    fractions: list[Expr] = []
     for line in lines:
-        unit, place = nest.argument(line.unit), _scaled(nest, line, index[line.axis])
-        before = apply("floordiv", place, unit)
-        corners.append((_bounded(nest, before, line.size), _bounded(nest, before + 1, line.size)))
-        shares.append(cast(place - before * unit, type_) / cast(unit, type_))
+        unit, numerator = nest.argument(line.unit), _numerator(nest, line, index[line.axis])
+        before = apply("floordiv", numerator, unit)
+        corners.append((_clamp(nest, before, line.size), _clamp(nest, before + 1, line.size)))
+        fractions.append(cast(numerator - before * unit, type_) / cast(unit, type_))
 
-    def at(choice: tuple[int, ...]) -> Expr:
-        place = list(index)
-        for line, pair, side in zip(lines, corners, choice, strict=True):
-            place[line.axis] = pair[side]
-        return nest.load(low.inputs[0], place)
+    def load(sides: tuple[int, ...]) -> Expr:
+        source = list(index)
+        for line, pair, side in zip(lines, corners, sides, strict=True):
+            source[line.axis] = pair[side]
+        return nest.load(low.inputs[0], source)
 
-    values = [at(choice) for choice in product((0, 1), repeat=len(lines))]
-    for share in reversed(shares):
+    values = [load(sides) for sides in product((0, 1), repeat=len(lines))]
+    for fraction in reversed(fractions):
         values = [
-            first + (second - first) * share
+            first + (second - first) * fraction
             for first, second in zip(values[::2], values[1::2], strict=True)
         ]
     nest.store(low.outputs[0], values[0])
@@ -258,63 +256,64 @@ def _lower_linear(low: Lowering, lines: Sequence[Line]) -> None:
 
 
 def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) -> None:
-    """A table of weights, whose rows sum to 1, and the sum of what they weigh."""
+    """Three nests: the sum of the weights of each output, the table of normalised weights, and the
+    weighted sum of elements.
+    """
     step = line.scale / line.unit if _is_averaged(attrs) else 1.0
-    reach = ceil(
+    radius = ceil(
         0.5 + step / 2
         if attrs["method"] == "area"
         else FILTERS[attrs["method"]].radius * max(step, 1.0)
     )
-    taps = 2 * reach
+    taps = 2 * radius
     total = low.temporary("float32", (line.out,))
     table = low.temporary("float32", (line.out, taps))
 
     nest = low.nest()
     (row,) = nest.axes((line.out,))
     nest.store(
-        total, nest.accumulate("sum", _weight(nest, attrs, line, reach, row, nest.reduce(taps)))
+        total, nest.accumulate("sum", _weight(nest, attrs, line, radius, row, nest.reduce(taps)))
     )
     nest.done()
 
     nest = low.nest()
     row, tap = nest.axes((line.out, taps))
-    nest.store(table, _weight(nest, attrs, line, reach, row, tap) / nest.load(total, (row,)))
+    nest.store(table, _weight(nest, attrs, line, radius, row, tap) / nest.load(total, (row,)))
     nest.done()
 
     nest = low.nest()
     index = list(nest.axes(y.shape))
     row, tap = index[line.axis], nest.reduce(taps)
-    first = apply("floordiv", _scaled(nest, line, row), nest.argument(line.unit)) - nest.argument(
-        reach - 1
-    )
-    index[line.axis] = _bounded(nest, first + tap, line.size)
+    before = apply("floordiv", _numerator(nest, line, row), nest.argument(line.unit))
+    first = before - nest.argument(radius - 1)
+    index[line.axis] = _clamp(nest, first + tap, line.size)
     value = nest.load(x, index)
     nest.store(y, nest.accumulate("sum", value * cast(nest.load(table, (row, tap)), value.type)))
     nest.done()
 
 
 def _weight(
-    nest: NestBuilder, attrs: Attributes, line: Line, reach: int, row: Expr, tap: Expr
+    nest: NestBuilder, attrs: Attributes, line: Line, radius: int, row: Expr, tap: Expr
 ) -> Expr:
-    """What output `row` takes of its element `tap`, before the sum is made 1; nothing of elements
-    outside.
-    """
-    unit, place = nest.argument(line.unit), _scaled(nest, line, row)
-    before = apply("floordiv", place, unit)
-    share = cast(place - before * unit, FLOAT) / cast(unit, FLOAT)
+    """The unnormalised weight of element `tap` for output `row`; 0 for elements out of bounds."""
+    unit, numerator = nest.argument(line.unit), _numerator(nest, line, row)
+    before = apply("floordiv", numerator, unit)
+    fraction = cast(numerator - before * unit, FLOAT) / cast(unit, FLOAT)
     if attrs["resolution"]:
-        share = apply("rint", share * attrs["resolution"]) / attrs["resolution"]
-    distance = apply("abs", share + cast(nest.argument(reach - 1) - tap, FLOAT))
+        fraction = apply("rint", fraction * attrs["resolution"]) / attrs["resolution"]
+    distance = apply("abs", fraction + cast(nest.argument(radius - 1) - tap, FLOAT))
     step = cast(nest.argument(line.scale), FLOAT) / cast(unit, FLOAT)
     if attrs["method"] == "area":
-        room = apply("max", 0.5 + step * 0.5 - distance, const(0.0))
-        weight = apply("min", room, apply("min", step, const(1.0)))
+        overlap = apply("max", 0.5 + step * 0.5 - distance, const(0.0))
+        weight = apply("min", overlap, apply("min", step, const(1.0)))
     else:
         kernel = FILTERS[attrs["method"]]
-        near = distance / apply("max", step, const(1.0)) if attrs["antialias"] else distance
-        weight = select(apply("lt", near, const(kernel.radius)), kernel.formula(near), const(0.0))
+        scaled = distance / apply("max", step, const(1.0)) if attrs["antialias"] else distance
+        weight = select(
+            apply("lt", scaled, const(kernel.radius)), kernel.formula(scaled), const(0.0)
+        )
     return select(
-        nest.inside(before - nest.argument(reach - 1) + tap, line.size), weight, const(0.0)
+        nest.in_bounds(before - nest.argument(radius - 1) + tap, line.size), weight, const(0.0)
     )
 
 
@@ -350,7 +349,7 @@ def _cases() -> Iterable[Case]:
     )
 
 
-define(
+RESIZE = define(
     Operator(
         "Resize",
         _types,
@@ -369,3 +368,13 @@ define(
         scratch=_scratch,
     )
 )
+"""Resizes the `axes` of x to `sizes`.
+
+Attributes:
+
+* `method`: one of `METHODS`.
+* `coordinates`: "half_pixel" aligns the edges of the first and last elements, "align_corners" their
+  centres; "asymmetric" multiplies indices by the scale.
+* `antialias`: filters are stretched by the scale if the output is smaller.
+* `resolution`: positions are rounded to 1 / resolution, as in tables of weights; 0: exact.
+"""

@@ -1,4 +1,4 @@
-"""Recurrences: a graph applied step by step along an axis."""
+"""Scan: a nested graph that is applied to the slices of sequences, with states."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,24 +6,25 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
-from webkiln.ir.size_checks import all_same
+from webkiln.ir.size_checks import require_all_equal
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
+from webkiln.nest.steps import View
 from webkiln.ops.budget import hold
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 
 def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int, int, int]:
-    """The body, the number of states, of scanned inputs, and of steps."""
+    """The body, and the numbers of states, of scanned inputs and of steps."""
     body, axes = attrs["body"], attrs["axes"]
     states = len(body.outputs) - len(attrs["out_axes"])
     if len(types) != len(body.inputs) or states < 0 or states + len(axes) > len(types) or not axes:
         raise ShapeError(
             f"the body {body.name} has {len(body.inputs)} inputs and {len(body.outputs)} outputs,"
-            f" which do not fit {len(types)} operands"
+            f" which do not match {len(types)} operands"
         )
     lengths = [type_.shape[axis] for type_, axis in zip(types[states:], axes, strict=False)]
-    steps = all_same(lengths, "the scanned inputs have other numbers of steps")
+    steps = require_all_equal(lengths, "the scanned inputs have different numbers of steps")
     return body, states, len(axes), steps
 
 
@@ -33,11 +34,11 @@ def _scan_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         Type(type_.dtype, (*type_.shape[:axis], *type_.shape[axis + 1 :]))
         for type_, axis in zip(types[states : states + scanned], attrs["axes"], strict=True)
     ]
-    given = [*types[:states], *slices, *types[states + scanned :]]
+    operands = [*types[:states], *slices, *types[states + scanned :]]
     results = [body.type(name) for name in body.outputs.values()]
     for name, got, expected in zip(
         (*body.inputs, *body.outputs),
-        [*given, *results[:states]],
+        [*operands, *results[:states]],
         map(body.type, body.inputs),
         strict=False,
     ):
@@ -51,9 +52,8 @@ def _scan_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
-    from webkiln.ops.evaluate import (
-        run_graph,
-    )  # it imports the table of operators, which imports this module
+    # Imported here because it imports the table of operators, which imports this module.
+    from webkiln.ops.evaluate import run_graph
 
     body, states, scanned, steps = _signature(
         attrs, [Type(str(array.dtype), array.shape) for array in arrays]
@@ -66,8 +66,8 @@ def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
     types = [body.type(name) for name in list(body.outputs.values())[states:]]
     stacked: list[list[Array]] = [[np.zeros((0,))] * steps for _ in types]
     for step in range(steps):
-        at = steps - 1 - step if attrs["reverse"] else step
-        slices = [np.take(row, at, axis) for row, axis in zip(rows, attrs["axes"], strict=True)]
+        index = steps - 1 - step if attrs["reverse"] else step
+        slices = [np.take(row, index, axis) for row, axis in zip(rows, attrs["axes"], strict=True)]
         results = list(
             run_graph(body, dict(zip(body.inputs, (*state, *slices, *captured), strict=True)))[
                 0
@@ -76,7 +76,7 @@ def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
         state = results[:states]
         for pile, result in zip(stacked, results[states:], strict=True):
             hold(result.nbytes)
-            pile[at] = result
+            pile[index] = result
     empty = [np.zeros((0, *type_.shape), type_.dtype) for type_ in types]
     piles = [np.stack(pile) if pile else none for pile, none in zip(stacked, empty, strict=True)]
     return (
@@ -91,41 +91,42 @@ def _lower_scan(low: Lowering, attrs: Attributes) -> None:
     for initial, state in zip(low.inputs, current, strict=False):
         low.copy(initial, state)
     with low.repeat(steps) as step:
-        at = steps - 1 - step if attrs["reverse"] else step
+        index = steps - 1 - step if attrs["reverse"] else step
         slices = [
-            _slice(low, view, axis, at)
+            _slice(low, view, axis, index)
             for view, axis in zip(low.inputs[states:], attrs["axes"], strict=False)
         ]
         results = low.inline(body, [*current, *slices, *low.inputs[states + scanned :]])
         for result, out, axis in zip(results[states:], stacked, attrs["out_axes"], strict=True):
-            store_slice(low, result, out, axis, at)
-        following = [apart(low, view, current) for view in results[:states]]
-        for result, state in zip(following, current, strict=True):
+            store_slice(low, result, out, axis, index)
+        next_states = [copy_if_state(low, view, current) for view in results[:states]]
+        for result, state in zip(next_states, current, strict=True):
             low.copy(result, state)
 
 
-def _slice(low: Lowering, view: View, axis: int, at: int) -> View:
+def _slice(low: Lowering, view: View, axis: int, position: int) -> View:
     shape = view.shape
     out = low.temporary(view.type.dtype, (*shape[:axis], *shape[axis + 1 :]))
     nest = low.nest()
     index = nest.axes(out.shape)
-    nest.store(out, nest.load(view, (*index[:axis], nest.number(at), *index[axis:])))
+    nest.store(out, nest.load(view, (*index[:axis], nest.number(position), *index[axis:])))
     nest.done()
     return out
 
 
-def store_slice(low: Lowering, view: View, out: View, axis: int, at: int) -> None:
+def store_slice(low: Lowering, view: View, out: View, axis: int, position: int) -> None:
+    """Append a store of `view` to the slice of `out` at a position of `axis`."""
     nest = low.nest()
     index = nest.axes(view.shape)
-    nest.store(out, nest.load(view, index), (*index[:axis], nest.number(at), *index[axis:]))
+    nest.store(out, nest.load(view, index), (*index[:axis], nest.number(position), *index[axis:]))
     nest.done()
 
 
-def apart(low: Lowering, view: View, current: Sequence[View]) -> View:
-    """`view`, or a copy of it where it is itself the buffer of a state, which another state's next
-    value may overwrite.
+def copy_if_state(low: Lowering, view: View, states: Sequence[View]) -> View:
+    """Copy `view` if it is the buffer of a state, because the next value of another state may
+    overwrite it before it is read.
     """
-    if all(view.name != state.name for state in current):
+    if all(view.name != state.name for state in states):
         return view
     out = low.temporary(view.type.dtype, view.shape)
     low.copy(view, out)
@@ -174,9 +175,14 @@ SCAN = define(Operator(
     "Scan", _scan_types, _scan_reference, _lower_scan,
     {"body": REQUIRED, "axes": REQUIRED, "out_axes": (), "reverse": False}, (1, 64), _cases,
 ))  # fmt: skip
-"""Inputs: initial states, scanned inputs (one axis of `axes` each), captured Variables. The graph
-`body` takes the states, one slice of each scanned input, and the captured Variables; it gives the
-next states and values that are stacked along `out_axes`. Outputs: the last states and the stacks.
-With `reverse` the steps go from the last slice to the first, and each result is stored where its
-slice came from.
+"""Applies the graph `body` to the slices of sequences.
+
+Inputs: the initial states, the scanned inputs, captured Variables.
+Outputs: the last states, and the results of all steps, stacked along `out_axes`.
+
+The inputs of `body` are the states, a slice of each scanned input, and the captured Variables. Its
+outputs are the next states, and the results to stack.
+
+Attributes: `axes` has one axis per scanned input, `out_axes` one per result. With `reverse`, steps
+proceed from the last slice to the first; results are stored at the positions of their slices.
 """

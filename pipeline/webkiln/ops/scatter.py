@@ -1,4 +1,7 @@
-"""Updates of single elements and of rows, at places that other operands tell."""
+"""Scattering of elements and slices to indices that are data.
+
+Negative indices count from the end; updates at out-of-bounds indices are dropped.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
@@ -7,54 +10,56 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import Accumulator
 from webkiln.nest.procedure import ProcedureWriter
-from webkiln.ops.index import X, check_indices, element_places, wrapped
+from webkiln.ops.index import X, check_indices, element_index, wrap_negative
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.order import ZERO, writer
 from webkiln.ops.reduce import check_axes
+from webkiln.ops.sorting import ZERO, writer
 
-COMBINED: dict[str, Callable[..., None]] = {
+UFUNCS: dict[str, Callable[..., None]] = {
     "add": np.add.at,
     "mul": np.multiply.at,
     "max": np.maximum.at,
     "min": np.minimum.at,
 }
-REDUCTIONS = ("none", *COMBINED)
-COMPARED = 1 << 24
-"""How many comparisons of an element with an update are worth staying off the CPU."""
+REDUCTIONS = ("none", *UFUNCS)
+MAX_COMPARISONS = 1 << 24
+"""Up to this number of comparisons of elements with updates, each element searches its updates in a
+nest; beyond it, a procedure on the CPU applies the updates one by one.
+"""
 
 
-def _scatter_reference(reduction: str, x: Array, places: Sequence[Array], updates: Array) -> Array:
-    """Updates in order; those outside are dropped."""
+def _scatter_reference(reduction: str, x: Array, index: Sequence[Array], updates: Array) -> Array:
+    """Apply the updates in order."""
     out = x.astype(np.float64) if x.dtype.kind == "f" else x.copy()
-    counted = [
-        np.where(place < 0, place + size, place).astype(np.int64)
-        for place, size in zip(places, x.shape, strict=False)
+    wrapped = [
+        np.where(item < 0, item + size, item).astype(np.int64)
+        for item, size in zip(index, x.shape, strict=False)
     ]
-    inside = np.logical_and.reduce(
-        [(place >= 0) & (place < size) for place, size in zip(counted, x.shape, strict=False)]
+    in_bounds = np.logical_and.reduce(
+        [(item >= 0) & (item < size) for item, size in zip(wrapped, x.shape, strict=False)]
     )
-    chosen = tuple(np.broadcast_to(place, inside.shape)[inside] for place in counted)
+    targets = tuple(np.broadcast_to(item, in_bounds.shape)[in_bounds] for item in wrapped)
     if reduction == "none":
-        for number, value in enumerate(updates[inside]):
-            out[tuple(place[number] for place in chosen)] = value
+        for number, value in enumerate(updates[in_bounds]):
+            out[tuple(item[number] for item in targets)] = value
     else:
-        COMBINED[reduction](out, chosen, updates[inside])
+        UFUNCS[reduction](out, targets, updates[in_bounds])
     return out
 
 
 def _scatter_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """One update after another."""
+    """One update at a time."""
     return 64 * inputs[1].size + _scatter_scratch(attrs, inputs, outputs)
 
 
 def _scatter_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """Where each update belongs, along every axis."""
+    """One index per axis for each update."""
     return 4 * (inputs[0].rank + 1) * (inputs[1].size + inputs[2].size)
 
 
@@ -63,8 +68,8 @@ def _check_scatter(attrs: Attributes, types: Sequence[Type]) -> None:
     check_indices(indices)
     if attrs["reduction"] not in REDUCTIONS or x.dtype != updates.dtype:
         raise ShapeError(
-            f"x is {x}, updates are {updates}, reduction is {attrs['reduction']!r}; expected one"
-            f" dtype and one of {', '.join(REDUCTIONS)}"
+            f"x is {x}, updates are {updates}, reduction is {attrs['reduction']!r}; expected the"
+            f" same dtype and one of {', '.join(REDUCTIONS)}"
         )
 
 
@@ -74,7 +79,8 @@ def _scatter_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]
     check_axes((attrs["axis"],), x.rank)
     if indices.shape != updates.shape or indices.rank != x.rank:
         raise ShapeError(
-            f"indices {indices} and updates {updates} need one shape, and as many axes as {x}"
+            f"indices are {indices}, updates are {updates}; expected the same shape, and the same"
+            f" number of axes as {x}"
         )
     return (x,)
 
@@ -82,7 +88,7 @@ def _scatter_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]
 def _scatter_elements_reference(
     attrs: Attributes, x: Array, indices: Array, updates: Array
 ) -> tuple[Array, ...]:
-    return (_scatter_reference(attrs["reduction"], x, element_places(attrs, indices), updates),)
+    return (_scatter_reference(attrs["reduction"], x, element_index(attrs, indices), updates),)
 
 
 def _store_scattered(
@@ -94,76 +100,75 @@ def _store_scattered(
     index: Sequence[Expr],
     update: Callable[[Expr, Expr], Expr],
 ) -> None:
-    """Combine an element of x with the updates, counted by the reduction loop as `number`, that
-    `match` it. `update(number, guard)` loads one.
+    """Combine an element of x with the updates that `match` it. The reduction loop `number` numbers
+    the updates; `update(number, guard)` loads one.
     """
     x, out = low.inputs[0], low.outputs[0]
-    kept = nest.load(x, index)
+    original = nest.load(x, index)
     if reduction == "none":
         last = nest.accumulate("max", select(match, number, const(-1, INT)))
-        found = apply("ge", last, const(0, INT))
-        value = select(found, update(last, found), kept)
+        has_update = apply("ge", last, const(0, INT))
+        value = select(has_update, update(last, has_update), original)
     else:
         combiner = "sum" if reduction == "add" else "prod" if reduction == "mul" else reduction
-        given = update(number, match)
+        operand = update(number, match)
         total = nest.accumulate(
-            combiner, select(match, given, Accumulator(combiner, given).identity)
+            combiner, select(match, operand, Accumulator(combiner, operand).identity)
         )
-        value = apply(reduction, kept, total)
+        value = apply(reduction, original, total)
     nest.store(out, value)
     nest.done()
 
 
-def _combined(reduction: str, kept: Expr, given: Expr) -> Expr:
-    return given if reduction == "none" else apply(reduction, kept, given)
+def _combine(reduction: str, original: Expr, update: Expr) -> Expr:
+    return update if reduction == "none" else apply(reduction, original, update)
 
 
-def _one_by_one(
+def _apply_one_by_one(
     low: Lowering,
     attrs: Attributes,
-    place: Callable[[ProcedureWriter, Expr], tuple[Expr, Expr]],
+    target: Callable[[ProcedureWriter, Expr], tuple[Expr, Expr]],
     count: int,
     inner: int,
 ) -> None:
-    """Store the updates in order, on the CPU: rows of `inner` elements, of which `place` tells
-    where the nth goes and whether that is inside.
+    """Append a procedure that applies `count` updates in order, each a row of `inner` elements.
+    `target(w, n)` returns the row of x for update n, and whether it is in bounds.
     """
-    inputs, out = [low.materialized(view) for view in low.inputs], low.outputs
+    inputs, out = [low.materialize(view) for view in low.inputs], low.outputs
     w = writer(inputs, out)
     with w.repeat(w.number(out[0].type.size)) as i:
         w.store(0, i, w.load(0, i))
     length = w.number(inner)
     with w.repeat(w.number(count)) as row:
-        start, inside = place(w, row)
-        with w.when(inside), w.repeat(length) as lane:
-            at = w.variable(start * length + lane)
-            w.store(
-                0, at, _combined(attrs["reduction"], w.load(3, at), w.load(2, row * length + lane))
-            )
+        start, in_bounds = target(w, row)
+        with w.when(in_bounds), w.repeat(length) as lane:
+            offset = w.variable(start * length + lane)
+            update = _combine(attrs["reduction"], w.load(3, offset), w.load(2, row * length + lane))
+            w.store(0, offset, update)
     low.host(w, inputs, out)
 
 
-def _counted(w: ProcedureWriter, at: Expr, size: int) -> Expr:
-    """The index at a place of the indices, those below 0 counted from the end."""
-    raw = w.variable(cast(w.load(1, at), INT))
+def _load_index(w: ProcedureWriter, offset: Expr, size: int) -> Expr:
+    """Load an index, and add the size to negative ones."""
+    raw = w.variable(cast(w.load(1, offset), INT))
     return w.variable(select(apply("lt", raw, ZERO), raw + w.number(size), raw))
 
 
-def _is_inside(w: ProcedureWriter, index: Expr, size: int) -> Expr:
+def _is_in_bounds(w: ProcedureWriter, index: Expr, size: int) -> Expr:
     return apply("and", apply("ge", index, ZERO), apply("lt", index, w.number(size)))
 
 
 def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
-    """For each element, the updates along the axis that go there; where these are many, each update
-    by itself.
+    """Each element searches its updates along the axis. With many updates, a procedure applies them
+    one by one.
     """
     x, indices, updates = low.inputs
     axis = attrs["axis"]
-    if sampled(x.type.size * indices[axis]) > COMPARED:
-        _one_by_one(
+    if nominal_size(x.type.size * indices[axis]) > MAX_COMPARISONS:
+        _apply_one_by_one(
             low,
             attrs,
-            lambda w, number: _element_place(w, number, x.shape, indices.shape, axis),
+            lambda w, number: _target_element(w, number, x.shape, indices.shape, axis),
             indices.type.size,
             1,
         )
@@ -171,45 +176,47 @@ def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
     nest = low.nest()
     index = list(nest.axes(x.shape))
     number = nest.reduce(indices[axis])
-    place = list(index)
-    place[axis] = number
+    position = list(index)
+    position[axis] = number
     guard: Expr | None = None
     for other, size in enumerate(indices.shape):
         if other != axis and size != x[other]:
-            inside = nest.inside(index[other], size)
-            guard = inside if guard is None else apply("and", guard, inside)
-    match = apply("eq", wrapped(nest, nest.load(indices, place, guard), x[axis]), index[axis])
+            in_bounds = nest.in_bounds(index[other], size)
+            guard = in_bounds if guard is None else apply("and", guard, in_bounds)
+    target = wrap_negative(nest, nest.load(indices, position, guard), x[axis])
+    match = apply("eq", target, index[axis])
     if guard is not None:
         match = apply("and", guard, match)
 
-    def update(which: Expr, found: Expr) -> Expr:
-        return nest.load(
-            updates, [which if d == axis else item for d, item in enumerate(place)], found
-        )
+    def update(number: Expr, guard: Expr) -> Expr:
+        source = [number if d == axis else item for d, item in enumerate(position)]
+        return nest.load(updates, source, guard)
 
     _store_scattered(low, nest, attrs["reduction"], match, number, index, update)
 
 
-def _element_place(
-    w: ProcedureWriter, number: Expr, shape: Sequence[int], given: Sequence[int], axis: int
+def _target_element(
+    w: ProcedureWriter, number: Expr, shape: Sequence[int], updates: Sequence[int], axis: int
 ) -> tuple[Expr, Expr]:
-    """Where the update of that row-major number goes."""
-    rest, place, stride, inside = (
+    """The offset of the element that the update with a row-major number replaces, and whether it is
+    in bounds. `updates` is the shape of the updates.
+    """
+    rest, target, stride, in_bounds = (
         w.variable(number),
         w.variable(ZERO),
         w.variable(const(1, INT)),
         w.variable(const(1, BOOL)),
     )
     for d in reversed(range(len(shape))):
-        extent = w.number(given[d])
+        extent = w.number(updates[d])
         quotient = w.variable(apply("idiv", rest, extent))
-        own = rest - quotient * extent
-        index = _counted(w, number, shape[d]) if d == axis else w.variable(own)
-        w.set(inside, apply("and", inside, _is_inside(w, index, shape[d])))
-        w.set(place, place + index * stride)
+        position = rest - quotient * extent
+        index = _load_index(w, number, shape[d]) if d == axis else w.variable(position)
+        w.set(in_bounds, apply("and", in_bounds, _is_in_bounds(w, index, shape[d])))
+        w.set(target, target + index * stride)
         w.set(stride, stride * w.number(shape[d]))
         w.set(rest, quotient)
-    return place, inside
+    return target, in_bounds
 
 
 def _scatter_elements_cases() -> Iterable[Case]:
@@ -233,7 +240,7 @@ def _scatter_elements_cases() -> Iterable[Case]:
         )
 
 
-define(
+SCATTER_ELEMENTS = define(
     Operator(
         "ScatterElements",
         _scatter_types,
@@ -246,6 +253,10 @@ define(
         scratch=_scatter_scratch,
     )
 )
+"""Replaces elements of x. Inputs: x, indices, updates. An update replaces the element at its own
+position, with the position on `axis` replaced by its index. With a `reduction`, it is combined with
+the element instead.
+"""
 
 
 def _scatter_nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -256,7 +267,7 @@ def _scatter_nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, .
         or indices.shape[-1] > x.rank
         or updates.shape != (*indices.shape[:-1], *x.shape[indices.shape[-1] :])
     ):
-        raise ShapeError(f"indices {indices} and updates {updates} do not fit {x}")
+        raise ShapeError(f"indices {indices} and updates {updates} do not match {x}")
     return (x,)
 
 
@@ -267,16 +278,14 @@ def _scatter_nd_reference(
 
 
 def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
-    """For each element, the updates whose index is its own; where these are many, each update by
-    itself.
-    """
+    """Each element searches its updates. With many updates, a procedure applies them one by one."""
     x, indices, updates = low.inputs
     depth, count = indices.shape[-1], prod(indices.shape[:-1])
-    if sampled(x.type.size * count) > COMPARED:
-        _one_by_one(
+    if nominal_size(x.type.size * count) > MAX_COMPARISONS:
+        _apply_one_by_one(
             low,
             attrs,
-            lambda w, row: _row_place(w, row, x.shape[:depth]),
+            lambda w, row: _target_row(w, row, x.shape[:depth]),
             count,
             prod(x.shape[depth:]),
         )
@@ -287,24 +296,26 @@ def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
     number = nest.reduce(count)
     match = const(1, "bool")
     for position in range(depth):
-        place = wrapped(nest, nest.load(rows, (number, nest.number(position))), x[position])
-        equal = apply("eq", place, index[position])
+        target = wrap_negative(nest, nest.load(rows, (number, nest.number(position))), x[position])
+        equal = apply("eq", target, index[position])
         match = equal if position == 0 else apply("and", match, equal)
 
-    def update(which: Expr, found: Expr) -> Expr:
-        return nest.load(values, [which, *index[depth:]], found)
+    def update(number: Expr, guard: Expr) -> Expr:
+        return nest.load(values, [number, *index[depth:]], guard)
 
     _store_scattered(low, nest, attrs["reduction"], match, number, index, update)
 
 
-def _row_place(w: ProcedureWriter, row: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
-    """Which of the rows that the leading `sizes` count an update is for."""
-    place, inside = w.variable(ZERO), w.variable(const(1, BOOL))
+def _target_row(w: ProcedureWriter, row: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
+    """The row of x, over the leading axes of the given sizes, that an update replaces, and whether
+    it is in bounds.
+    """
+    target, in_bounds = w.variable(ZERO), w.variable(const(1, BOOL))
     for position, size in enumerate(sizes):
-        index = _counted(w, row * len(sizes) + position, size)
-        w.set(inside, apply("and", inside, _is_inside(w, index, size)))
-        w.set(place, place * w.number(size) + index)
-    return place, inside
+        index = _load_index(w, row * len(sizes) + position, size)
+        w.set(in_bounds, apply("and", in_bounds, _is_in_bounds(w, index, size)))
+        w.set(target, target * w.number(size) + index)
+    return target, in_bounds
 
 
 def _scatter_nd_cases() -> Iterable[Case]:
@@ -328,7 +339,7 @@ def _scatter_nd_cases() -> Iterable[Case]:
         )
 
 
-define(
+SCATTER_ND = define(
     Operator(
         "ScatterND",
         _scatter_nd_types,
@@ -341,3 +352,7 @@ define(
         scratch=_scatter_scratch,
     )
 )
+"""Replaces slices of x. Inputs: x, indices, updates. The last axis of indices [..., depth] holds
+indices into the leading `depth` axes of x. With a `reduction`, updates are combined with the slices
+instead.
+"""

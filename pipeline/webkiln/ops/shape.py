@@ -1,4 +1,4 @@
-"""Operators that move elements and compute nothing: each is one load at another index."""
+"""Operators that move elements without computing: each is a load at another index."""
 
 from collections.abc import Iterable, Sequence
 from math import prod
@@ -7,7 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.size_checks import all_same, demand, same
+from webkiln.ir.size_checks import require_all_equal, require_equal, require_non_negative
 from webkiln.ir.types import Array, Type, broadcast, is_integer
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
@@ -18,7 +18,9 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 def _reshape_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    same(types[0].size, prod(attrs["shape"]), "the numbers of elements before and after differ")
+    require_equal(
+        types[0].size, prod(attrs["shape"]), "the numbers of elements before and after differ"
+    )
     return (Type(types[0].dtype, tuple(attrs["shape"])),)
 
 
@@ -30,7 +32,7 @@ def _lower_reshape(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+RESHAPE = define(
     Operator(
         "Reshape",
         _reshape_types,
@@ -40,6 +42,7 @@ define(
         cases=lambda: [Case((X,), {"shape": (4, 6)}), Case((X,), {"shape": (24,)})],
     )
 )
+"""The elements of x in row-major order with another `shape` of the same size."""
 
 
 def _transpose_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -59,7 +62,7 @@ def _lower_transpose(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+TRANSPOSE = define(
     Operator(
         "Transpose",
         _transpose_types,
@@ -69,14 +72,15 @@ define(
         cases=lambda: [Case((X,), {"perm": (2, 0, 1)}), Case((X,), {"perm": (1, 0, 2)})],
     )
 )
+"""Axis i of the output is axis `perm[i]` of x."""
 
 
 def _broadcast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     result = broadcast([types[0].shape, attrs["shape"]])
     if len(result) != len(attrs["shape"]):
         raise ShapeError(f"{types[0]} does not broadcast to {list(attrs['shape'])}")
-    for axis, (size, wanted) in enumerate(zip(result, attrs["shape"], strict=True)):
-        same(size, wanted, f"axis {axis} does not broadcast")
+    for axis, (size, expected) in enumerate(zip(result, attrs["shape"], strict=True)):
+        require_equal(size, expected, f"axis {axis} does not broadcast")
     return (Type(types[0].dtype, tuple(attrs["shape"])),)
 
 
@@ -86,7 +90,7 @@ def _lower_broadcast(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+BROADCAST = define(
     Operator(
         "Broadcast",
         _broadcast_types,
@@ -96,6 +100,7 @@ define(
         cases=lambda: [Case((X[:, :1],), {"shape": (5, 2, 3, 4)})],
     )
 )
+"""x broadcast to `shape`, by the rules of numpy."""
 
 
 def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -103,35 +108,37 @@ def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     for type_ in types[1:]:
         if type_.rank != first.rank or type_.dtype != first.dtype:
             raise ShapeError(
-                f"{type_} and {first} cannot be joined on axis {axis}: every other size and the"
-                " dtype must be equal"
+                f"{type_} and {first} cannot be concatenated on axis {axis}: all other sizes and"
+                " the dtype must be equal"
             )
     rows = enumerate(zip(*(type_.shape for type_ in types), strict=True))
     shape = [
         (
             sum(sizes)
-            if at == axis
-            else all_same(sizes, f"joined on axis {axis}, the sizes of axis {at} differ")
+            if dimension == axis
+            else require_all_equal(
+                sizes, f"concatenated on axis {axis}, the sizes of axis {dimension} differ"
+            )
         )
-        for at, sizes in rows
+        for dimension, sizes in rows
     ]
     return (Type(first.dtype, tuple(shape)),)
 
 
 def _lower_concat(low: Lowering, attrs: Attributes) -> None:
-    """One nest per input, each storing into its slice of the output."""
+    """One nest per input, which stores to its slice of the output."""
     start = 0
     for view in low.inputs:
         nest = low.nest()
         index = list(nest.axes(view.shape))
-        place = list(index)
-        place[attrs["axis"]] = place[attrs["axis"]] + nest.number(start)
-        nest.store(low.outputs[0], nest.load(view, index), place)
+        target = list(index)
+        target[attrs["axis"]] = target[attrs["axis"]] + nest.number(start)
+        nest.store(low.outputs[0], nest.load(view, index), target)
         nest.done()
         start += view[attrs["axis"]]
 
 
-define(
+CONCAT = define(
     Operator(
         "Concat",
         _concat_types,
@@ -146,6 +153,7 @@ define(
         ],
     )
 )
+"""The inputs concatenated along `axis`. All other sizes must be equal."""
 
 
 def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -153,10 +161,10 @@ def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         zip(types[0].shape, attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)
     ):
         last = start + (count - 1) * step
-        for place in (start, last) if count else ():
-            message = f"the slice reads {start} to {last} of axis {axis}, which has {size}"
-            demand(place, message)
-            demand(size - 1 - place, message)
+        for index in (start, last) if count else ():
+            message = f"the slice reads {start} to {last} of axis {axis}, which has size {size}"
+            require_non_negative(index, message)
+            require_non_negative(size - 1 - index, message)
     return (Type(types[0].dtype, tuple(attrs["sizes"])),)
 
 
@@ -179,7 +187,7 @@ def _lower_slice(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
-define(
+SLICE = define(
     Operator(
         "Slice",
         _slice_types,
@@ -189,6 +197,9 @@ define(
         cases=lambda: [Case((X,), {"starts": (0, 2, 1), "sizes": (2, 2, 2), "steps": (1, -1, 2)})],
     )
 )
+"""A strided slice of x: `sizes` elements per axis, from `starts`, `steps` apart. Steps may be
+negative; all indices must be in bounds.
+"""
 
 
 def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -208,7 +219,7 @@ def _lower_pad(low: Lowering, attrs: Attributes) -> None:
     write_padded(low, low.inputs[0], low.outputs[0], attrs["low"], attrs["value"])
 
 
-define(
+PAD = define(
     Operator(
         "Pad",
         _pad_types,
@@ -221,6 +232,7 @@ define(
         ],
     )
 )
+"""x padded with the constant `value`, by `low` and `high` elements per axis."""
 
 
 def _gather_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -233,7 +245,7 @@ def _gather_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def _gather_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
-    """Negative indices count from the end; an index outside gives 0."""
+    """Negative indices count from the end; out-of-bounds indices read 0."""
     size = x.shape[attrs["axis"]]
     wrapped = np.where(indices < 0, indices + size, indices)
     source = (
@@ -241,11 +253,11 @@ def _gather_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Arra
         if size
         else np.zeros_like(x, shape=(*x.shape[: attrs["axis"]], 1, *x.shape[attrs["axis"] + 1 :]))
     )
-    taken = np.take(source, np.clip(wrapped, 0, max(size - 1, 0)), axis=attrs["axis"])
-    inside = ((wrapped >= 0) & (wrapped < size)).reshape(
+    values = np.take(source, np.clip(wrapped, 0, max(size - 1, 0)), axis=attrs["axis"])
+    in_bounds = ((wrapped >= 0) & (wrapped < size)).reshape(
         (*[1] * attrs["axis"], *indices.shape, *[1] * (x.ndim - attrs["axis"] - 1))
     )
-    return (np.where(inside, taken, 0),)
+    return (np.where(in_bounds, values, 0),)
 
 
 def _lower_gather(low: Lowering, attrs: Attributes) -> None:
@@ -258,7 +270,7 @@ def _lower_gather(low: Lowering, attrs: Attributes) -> None:
     wrapped = select(apply("lt", raw, const(0, INT)), raw + nest.number(size), raw)
     nest.store(
         low.outputs[0],
-        nest.load(x, [*index[:axis], wrapped, *index[after:]], nest.inside(wrapped, size)),
+        nest.load(x, [*index[:axis], wrapped, *index[after:]], nest.in_bounds(wrapped, size)),
     )
     nest.done()
 
@@ -269,7 +281,7 @@ def _gather_cases() -> Iterable[Case]:
     yield Case((X[:, :0], np.array([1, 0], np.int32)), {"axis": 1}, name="of nothing")
 
 
-define(
+GATHER = define(
     Operator(
         "Gather",
         _gather_types,
@@ -280,3 +292,6 @@ define(
         _gather_cases,
     )
 )
+"""Slices of x at the indices of `axis`. Inputs: x, indices (integers of any shape). The shape of
+indices replaces the axis. Negative indices count from the end; out-of-bounds indices read 0.
+"""

@@ -1,4 +1,4 @@
-"""Special functions: the complementary and the inverse error function."""
+"""Special functions: the complementary error function and the inverse error function."""
 
 import numpy as np
 
@@ -21,8 +21,8 @@ ERFC = (
     -0.82215223,
     0.17087277,
 )
-"""Press et al., Numerical Recipes, 6.2: Chebyshev's fit of log(erfc(x) exp(x**2) (1 + x / 2)) in 1
-/ (1 + x / 2), right to 1.2e-7 of the value.
+"""Press et al., Numerical Recipes, 6.2: a Chebyshev fit of log(erfc(x) exp(x**2) (1 + x / 2)) in
+1 / (1 + x / 2), with a relative error below 1.2e-7.
 """
 
 CENTRE = (
@@ -47,13 +47,13 @@ TAIL = (
     1.00167406,
     2.83297682,
 )
-"""Giles 2010, Approximating the erfinv function: polynomials in -log(1 - x**2) - 2.5 below 5, and
-in its root - 3 above.
+"""Giles, Approximating the erfinv function (2010). With w = -log(1 - x**2): CENTRE is a polynomial
+in w - 2.5 for w < 5, TAIL one in sqrt(w) - 3 above.
 """
 
 
 def horner(coefficients: tuple[float, ...], x: Expr) -> Expr:
-    """A polynomial, the coefficient of the highest power first."""
+    """Evaluate a polynomial; the coefficient of the highest power is first."""
     value = const(coefficients[0], x.type)
     for coefficient in coefficients[1:]:
         value = value * x + coefficient
@@ -61,14 +61,14 @@ def horner(coefficients: tuple[float, ...], x: Expr) -> Expr:
 
 
 def complement(attrs: Attributes, x: Expr) -> Expr:
-    size = apply("abs", x)
-    t = 1.0 / (1.0 + 0.5 * size)
-    value = t * apply("exp", horner(ERFC[::-1], t) - size * size)
+    magnitude = apply("abs", x)
+    t = 1.0 / (1.0 + 0.5 * magnitude)
+    value = t * apply("exp", horner(ERFC[::-1], t) - magnitude * magnitude)
     return select(apply("lt", x, const(0, x.type)), 2.0 - value, value)
 
 
 def inverse(attrs: Attributes, x: Expr) -> Expr:
-    """Of float64, a step of Newton's method further; infinite at -1 and 1, NaN beyond."""
+    """Infinite at -1 and 1, NaN beyond. For float64, the fit is refined by one Newton step."""
     w = -apply("log1p", -(x * x))
     near = apply("lt", w, const(5, x.type))
     root = apply("sqrt", apply("max", w, const(5, x.type))) - 3.0
@@ -77,26 +77,27 @@ def inverse(attrs: Attributes, x: Expr) -> Expr:
         value = value - (apply("erf", value) - x) / (
             1.1283791670955126 * apply("exp", -(value * value))
         )
-    size = apply("abs", x)
+    magnitude = apply("abs", x)
     edge = select(
-        apply("eq", size, const(1, x.type)), x * const(np.inf, x.type), const(np.nan, x.type)
+        apply("eq", magnitude, const(1, x.type)), x * const(np.inf, x.type), const(np.nan, x.type)
     )
-    return select(apply("lt", size, const(1, x.type)), value, edge)
+    return select(apply("lt", magnitude, const(1, x.type)), value, edge)
 
 
 def complement_reference(attrs: Attributes, x: Array) -> Array:
-    """By the continued fraction of Legendre where 1 - erf(x) would lose digits."""
-    size = np.abs(x)
-    far = np.maximum(size, 2)
-    fraction = far
+    """Legendre's continued fraction for x >= 2, where 1 - erf(x) would cancel."""
+    magnitude = np.abs(x)
+    large = np.maximum(magnitude, 2)
+    fraction = large
     for step in range(60, 0, -1):
-        fraction = far + step / 2 / fraction
-    tail = np.exp(-(far**2)) / fraction / np.sqrt(np.pi)
-    return np.asarray(np.where(x < 0, 1 + erf(size), np.where(size < 2, 1 - erf(size), tail)))
+        fraction = large + step / 2 / fraction
+    tail = np.exp(-(large**2)) / fraction / np.sqrt(np.pi)
+    direct = np.where(magnitude < 2, 1 - erf(magnitude), tail)
+    return np.asarray(np.where(x < 0, 1 + erf(magnitude), direct))
 
 
 def inverse_reference(attrs: Attributes, x: Array) -> Array:
-    """By bisection."""
+    """Bisection of erf."""
     low, high = np.full_like(x, -6.0), np.full_like(x, 6.0)
     for _ in range(80):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Every operator by name: importing this module defines them all."""
+"""The table of all operators. Importing this module defines them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,43 +10,57 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Array, Type
 from webkiln.ops import (
-    choose,
+    binary,
     control,
     conv,
-    elementwise,
-    factor,
+    conversion,
+    cumulative,
+    eigen,
+    factorization,
     fixed_point,
     index,
     interpolate,
     linear,
-    order,
+    normalization,
     pool,
+    qr,
     reduce,
     resize,
+    sample,
     scan,
     scatter,
+    selection,
     shape,
+    sorting,
     special,
-    spectrum,
+    svd,
+    unary,
 )
-from webkiln.ops.budget import charged, elements
+from webkiln.ops.budget import charge_evaluation, elements
 from webkiln.ops.operator import DEFINED, REQUIRED, Operator, Rules
 
 FAMILIES = (
-    elementwise,
+    unary,
+    binary,
+    conversion,
     special,
     fixed_point,
     index,
     interpolate,
+    sample,
     linear,
-    factor,
-    spectrum,
+    factorization,
+    qr,
+    eigen,
+    svd,
     conv,
     pool,
-    order,
-    choose,
+    sorting,
+    selection,
     scatter,
     reduce,
+    cumulative,
+    normalization,
     resize,
     scan,
     control,
@@ -58,14 +72,14 @@ OPERATORS = DEFINED
 def find(name: str) -> Operator:
     if name not in OPERATORS:
         raise InternalError(
-            f"there is no operator {name!r}; there are {', '.join(sorted(OPERATORS))}"
+            f"there is no operator {name!r}; operators are {', '.join(sorted(OPERATORS))}"
         )
     return OPERATORS[name]
 
 
 def complete(node: Node) -> dict[str, Any]:
-    """The attributes of a node with defaults filled in; InternalError names what is unknown or
-    missing.
+    """The attributes of a node, including defaults. Raises InternalError if attributes are unknown
+    or missing.
     """
     operator = find(node.op)
     unknown = set(node.attrs) - set(operator.attributes)
@@ -79,12 +93,13 @@ def complete(node: Node) -> dict[str, Any]:
 
 
 def infer(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
-    """The types of a node's outputs; ShapeError names the layer."""
+    """Infer the types of the outputs of a node. Raises ShapeError with the name of the layer."""
     operator = find(node.op)
     low, high = operator.arity
     if not low <= len(types) <= high:
         raise ShapeError(
-            f"{node.layer or node.name} ({node.op}): takes {low} to {high} inputs, got {len(types)}"
+            f"{node.layer or node.name} ({node.op}): expected {low} to {high} inputs, got"
+            f" {len(types)}"
         )
     try:
         return operator.infer(complete(node), types)
@@ -94,21 +109,19 @@ def infer(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Compute a node with its numpy reference; outputs have the inferred dtypes.
+    """Evaluate a node with its numpy reference; outputs have the inferred dtypes.
 
-    Raises SourceError, before it computes, where the budget in force (`ops/budget.py`) is too
-    small.
+    Raises SourceError before the evaluation if it exceeds the current budget (`ops/budget.py`).
     """
-    given = [Type(str(array.dtype), array.shape) for array in arrays]
-    types, operator = infer(node, given), find(node.op)
+    input_types = [Type(str(array.dtype), array.shape) for array in arrays]
+    types, operator = infer(node, input_types), find(node.op)
     attrs = complete(node)
 
     def cost() -> tuple[int, int]:
-        return operator.work(attrs, given, types), elements([*given, *types]) + operator.scratch(
-            attrs, given, types
-        )
+        memory = elements([*input_types, *types]) + operator.scratch(attrs, input_types, types)
+        return operator.work(attrs, input_types, types), memory
 
-    with charged(node, cost), np.errstate(all="ignore"):
+    with charge_evaluation(node, cost), np.errstate(all="ignore"):
         results = operator.reference(attrs, *arrays)
         checked = []
         for type_, result in zip(types, results, strict=True):
@@ -117,8 +130,8 @@ def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
                 for got, size in zip(result.shape, type_.shape, strict=True)
             ):
                 raise InternalError(
-                    f"{node.op}: the reference gives shape {result.shape}, the type rule"
-                    f" {type_.shape}"
+                    f"{node.op}: the reference returned shape {result.shape}, but the type rule"
+                    f" inferred {type_.shape}"
                 )
             checked.append(np.ascontiguousarray(result.astype(type_.dtype)).reshape(result.shape))
     return tuple(checked)

@@ -1,20 +1,23 @@
-"""Sliding windows, for convolution, pooling and padding."""
+"""Sliding windows for convolution, pooling and padding."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from webkiln.ir.dim import is_symbolic, reaches
-from webkiln.ir.size_checks import demand
-from webkiln.nest.build import Lowering, NestBuilder, View
+from webkiln.ir.dim import is_at_least, is_symbolic
+from webkiln.ir.size_checks import require_non_negative
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import Expr, apply
+from webkiln.nest.steps import View
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Every `period`-th output from `start` on, `count` of them. Output number q of these reads, at
-    taps `first + every * j` for j < `taps`, the elements `q * stride + j * dilation - low`; some of
-    those lie outside the axis where it is `padded`.
+    """A subset of the outputs of a window over a dilated axis, which use the same taps.
+
+    The outputs are `start + period * q` for q < `count`. Their taps are `first + every * j` for j <
+    `taps`, which read the elements `q * stride + j * dilation - low`. If `padded`, some of these
+    are out of bounds.
     """
 
     start: int
@@ -32,14 +35,15 @@ class Phase:
 def window_size(
     size: int, window: int, stride: int, dilation: int, low: int, high: int, x_dilation: int = 1
 ) -> int:
-    """How often a dilated window fits into a padded axis whose elements lie `x_dilation` apart;
-    ShapeError when it does not fit.
+    """The number of positions of a dilated window on a padded axis of `size` elements, dilated by
+    `x_dilation`. Raises ShapeError if the window is larger than the axis.
     """
     span = (window - 1) * dilation + 1
     padded = (size - 1) * x_dilation + 1 + low + high
-    demand(
+    require_non_negative(
         padded - span,
-        f"a window of {window} with dilation {dilation} spans {span}, the padded axis has {padded}",
+        f"a window of {window} with dilation {dilation} spans {span} elements, but the padded axis"
+        f" has {padded}",
     )
     return (padded - span) // stride + 1
 
@@ -47,13 +51,12 @@ def window_size(
 def phases(
     size: int, count: int, window: int, stride: int, dilation: int, low: int, x_dilation: int
 ) -> list[Phase]:
-    """The `count` outputs of a window over an axis whose elements lie `x_dilation` apart, by the
-    taps
-    that meet elements: no phase multiplies by the zeros between them. Without `x_dilation` there is
-    one.
+    """Partition the `count` outputs of a window over an axis, dilated by `x_dilation`, into phases
+    by the taps that read elements, so that no tap reads the zeros between them. With `x_dilation`
+    1, there is only one phase.
     """
     period, every = x_dilation // gcd(stride, x_dilation), x_dilation // gcd(dilation, x_dilation)
-    found = []
+    result = []
     for start in range(period if is_symbolic(count) else min(period, count)):
         first = next(
             (
@@ -64,14 +67,16 @@ def phases(
             window,
         )
         taps, outputs = -(-(window - first) // every), -(-(count - start) // period)
-        step, along = period * stride // x_dilation, every * dilation // x_dilation
+        step, tap_step = period * stride // x_dilation, every * dilation // x_dilation
         begin = (start * stride + first * dilation - low) // x_dilation
         padded = not (
-            reaches(begin, 0)
-            and reaches(size - 1, begin + (outputs - 1) * step + (taps - 1) * along)
+            is_at_least(begin, 0)
+            and is_at_least(size - 1, begin + (outputs - 1) * step + (taps - 1) * tap_step)
         )
-        found.append(Phase(start, period, outputs, first, every, taps, step, along, -begin, padded))
-    return found
+        result.append(
+            Phase(start, period, outputs, first, every, taps, step, tap_step, -begin, padded)
+        )
+    return result
 
 
 def window_index(
@@ -84,23 +89,26 @@ def window_index(
     *,
     shared: bool = False,
 ) -> Expr:
-    """The input position that tap `inner` of window `out` reads; `shared` by windows that differ in
-    `low` alone.
+    """The index that tap `inner` of window `out` reads. With `shared`, `low` is always an argument,
+    so that phases that differ only in `low` share a kernel.
     """
     before = nest.argument(low) if shared else nest.number(low)
     return out * nest.number(stride) + inner * nest.number(dilation) - before
 
 
-def all_inside(nest: NestBuilder, checks: Iterable[tuple[Expr, int]]) -> Expr | None:
+def all_in_bounds(nest: NestBuilder, checks: Iterable[tuple[Expr, int]]) -> Expr | None:
+    """The conjunction of 0 <= index < size for all pairs (index, size); None if there are none."""
     guard: Expr | None = None
     for index, size in checks:
-        inside = nest.inside(index, size)
-        guard = inside if guard is None else apply("and", guard, inside)
+        in_bounds = nest.in_bounds(index, size)
+        guard = in_bounds if guard is None else apply("and", guard, in_bounds)
     return guard
 
 
 def write_padded(low: Lowering, x: View, out: View, before: Sequence[int], value: float) -> None:
-    """Store `x` into `out` behind `before` elements on each axis, `value` around it."""
+    """Append a nest that stores `x` to `out`, padded with `value`: by `before` elements at the
+    start of each axis, and the rest at the end.
+    """
     nest = low.nest()
     source = [
         item - nest.number(count) for item, count in zip(nest.axes(out.shape), before, strict=True)
@@ -110,5 +118,5 @@ def write_padded(low: Lowering, x: View, out: View, before: Sequence[int], value
         for item, size, wide in zip(source, x.shape, out.shape, strict=True)
         if size != wide
     ]
-    nest.store(out, nest.load(x, source, all_inside(nest, padded), value))
+    nest.store(out, nest.load(x, source, all_in_bounds(nest, padded), value))
     nest.done()

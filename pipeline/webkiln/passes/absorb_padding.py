@@ -2,15 +2,22 @@
 convolution or pooling that reads it.
 
 before:
-    graph g input x: float32[1,4,4,2] slot w: float32[3,3,2,5] p: float32[1,6,5,2] = Pad(x)
-    {"high":[0,1,1,0],"low":[0,1,0,0],"value":0.0} @pad y: float32[1,4,3,5] = Conv(p, w)
-    {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
-    @conv output out = y
+    graph g
+    input x: float32[1,4,4,2]
+    slot w: float32[3,3,2,5]
+    p: float32[1,6,5,2] = Pad(x) {"high":[0,1,1,0],"low":[0,1,0,0],"value":0.0} @pad
+    y: float32[1,4,3,5] = Conv(p, w) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],\
+"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]} @conv
+    output out = y
 
 after:
-    graph g input x: float32[1,4,4,2] slot w: float32[3,3,2,5] y: float32[1,4,3,5] = Conv(x, w)
-    {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dilation":[],"x_dims":[0,3,1,2]}
-    @conv output out = y
+    graph g
+    input x: float32[1,4,4,2]
+    slot w: float32[3,3,2,5]
+    y: float32[1,4,3,5] = Conv(x, w) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],\
+"pad_high":[1,1],"pad_low":[1,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dilation":[],"x_dims":[0,3,\
+1,2]} @conv
+    output out = y
 """
 
 from collections.abc import Sequence
@@ -36,19 +43,20 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
     attrs = complete(node)
     value = complete(pad)["value"]
     axes: Sequence[int] = attrs["x_dims"][2:] if node.op == "Conv" else attrs["axes"]
-    elsewhere = [axis for axis in range(len(pad.attrs["low"])) if axis not in axes]
+    other_axes = [axis for axis in range(len(pad.attrs["low"])) if axis not in axes]
     if value != (-inf if node.op == "MaxPool" else 0) or any(
-        pad.attrs[side][axis] for side in ("low", "high") for axis in elsewhere
+        pad.attrs[side][axis] for side in ("low", "high") for axis in other_axes
     ):
         return None
     if node.op == "AvgPool":
         if any((*attrs["pad_low"], *attrs["pad_high"])) and not attrs["count_include_pad"]:
             return None
         attrs["count_include_pad"] = True
-    spread = attrs.get("x_dilation") or (1,) * len(axes)
+    x_dilation = attrs.get("x_dilation") or (1,) * len(axes)
     for side in ("low", "high"):
-        own = attrs[f"pad_{side}"]
+        padding = attrs[f"pad_{side}"]
         attrs[f"pad_{side}"] = tuple(
-            a + pad.attrs[side][axis] * gap for a, axis, gap in zip(own, axes, spread, strict=True)
+            size + pad.attrs[side][axis] * dilation
+            for size, axis, dilation in zip(padding, axes, x_dilation, strict=True)
         )
     return Edit(nodes=[replace(node, inputs=(pad.inputs[0], *node.inputs[1:]), attrs=attrs)])

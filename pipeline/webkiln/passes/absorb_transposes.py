@@ -1,6 +1,5 @@
-"""Let products read what is transposed for them as it was: where the axis that is summed over, or
-that
-of the columns, stays innermost, nothing need be moved.
+"""Fold transposes of operands into matrix products, as Einsum. The untransposed operand must have
+the contracted axis, or for the right operand a column axis, innermost.
 
 before:
     graph g
@@ -32,15 +31,15 @@ def run(graph: Graph) -> Graph:
 
 def absorb(view: GraphView, node: Node) -> Edit | None:
     letters = _letters(view, node)
-    if letters is None or node.name in view.fixed:
+    if letters is None or node.name in view.constant_names:
         return None
     terms, result = letters
-    summed = set("".join(terms)) - set(result)
+    contracted = set("".join(terms)) - set(result)
     columns = set(result) - set(terms[0])
     inputs, absorbed = list(node.inputs), False
-    for position, innermost in ((0, summed), (1, summed | columns)):
+    for position, innermost in ((0, contracted), (1, contracted | columns)):
         source = view.producer(inputs[position], "Transpose")
-        if source is None or source.name in view.fixed:
+        if source is None or source.name in view.constant_names:
             continue
         perm = source.attrs["perm"]
         term = "".join(terms[position][perm.index(dim)] for dim in range(len(perm)))
@@ -62,7 +61,9 @@ def absorb(view: GraphView, node: Node) -> Edit | None:
 
 
 def _letters(view: GraphView, node: Node) -> tuple[list[str], str] | None:
-    """The axes of both operands and of the result of a product of two, none of which is broadcast."""
+    """The Einsum letters of both operands, and of the result, of a product without broadcasting;
+    None for other nodes.
+    """
     if len(node.inputs) != 2:
         return None
     if node.op == "Einsum":

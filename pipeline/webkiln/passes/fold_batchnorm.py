@@ -1,23 +1,37 @@
-"""Fold batch normalisation into the convolution or matrix product before it, or into one
-multiply-add,
-as operators on slots.
+"""Fold batch normalisation into the convolution or matrix product that computes its input, or into
+a multiplication and an addition. The new weights are computed by operators on slots.
 
 before:
-    graph g input x: float32[1,4,2] slot beta: float32[5] slot mean: float32[5] slot scale:
-    float32[5] slot variance: float32[5] slot w: float32[3,2,5] c: float32[1,2,5] = Conv(x, w)
-    {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
-    @conv y: float32[1,2,5] = BatchNorm(c, scale, beta, mean, variance) {"axis":2,"epsilon":0.001}
-    @bn output out = y
+    graph g
+    input x: float32[1,4,2]
+    slot beta: float32[5]
+    slot mean: float32[5]
+    slot scale: float32[5]
+    slot variance: float32[5]
+    slot w: float32[3,2,5]
+    c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],\
+"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv
+    y: float32[1,2,5] = BatchNorm(c, scale, beta, mean, variance) {"axis":2,"epsilon":0.001} @bn
+    output out = y
 
 after:
-    graph g input x: float32[1,4,2] slot beta: float32[5] slot mean: float32[5] slot scale:
-    float32[5] slot variance: float32[5] slot w: float32[3,2,5] const y/epsilon: float32[] = [0.001]
-    y/safe: float32[5] = Add(variance, y/epsilon) @bn y/rsqrt: float32[5] = Rsqrt(y/safe) @bn
-    y/factor: float32[5] = Mul(scale, y/rsqrt) @bn y/scaled_mean: float32[5] = Mul(mean, y/factor)
-    @bn y/shift: float32[5] = Sub(beta, y/scaled_mean) @bn y/kernel: float32[3,2,5] = Mul(w,
-    y/factor) @bn y: float32[1,2,5] = Conv(x, y/kernel, y/shift)
-    {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
-    @conv+bn output out = y
+    graph g
+    input x: float32[1,4,2]
+    slot beta: float32[5]
+    slot mean: float32[5]
+    slot scale: float32[5]
+    slot variance: float32[5]
+    slot w: float32[3,2,5]
+    const y/epsilon: float32[] = [0.001]
+    y/safe: float32[5] = Add(variance, y/epsilon) @bn
+    y/rsqrt: float32[5] = Rsqrt(y/safe) @bn
+    y/factor: float32[5] = Mul(scale, y/rsqrt) @bn
+    y/scaled_mean: float32[5] = Mul(mean, y/factor) @bn
+    y/shift: float32[5] = Sub(beta, y/scaled_mean) @bn
+    y/kernel: float32[3,2,5] = Mul(w, y/factor) @bn
+    y: float32[1,2,5] = Conv(x, y/kernel, y/shift) {"dilation":[1],"groups":1,"out_dims":[0,2,1],\
+"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv+bn
+    output out = y
 """
 
 from webkiln.ir import rewrite
@@ -32,25 +46,25 @@ def run(graph: Graph) -> Graph:
 
 
 def fold(view: GraphView, node: Node) -> Edit | None:
-    if node.op != "BatchNorm" or not all(name in view.fixed for name in node.inputs[1:]):
+    if node.op != "BatchNorm" or not all(name in view.constant_names for name in node.inputs[1:]):
         return None
     writer = _Writer(view, node)
     factor, shift = writer.factor_and_shift()
     source = view.producer(node.inputs[0], "Conv")
     if (
         source is not None
-        and all(name in view.fixed for name in source.inputs[1:])
+        and all(name in view.constant_names for name in source.inputs[1:])
         and source.attrs["out_dims"][1] == node.attrs["axis"]
     ):
         writer.fold_conv(source, factor, shift)
     elif not writer.fold_matmul(factor, shift):
-        scaled = writer.add("scaled", "Mul", [node.inputs[0], writer.spread(factor)])
-        writer.finish("Add", [scaled, writer.spread(shift)], {}, node.layer)
+        scaled = writer.add("scaled", "Mul", [node.inputs[0], writer.broadcastable(factor)])
+        writer.finish("Add", [scaled, writer.broadcastable(shift)], {}, node.layer)
     return writer.edit
 
 
 class _Writer:
-    """Collects the nodes that take the place of one BatchNorm."""
+    """Collects the nodes that replace one BatchNorm."""
 
     def __init__(self, view: GraphView, node: Node) -> None:
         self.view, self.node = view, node
@@ -62,9 +76,9 @@ class _Writer:
 
     def add(self, suffix: str, op: str, inputs: list[str], attrs: Attributes | None = None) -> str:
         name = f"{self.node.outputs[0]}/{suffix}"
-        made = Node(op, tuple(inputs), (name,), attrs or {}, self.node.layer)
-        self.types[name] = infer(made, [self.type(item) for item in inputs])[0]
-        self.edit.nodes = [*self.edit.nodes, made]
+        node = Node(op, tuple(inputs), (name,), attrs or {}, self.node.layer)
+        self.types[name] = infer(node, [self.type(item) for item in inputs])[0]
+        self.edit.nodes = [*self.edit.nodes, node]
         self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
         return name
 
@@ -87,12 +101,13 @@ class _Writer:
             "shift", "Sub", [beta, self.add("scaled_mean", "Mul", [mean, factor])]
         )
 
-    def spread(self, name: str) -> str:
-        """A per-channel vector shaped to broadcast along the normalised axis."""
+    def broadcastable(self, name: str) -> str:
+        """Reshape a per-channel vector to broadcast along the normalised axis."""
         rank, axis = self.view.type(self.node.inputs[0]).rank, self.node.attrs["axis"]
-        return self.along(name, rank, axis)
+        return self.along_axis(name, rank, axis)
 
-    def along(self, name: str, rank: int, axis: int) -> str:
+    def along_axis(self, name: str, rank: int, axis: int) -> str:
+        """Reshape a vector to `rank` dimensions, of which all but `axis` have size 1."""
         size = self.type(name).size
         if size == 1 or axis == rank - 1:
             return name
@@ -108,7 +123,7 @@ class _Writer:
     def fold_conv(self, conv: Node, factor: str, shift: str) -> None:
         x, kernel, *bias = conv.inputs
         rank, features = self.view.type(kernel).rank, conv.attrs["w_dims"][0]
-        weights = self.add("kernel", "Mul", [kernel, self.along(factor, rank, features)])
+        weights = self.add("kernel", "Mul", [kernel, self.along_axis(factor, rank, features)])
         offset = self.bias(bias[0] if bias else None, factor, shift)
         if self.type(offset).size != self.view.type(kernel).shape[features]:
             offset = self.add(
@@ -117,21 +132,23 @@ class _Writer:
         self.finish("Conv", [x, weights, offset], conv.attrs, f"{conv.layer}+{self.node.layer}")
 
     def fold_matmul(self, factor: str, shift: str) -> bool:
-        """MatMul, or MatMul then Add of a fixed vector, normalised on the last axis."""
+        """Fold into a MatMul, or a MatMul and an Add of a constant vector, that is normalised along
+        the last axis. Returns False if the input has another form.
+        """
         value = self.node.inputs[0]
         bias: str | None = None
         add = self.view.producer(value, "Add")
         if add is not None:
-            fixed = [name for name in add.inputs if name in self.view.fixed]
-            if len(fixed) != 1 or self.view.type(fixed[0]).rank > 1:
+            constants = [name for name in add.inputs if name in self.view.constant_names]
+            if len(constants) != 1 or self.view.type(constants[0]).rank > 1:
                 return False
-            bias = fixed[0]
+            bias = constants[0]
             value = next(name for name in add.inputs if name != bias)
         product = self.view.producer(value, "MatMul")
         shape = self.view.type(self.node.inputs[0]).shape
         if (
             product is None
-            or product.inputs[1] not in self.view.fixed
+            or product.inputs[1] not in self.view.constant_names
             or self.view.type(value).shape != shape
         ):
             return False
@@ -140,7 +157,7 @@ class _Writer:
         weight = product.inputs[1]
         rank = self.view.type(weight).rank
         axis = rank - 2 if product.attrs.get("transpose_b") else rank - 1
-        scaled = self.add("kernel", "Mul", [weight, self.along(factor, rank, axis)])
+        scaled = self.add("kernel", "Mul", [weight, self.along_axis(factor, rank, axis)])
         name = f"{self.node.outputs[0]}/product"
         self.types[name] = self.view.type(value)
         self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]

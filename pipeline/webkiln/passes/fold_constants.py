@@ -1,5 +1,5 @@
-"""Constant folding: evaluate nodes whose inputs are all inline constants, where the result is small
-enough to be one.
+"""Constant folding: evaluate nodes whose inputs are all inline constants, if the outputs are small
+enough to be inline, too.
 
 before:
     graph g
@@ -31,15 +31,15 @@ def run(graph: Graph) -> Graph:
 
 def fold(view: GraphView, node: Node) -> Edit | None:
     values = [view.constant(name) for name in node.inputs]
-    known = [value for value in values if value is not None]
+    constant_values = [value for value in values if value is not None]
     sizes = [view.type(name).size for name in node.outputs]
     if (
         not node.inputs
-        or len(known) != len(values)
+        or len(constant_values) != len(values)
         or any(is_symbolic(size) or size > INLINE_ELEMENTS for size in sizes)
     ):
         return None
-    results = evaluate(node, known)
+    results = evaluate(node, constant_values)
     constants = {
         name: make_constant(value) for name, value in zip(node.outputs, results, strict=True)
     }

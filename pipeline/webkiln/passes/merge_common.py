@@ -1,4 +1,4 @@
-"""Common subexpression elimination: merge nodes of the same operator, attributes and inputs.
+"""Common subexpression elimination: merge nodes with equal operators, attributes and inputs.
 
 before:
     graph g
@@ -28,16 +28,16 @@ def run(graph: Graph) -> Graph:
     renames: dict[str, str] = {}
     for name, constant in graph.constants.items():
         type_ = graph.type(name)
-        known = first.setdefault(
+        representative = first.setdefault(
             canonical.dumps(["constant", constant_json(constant), str(type_)]), (name,)
         )
-        if known != (name,):
-            renames[name] = known[0]
+        if representative != (name,):
+            renames[name] = representative[0]
     for node in graph.nodes:
         inputs = [renames.get(name, name) for name in node.inputs]
-        known = first.setdefault(
+        representative = first.setdefault(
             canonical.dumps([node.op, inputs, encode(complete(node))]), node.outputs
         )
-        if known != node.outputs:
-            renames.update(zip(node.outputs, known, strict=True))
+        if representative != node.outputs:
+            renames.update(zip(node.outputs, representative, strict=True))
     return rewrite.remove_unused(rewrite.redirect(graph, renames)) if renames else graph

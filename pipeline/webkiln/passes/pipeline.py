@@ -1,4 +1,7 @@
-"""The optimisation passes, in order. Each is a module of this package with `run(graph) -> graph`."""
+"""The optimisation passes, in order. Each is a module of this package with `run(graph) -> graph`.
+
+The docstring of a pass contains an example graph, before and after; tests run it.
+"""
 
 PASSES = (
     "fold_constants",

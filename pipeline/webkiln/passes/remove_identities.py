@@ -1,6 +1,5 @@
-"""Drop what changes nothing: Identity, x + 0, x - 0, x * 1, x / 1, x ** 1, equal casts and
-reshapes,
-empty pads, transposes that undo each other.
+"""Remove operations without an effect: Identity, x + 0, x - 0, x * 1, x / 1, x ** 1, casts to the
+same dtype, reshapes to the same shape, empty pads, transposes that cancel each other.
 
 before:
     graph g
@@ -34,9 +33,9 @@ NEUTRAL = {
     "Div": (1, (1,)),
     "Pow": (1, (1,)),
 }
-"""Operator -> (its neutral scalar, the operands that may be it)."""
+"""Operator -> (its neutral element, the positions of operands where it is neutral)."""
 
-UNCHANGED: dict[str, Callable[[Node], bool]] = {
+IDENTITIES: dict[str, Callable[[Node], bool]] = {
     "Identity": lambda node: True,
     "Cast": lambda node: True,
     "Reshape": lambda node: True,
@@ -48,7 +47,7 @@ UNCHANGED: dict[str, Callable[[Node], bool]] = {
         not any(node.attrs["starts"]) and all(step == 1 for step in node.attrs["steps"])
     ),
 }
-"""Operator -> whether a node whose output has its input's type hands the input on."""
+"""Operator -> whether a node is the identity, provided that its input and output have one type."""
 
 
 def run(graph: Graph) -> Graph:
@@ -56,30 +55,30 @@ def run(graph: Graph) -> Graph:
 
 
 def simplify(view: GraphView, node: Node) -> Edit | None:
-    kept = _unchanged(view, node)
-    if kept is not None and view.type(kept) == view.type(node.outputs[0]):
-        return Edit(redirect={node.outputs[0]: kept})
-    return _joined(view, node)
+    source = _forwarded_input(view, node)
+    if source is not None and view.type(source) == view.type(node.outputs[0]):
+        return Edit(redirect={node.outputs[0]: source})
+    return _merge_with_producer(view, node)
 
 
-def _unchanged(view: GraphView, node: Node) -> str | None:
-    """The input that the node hands on, if it changes nothing."""
+def _forwarded_input(view: GraphView, node: Node) -> str | None:
+    """The input whose elements the node returns unchanged, or None."""
     if node.op in NEUTRAL:
-        neutral, operands = NEUTRAL[node.op]
+        neutral, positions = NEUTRAL[node.op]
         return next(
             (
-                node.inputs[1 - place]
-                for place in operands
-                if view.scalar(node.inputs[place]) == neutral
+                node.inputs[1 - position]
+                for position in positions
+                if view.scalar(node.inputs[position]) == neutral
             ),
             None,
         )
-    unchanged = UNCHANGED.get(node.op)
-    return node.inputs[0] if unchanged is not None and unchanged(node) else None
+    is_identity = IDENTITIES.get(node.op)
+    return node.inputs[0] if is_identity is not None and is_identity(node) else None
 
 
-def _joined(view: GraphView, node: Node) -> Edit | None:
-    """Reshape of a reshape, transpose of a transpose: one is enough."""
+def _merge_with_producer(view: GraphView, node: Node) -> Edit | None:
+    """Merge a reshape of a reshape, or a transpose of a transpose, into one node."""
     if node.op not in ("Reshape", "Transpose"):
         return None
     inner = view.producer(node.inputs[0], node.op, only_use=False)

@@ -1,4 +1,4 @@
-"""Dead code elimination: drop nodes, slots and constants that no output and no state depends on.
+"""Dead code elimination: remove nodes, slots and constants that no output and no state depends on.
 
 before:
     graph g

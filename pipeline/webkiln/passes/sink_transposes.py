@@ -1,6 +1,6 @@
-"""Move transposes behind elementwise operators, normalisations, pads and concatenations, towards
-others that undo them and away from what a convolution or a matrix product could take into its
-epilogue.
+"""Move transposes after elementwise operators, normalisations, pads and concatenations. There they
+may cancel other transposes, and no longer separate a convolution or a matrix product from
+operations that can be fused into its epilogue.
 
 before:
     graph g
@@ -34,8 +34,8 @@ from webkiln.ops.table import find, infer
 Perm = tuple[int, ...]
 
 
-def _scattered(values: Sequence[Any], perm: Perm) -> tuple[Any, ...]:
-    """What belongs to the dimensions of a transposed tensor, for those of the tensor itself."""
+def _inverse_permute(values: Sequence[Any], perm: Perm) -> tuple[Any, ...]:
+    """Reorder per-axis values of a transposed tensor to the axes of the tensor before `perm`."""
     return tuple(values[perm.index(dim)] for dim in range(len(perm)))
 
 
@@ -44,10 +44,10 @@ MOVED: Mapping[str, Callable[[Attributes, Perm], Attributes]] = {
     "Concat": lambda attrs, perm: {**attrs, "axis": perm[attrs["axis"]]},
     "Pad": lambda attrs, perm: {
         **attrs,
-        **{side: _scattered(attrs[side], perm) for side in ("low", "high")},
+        **{side: _inverse_permute(attrs[side], perm) for side in ("low", "high")},
     },
 }
-"""Operator -> its attributes when it comes before the transpose of what it reads."""
+"""Operator -> its attributes when applied before the transpose instead of after it."""
 
 
 def run(graph: Graph) -> Graph:
@@ -59,7 +59,7 @@ def sink(view: GraphView, node: Node) -> Edit | None:
     if (
         not (elementwise or node.op in MOVED)
         or len(node.outputs) != 1
-        or node.outputs[0] in view.fixed
+        or node.outputs[0] in view.constant_names
     ):
         return None
     rank = view.type(node.name).rank
@@ -69,7 +69,9 @@ def sink(view: GraphView, node: Node) -> Edit | None:
         if (source := view.producer(name, "Transpose", only_use=False)) is not None
     }
     perms = {
-        tuple(source.attrs["perm"]) for source in sources.values() if source.name not in view.fixed
+        tuple(source.attrs["perm"])
+        for source in sources.values()
+        if source.name not in view.constant_names
     }
     if len(perms) != 1:
         return None
@@ -80,18 +82,20 @@ def sink(view: GraphView, node: Node) -> Edit | None:
     types = {name: view.type(name) for name in node.inputs}
 
     def add(op: str, inputs: Sequence[str], name: str, attrs: Attributes) -> str:
-        made = Node(op, tuple(inputs), (name,), attrs, node.layer)
-        types[name] = infer(made, [types.get(item) or view.type(item) for item in inputs])[0]
-        nodes.append(made)
+        added = Node(op, tuple(inputs), (name,), attrs, node.layer)
+        types[name] = infer(added, [types.get(item) or view.type(item) for item in inputs])[0]
+        nodes.append(added)
         return name
 
-    def straight(position: int, name: str) -> str | None:
-        """An operand as it is before the transpose."""
-        if name in sources and name not in view.fixed:
+    def untransposed(position: int, name: str) -> str | None:
+        """The operand with the axis order before the transpose, or None if it has to be computed at
+        run time.
+        """
+        if name in sources and name not in view.constant_names:
             return sources[name].inputs[0]
         if view.type(name).size == 1 or (node.op == "BatchNorm" and position):
             return name
-        if not elementwise or name not in view.fixed:
+        if not elementwise or name not in view.constant_names:
             return None
         shape = view.type(name).shape
         wide = (
@@ -108,17 +112,17 @@ def sink(view: GraphView, node: Node) -> Edit | None:
             "Transpose",
             [wide],
             f"{node.name}/turned_{position}",
-            {"perm": _scattered(range(rank), perm)},
+            {"perm": _inverse_permute(range(rank), perm)},
         )
 
-    operands = [straight(position, name) for position, name in enumerate(node.inputs)]
+    operands = [untransposed(position, name) for position, name in enumerate(node.inputs)]
     inputs = [name for name in operands if name is not None]
     if len(inputs) != len(operands):
         return None
     attrs = MOVED[node.op](node.attrs, perm) if node.op in MOVED else node.attrs
     moved = add(node.op, inputs, f"{node.name}/straight", attrs)
-    made = [Variable(name, type_) for name, type_ in types.items() if name not in node.inputs]
+    variables = [Variable(name, type_) for name, type_ in types.items() if name not in node.inputs]
     return Edit(
         nodes=[*nodes, Node("Transpose", (moved,), node.outputs, {"perm": perm}, node.layer)],
-        variables=made,
+        variables=variables,
     )

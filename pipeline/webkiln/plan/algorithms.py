@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.lower.canonicalize import canonicalize
-from webkiln.nest.build import NestCall, Repeat, Step, map_inside
+from webkiln.nest.steps import NestCall, Repeat, Step, map_blocks
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, default_form, forms, match_convolution
 from webkiln.plan.cost import MACHINES, milliseconds
@@ -74,7 +74,7 @@ def _total_ms(steps: Sequence[Step], target: Target, constants: Collection[str])
     total = 0.0
     for step in steps:
         if isinstance(step, Repeat):
-            total += sampled(step.count) * _total_ms(step.steps, target, constants)
+            total += nominal_size(step.count) * _total_ms(step.steps, target, constants)
         elif isinstance(step, NestCall):
             total += milliseconds(
                 step, choose(step, target, constants).schedule, MACHINES[target.backend]
@@ -86,6 +86,6 @@ def _tagged(steps: Sequence[Step], key: str) -> tuple[Step, ...]:
     return tuple(
         replace(step, part_of=key)
         if isinstance(step, NestCall)
-        else map_inside(step, lambda block: _tagged(block, key))
+        else map_blocks(step, lambda block: _tagged(block, key))
         for step in steps
     )

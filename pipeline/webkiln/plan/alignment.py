@@ -2,12 +2,12 @@
 memory can be bound as an array of vectors.
 """
 
-from webkiln.ir.dim import rounded_up
+from webkiln.ir.size_bounds import round_up
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import load_index
 from webkiln.nest.schedule import Panel, Schedule
+from webkiln.nest.steps import NestCall, View
 from webkiln.plan.kernel import strides
 from webkiln.plan.vectors import contiguous
 
@@ -86,4 +86,4 @@ def is_vector_multiple(expr: Expr, call: NestCall, name: str) -> bool:
 
 
 def is_multiple(size: int) -> bool:
-    return rounded_up(size, VECTOR) == size
+    return round_up(size, VECTOR) == size

@@ -8,7 +8,7 @@ from typing import Any
 from webkiln.ir import dim
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.types import itemsize
-from webkiln.nest.build import Step
+from webkiln.nest.steps import Step
 from webkiln.plan.memory import align_up, assign_offsets, check, live_ranges
 
 
@@ -98,7 +98,7 @@ class Arena:
         self.offsets |= {name: self.end + offset for name, offset in offsets.items()}
 
     def to_json(self) -> dict[str, Any]:
-        needed = dim.greatest([self.loaded, self.end + self.arena])
+        needed = dim.maximum([self.loaded, self.end + self.arena])
         return {
             "loaded": self.loaded if dim.is_symbolic(needed) else needed,
             "memory": size_to_json(needed),

@@ -7,11 +7,11 @@ from math import prod
 
 from webkiln.ir import dim
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import INT, Expr, axis, const, rebuild, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.steps import NestCall
 
 OUTPUTS = {2: 3, 3: 4, 5: 2, 7: 4}
 """Filter size -> outputs of a tile along a window."""
@@ -190,4 +190,4 @@ def default_form(convolution: Convolution) -> Convolution | None:
 
 
 def _many_tiles(convolution: Convolution) -> bool:
-    return prod(map(sampled, convolution.grid)) >= MIN_TILES
+    return prod(map(nominal_size, convolution.grid)) >= MIN_TILES

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from math import prod
 
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import itemsize
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import FLOAT, Expr, walk
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import NestCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,13 @@ def moved(call: NestCall) -> int:
 
 def milliseconds(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     """The time of a launch: the maximum of computing and reading, plus the overhead. Symbolic sizes
-    count at sampled values.
+    count at nominal_size values.
     """
-    computing = sampled(flops(call)) / (machine.gflops * 1e6 * efficiency(call, schedule, machine))
+    computing = nominal_size(flops(call)) / (
+        machine.gflops * 1e6 * efficiency(call, schedule, machine)
+    )
     return round(
-        machine.launch + max(computing, sampled(moved(call)) / (machine.gigabytes * 1e6)), 5
+        machine.launch + max(computing, nominal_size(moved(call)) / (machine.gigabytes * 1e6)), 5
     )
 
 
@@ -90,7 +92,7 @@ def efficiency(call: NestCall, schedule: Schedule, machine: Machine) -> float:
     if sums + vectors + 1 > machine.registers:
         share *= SPILL_SLOWDOWN
     sizes = {
-        loop.axis: sampled(call.args[loop.extent.value])
+        loop.axis: nominal_size(call.args[loop.extent.value])
         for loop in (*call.nest.axes, *call.nest.reduce)
     }
     for name, count in ((schedule.vector, schedule.lanes), (schedule.tile, schedule.count)):

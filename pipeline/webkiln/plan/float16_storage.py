@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from webkiln.ir.types import Type
-from webkiln.nest.build import Copy, NestCall, Step, View, map_inside, reads, writes
-from webkiln.nest.float16 import within
-from webkiln.nest.nest import Operand, Output, written_output
+from webkiln.nest.float16 import clamp_to_float16
+from webkiln.nest.nest import Operand, Output, make_output
+from webkiln.nest.steps import Copy, NestCall, Step, View, map_blocks, reads, writes
 from webkiln.plan.memory import flat
 from webkiln.plan.schedule import Choice
 
@@ -70,7 +70,7 @@ def narrow_steps(
     def change(step: Step) -> Step:
         if isinstance(step, NestCall):
             return narrow(step, names, packed=packed)
-        return map_inside(step, lambda block: narrow_steps(block, names, packed=packed))
+        return map_blocks(step, lambda block: narrow_steps(block, names, packed=packed))
 
     return tuple(map(change, steps))
 
@@ -91,9 +91,9 @@ def narrow(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:
     def output(view: View, original: Output) -> Output:
         if view.name not in names:
             return original
-        return written_output(
+        return make_output(
             operand(view, original.operand),
-            [(within(value), index) for value, index in original.stores],
+            [(clamp_to_float16(value), index) for value, index in original.stores],
         )
 
     inputs = tuple(

@@ -8,10 +8,10 @@ from math import prod
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import walk
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import SIDE, Schedule
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import ARITHMETIC, Target
 from webkiln.plan.alignment import fits, is_aligned
 from webkiln.plan.vectors import contiguous, extent, unvectorised

@@ -13,10 +13,10 @@ from webkiln.canonical import key
 from webkiln.ir.dim import floordiv
 from webkiln.nest import nest as nests
 from webkiln.nest import schedule as schedules
-from webkiln.nest.build import View
 from webkiln.nest.expr import walk
 from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.schedule import Panel, Schedule
+from webkiln.nest.steps import View
 
 PART = ("part_from", "part_to")
 TEXEL = 4

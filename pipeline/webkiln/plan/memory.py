@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
-from webkiln.ir.solve import sampled
-from webkiln.nest.build import Repeat, Step, WhileLoop, inside, reads, writes
+from webkiln.ir import dim, symbols
+from webkiln.ir.size_bounds import round_up, upper_bound
+from webkiln.ir.solve import nominal_size
+from webkiln.nest.steps import Repeat, Step, WhileLoop, nested_blocks, reads, writes
 
 SYMBOLIC_ALIGNMENT = 16
 """Alignment of symbolic sizes in bytes. Vectors are aligned to it; more would multiply the memory
@@ -42,7 +43,7 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], live_out: set[s
         mentioned: Counter[str] = Counter()
         for step in steps:
             begin, direct, nested = position, Counter(_names(step)), Counter[str]()
-            for block in inside(step):
+            for block in nested_blocks(step):
                 position, names = visit(block, position)
                 nested += names
             position = max(position, begin + 1)
@@ -75,43 +76,45 @@ def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
         if not isinstance(step, Repeat):
             yield step
         for _ in range(times if isinstance(step, Repeat | WhileLoop) else 1):
-            for block in inside(step):
+            for block in nested_blocks(step):
                 yield from flat(block, times)
             if isinstance(step, WhileLoop):
                 yield step
 
 
 def align_up(size: int, alignment: int) -> int:
-    return dim.rounded_up(size, alignment, SYMBOLIC_ALIGNMENT)
+    return round_up(size, alignment, SYMBOLIC_ALIGNMENT)
 
 
 def assign_offsets(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:
     """Return the offset of each range and the total bytes: largest first, each at the lowest gap
     between the ranges live at the same time (Pisarchyk & Lee 2020, greedy by size). A gap with
     symbolic bounds must be wide enough for all values of the placeholders; sizes and offsets are
-    compared at sampled values. Without such a gap, the buffer goes above all others.
+    compared at nominal_size values. Without such a gap, the buffer goes above all others.
     """
     placed: list[tuple[int, Range]] = []
-    for item in sorted(ranges, key=lambda r: (-sampled(r.bytes), r.first, r.name)):
+    for item in sorted(ranges, key=lambda r: (-nominal_size(r.bytes), r.first, r.name)):
         occupied = [
             (offset, offset + align_up(other.bytes, alignment))
             for offset, other in placed
             if _overlap(other, item)
         ]
         starts = sorted(
-            {0, *(end for _, end in occupied)}, key=lambda start: (sampled(start), str(start))
+            {0, *(end for _, end in occupied)}, key=lambda start: (nominal_size(start), str(start))
         )
         free = (
             start
             for start in starts
             if all(
-                dim.reaches(start, end) or dim.reaches(begin, start + item.bytes)
+                dim.is_at_least(start, end) or dim.is_at_least(begin, start + item.bytes)
                 for begin, end in occupied
             )
         )
         lowest = next(free, None)
-        placed.append((dim.above([end for _, end in occupied]) if lowest is None else lowest, item))
-    total = dim.greatest(offset + align_up(item.bytes, alignment) for offset, item in placed)
+        placed.append(
+            (upper_bound([end for _, end in occupied]) if lowest is None else lowest, item)
+        )
+    total = dim.maximum(offset + align_up(item.bytes, alignment) for offset, item in placed)
     return {item.name: offset for offset, item in placed}, total
 
 
@@ -126,11 +129,11 @@ def check(
     which names two buffers, if a read does not return the last value written to its Variable.
     Independent of `live_ranges` and `assign_offsets`.
     """
-    names = dim.names([size for buffer in buffers.values() for size in buffer])
+    names = symbols.names([size for buffer in buffers.values() for size in buffer])
     for sample in SAMPLES if names else SAMPLES[:1]:
         values = dict.fromkeys(names, sample)
         extents = {
-            name: (dim.at(offset, values), dim.at(size, values))
+            name: (symbols.substitute(offset, values), symbols.substitute(size, values))
             for name, (offset, size) in buffers.items()
         }
         _simulate(steps, extents, live_out)

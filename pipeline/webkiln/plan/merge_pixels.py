@@ -10,8 +10,8 @@ from math import prod
 from webkiln.lower.canonicalize import rename_axes
 from webkiln.lower.merge_loops import merge_by_division
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, Step, map_inside
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import NestCall, Step, map_blocks
 from webkiln.nest.target import Target
 from webkiln.plan.integer_division import quotient
 from webkiln.plan.schedule import choose
@@ -27,9 +27,9 @@ def merge_pixels(
     def merged_step(step: Step) -> Step:
         if isinstance(step, NestCall):
             return _merge_all(step, target, constants)
-        return map_inside(step, lambda block: merge_pixels(block, target, constants))
+        return map_blocks(step, lambda block: merge_pixels(block, target, constants))
 
-    return tuple(map(merged_step, steps)) if target.pixels else tuple(steps)
+    return tuple(map(merged_step, steps)) if target.tiles_span_rows else tuple(steps)
 
 
 def _merge_all(call: NestCall, target: Target, constants: Collection[str]) -> NestCall:

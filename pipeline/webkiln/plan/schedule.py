@@ -10,10 +10,10 @@ from math import prod
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import FLOAT, Expr, axis, const, walk
 from webkiln.nest.nest import Loop, Nest, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.invocations import distribute
 from webkiln.plan.sliding_windows import match_sliding_window
@@ -61,12 +61,12 @@ def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice
     choice = _choose_vector_axis(call, target, constants)
     full, ahead = (
         _has_no_remainder(call, choice.schedule, target),
-        target.ahead and _prefetches(call, choice.schedule),
+        target.prefetch and _prefetches(call, choice.schedule),
     )
     choice = replace(choice, schedule=replace(choice.schedule, full=full, ahead=ahead))
     return (
         replace(choice, schedule=replace(choice.schedule, split=_split(call, choice.schedule)))
-        if target.shared
+        if target.multithreaded
         else choice
     )
 
@@ -277,7 +277,7 @@ def _reads_shared_zeros(call: NestCall, schedule: Schedule, target: Target) -> b
             ):
                 return False
             reaches.append(sizes[0] * prod(view.shape[d + 1 :]))
-    return 0 < sum(reaches) <= target.zeros
+    return 0 < sum(reaches) <= target.zero_elements
 
 
 def loop_of(nest: Nest, name: str) -> Loop:
@@ -318,7 +318,7 @@ def _along_axis(call: NestCall, name: str, panels: list[Panel], target: Target) 
             full_vectors,
             slide=sliding,
         )
-    blocked = target.pixels and extent(call, tile) > 2 * BLOCK
+    blocked = target.tiles_span_rows and extent(call, tile) > 2 * BLOCK
     order = (*inner[:-1], name, tile.axis) if blocked else (name, *inner)
     return Schedule(
         order,
@@ -328,7 +328,7 @@ def _along_axis(call: NestCall, name: str, panels: list[Panel], target: Target) 
         count,
         tuple(panels),
         full_vectors,
-        clamped=target.pixels and count > 1,
+        clamped=target.tiles_span_rows and count > 1,
         block=BLOCK if blocked else 0,
     )
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends, stride
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import INT, Expr, apply, arg, axis, const, rebuild, walk
 from webkiln.nest.interpret import interpret
-from webkiln.nest.nest import Loop, Nest, Operand, conjuncts, load_guard, written_output
+from webkiln.nest.nest import Loop, Nest, Operand, conjuncts, load_guard, make_output
 from webkiln.nest.schedule import Slide
+from webkiln.nest.steps import NestCall
 
 UNROLLED_ITERATIONS = range(2, 8)
 """Numbers of iterations that are unrolled."""
@@ -73,7 +73,7 @@ def _unguarded_run(
     windows = {axis(tile): apply("mul", axis(tile), const(count, INT))}
     value = rebuild(reduce(lambda a, b: apply("and", a, b), guards), windows.get)
     valid = np.zeros((extent // count, positions), bool)
-    stores = written_output(Operand("bool", 2), [(value, (axis(tile), axis(along)))])
+    stores = make_output(Operand("bool", 2), [(value, (axis(tile), axis(along)))])
     loops = (Loop(tile, arg("windows")), Loop(along, arg("positions")))
     interpret(
         Nest((), (stores,), loops),

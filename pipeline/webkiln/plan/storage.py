@@ -2,7 +2,7 @@
 the backend's memory.
 
 64-bit integers become 32-bit ones. float64 and float16 become float32; every store of a float16
-rounds to half precision. Narrow integers and bool occupy a full word, and stores wrap them.
+rounds to round_to_float16 precision. Narrow integers and bool occupy a full word, and stores wrap them.
 Constants outside the narrower range saturate. Input values are checked when they are passed.
 """
 
@@ -13,19 +13,8 @@ import numpy as np
 
 from webkiln.errors import UnsupportedError
 from webkiln.ir.types import Type, itemsize
-from webkiln.nest.build import (
-    Branch,
-    Copy,
-    CustomCall,
-    HostCall,
-    NestCall,
-    Step,
-    View,
-    WhileLoop,
-    map_inside,
-)
-from webkiln.nest.compose import half
-from webkiln.nest.custom_kernel import written
+from webkiln.nest.compose import round_to_float16
+from webkiln.nest.custom_kernel import make_custom_kernel
 from webkiln.nest.expr import (
     BOOL,
     DOUBLE,
@@ -44,8 +33,19 @@ from webkiln.nest.expr import (
     load,
     make,
 )
-from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, written_output
+from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, make_output
 from webkiln.nest.procedure import Procedure, StoreElement
+from webkiln.nest.steps import (
+    Branch,
+    Copy,
+    CustomCall,
+    HostCall,
+    NestCall,
+    Step,
+    View,
+    WhileLoop,
+    map_blocks,
+)
 from webkiln.nest.target import Target
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
@@ -102,7 +102,7 @@ def _step(step: Step, target: Target) -> Step:
         stored_inputs, results = (
             tuple(map(stored_view, operands)) for operands in (step.inputs, step.outputs)
         )
-        kernel = written(
+        kernel = make_custom_kernel(
             tuple(view.type.dtype for view in stored_inputs),
             results[0].type.dtype,
             step.kernel.parameters,
@@ -114,7 +114,7 @@ def _step(step: Step, target: Target) -> Step:
         if isinstance(step, Branch | WhileLoop)
         else step
     )
-    return map_inside(changed, lambda block: stored(block, target))
+    return map_blocks(changed, lambda block: stored(block, target))
 
 
 def _check_bitcast(step: Copy, target: Target) -> None:
@@ -136,7 +136,7 @@ def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
     """`nest` over operands of these dtypes, which computes only in f32, i32, u32 and bool."""
     changed = nest.map(_changer(inputs))
     results = tuple(
-        written_output(
+        make_output(
             Operand(dtype, out.operand.rank),
             [
                 (_wrapped_for(value, out.operand.dtype, COMPUTE[dtype]), index)
@@ -212,7 +212,7 @@ def _masked(bits: int) -> Callable[[Expr], Expr]:
 
 
 WRAPPERS: dict[str, Callable[[Expr], Expr]] = {
-    "float16": half,
+    "float16": round_to_float16,
     "int8": _wrapped(8),
     "int16": _wrapped(16),
     "uint8": _masked(8),

@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 
 from webkiln.errors import InternalError
-from webkiln.ir.dim import floordiv, is_symbolic, rounded_up
+from webkiln.ir.dim import floordiv, is_symbolic
+from webkiln.ir.size_bounds import round_up
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import Copy, CustomCall, NestCall, Step, View, reads, writes
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import Copy, CustomCall, NestCall, Step, View, reads, writes
 from webkiln.plan.alignment import VECTOR, is_multiple, is_vector_multiple
 from webkiln.plan.kernel import NONE
 from webkiln.plan.memory import flat
@@ -145,7 +146,7 @@ def _quarter(shapes: Sequence[tuple[int, ...]]) -> int | None:
         height = min(heights)
     if not is_multiple(height) and (is_symbolic(height) or height < MIN_ROWS):
         return None
-    return floordiv(rounded_up(height, VECTOR), VECTOR) * next(
+    return floordiv(round_up(height, VECTOR), VECTOR) * next(
         prod(shape[1:]) for shape in shapes if shape[0] == height
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.notation import size_to_json
-from webkiln.nest.build import Copy, NestCall, Step, reads, writes
+from webkiln.nest.steps import Copy, NestCall, Step, reads, writes
 from webkiln.plan.arena import Buffer, TransientWeight
 from webkiln.plan.memory import Range, check, flat, live_ranges
 
@@ -57,7 +57,7 @@ class Textures:
             steps, {name: buffer.bytes for name, buffer in buffers.items()}, live_out
         )
         numbers, created = assign(ranges, buffers, len(self.buffers))
-        widest = dim.greatest([1, *(buffer.bytes for buffer in created)])
+        widest = dim.maximum([1, *(buffer.bytes for buffer in created)])
         check(
             steps,
             {name: (number * widest, buffers[name].bytes) for name, number in numbers.items()},

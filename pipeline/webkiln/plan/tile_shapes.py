@@ -3,8 +3,8 @@
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import itemsize
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall, View
 from webkiln.nest.nest import Loop
+from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
 from webkiln.plan.sliding_windows import match_sliding_window
 from webkiln.plan.vectors import extent
@@ -44,8 +44,8 @@ def tile_shape(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     first = (
         (_elementwise_shapes(call, name, tile, target) if all_factors_move(call, name) else ())
         if tile
-        else ((target.alone, 1),)
-        if target.alone
+        else ((target.matvec, 1),)
+        if target.matvec
         else ()
     )
     streamed = (target.streamed,) if target.streamed and _streams(call, name) else ()
@@ -66,9 +66,9 @@ def _elementwise_shapes(
         shape for shape in target.sliding if size >= 4 * shape[1]
     ]
     return (
-        (*fitting[:1], target.each)
+        (*fitting[:1], target.depthwise)
         if fitting and match_sliding_window(call, tile.axis, name)
-        else (target.each,)
+        else (target.depthwise,)
     )
 
 

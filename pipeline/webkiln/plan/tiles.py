@@ -5,8 +5,8 @@ target, or another candidate.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from webkiln.nest.build import NestCall
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 from webkiln.plan.cost import MACHINES, milliseconds
 from webkiln.plan.schedule import choose
@@ -58,8 +58,8 @@ def with_tile(target: Target, shape: tuple[int, int]) -> Target:
         target,
         shapes=(shape,),
         dot=shape,
-        each=shape,
-        alone=shape[0],
+        depthwise=shape,
+        matvec=shape[0],
         streamed=None,
         sliding=tuple(item for item in target.sliding if item == shape),
     )
@@ -86,7 +86,7 @@ def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator
     size = extent(call, loops[vector])
     fitting = [
         shape
-        for shape in target.tried.get(kind, ())
+        for shape in target.candidates.get(kind, ())
         if size % shape[0] == 0 or size >= 4 * shape[0]
     ]
     for other in (target, *(with_tile(target, shape) for shape in fitting)):

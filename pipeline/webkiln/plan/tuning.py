@@ -127,7 +127,7 @@ def trials(target: Target) -> list[Trial]:
     """The trials that together use each candidate of every call at least once, and for convolutions
     each of their tiles too. Empty if a backend has no choice.
     """
-    tiles = (1 + max(map(len, target.tried.values()), default=0)) * (
+    tiles = (1 + max(map(len, target.candidates.values()), default=0)) * (
         2 if len(target.blocks) > 1 else 1
     )
     return (

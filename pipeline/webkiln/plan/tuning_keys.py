@@ -3,11 +3,11 @@
 from collections.abc import Collection
 
 from webkiln.canonical import key as digest
-from webkiln.ir.dim import shown
+from webkiln.ir.dim import abbreviate
 from webkiln.ir.notation import size_to_json
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import INT, Expr, arg, axis, const, rebuild
 from webkiln.nest.nest import exprs_to_json
+from webkiln.nest.steps import NestCall
 
 
 def tuning_key(kind: str, call: NestCall, constants: Collection[str]) -> str:
@@ -43,5 +43,5 @@ def tuning_key(kind: str, call: NestCall, constants: Collection[str]) -> str:
         ],
         [out.operand.dtype for out in nest.outputs],
     ]
-    outer, inner = ("x".join(map(shown, row)) for row in sizes)
+    outer, inner = ("x".join(map(abbreviate, row)) for row in sizes)
     return f"{kind} {outer} of {inner} #{digest(described)[:12]}"

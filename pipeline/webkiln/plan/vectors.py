@@ -1,10 +1,10 @@
 """Legality of vectorising along an axis on a backend."""
 
-from webkiln.ir.solve import sampled
+from webkiln.ir.solve import nominal_size
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import NestCall
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.steps import NestCall
 from webkiln.nest.target import Target
 
 SCALAR_ONLY = frozenset(
@@ -14,7 +14,7 @@ VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
 
 
 def extent(call: NestCall, loop: Loop) -> int:
-    return sampled(call.args[loop.extent.value])
+    return nominal_size(call.args[loop.extent.value])
 
 
 def moving(call: NestCall, name: str, target: Target) -> list[Expr] | str:

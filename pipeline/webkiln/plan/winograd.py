@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from webkiln.ir import dim
+from webkiln.ir import dim, symbols
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends
-from webkiln.nest.build import Lowering, NestBuilder, NestCall, Repeat, Step, View
+from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, const, rebuild
 from webkiln.nest.nest import load_guard, load_index
+from webkiln.nest.steps import NestCall, Repeat, Step, View
 from webkiln.nest.target import Target
 from webkiln.plan import toom_cook
 from webkiln.plan.convolutions import Convolution, Position, Window
@@ -105,7 +106,7 @@ class _Port:
                 if depends(item, window.loop.axis) and (
                     guard is None or not depends(guard[0], window.loop.axis)
                 ):
-                    in_bounds = self.nest.inside(load_index(moved)[d], self._extent(view, d))
+                    in_bounds = self.nest.in_bounds(load_index(moved)[d], self._extent(view, d))
                     condition = (
                         in_bounds if condition is None else apply("and", condition, in_bounds)
                     )
@@ -244,7 +245,7 @@ class _Builder:
         """
         number = tile
         if self.blocked:
-            first = nest.argument(dim.counter(BLOCK) * self.block)
+            first = nest.argument(symbols.counter(BLOCK) * self.block)
             number = apply("min", tile + first, nest.argument(self.tiles) - const(1, INT))
         loops = [*self.convolution.batch, *(window.loop for window in self.convolution.windows)]
         substitution: dict[str, Expr] = {}

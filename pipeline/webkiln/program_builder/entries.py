@@ -3,13 +3,22 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.types import itemsize
-from webkiln.nest.build import Branch, Copy, CustomCall, HostCall, NestCall, Repeat, Step, inside
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.schedule import Schedule
+from webkiln.nest.steps import (
+    Branch,
+    Copy,
+    CustomCall,
+    HostCall,
+    NestCall,
+    Repeat,
+    Step,
+    nested_blocks,
+)
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
@@ -72,7 +81,7 @@ class Entries:
             return self._host_call(step)
         if isinstance(step, CustomCall):
             return self._custom_call(step)
-        blocks = [[self._step(item, choices) for item in block] for block in inside(step)]
+        blocks = [[self._step(item, choices) for item in block] for block in nested_blocks(step)]
         if isinstance(step, Repeat):
             return {"repeat": step.counter, "count": size_to_json(step.count), "steps": blocks[0]}
         condition = self.offsets[step.condition.name]
@@ -115,7 +124,7 @@ class Entries:
                 size_to_json(
                     view.type.size
                     if view in step.inputs
-                    else dim.at(view.type.size, self.memory.data_dependent)
+                    else symbols.substitute(view.type.size, self.memory.data_dependent)
                 )
                 for view in views
             ],
@@ -176,7 +185,7 @@ class Entries:
         call, narrow = decoding_call(piece, target, self.target)
         choice = (
             draw(call, self.planned.texels)
-            if self.target.targets
+            if self.target.render_targets
             else plain(call, "decodes weights")
         )
         call = self.memory.narrow(call)

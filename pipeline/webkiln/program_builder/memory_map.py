@@ -4,10 +4,19 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
-from webkiln.nest.build import HostCall, NestCall, Step, View, WhileLoop, inside, reads, writes
+from webkiln.nest.steps import (
+    HostCall,
+    NestCall,
+    Step,
+    View,
+    WhileLoop,
+    nested_blocks,
+    reads,
+    writes,
+)
 from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
 from webkiln.plan.alignment import VECTOR
@@ -22,7 +31,7 @@ from webkiln.weights.shards import Piece, stored
 
 def allocator_for(target: Target) -> Arena | Textures:
     """The allocator of a backend."""
-    return Textures() if target.targets else Arena(target.alignment)
+    return Textures() if target.render_targets else Arena(target.alignment)
 
 
 def data_dependent_bounds(steps: Iterable[Step]) -> dict[str, int]:
@@ -30,8 +39,8 @@ def data_dependent_bounds(steps: Iterable[Step]) -> dict[str, int]:
     bounds: dict[str, int] = {}
     for step in steps:
         if isinstance(step, HostCall | WhileLoop) and step.result:
-            bounds[step.result[0]] = dim.at(step.result[1], bounds)
-        for block in inside(step):
+            bounds[step.result[0]] = symbols.substitute(step.result[1], bounds)
+        for block in nested_blocks(step):
             bounds |= data_dependent_bounds(block)
     return bounds
 
@@ -71,14 +80,14 @@ class MemoryMap:
         size = type_.size if quarter is None else VECTOR * quarter
         return Buffer(
             self._storage(name, type_.dtype),
-            dim.at(size, self.data_dependent),
+            symbols.substitute(size, self.data_dependent),
             lanes,
             quarter is not None,
         )
 
     def narrow(self, call: NestCall) -> NestCall:
         """A call outside the steps, over Variables in the dtypes in which they are stored."""
-        return narrow(call, self.planned.float16, packed=not self.target.targets)
+        return narrow(call, self.planned.float16, packed=not self.target.render_targets)
 
     def _storage(self, name: str, dtype: str) -> str:
         return "float16" if name in self.planned.float16 else self.target.stored(dtype)

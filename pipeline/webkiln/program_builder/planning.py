@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
-from webkiln.nest.build import NestCall, Step, reads
+from webkiln.nest.steps import NestCall, Step, reads
 from webkiln.nest.target import Target
 from webkiln.plan.algorithms import algorithm
 from webkiln.plan.float16_storage import float16_variables, narrow_steps
@@ -59,7 +59,7 @@ def plan(
     planned = _schedule(graph, target, keep, layout, tuning)
     if not target.stores_float16:
         return planned
-    lowered, packed = planned.lowered, not target.targets
+    lowered, packed = planned.lowered, not target.render_targets
     visible = {lowered.roots.get(name, name) for name in (*externally_visible(graph), *keep)}
     visible |= {
         *graph.inputs,
@@ -98,7 +98,7 @@ def _schedule(
 
     fused = lower(graph, keep, target, rewrite)
     lowered = replace(fused, steps=stored_steps(fused.steps, target))
-    if target.targets:
+    if target.render_targets:
         return _plan_textures(graph, target, lowered, layout)
     weights -= {
         view.name

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import MissingPackageError, RecipeError, not_installed
+from webkiln.errors import MissingPackageError, RecipeError, install_hint
 
 MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 """`package.module:function`."""
@@ -98,7 +98,7 @@ def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource
     for root in (*folders, *map(Path, sys.path)):
         if module_file(root, module) is not None:
             return ModuleSource(root.absolute(), module, function)
-    advice = not_installed(module)
+    advice = install_hint(module)
     package = module.partition(".")[0]
     if advice is not None and not any(module_file(root, package) for root in map(Path, sys.path)):
         raise MissingPackageError(f"{where}: {advice}", package)

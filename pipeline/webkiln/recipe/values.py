@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from webkiln.errors import RecipeError, similar
+from webkiln.errors import RecipeError, did_you_mean
 
 BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """In the order in which a bundle tries them."""
@@ -31,7 +31,7 @@ def choose(
         if value not in valid:
             raise RecipeError(
                 f"{prefix}unknown {what} {value!r}; valid: {', '.join(valid)}"
-                f"{similar(value, valid)}"
+                f"{did_you_mean(value, valid)}"
             )
     if not values:
         raise RecipeError(f"{prefix}no {what} given; valid: {', '.join(valid)}")

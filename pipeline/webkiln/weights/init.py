@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from webkiln.ir.types import Type
 from webkiln.lower.canonicalize import canonicalize
-from webkiln.nest.build import Lowering, NestCall, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const
-from webkiln.nest.nest import Operand, written_output
+from webkiln.nest.nest import Operand, make_output
 from webkiln.nest.schedule import Panel
+from webkiln.nest.steps import NestCall, View
 from webkiln.weights.encoding import BY_NAME, storage_dtype
 from webkiln.weights.shards import Piece
 
@@ -69,7 +70,7 @@ def panelled_call(call: NestCall, destination: Destination) -> NestCall:
     ]
     stores = [(value, tuple(index)) for value, (_, index) in panelled]
     nest = replace(
-        call.nest, outputs=(written_output(Operand(out.operand.dtype, len(stores[0][1])), stores),)
+        call.nest, outputs=(make_output(Operand(out.operand.dtype, len(stores[0][1])), stores),)
     )
     return replace(call, nest=nest, outputs=(panelled[0][1][0],))
 

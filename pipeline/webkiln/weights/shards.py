@@ -36,7 +36,7 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
     """The weights that the browser needs, in the order of first use: what the program reads of
     slots, constants and the constant subgraph.
     """
-    fixed_nodes = graph.fixed_part()
+    fixed_nodes = graph.constant_subgraph()
     fixed = (
         set(graph.slots)
         | set(graph.constants)

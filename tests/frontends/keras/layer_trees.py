@@ -16,7 +16,7 @@ from tests.frontends.keras.tried import randomise
 from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.graph import Graph
-from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.evaluate import constant_values
 from webkiln.passes.pipeline import PASSES
 
 BATCH = 2
@@ -133,7 +133,7 @@ def run_trees(
         optimised = reduce(
             lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
         )
-        jobs.append(Job(optimised, item.given, fixed_values(optimised, graph.weights)))
+        jobs.append(Job(optimised, item.given, constant_values(optimised, graph.weights)))
     return [
         item.differences(outputs)
         for item, outputs in zip(trees, run(jobs, backend, folder, variant), strict=True)

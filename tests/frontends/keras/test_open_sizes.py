@@ -14,7 +14,7 @@ from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
-from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.ops.evaluate import constant_values, run_graph
 from webkiln.ops.table import infer
 from webkiln.program import program
 
@@ -97,7 +97,7 @@ def test_graphs_agree_with_keras(stacks, name):
 def test_backends_agree_with_keras(stacks, backend, tmp_path):
     tasks = [(name, size) for name in STACKS for size in SIZES]
     jobs = [
-        Job(graph, {graph.inputs[0]: values(size)}, fixed_values(graph, graph.weights))
+        Job(graph, {graph.inputs[0]: values(size)}, constant_values(graph, graph.weights))
         for _, graph, size in _all(stacks, tasks)
     ]
     for (model, _, size), outputs, task in zip(
@@ -130,8 +130,8 @@ def test_names_stand_for_open_sizes_only():
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
-        (layers.Resizing(5, 4, interpolation="area", name="r"), r"r \(Resize\): axis 1 goes from T to 5; area needs sizes that are known"),
-        (layers.Resizing(5, 4, antialias=True, name="r"), r"r \(Resize\): axis 1 goes from T to 5; antialias needs sizes that are known"),
+        (layers.Resizing(5, 4, interpolation="area", name="r"), r"r \(Resize\): axis 1 is resized from T to 5; area requires sizes that are known"),
+        (layers.Resizing(5, 4, antialias=True, name="r"), r"r \(Resize\): axis 1 is resized from T to 5; antialias requires sizes that are known"),
     ],
 )  # fmt: skip
 def test_averages_of_open_sizes_are_refused(layer, message):
@@ -169,7 +169,8 @@ def test_recurrences_over_batches_of_any_size(backend, tmp_path):
         for n, steps in ((1, 1), (3, 2), (2, 40))
     ]
     jobs = [
-        Job(graph, {graph.inputs[0]: given}, fixed_values(graph, graph.weights)) for given in sets
+        Job(graph, {graph.inputs[0]: given}, constant_values(graph, graph.weights))
+        for given in sets
     ]
     for given, outputs in zip(sets, run(jobs, backend, tmp_path), strict=True):
         (got,) = outputs.values()

@@ -9,7 +9,7 @@ from keras import layers as L
 
 from webkiln.frontends.keras.random_weights import fill_randomly
 from webkiln.frontends.keras.ranges import natural_scales
-from webkiln.inputs import SCALES, natural
+from webkiln.random_inputs import SCALES, natural
 
 
 def network(*, bytes_=False, depth=12):

@@ -17,7 +17,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
-from webkiln.ops.evaluate import fixed_values, next_states, run_graph
+from webkiln.ops.evaluate import constant_values, next_states, run_graph
 from webkiln.ops.table import infer
 
 
@@ -289,7 +289,7 @@ def test_files_give_the_same_graph(name, tmp_path):
 
 def job(model, graph, inputs):
     return Job(
-        graph, dict(zip(graph.inputs, inputs, strict=True)), fixed_values(graph, graph.weights)
+        graph, dict(zip(graph.inputs, inputs, strict=True)), constant_values(graph, graph.weights)
     )
 
 

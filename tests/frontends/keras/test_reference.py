@@ -7,7 +7,7 @@ from keras import layers as L
 from keras import ops
 
 from webkiln.errors import RecipeError, ShapeError, SourceError, VerificationError
-from webkiln.inputs import deviation, make_inputs
+from webkiln.random_inputs import deviation, make_inputs
 
 SETS = ("natural0", "natural1", "extreme")
 PARAMS = {

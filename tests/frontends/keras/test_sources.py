@@ -332,7 +332,7 @@ def test_plugin_defines_the_class(tmp_path):
 
 
 def test_plugins_that_fail(good, tmp_path):
-    assert "there is no such file" in error_of(good / "m.keras", plugins=[tmp_path / "none.py"])
+    assert "the file does not exist" in error_of(good / "m.keras", plugins=[tmp_path / "none.py"])
     (tmp_path / "bad.py").write_text("1 / 0")
     assert "bad.py: ZeroDivisionError" in error_of(good / "m.keras", plugins=[tmp_path / "bad.py"])
 

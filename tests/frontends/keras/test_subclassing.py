@@ -14,8 +14,8 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.frontends.keras.in_memory import describe_model
 from webkiln.frontends.keras.reference import compute_reference, input_table
-from webkiln.inputs import DISTRIBUTIONS, sample
 from webkiln.ops.evaluate import run_graph
+from webkiln.random_inputs import DISTRIBUTIONS, sample
 
 SETS = ("natural0", "natural1", "extreme")
 

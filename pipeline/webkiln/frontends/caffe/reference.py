@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import SourceError, no_reference
+from webkiln.errors import SourceError, missing_framework
 from webkiln.frontends.caffe.net import CaffeNet, NetLayer
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.protobuf.wire import encoded
-from webkiln.inputs import NATURAL, reference_arrays
 from webkiln.ir.types import Array
+from webkiln.random_inputs import NATURAL, reference_arrays
 
 LAYER, NAME, BLOBS, SHAPE, DATA, DIMS = 100, 1, 7, 7, 5, 1
 """Fields of a net, a layer, a blob and a shape."""
@@ -162,7 +162,7 @@ class Runner:
         try:
             import cv2
         except ImportError:
-            raise no_reference("OpenCV", "cv2") from None
+            raise missing_framework("OpenCV", "cv2") from None
 
         self.net, self.fixed, self.name = net, fixed, name
         text, weights = definition(net, shapes), weights_of(net.layers)

@@ -14,10 +14,10 @@ from webkiln.frontends.nodes.sizes import size_name
 from webkiln.frontends.nodes.spec import NodeModel, NodeSpec
 from webkiln.frontends.onnx.fold import FOLDS
 from webkiln.frontends.onnx.operators.table import OPERATORS
-from webkiln.ir import dim
-from webkiln.ir.dim import placeholder
+from webkiln.ir import dim, symbols
 from webkiln.ir.graph import Graph
 from webkiln.ir.notation import parse_size
+from webkiln.ir.symbols import placeholder
 
 DOMAIN = "chainer"
 OPSETS: Mapping[str, int] = {"": 20, DOMAIN: 1}
@@ -63,7 +63,7 @@ def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:
 
 def _resized_node(node: NodeSpec, values: Mapping[str, int]) -> NodeSpec:
     def resized(size: Any) -> Any:
-        found = dim.at(parse_size(size), values) if isinstance(size, str) else size
+        found = symbols.substitute(parse_size(size), values) if isinstance(size, str) else size
         return str(found) if dim.is_symbolic(found) else found
 
     return replace(node, attrs={**node.attrs, "sizes": tuple(map(resized, node.attrs["sizes"]))})

@@ -73,7 +73,7 @@ def _member(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: s
             f" {MAX_BYTES}, and {MAX_RATIO} times); refused"
         )
     try:
-        header = npz.header(archive, member)
+        header = npz.read_header(archive, member)
     except npz.VersionError as error:
         raise SourceError(
             f"{name}: {key} is written in version {error.version} of .npy; {SAVE}"
@@ -93,7 +93,7 @@ def _reader(
 ) -> Callable[[], Array]:
     def read() -> Array:
         with reading(name):
-            return native(npz.read_told(archive, member, header), f"{name}: {member.filename}")
+            return native(npz.read_elements(archive, member, header), f"{name}: {member.filename}")
 
     return read
 

@@ -12,7 +12,7 @@ from webkiln.frontends.nodes.reading import DistinctNames
 from webkiln.frontends.nodes.sizes import size_name
 from webkiln.frontends.nodes.spec import Declared, NodeModel, NodeSpec
 from webkiln.frontends.nodes.subgraph import part_of
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.notation import parse_size
 
 KnownType = tuple[str, tuple[int | str | None, ...]]
@@ -68,4 +68,4 @@ def recorded_part(model: RecordedModel, blobs: Blobs, cut: Cut) -> tuple[NodeMod
 
 
 def _open(node: NodeSpec) -> set[str]:
-    return dim.names(parse_size(size) for size in node.attrs["sizes"] if isinstance(size, str))
+    return symbols.names(parse_size(size) for size in node.attrs["sizes"] if isinstance(size, str))

@@ -17,8 +17,9 @@ from webkiln.frontends.nodes.call import GraphValue
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.sizes import size_name
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
-from webkiln.ir.dim import is_symbolic, placeholder
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS
+from webkiln.ir.symbols import placeholder
 from webkiln.ir.types import DTYPES, Array, Type
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.table import RULES

@@ -5,7 +5,7 @@ from typing import Any
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.fold import are_equal
-from webkiln.ir.dim import is_symbolic, reaches
+from webkiln.ir.dim import is_at_least, is_symbolic
 
 
 class OpenSize:
@@ -65,9 +65,9 @@ class OpenSize:
         return not self.__ge__(other)
 
     def __ge__(self, other: Any) -> bool:
-        if reaches(self.dim, bare(other)):
+        if is_at_least(self.dim, bare(other)):
             return True
-        if reaches(bare(other) - 1, self.dim):
+        if is_at_least(bare(other) - 1, self.dim):
             return False
         raise self.undecided(f"at least {other}")
 

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from webkiln import npz
-from webkiln.errors import RecipeError, ShapeError, SourceError, similar
-from webkiln.inputs import STRING
-from webkiln.ir import dim
+from webkiln.errors import RecipeError, ShapeError, SourceError, did_you_mean
+from webkiln.ir import dim, symbols
 from webkiln.ir.graph import Graph
-from webkiln.ir.guards import said
+from webkiln.ir.guards import expand_quotients
 from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array
+from webkiln.random_inputs import STRING
 
 ONLY_CASE = "recorded"
 """What the one case of a file is called."""
@@ -88,7 +88,7 @@ class ModelEnds:
         return found
 
     def shown(self, shape: Sequence[int]) -> str:
-        return f"[{', '.join(dim.shown(said(size, self.graph.divisibility)) for size in shape)}]"
+        return f"[{', '.join(dim.abbreviate(expand_quotients(size, self.graph.divisibility)) for size in shape)}]"
 
 
 def recorded_arrays(path: Path, name: str, ends: ModelEnds) -> dict[str, Array]:
@@ -148,13 +148,16 @@ def _told(archive: zipfile.ZipFile, name: str) -> Iterator[RecordedArray]:
         )
     seen = set[str]()
     for info in infos:
-        key = npz.key_of(info.filename)
+        key = npz.array_name(info.filename)
         if key in seen:
             raise SourceError(
                 f"reference {name}: holds two arrays {key!r}; write it with numpy.savez"
             )
         seen.add(key)
-        told, follow = (header := npz.header(archive, info)).bytes, info.file_size - header.start
+        told, follow = (
+            (header := npz.read_header(archive, info)).bytes,
+            info.file_size - header.start,
+        )
         if header.dtype.hasobject:
             raise SourceError(
                 f"reference {name}: {key} is a pickle of Python objects, which is never loaded;"
@@ -169,7 +172,7 @@ def _told(archive: zipfile.ZipFile, name: str) -> Iterator[RecordedArray]:
 
 
 def _read(archive: zipfile.ZipFile, item: RecordedArray) -> Array:
-    array = npz.read_told(archive, item.info, item.header)
+    array = npz.read_elements(archive, item.info, item.header)
     return np.array(array, item.dtype.newbyteorder("="), order="C").reshape(item.shape)
 
 
@@ -218,7 +221,7 @@ def _place(key: str, known: Mapping[str, Mapping[str, Any]]) -> tuple[str, str, 
     names = [*known["inputs"], *known["outputs"]]
     listed = "; ".join(f"{role} are {', '.join(known[role]) or 'none'}" for role in ROLES)
     return (
-        f"{key}: the model has no such input or output{similar(key.rpartition('/')[2], names)};"
+        f"{key}: the model has no such input or output{did_you_mean(key.rpartition('/')[2], names)};"
         f" {listed}"
     )
 
@@ -264,7 +267,7 @@ def _fits(
     if len(declared) != len(shape):
         return False
     for size, number in zip(declared, shape, strict=True):
-        left = dim.names([size]) - sizes.keys()
+        left = symbols.names([size]) - sizes.keys()
         if not exact and left:
             continue
         try:

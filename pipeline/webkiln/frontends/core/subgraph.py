@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from webkiln.errors import Item, RecipeError, similar
+from webkiln.errors import Item, RecipeError, did_you_mean
 
 SHOWN = 8
 T = TypeVar("T", bound=Hashable)
@@ -158,7 +158,7 @@ def check_names(
                 f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
             )
             raise RecipeError(
-                f"{model}: {option}: there is no {name!r}{similar(name, known)}{where(name)}; there"
+                f"{model}: {option}: there is no {name!r}{did_you_mean(name, known)}{where(name)}; there"
                 f" are {listed}"
             )
 

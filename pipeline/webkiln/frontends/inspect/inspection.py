@@ -38,7 +38,7 @@ from webkiln.frontends.inspect.facts import (
 from webkiln.frontends.inspect.header_only import glancing
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph
-from webkiln.ir.guards import said as said_size
+from webkiln.ir.guards import expand_quotients
 from webkiln.ir.types import Type
 
 SCHEMA = "webkiln.inspection/1"
@@ -134,19 +134,19 @@ def inspect_graph(file: FileFacts, model: Description, graph: Graph) -> Inspecti
     """Of a model that converts the graph knows the types."""
 
     def tensor(name: str, type_: Type) -> TensorFacts:
-        sizes = (said_size(size, graph.divisibility) for size in type_.shape)
+        sizes = (expand_quotients(size, graph.divisibility) for size in type_.shape)
         return TensorFacts(
             name,
             type_.dtype,
-            tuple(dim.shown(size) if dim.is_symbolic(size) else int(size) for size in sizes),
+            tuple(dim.abbreviate(size) if dim.is_symbolic(size) else int(size) for size in sizes),
         )
 
     inputs = tuple(tensor(name, graph.type(name)) for name in graph.inputs)
     outputs = tuple(tensor(name, graph.type(variable)) for name, variable in graph.outputs.items())
     sizes = [f"{item.name} is {item} ({', '.join(item.layers)})" for item in graph.divisibility]
     sizes += [
-        f"{dim.shown(said_size(item.a, graph.divisibility))} is"
-        f" {dim.shown(said_size(item.b, graph.divisibility))} ({item.layer})"
+        f"{dim.abbreviate(expand_quotients(item.a, graph.divisibility))} is"
+        f" {dim.abbreviate(expand_quotients(item.b, graph.divisibility))} ({item.layer})"
         for item in graph.guards
     ]
     known = Description(inputs, outputs, model.parts, model.weights)

@@ -39,14 +39,15 @@ from webkiln.frontends.keras.spec import (
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.frontends.keras.texts import with_indices
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
-from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import Distribution, Graph
+from webkiln.ir.symbols import placeholder
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.ops.budget import count_nodes, limited
-from webkiln.ops.builder import Block, GraphBuilder, StepFunction, Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.control_flow import Block, StepFunction
 from webkiln.ops.pieces import cast
 from webkiln.ops.table import RULES
-from webkiln.plugins import failed_plugin
+from webkiln.plugins import plugin_error
 
 CHANNELS_LAST = {2: OrderNC, 3: OrderNTC, 4: OrderNHWC, 5: OrderNDHWC}
 CHANNELS_FIRST = {**CHANNELS_LAST, 4: OrderNCHW, 5: OrderNCDHW}
@@ -348,7 +349,7 @@ class KerasConverter:
             try:
                 handler(self, layer)
             except Exception as error:
-                raise failed_plugin(error, f"{layer.path} ({spec.class_name})") from error
+                raise plugin_error(error, f"{layer.path} ({spec.class_name})") from error
         else:
             try:
                 self._operation(layer) if handler is None else handler(self, layer)
@@ -510,7 +511,7 @@ class KerasConverter:
                 return self._run(
                     function.model,
                     f"{function.model.name}/",
-                    [builder.inside(x) for x in (*given, *captured)],
+                    [builder.capture(x) for x in (*given, *captured)],
                     owner,
                 )[0]
             finally:

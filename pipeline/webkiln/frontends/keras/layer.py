@@ -10,7 +10,8 @@ from webkiln.frontends.keras.spec import LayerCall, LayerSpec, Ref
 if TYPE_CHECKING:
     from webkiln.ir.axis import Order
     from webkiln.ir.types import Array
-    from webkiln.ops.builder import GraphBuilder, StepFunction, Tensor
+    from webkiln.ops.builder import GraphBuilder, Tensor
+    from webkiln.ops.control_flow import StepFunction
 
 
 class LayerAttributeError(UserError, AttributeError):

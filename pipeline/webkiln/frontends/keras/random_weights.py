@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.frontends.keras.ranges import RANGED, natural_scales
-from webkiln.inputs import natural
 from webkiln.ir.types import Array
+from webkiln.random_inputs import natural
 
 SEED = 20
 BATCH = 8

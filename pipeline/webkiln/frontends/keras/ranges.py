@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.inputs import SCALES
+from webkiln.random_inputs import SCALES
 
 RANGED = ("Rescaling", "Normalization")
 

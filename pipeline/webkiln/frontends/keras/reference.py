@@ -15,8 +15,14 @@ from webkiln.frontends.keras.ranges import natural_scales
 from webkiln.frontends.keras.spec import NO_SHAPE, ModelSpec, noises
 from webkiln.frontends.keras.supported import POLICIES
 from webkiln.frontends.keras.texts import known_words
-from webkiln.inputs import SAMPLE_SIZE, Inputs, make_inputs, natural_sets, reference_arrays
 from webkiln.ir.types import Array
+from webkiln.random_inputs import (
+    SAMPLE_SIZE,
+    Inputs,
+    distinguishing_inputs,
+    make_inputs,
+    reference_arrays,
+)
 
 
 def input_table(
@@ -86,7 +92,7 @@ def _natural_sets(spec: ModelSpec, table: Inputs, run: "_Runner") -> dict[str, d
     }
     words = known_words(spec)
     scales = natural_scales((layer.class_name, layer.config) for layer in spec.layers)
-    return natural_sets(
+    return distinguishing_inputs(
         lambda scale: make_inputs(table, scale, drawn, words),
         lambda values: run(values)[0],
         spec.name,

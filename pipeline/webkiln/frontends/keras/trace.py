@@ -32,7 +32,7 @@ from webkiln.frontends.keras.spec import (
     to_json,
 )
 from webkiln.frontends.keras.symbolic_variables import WeightTensor, substituted
-from webkiln.inputs import DISTRIBUTIONS
+from webkiln.random_inputs import DISTRIBUTIONS
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 HINT = (

@@ -5,7 +5,7 @@ dilation), and convolutions with them.
 from collections.abc import Sequence
 from typing import Any
 
-from webkiln.ir.dim import greatest
+from webkiln.ir.dim import maximum
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 Pads = Sequence[tuple[int, int]]
@@ -46,7 +46,7 @@ def padding_of(
     if kind == "causal":
         return [(span - 1, 0) for span in reaches]
     totals = [
-        greatest([((n - 1) // s) * s + span - n, 0])
+        maximum([((n - 1) // s) * s + span - n, 0])
         for n, s, span in zip(size, strides, reaches, strict=True)
     ]
     return [(total // 2, total - total // 2) for total in totals]

@@ -18,7 +18,7 @@ from webkiln.frontends.nodes.fold import (
     quotient,
     remainder,
 )
-from webkiln.ir.dim import greatest, is_symbolic, least
+from webkiln.ir.dim import is_symbolic, maximum, minimum
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array, is_integer
 
@@ -93,7 +93,7 @@ ADD, SUBTRACT, MULTIPLY = (
     combining(lambda a, b: a * b),
 )
 QUOTIENT, REMAINDER = combining(quotient), combining(remainder)
-GREATEST, LEAST = extreme(lambda a, b: greatest([a, b])), extreme(least)
+GREATEST, LEAST = extreme(lambda a, b: maximum([a, b])), extreme(minimum)
 EQUAL, UNEQUAL = combining(are_equal, "bool"), combining(lambda a, b: not are_equal(a, b), "bool")
 LESS, GREATER = combining(is_less, "bool"), combining(lambda a, b: is_less(b, a), "bool")
 AT_MOST, AT_LEAST = (

@@ -206,7 +206,7 @@ def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
     from its sizes.
     """
     if operand.tensor is not None:
-        return builder.inside(operand.tensor)
+        return builder.capture(operand.tensor)
     assert operand.value is not None
     if operand.is_constant:
         return builder.constant(operand.value, operand.type.dtype)

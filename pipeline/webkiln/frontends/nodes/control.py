@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.ops.builder import Block, GraphBuilder, Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.control_flow import Block
 from webkiln.ops.pieces import reshaped
 
 WRITTEN_OUT = 64

@@ -11,7 +11,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError, WebkilnError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, SizeRelation, known
-from webkiln.ir.dim import floordiv, reaches
+from webkiln.ir.dim import floordiv, is_at_least
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array, is_integer
 
@@ -144,7 +144,7 @@ def combining(function: Callable[[Any, Any], Any], dtype: str | None = None) -> 
 
 def quotient(a: int, b: int) -> int:
     """Rounded towards zero; both signs have to be known."""
-    if not (reaches(a, 0) and reaches(b, 1)):
+    if not (is_at_least(a, 0) and is_at_least(b, 1)):
         raise ShapeError("a quotient of sizes that may be negative")
     return floordiv(a, b)
 
@@ -185,14 +185,14 @@ def extreme(function: Callable[[int, int], int]) -> Fold:
 def are_equal(a: int, b: int) -> bool:
     if a == b:
         return True
-    if reaches(a - b, 1) or reaches(b - a, 1):
+    if is_at_least(a - b, 1) or is_at_least(b - a, 1):
         return False
     raise ShapeError("whether two sizes are equal is not known")
 
 
 def is_less(a: int, b: int) -> bool:
-    if reaches(a, b):
+    if is_at_least(a, b):
         return False
-    if reaches(b, a + 1):
+    if is_at_least(b, a + 1):
         return True
     raise ShapeError("which of two sizes is larger is not known")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.ir import dim
-from webkiln.ir.dim import is_symbolic, reaches
+from webkiln.ir import symbols
+from webkiln.ir.dim import is_at_least, is_symbolic
 from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-STEP = dim.counter("i0")
+STEP = symbols.counter("i0")
 """The number of a step: a size that no model can have a name for."""
 
 
@@ -59,7 +59,7 @@ def find_counters(
         for place, operand in enumerate(operands)
         if (start := _start(operand)) is not None
     }
-    before = {place: dim.counter(f"i{1 + place}") for place in starts}
+    before = {place: symbols.counter(f"i{1 + place}") for place in starts}
     turn = {
         names[place]: known(before[place], item.type.dtype)
         for place, item in enumerate(operands)
@@ -87,7 +87,7 @@ def _start(operand: GraphValue | None) -> int | None:
     ):
         return None
     start: int = operand.value.item()
-    return start if reaches(start, 0) else None
+    return start if is_at_least(start, 0) else None
 
 
 def gaps(condition: GraphValue | None) -> list[int] | None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from webkiln.frontends.nodes.sizes import given_values, input_table, open_sizes, size_name
 from webkiln.frontends.nodes.spec import NodeModel
-from webkiln.inputs import Inputs, ModelRun, make_inputs, natural_sets
 from webkiln.ir.types import Array
+from webkiln.random_inputs import Inputs, ModelRun, distinguishing_inputs, make_inputs
 
 Made = Callable[[Inputs, float], dict[str, dict[str, Array]]]
 
@@ -27,7 +27,7 @@ class SampledInputs:
         """Those that `made` gives with the first scale at which what the model `name` computes
         differs; VerificationError where it never does.
         """
-        return natural_sets(
+        return distinguishing_inputs(
             lambda scale: made(self.free, scale), lambda values: run(values)[0], name
         )
 

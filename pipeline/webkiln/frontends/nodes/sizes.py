@@ -10,10 +10,10 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.spec import Declared, NodeModel
-from webkiln.inputs import SAMPLE_SIZE, Inputs
-from webkiln.ir import dim
-from webkiln.ir.dim import placeholder
+from webkiln.ir import dim, symbols
+from webkiln.ir.symbols import placeholder
 from webkiln.ir.types import Array
+from webkiln.random_inputs import SAMPLE_SIZE, Inputs
 
 Shapes = Mapping[str, Sequence[int | str]]
 Sizes = Mapping[str, int | str]
@@ -156,7 +156,7 @@ def input_table(model: NodeModel, dims: Sizes, given: Shapes, samples: Mapping[s
     shapes = input_shapes(model, dims, given)
     values = {
         name: samples.get(name, SAMPLE_SIZE)
-        for name in dim.names(size for shape in shapes.values() for size in shape)
+        for name in symbols.names(size for shape in shapes.values() for size in shape)
     }
     if unknown := sorted(set(samples) - set(values)):
         raise ShapeError(
@@ -164,6 +164,9 @@ def input_table(model: NodeModel, dims: Sizes, given: Shapes, samples: Mapping[s
             f" {', '.join(values) or 'all known'}"
         )
     return {
-        item.name: (item.dtype, tuple(dim.at(size, values) for size in shapes[item.name]))
+        item.name: (
+            item.dtype,
+            tuple(symbols.substitute(size, values) for size in shapes[item.name]),
+        )
         for item in model.graph.inputs
     }

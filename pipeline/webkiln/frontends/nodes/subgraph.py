@@ -9,8 +9,8 @@ from webkiln.frontends.core.subgraph import Cut, Vertex, check_names, needed_ver
 from webkiln.frontends.nodes.reading import all_graphs, graphs_of, read_by
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
-from webkiln.inputs import ModelRun, reference_arrays
 from webkiln.ir.types import Array
+from webkiln.random_inputs import ModelRun, reference_arrays
 
 TypeOf = Callable[[str, str], Declared | None]
 """What a format knows of the dtype and shape of a tensor, whose sizes may be called after a name.

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import onnx
 
-from webkiln.errors import SourceError, no_reference
+from webkiln.errors import SourceError, missing_framework
 from webkiln.frontends.core.subgraph import WHOLE, Cut
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.onnx.check import nodes_of
 from webkiln.frontends.onnx.load import layer_tensors, part_of
 from webkiln.frontends.onnx.tensors import load_external
-from webkiln.inputs import reference_arrays
 from webkiln.ir.types import Array
+from webkiln.random_inputs import reference_arrays
 
 
 def compute_reference(
@@ -53,7 +53,7 @@ class _Runner:
         try:
             import onnxruntime as ort
         except ImportError:
-            raise no_reference("onnxruntime", "onnxruntime") from None
+            raise missing_framework("onnxruntime", "onnxruntime") from None
 
         model = part_of(onnx.load_model(path, load_external_data=False), cut, path.name)
         if folder is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError
 
-from webkiln.errors import RecipeError, SourceError, UndecidedError, similar
+from webkiln.errors import RecipeError, SourceError, UndecidedError, did_you_mean
 from webkiln.frontends.core.tfjs_weights import manifest_weights
 from webkiln.frontends.protobuf.large_arrays import slim
 from webkiln.frontends.tensorflow.attributes import open_shape
@@ -147,7 +147,7 @@ def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
 def _chosen(name: str, signatures: Mapping[str, Any], wanted: str) -> str:
     if wanted and wanted not in signatures:
         raise RecipeError(
-            f"{name}: there is no signature {wanted!r}{similar(wanted, signatures)}; there are"
+            f"{name}: there is no signature {wanted!r}{did_you_mean(wanted, signatures)}; there are"
             f" {', '.join(sorted(signatures)) or 'none'}"
         )
     usual = next((item for item in (wanted, *USUAL) if item in signatures), "")

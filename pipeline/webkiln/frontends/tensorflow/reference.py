@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import SourceError, WebkilnError, no_reference
+from webkiln.errors import SourceError, WebkilnError, missing_framework
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import of_part, reference_of
@@ -47,7 +47,7 @@ def import_tensorflow() -> Any:
     try:
         import tensorflow as tf
     except ImportError:
-        raise no_reference("TensorFlow", "tensorflow") from None
+        raise missing_framework("TensorFlow", "tensorflow") from None
     return tf
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import SourceError, no_reference
+from webkiln.errors import SourceError, missing_framework
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import of_part, reference_of
 from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
-from webkiln.inputs import NATURAL, Inputs, make_inputs
 from webkiln.ir.types import Array
+from webkiln.random_inputs import NATURAL, Inputs, make_inputs
 
 
 def compute_reference(
@@ -68,7 +68,7 @@ class Interpreted:
         try:
             from ai_edge_litert.interpreter import Interpreter, OpResolverType
         except ImportError:
-            raise no_reference("LiteRT", "ai_edge_litert") from None
+            raise missing_framework("LiteRT", "ai_edge_litert") from None
         file = TfliteFile(path)
         index, _ = chosen(file, signature)
         if index:

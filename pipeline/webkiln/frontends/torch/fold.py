@@ -18,7 +18,7 @@ from webkiln.frontends.nodes.fold import (
     remainder,
 )
 from webkiln.frontends.torch.aten import AtenCall
-from webkiln.ir.dim import floordiv, greatest, is_symbolic, least
+from webkiln.ir.dim import floordiv, is_symbolic, maximum, minimum
 
 
 def number(value: Any) -> GraphValue:
@@ -86,11 +86,11 @@ def modulo(a: Any, b: Any) -> Any:
 
 
 def larger(a: Any, b: Any) -> Any:
-    return greatest([a, b]) if is_symbolic(a) or is_symbolic(b) else max(a, b)
+    return maximum([a, b]) if is_symbolic(a) or is_symbolic(b) else max(a, b)
 
 
 def smaller(a: Any, b: Any) -> Any:
-    return least(a, b) if is_symbolic(a) or is_symbolic(b) else min(a, b)
+    return minimum(a, b) if is_symbolic(a) or is_symbolic(b) else min(a, b)
 
 
 def floating(a: Any) -> Any:

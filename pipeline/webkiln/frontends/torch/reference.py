@@ -18,8 +18,8 @@ from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.nodes.subgraph import of_part, reference_of
 from webkiln.frontends.torch.program import decomposed, layer_values, output_names
 from webkiln.frontends.torch.source import TracedProgram, first_line
-from webkiln.inputs import NATURAL
 from webkiln.ir.types import DTYPES, Array
+from webkiln.random_inputs import NATURAL
 
 
 def compute_reference(

@@ -17,7 +17,7 @@ from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
 from webkiln.frontends.torch.script import Raised, ScriptProgram
 from webkiln.frontends.torch.vision import know_vision
-from webkiln.inputs import SAMPLE_SIZE
+from webkiln.random_inputs import SAMPLE_SIZE
 
 INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
 """Operators that take whole numbers, and where."""

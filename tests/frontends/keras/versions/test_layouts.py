@@ -17,7 +17,8 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import to_json
-from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.ir.size_bounds import get
+from webkiln.ops.evaluate import constant_values, run_graph
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe.values import BACKENDS
 
@@ -43,7 +44,7 @@ def given(model: Model, graph: Graph) -> dict[str, np.ndarray]:
 
 
 def check(name, model: Model, outputs) -> None:
-    bound = BOUNDS.get(FILES[name].layout, 2e-5)
+    bound = get(FILES[name].layout, 2e-5)
     for got, wanted in zip(outputs.values(), model.wanted, strict=True):
         assert got.shape == wanted.shape, name
         assert relative_error(got, wanted) < bound, name
@@ -60,7 +61,7 @@ def job(model: Model, graph: Graph) -> Job:
     optimised = reduce(
         lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph
     )
-    return Job(optimised, given(model, graph), fixed_values(optimised, graph.weights))
+    return Job(optimised, given(model, graph), constant_values(optimised, graph.weights))
 
 
 FEW = (

@@ -16,7 +16,7 @@ from tests.frontends.keras.versions.layouts import write_h5
 from webkiln.backends.compare import relative_error
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
-from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.ops.evaluate import constant_values, run_graph
 from webkiln.passes.pipeline import PASSES
 
 Arrays = list[np.ndarray]
@@ -451,7 +451,7 @@ def job(old: Old, path: Any) -> Job:
         name: value.astype(graph.type(name).dtype)
         for name, value in zip(graph.inputs, old.given, strict=True)
     }
-    return Job(optimised, given, fixed_values(optimised, graph.weights))
+    return Job(optimised, given, constant_values(optimised, graph.weights))
 
 
 def check(old: Old, outputs: dict[str, np.ndarray]) -> None:

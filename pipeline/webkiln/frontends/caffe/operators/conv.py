@@ -9,7 +9,7 @@ from webkiln.frontends.caffe.operators.operands import blob, blob_count, bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, reshaped, stacked
-from webkiln.ops.transposed import transposed_conv
+from webkiln.ops.transposed_conv import transposed_conv
 
 MAX_TAPS = 1024
 """The places of a window that are copied one by one."""

@@ -5,7 +5,7 @@ from math import inf, sqrt
 
 from webkiln.frontends.caffe.operators.operands import blob, bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.ir.dim import is_symbolic, least
+from webkiln.ir.dim import is_symbolic, minimum
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import (
     cast,
@@ -154,7 +154,7 @@ def detection_output(call: NodeCall) -> Tensor:
     scores = transposed(b, reshaped(b, confidence, (images, count, labels)), (0, 2, 1))
     scores = _without(call, scores, call.attr("background_label_id"))
     most = call.attr("nms_param.top_k", -1)
-    kept = least(count, most) if most > -1 else count
+    kept = minimum(count, most) if most > -1 else count
     ordered, places = (
         part(b, item, 2, 0, kept)
         for item in b.ops("Sort", [scores], {"axis": 2, "descending": True})

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.ir.dim import floordiv, is_symbolic, least
+from webkiln.ir.dim import floordiv, is_symbolic, minimum
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, part, reshaped, sized
 
@@ -73,7 +73,7 @@ def _count(
     count = floordiv(room + (stride - 1 if up else 0), stride) + 1
     inside = floordiv(size + pad + stride - 1, stride)
     if padded:
-        return least(count, inside)
+        return minimum(count, inside)
     if up and kernel < stride and (is_symbolic(size) or count > inside):
         raise call.unsupported(
             f"may have a window behind the last element (kernel {kernel}, stride {stride})",

@@ -5,7 +5,7 @@ from math import prod
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.conv import dims
 from webkiln.ir.axis import OrderNC
-from webkiln.ir.dim import never_zero, reaches
+from webkiln.ir.dim import is_at_least, is_nonzero
 
 
 def flatten(converter: Converter, layer: Layer) -> None:
@@ -24,8 +24,8 @@ def reshape(converter: Converter, layer: Layer) -> None:
     if (
         target.count(-1) > 1
         or known == 0
-        or never_zero(size % known)
-        or (-1 not in target and never_zero(size - known))
+        or is_nonzero(size % known)
+        or (-1 not in target and is_nonzero(size - known))
     ):
         raise layer.error(f"{size} elements do not fit shape {target}")
     shape = (x.shape[0], *(size // known if n == -1 else n for n in target))
@@ -64,7 +64,7 @@ def cropping(converter: Converter, layer: Layer) -> None:
         spatial, [amounts] if len(spatial) == 1 else amounts, strict=True
     ):
         starts[axis], kept[axis] = before, kept[axis] - before - after
-        if reaches(0, kept[axis]):
+        if is_at_least(0, kept[axis]):
             raise layer.error(
                 f"cropping {before} and {after} of axis {axis} leaves nothing of its"
                 f" {x.shape[axis]} elements"

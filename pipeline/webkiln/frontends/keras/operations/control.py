@@ -9,7 +9,8 @@ from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import Argument, numbers, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.shapes import concatenate, flip
-from webkiln.ops.builder import Block, GraphBuilder, Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.control_flow import Block
 from webkiln.ops.pieces import cast, part, reshaped
 
 Functions = Mapping[str, Block]
@@ -51,7 +52,7 @@ def switch(
     def among(inner: GraphBuilder, first: int) -> Sequence[Tensor]:
         if first == len(branches) - 1:
             return branches[first](inner, given)
-        here = inner.op("LessEqual", [inner.inside(chosen), inner.constant(first, "int32")])
+        here = inner.op("LessEqual", [inner.capture(chosen), inner.constant(first, "int32")])
         return inner.branch(
             here,
             lambda then, _: branches[first](then, given),
@@ -101,7 +102,7 @@ def fori_loop(
         number, current = given[2], given[3:]
         following = inner.binary("Add", number, 1)
         return [
-            inner.op("Less", [following, inner.inside(last)]),
+            inner.op("Less", [following, inner.capture(last)]),
             following,
             *step(inner, current, [number])[0],
         ]

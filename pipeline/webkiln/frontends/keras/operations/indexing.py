@@ -10,8 +10,8 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import Argument, like, numbers, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.ir.dim import is_symbolic, least
-from webkiln.ir.size_checks import demand
+from webkiln.ir.dim import is_symbolic, minimum
+from webkiln.ir.size_checks import require_non_negative
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled, part, reshaped, sized
 
@@ -44,8 +44,8 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
         )
         if not isinstance(k, slice):
             message = f"{b.layer}: index {k} is outside axis {axis} of {list(x.shape)}"
-            demand(start, message)
-            demand(size - 1 - start, message)
+            require_non_negative(start, message)
+            require_non_negative(size - 1 - start, message)
         starts.append(start)
         sizes.append(count)
         steps.append(step)
@@ -78,7 +78,7 @@ def _positions(size: int, key: slice) -> tuple[int, int, int]:
     start = place(key.start, 0 if step > 0 else size - 1)
     if step < 0:
         return start, (start - place(key.stop, -1) - step - 1) // -step, step
-    return start, (least(place(key.stop, size), size) - start + step - 1) // step, step
+    return start, (minimum(place(key.stop, size), size) - start + step - 1) // step, step
 
 
 def take(b: GraphBuilder, x: Argument, indices: Argument, axis: int | None = None) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import h5py
 
-from webkiln.errors import MissingPackageError, SourceError, not_installed
+from webkiln.errors import MissingPackageError, SourceError, install_hint
 from webkiln.frontends.keras.archive import (
     MAX_JSON_BYTES,
     ModelFile,
@@ -88,7 +88,7 @@ def _from_yaml(name: str, text: bytes) -> Any:
         import yaml
     except ImportError:
         raise MissingPackageError(
-            f"{name}: an architecture in YAML; {not_installed('yaml')}", "yaml"
+            f"{name}: an architecture in YAML; {install_hint('yaml')}", "yaml"
         ) from None
 
     class Plain(yaml.SafeLoader):  # type: ignore[misc]

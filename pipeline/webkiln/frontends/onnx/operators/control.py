@@ -17,10 +17,11 @@ from webkiln.frontends.onnx.operators.counted_loops import count_of, counted, li
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
-from webkiln.ir.dim import greatest, is_symbolic, reaches
+from webkiln.ir.dim import is_at_least, is_symbolic, maximum
 from webkiln.ir.graph import Guard
 from webkiln.ir.types import Type
-from webkiln.ops.builder import Block, GraphBuilder, Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.control_flow import Block
 
 WRITTEN_OUT = 64
 """How many steps of a loop are written out rather than repeated."""
@@ -65,10 +66,10 @@ def _apart(call: NodeCall, condition: SizeRelation) -> bool:
     one.
     """
     a, b = condition.a, condition.b
-    large, small = (a, b) if reaches(a, b) else (b, a)
-    if condition.relation != "=" or not reaches(large, small):
+    large, small = (a, b) if is_at_least(a, b) else (b, a)
+    if condition.relation != "=" or not is_at_least(large, small):
         return False
-    call.builder.require([Guard(call.spec.name, greatest([large - small, 1]), large - small)])
+    call.builder.require([Guard(call.spec.name, maximum([large - small, 1]), large - small)])
     return True
 
 
@@ -142,7 +143,9 @@ def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
         more = builder.op("Reshape", [more], {"shape": ()})
         if limit is not None:
             following = builder.op("Add", [given[0], builder.constant(1, "int64")])
-            more = builder.op("And", [more, builder.op("Less", [following, builder.inside(limit)])])
+            more = builder.op(
+                "And", [more, builder.op("Less", [following, builder.capture(limit)])]
+            )
         return [more, *results]
 
     lasts, piles = call.builder.loop(begin, states, step, bound=bound)

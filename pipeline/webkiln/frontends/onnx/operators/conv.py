@@ -4,7 +4,7 @@ from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.windows import windows
 from webkiln.ops.builder import Tensor
-from webkiln.ops.transposed import transposed_conv
+from webkiln.ops.transposed_conv import transposed_conv
 
 
 def convolved(call: NodeCall, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:

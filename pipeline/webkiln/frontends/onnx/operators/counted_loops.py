@@ -9,8 +9,8 @@ from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
 from webkiln.frontends.nodes.loop_counters import STEP, Counter, find_counters, gaps
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.operators.shape import FAR, iota
-from webkiln.ir import dim
-from webkiln.ir.dim import greatest, is_symbolic, reaches
+from webkiln.ir import symbols
+from webkiln.ir.dim import is_at_least, is_symbolic, maximum
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 
@@ -45,14 +45,14 @@ def count_of(call: NodeCall) -> Count | None:
         return None
     for steps in ([] if most is None else [most]) + [gap + STEP + 1 for gap in goes_on]:
         free = (
-            not dim.names([STEP]) & dim.names([steps])
-            and reaches(steps, 0)
-            and (most is None or reaches(most, steps))
+            not symbols.names([STEP]) & symbols.names([steps])
+            and is_at_least(steps, 0)
+            and (most is None or is_at_least(most, steps))
         )
-        lasts = all(reaches(gap, 1) or reaches(gap, steps - 1 - STEP) for gap in goes_on)
-        starts = all(reaches(gap, 1) or reaches(gap, steps) for gap in begins)
+        lasts = all(is_at_least(gap, 1) or is_at_least(gap, steps - 1 - STEP) for gap in goes_on)
+        starts = all(is_at_least(gap, 1) or is_at_least(gap, steps) for gap in begins)
         ends = steps == most or (
-            steps - 1 - STEP in goes_on and (reaches(steps, 1) or steps in begins)
+            steps - 1 - STEP in goes_on and (is_at_least(steps, 1) or steps in begins)
         )
         if free and lasts and starts and ends:
             return Count(steps, counters)
@@ -66,7 +66,7 @@ def limit_of(call: NodeCall) -> int | None:
     value = call.operand(0).value if call.has(0) else None
     limit = None if value is None else value.item()
     return (
-        None if limit is None or (not is_symbolic(limit) and limit >= FAR) else greatest([limit, 0])
+        None if limit is None or (not is_symbolic(limit) and limit >= FAR) else maximum([limit, 0])
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
-from webkiln.ir.dim import greatest, is_symbolic, least
+from webkiln.ir.dim import is_symbolic, maximum, minimum
 from webkiln.ops.builder import Tensor
 
 
@@ -137,13 +137,13 @@ def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
         if not is_symbolic(place) and place <= -FAR:
             return lowest
         counted = place + size if (not is_symbolic(place) and place < 0) else place
-        return greatest([least(counted, highest), lowest])
+        return maximum([minimum(counted, highest), lowest])
 
     if step > 0:
         first, last = placed(start, 0, size), placed(end, 0, size)
-        return first, greatest([-(-(last - first) // step), 0])
+        return first, maximum([-(-(last - first) // step), 0])
     first, last = placed(start, -1, size - 1), placed(end, -1, size - 1)
-    return first, greatest([-(-(first - last) // -step), 0])
+    return first, maximum([-(-(first - last) // -step), 0])
 
 
 def expand(call: NodeCall) -> Tensor:
@@ -191,7 +191,7 @@ def range_(call: NodeCall) -> Tensor:
     start, limit, delta = values
     open_ = any(map(is_symbolic, values))
     count = (
-        greatest([-(-(limit - start) // delta), 0])
+        maximum([-(-(limit - start) // delta), 0])
         if open_
         else max(ceil((limit - start) / delta), 0)
     )

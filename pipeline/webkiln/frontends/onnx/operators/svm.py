@@ -151,7 +151,7 @@ def _least_error(call: NodeCall, quadratic: Tensor, count: int) -> Tensor:
         q = total(
             b,
             b.op(
-                "Mul", [b.inside(quadratic), b.op("Reshape", [p], {"shape": (samples, 1, count)})]
+                "Mul", [b.capture(quadratic), b.op("Reshape", [p], {"shape": (samples, 1, count)})]
             ),
             2,
         )
@@ -175,7 +175,7 @@ def _least_error(call: NodeCall, quadratic: Tensor, count: int) -> Tensor:
         p = given[2]
         q, whole, far = products(b, p)
         (better, _, _), _ = b.scan(
-            [p, q, whole], [b.inside(quadratic), b.inside(each)], turn, axis=1
+            [p, q, whole], [b.capture(quadratic), b.capture(each)], turn, axis=1
         )
         after = b.op("Where", [far, better, p])
         _, _, still = products(b, after)

@@ -60,9 +60,9 @@ def reached(call: NodeCall, x: Tensor) -> Tensor:
         """One level down. Leaves lie beyond the arrays, where gathering gives 0: they stay."""
 
         def gathered(position: int) -> Tensor:
-            return b.op("Gather", [b.inside(call.tensor(position)), at], {"axis": 0})
+            return b.op("Gather", [b.capture(call.tensor(position)), at], {"axis": 0})
 
-        value = b.op("GatherElements", [b.inside(x), gathered(2)], {"axis": 1})
+        value = b.op("GatherElements", [b.capture(x), gathered(2)], {"axis": 1})
         bound = gathered(3)
         bound = bound if bound.dtype == wide else b.op("Cast", [bound], {"dtype": wide})
         holds = _holds(b, value, bound, call.attr("test"), gathered(7) if call.has(7) else None)

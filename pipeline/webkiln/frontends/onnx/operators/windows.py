@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webkiln.frontends.nodes.call import NodeCall
-from webkiln.ir.dim import greatest
+from webkiln.ir.dim import maximum
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def windows(call: NodeCall, sizes: Sequence[int], window: Sequence[int]) -> Wind
     mode = call.attr("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [
-            greatest([(size - 1) // stride * stride + (width - 1) * gap + 1 - size, 0])
+            maximum([(size - 1) // stride * stride + (width - 1) * gap + 1 - size, 0])
             for size, stride, width, gap in zip(sizes, strides, window, dilation, strict=True)
         ]
         low = tuple(total // 2 if mode == "SAME_UPPER" else total - total // 2 for total in totals)

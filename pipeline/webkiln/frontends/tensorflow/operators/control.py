@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, as_tensor
 from webkiln.frontends.nodes.control import either
-from webkiln.ops.builder import Block, GraphBuilder, Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.control_flow import Block
 from webkiln.ops.pieces import cast
 
 
@@ -53,7 +54,7 @@ def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
                     for item in call.subgraph(builder, branches[number], given)
                 ]
             is_it = builder.op(
-                "Equal", [builder.inside(index), builder.constant(number, index.dtype)]
+                "Equal", [builder.capture(index), builder.constant(number, index.dtype)]
             )
             return builder.branch(is_it, chain_one(number), chain(number + 1))
 

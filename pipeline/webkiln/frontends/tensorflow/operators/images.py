@@ -7,7 +7,7 @@ import numpy as np
 from webkiln.frontends.keras.operations.image import colours, hsv_of, rgb_of
 from webkiln.frontends.keras.operations.segments import top_k
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.ir.dim import reaches
+from webkiln.ir.dim import is_at_least
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, element, filled, iota, sized, total
 
@@ -133,7 +133,7 @@ def combined(call: NodeCall) -> list[Tensor]:
         ],
     )
     size = min(whole, each * classes) if call.flag("pad_per_class") else whole
-    if not reaches(classes * count, size):
+    if not is_at_least(classes * count, size):
         ranked = b.op("Pad", [ranked], {"low": (0, 0), "high": (0, size), "value": float("-inf")})
     best, places = top_k(b, ranked, size)
     is_there = b.binary("Greater", best, call.like(float("-inf"), best))

@@ -17,8 +17,8 @@ from webkiln.frontends.nodes.control import WRITTEN_OUT, carried, repeated, unch
 from webkiln.frontends.nodes.loop_counters import STEP, Counter, find_counters, gaps
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.frontends.tensorflow.operators.lists import UnwrittenList, written
-from webkiln.ir import dim
-from webkiln.ir.dim import reaches
+from webkiln.ir import symbols
+from webkiln.ir.dim import is_at_least
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import iota
 from webkiln.ops.table import RULES
@@ -94,9 +94,9 @@ def _counted(call: NodeCall, same: frozenset[int]) -> States | None:
     )
     for gap in held or ():
         steps = gap + STEP
-        is_size = not dim.names([STEP]) & dim.names([steps]) and reaches(steps, 0)
+        is_size = not symbols.names([STEP]) & symbols.names([steps]) and is_at_least(steps, 0)
         if is_size and all(
-            reaches(other, 1) or reaches(other, steps - STEP) for other in held or ()
+            is_at_least(other, 1) or is_at_least(other, steps - STEP) for other in held or ()
         ):
             return States(same, counters, _piles(call, body, counters, steps), steps)
     return None

@@ -43,7 +43,7 @@ class BlockCell:
     def step(self, b: GraphBuilder, x: Tensor, memory: Tensor, h: Tensor) -> list[Tensor]:
         """The seven outputs: i, cs, f, o, ci, co, h."""
         kernel, bias, *peepholes = (
-            b.inside(item) for item in (self.kernel, self.bias, *self.peepholes)
+            b.capture(item) for item in (self.kernel, self.bias, *self.peepholes)
         )
         gates = pieces(b, affine(b, x, h, kernel, bias), 4)
         given, new, kept, shown = (gates[place] for place in self.order)

@@ -3,7 +3,7 @@
 from webkiln.frontends.nodes.call import NodeHandler, SizeRelation
 from webkiln.frontends.onnx.operators.control import CONTROL as OF_NODES
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
-from webkiln.ir.dim import greatest
+from webkiln.ir.dim import maximum
 from webkiln.ir.graph import Guard
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import reshaped
@@ -67,7 +67,7 @@ def asserted(c: AtenCall) -> list[Tensor]:
 def guard(name: str, relation: SizeRelation) -> Guard:
     return Guard(
         name,
-        relation.a if relation.relation == "=" else greatest([relation.a + 1, relation.b]),
+        relation.a if relation.relation == "=" else maximum([relation.a + 1, relation.b]),
         relation.b,
     )
 

@@ -8,7 +8,7 @@ from webkiln.frontends.onnx.operators.conv import conv_transpose as conv_transpo
 from webkiln.frontends.onnx.operators.pool import average_pool_of, max_pool
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
 from webkiln.frontends.torch.operators.windows import padded
-from webkiln.ir.dim import greatest, is_symbolic
+from webkiln.ir.dim import is_symbolic, maximum
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import iota, reshaped, sized
 
@@ -183,7 +183,7 @@ def adaptive(c: AtenCall, x: Tensor, axis: int, out: int, *, mean: bool) -> Tens
     first = c.op("FloorDiv", c.op("Mul", numbers, length), sized(c.b, out, "int32"))
     ahead = c.op("Mul", numbers + 1, length)
     end = -c.op("FloorDiv", -ahead, sized(c.b, out, "int32"))
-    reach = greatest([width + 2, 1])
+    reach = maximum([width + 2, 1])
     taps = c.op("Add", reshaped(c.b, first, (out, 1)), iota(c.b, reach, "int32"))
     last = reshaped(c.b, end, (out, 1))
     read = c.op("Gather", x, c.op("Min", taps, last - 1), axis=axis)

@@ -4,7 +4,7 @@ from math import ceil
 from typing import Any
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, number_dtype, result_dtype
-from webkiln.ir.dim import greatest, is_symbolic
+from webkiln.ir.dim import is_symbolic, maximum
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import filled, iota, reshaped, widened
@@ -99,7 +99,7 @@ def arange(c: AtenCall) -> Tensor:
     )
     is_open = any(map(is_symbolic, (start, end, step)))
     count = (
-        greatest([-(-(end - start) // step), 0]) if is_open else max(ceil((end - start) / step), 0)
+        maximum([-(-(end - start) // step), 0]) if is_open else max(ceil((end - start) / step), 0)
     )
     steps = iota(c.b, count, dtype)
     steps = (

@@ -1,18 +1,17 @@
-"""What orders elements, as procedures that run on the CPU: sorting, and finding the different
-elements.
-"""
+"""Sorting operators, as procedures that run on the CPU: Sort and Unique."""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 
 import numpy as np
 
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
-from webkiln.nest.build import Lowering, View
+from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, REAL, Expr, apply, cast, const
 from webkiln.nest.procedure import ProcedureWriter
+from webkiln.nest.steps import View
 from webkiln.ops.operator import REQUIRED, Case, Operator, define, per_element
 
 ZERO = const(0, INT)
@@ -20,6 +19,7 @@ FALSE, TRUE = const(0, BOOL), const(1, BOOL)
 
 
 def writer(inputs: Sequence[View], outputs: Sequence[View]) -> ProcedureWriter:
+    """A writer for a procedure over views."""
     return ProcedureWriter(
         [view.type.dtype for view in inputs], [view.type.dtype for view in outputs]
     )
@@ -28,10 +28,10 @@ def writer(inputs: Sequence[View], outputs: Sequence[View]) -> ProcedureWriter:
 def merge_sort(
     w: ProcedureWriter, count: Expr, order: int, spare: int, before: Callable[[Expr, Expr], Expr]
 ) -> None:
-    """Make output `order` the stable order of the numbers below `count`, merging runs bottom-up
-    through output `spare`.
+    """Append a stable bottom-up merge sort. It stores the sorted indices 0 .. count - 1 in output
+    `order`; output `spare` is scratch memory.
 
-    `before(a, b)`: whether a must precede b; it may write statements.
+    `before(a, b)` returns whether index a must precede index b; it may append statements.
     """
     first = len(w.inputs)
     with w.repeat(count) as i:
@@ -43,17 +43,17 @@ def merge_sort(
             middle = w.variable(apply("min", start + width, count))
             end = w.variable(apply("min", middle + width, count))
             left, right = w.variable(start), w.variable(middle)
-            with w.repeat(end, start) as place:
+            with w.repeat(end, start) as target:
                 a = w.variable(w.load(first + order, left, apply("lt", left, middle)))
                 b = w.variable(w.load(first + order, right, apply("lt", right, end)))
                 later = w.variable(FALSE)
                 with w.when(apply("and", apply("lt", left, middle), apply("lt", right, end))):
                     w.set(later, before(b, a))
                 with w.when(apply("or", apply("eq", left, middle), later)):
-                    w.store(spare, place, b)
+                    w.store(spare, target, b)
                     w.set(right, right + 1)
                 with w.otherwise():
-                    w.store(spare, place, a)
+                    w.store(spare, target, a)
                     w.set(left, left + 1)
             w.set(start, end)
         with w.repeat(count) as i:
@@ -62,7 +62,7 @@ def merge_sort(
 
 
 def _precedes(a: Expr, b: Expr, *, descending: bool) -> Expr:
-    """NaN counts as the largest, true as more than false."""
+    """Whether a must precede b. NaN is larger than any number, true is larger than false."""
     if a.type == BOOL:
         a, b = cast(a, INT), cast(b, INT)
     less = apply("gt" if descending else "lt", a, b)
@@ -87,7 +87,7 @@ def _sort_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 
 def _lower_sort(low: Lowering, attrs: Attributes) -> None:
-    x, axis = low.materialized(low.inputs[0]), attrs["axis"]
+    x, axis = low.materialize(low.inputs[0]), attrs["axis"]
     count, inner = x[axis], prod(x.shape[axis + 1 :])
     order, spare = low.temporary("int32", (count,)), low.temporary("int32", (count,))
     operands = (*low.outputs, order, spare)
@@ -107,9 +107,9 @@ def _lower_sort(low: Lowering, attrs: Attributes) -> None:
             lambda a, b: _precedes(element(a), element(b), descending=attrs["descending"]),
         )
         with w.repeat(size) as i:
-            found = w.variable(w.load(1 + 2, i))
-            w.store(0, base + i * step, element(found))
-            w.store(1, base + i * step, found)
+            source = w.variable(w.load(1 + 2, i))
+            w.store(0, base + i * step, element(source))
+            w.store(1, base + i * step, source)
     low.host(w, [x], operands)
 
 
@@ -139,11 +139,13 @@ SORT = define(
         work=per_element(8),
     )
 )
-"""The elements along `axis` in order, equal ones as they stood, and where each stood (int64)."""
+"""Stable sort of x along `axis`, ascending or `descending`. Outputs: the sorted elements, and their
+original indices (int64). NaN is larger than any number.
+"""
 
 
 def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    count, (x,), axis = dim.data_dependent(attrs["count"]), types, attrs["axis"]
+    count, (x,), axis = symbols.data_dependent(attrs["count"]), types, attrs["axis"]
     shape = (count,) if axis is None else (*x.shape[:axis], count, *x.shape[axis + 1 :])
     numbers = x.size if axis is None else x.shape[axis]
     return (
@@ -156,13 +158,13 @@ def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _unique_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     axis = attrs["axis"]
-    wanted = {
+    options = {
         "return_index": True,
         "return_inverse": True,
         "return_counts": True,
         "equal_nan": attrs["equal_nan"],
     }
-    values, first, inverse, counts = np.unique(x, axis=axis, **wanted)
+    values, first, inverse, counts = np.unique(x, axis=axis, **options)
     inverse = inverse.reshape(-1)
     if not attrs["sorted"]:
         order = np.argsort(first)
@@ -172,7 +174,7 @@ def _unique_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 
 def _lower_unique(low: Lowering, attrs: Attributes) -> None:
-    x, axis = low.materialized(low.inputs[0]), attrs["axis"]
+    x, axis = low.materialize(low.inputs[0]), attrs["axis"]
     shape = (
         (1, x.type.size, 1)
         if axis is None
@@ -184,15 +186,15 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
     outer, size, inner = map(w.number, shape)
     first = len(w.inputs)
 
-    def compared(a: Expr, b: Expr, op: str) -> Expr:
-        """Whether slice a is less than (lt) or other than (ne) slice b, by the first element in
-        which they differ.
+    def compare(a: Expr, b: Expr, op: str) -> Expr:
+        """Whether slice a is less than (lt) or not equal to (ne) slice b, by the first element that
+        differs.
         """
-        found, going = w.variable(FALSE), w.variable(TRUE)
-        place = w.variable(ZERO)
-        with w.while_(apply("and", going, apply("lt", place, outer * inner))):
-            block = apply("idiv", place, inner)
-            lane = place - block * inner
+        result, going = w.variable(FALSE), w.variable(TRUE)
+        element = w.variable(ZERO)
+        with w.while_(apply("and", going, apply("lt", element, outer * inner))):
+            block = apply("idiv", element, inner)
+            lane = element - block * inner
             one, other = (
                 w.variable(w.load(0, (block * size + item) * inner + lane)) for item in (a, b)
             )
@@ -201,18 +203,18 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
             if op == "ne" and not attrs["equal_nan"] and one.type in REAL:
                 differs = apply("or", differs, apply("isnan", one))
             with w.when(differs):
-                w.set(found, less if op == "lt" else TRUE)
+                w.set(result, less if op == "lt" else TRUE)
                 w.set(going, FALSE)
-            w.set(place, place + 1)
-        return found
+            w.set(element, element + 1)
+        return result
 
-    merge_sort(w, size, 4, 5, lambda a, b: compared(a, b, "lt"))
+    merge_sort(w, size, 4, 5, lambda a, b: compare(a, b, "lt"))
     count, before = w.variable(ZERO), w.variable(ZERO)
     with w.repeat(size) as i:
         here = w.variable(w.load(first + 4, i))
         differs = w.variable(apply("eq", i, ZERO))
         with w.when(apply("not", differs)):
-            w.set(differs, compared(before, here, "ne"))
+            w.set(differs, compare(before, here, "ne"))
         with w.when(differs):
             w.store(5, count, here)
             w.store(6, count, count)
@@ -220,15 +222,15 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
         w.store(2, here, count - 1)
         w.set(before, here)
     if not attrs["sorted"]:
-        _number_by_place(w, size)
+        _number_by_first_occurrence(w, size)
     with w.repeat(count) as group:
         w.store(3, group, ZERO)
     with w.repeat(size) as i:
         group = w.variable(w.load(first + 6, cast(w.load(first + 2, i), INT)))
         w.store(2, i, group)
         w.store(3, group, w.load(first + 3, group) + 1)
-    with w.repeat(count) as found:
-        here, group = w.variable(w.load(first + 5, found)), w.variable(w.load(first + 6, found))
+    with w.repeat(count) as i:
+        here, group = w.variable(w.load(first + 5, i)), w.variable(w.load(first + 6, i))
         w.store(1, group, here)
         with w.repeat(outer) as block, w.repeat(inner) as lane:
             w.store(
@@ -239,8 +241,8 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
     low.host(w, [x], operands, (count, attrs["count"], shape[1]))
 
 
-def _number_by_place(w: ProcedureWriter, size: Expr) -> None:
-    """Renumber the groups of `_lower_unique` as they first occur."""
+def _number_by_first_occurrence(w: ProcedureWriter, size: Expr) -> None:
+    """Renumber the groups of `_lower_unique` by their first occurrence."""
     first, following = len(w.inputs), w.variable(ZERO)
     with w.repeat(size) as i:
         group = w.variable(cast(w.load(first + 2, i), INT))
@@ -277,8 +279,11 @@ UNIQUE = define(
         scratch=per_element(4),
     )
 )
-"""The different elements (with `axis`: slices), where each stands first, which one every element
-is,
-and how often each occurs (int64), in order or, unless `sorted`, as they first occur; NaNs are one
-element where they are `equal_nan`; `count` names the data_dependent size.
+"""The unique elements of x or, with `axis`, its unique slices.
+
+Outputs: the unique elements, the index of the first occurrence of each, the position of the unique
+element of each element of x, and the number of occurrences of each (all but the first int64).
+
+Attributes: with `sorted`, the unique elements are in ascending order, otherwise by first
+occurrence. With `equal_nan`, NaNs are equal. `count` is the name of the data-dependent size.
 """

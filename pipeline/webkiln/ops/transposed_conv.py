@@ -1,4 +1,4 @@
-"""Transposed convolution, written with a convolution: batch and channels first."""
+"""Transposed convolution as a convolution with a dilated input."""
 
 from collections.abc import Sequence
 
@@ -18,20 +18,22 @@ def transposed_conv(
     extra: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """A convolution over elements that lie the stride apart, by the kernel [in, out / groups, ...]
-    turned round; `low` and `high` are cut off the full result at each end, which `extra` makes
-    longer.
+    """Transposed convolution of x [N, C, ...] with the kernel w [C, features / groups, ...].
+
+    The output is truncated by `low` and `high` at the ends of each axis, and extended by `extra` at
+    the high end. It is computed as a convolution with the reversed kernel, over an input that is
+    dilated by `strides`.
     """
     count = x.type.rank - 2
     spans = [(size - 1) * gap + 1 for size, gap in zip(w.shape[2:], dilation, strict=True)]
     starts = tuple(0 if axis < 2 else size - 1 for axis, size in enumerate(w.shape))
     steps = (1, 1, *(-1,) * count)
-    turned = b.op("Slice", [w], {"starts": starts, "sizes": w.shape, "steps": steps})
+    kernel = b.op("Slice", [w], {"starts": starts, "sizes": w.shape, "steps": steps})
     if groups > 1:
         channels, features = w.shape[0] // groups, w.shape[1]
-        apart = reshaped(b, turned, (groups, channels, features, *w.shape[2:]))
-        swapped = transposed(b, apart, (0, 2, 1, *range(3, 3 + count)))
-        turned = reshaped(b, swapped, (groups * features, channels, *w.shape[2:]))
+        grouped = reshaped(b, kernel, (groups, channels, features, *w.shape[2:]))
+        swapped = transposed(b, grouped, (0, 2, 1, *range(3, 3 + count)))
+        kernel = reshaped(b, swapped, (groups * features, channels, *w.shape[2:]))
         w_dims = tuple(range(w.type.rank))
     else:
         w_dims = (1, 0, *range(2, w.type.rank))
@@ -49,4 +51,4 @@ def transposed_conv(
         ),
         "groups": groups,
     }
-    return b.op("Conv", [x, turned] if bias is None else [x, turned, bias], attrs)
+    return b.op("Conv", [x, kernel] if bias is None else [x, kernel, bias], attrs)

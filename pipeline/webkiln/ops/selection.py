@@ -1,30 +1,32 @@
-"""What gives as many results as the values say, as procedures that run on the CPU."""
+"""Operators whose number of results depends on the data: NonZero and NonMaxSuppression. They are
+procedures that run on the CPU.
+"""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir import dim
+from webkiln.ir import symbols
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
 from webkiln.ops.budget import CALL
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.order import ZERO, writer
+from webkiln.ops.sorting import ZERO, writer
 
 
 def _nonzero_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    return (Type("int64", (max(types[0].rank, 1), dim.data_dependent(attrs["count"]))),)
+    return (Type("int64", (max(types[0].rank, 1), symbols.data_dependent(attrs["count"]))),)
 
 
 def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
-    x = low.materialized(low.inputs[0])
+    x = low.materialize(low.inputs[0])
     shape = x.shape or (1,)
     w = writer([x], low.outputs)
     size = w.number(x.type.size)
-    count, place = w.variable(ZERO), w.variable(ZERO)
+    count, position = w.variable(ZERO), w.variable(ZERO)
 
     def is_set(i: Expr) -> Expr:
         return cast(w.load(0, i), BOOL)
@@ -36,9 +38,9 @@ def _lower_nonzero(low: Lowering, attrs: Attributes) -> None:
         for axis in reversed(range(len(shape))):
             extent = w.number(shape[axis])
             quotient = w.variable(apply("idiv", rest, extent))
-            w.store(0, count * axis + place, rest - quotient * extent)
+            w.store(0, count * axis + position, rest - quotient * extent)
             w.set(rest, quotient)
-        w.set(place, place + 1)
+        w.set(position, position + 1)
     low.host(w, [x], low.outputs, (count, attrs["count"], x.type.size))
 
 
@@ -51,7 +53,7 @@ def _nonzero_cases() -> Iterable[Case]:
 
 
 def _nonzero_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """An index along every axis of every element, at most."""
+    """At most one index per axis for each element."""
     return 4 * inputs[0].size * max(inputs[0].rank, 1)
 
 
@@ -67,8 +69,10 @@ NONZERO = define(
         scratch=_nonzero_work,
     )
 )
-"""The indices of what is not 0, int64 [rank, count], in row-major order; `count` names the
-data_dependent size.
+"""The indices of the nonzero elements of x, int64 [rank, count], in row-major order. A scalar
+counts as a vector of one element.
+
+Attributes: `count` is the name of the data-dependent size.
 """
 
 
@@ -81,10 +85,10 @@ def _nms_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         or (scores.shape[0], scores.shape[2]) != boxes.shape[:2]
     ):
         raise ShapeError(
-            f"boxes are {boxes}, scores {scores}; expected [batch, boxes, 4] and [batch, classes,"
-            " boxes]"
+            f"boxes are {boxes} and scores are {scores}, expected [batch, boxes, 4] and [batch,"
+            " classes, boxes]"
         )
-    return (Type("int64", (dim.data_dependent(attrs["count"]), 3)),)
+    return (Type("int64", (symbols.data_dependent(attrs["count"]), 3)),)
 
 
 def _overlap_reference(a: Array, b: Array, *, center: bool) -> float:
@@ -102,13 +106,13 @@ def _overlap_reference(a: Array, b: Array, *, center: bool) -> float:
 
 
 def _nms_reference(
-    attrs: Attributes, boxes: Array, scores: Array, most: Array, iou: Array, least: Array
+    attrs: Attributes, boxes: Array, scores: Array, limit: Array, iou: Array, threshold: Array
 ) -> tuple[Array, ...]:
-    found: list[tuple[int, int, int]] = []
+    results: list[tuple[int, int, int]] = []
     for batch, label in np.ndindex(*scores.shape[:2]):
-        row, kept = scores[batch, label], list[int]()
+        row, selected = scores[batch, label], list[int]()
         for index in np.argsort(-row, kind="stable"):
-            if len(kept) >= int(most.reshape(-1)[0]) or row[index] <= least.reshape(-1)[0]:
+            if len(selected) >= int(limit.reshape(-1)[0]) or row[index] <= threshold.reshape(-1)[0]:
                 break
             pairs = (
                 _overlap_reference(
@@ -116,48 +120,52 @@ def _nms_reference(
                     boxes[batch, other].astype(float),
                     center=attrs["center"],
                 )
-                for other in kept
+                for other in selected
             )
             if all(overlap <= iou.reshape(-1)[0] for overlap in pairs):
-                kept.append(int(index))
-        found += [(batch, label, index) for index in kept]
-    return (np.array(found, np.int64).reshape(-1, 3),)
+                selected.append(int(index))
+        results += [(batch, label, index) for index in selected]
+    return (np.array(results, np.int64).reshape(-1, 3),)
 
 
 def _nms_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
-    """In Python, each box with all that are better."""
+    """Each box is compared, in Python, with all boxes of higher score."""
     boxes = inputs[1].shape[2]
     return CALL * inputs[1].size * boxes
 
 
 def _lower_nms(low: Lowering, attrs: Attributes) -> None:
-    inputs = [low.materialized(view) for view in low.inputs]
+    inputs = [low.materialize(view) for view in low.inputs]
     batches, labels, count = inputs[1].shape
     state = low.temporary("int32", (count,))
     operands = (*low.outputs, state)
     w = writer(inputs, operands)
     number, classes = w.number(count), w.number(labels)
-    free, taken, gone = (const(value, INT) for value in (0, 1, 2))
-    most, iou, least = (w.variable(w.load(position, ZERO)) for position in (2, 3, 4))
-    found = w.variable(ZERO)
+    free, selected, rejected = (const(value, INT) for value in (0, 1, 2))
+    limit, iou, threshold = (w.variable(w.load(position, ZERO)) for position in (2, 3, 4))
+    total = w.variable(ZERO)
 
     def corners(box: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-        """Low and high ends on the first axis, then on the second."""
+        """The lower and the upper bound on the first axis, then on the second."""
         a, b, c, d = (w.variable(w.load(0, box * 4 + n)) for n in range(4))
         if attrs["center"]:
             return a - c * 0.5, a + c * 0.5, b - d * 0.5, b + d * 0.5
         return apply("min", a, c), apply("max", a, c), apply("min", b, d), apply("max", b, d)
 
     with w.repeat(w.number(batches)) as batch, w.repeat(classes) as label:
-        row, chosen, best = (
+        row, count_selected, best = (
             w.variable((batch * classes + label) * number),
             w.variable(ZERO),
             w.variable(ZERO),
         )
         with w.repeat(number) as i:
-            w.store(1, i, select(apply("gt", w.load(1, row + i), least), free, gone))
+            w.store(1, i, select(apply("gt", w.load(1, row + i), threshold), free, rejected))
         with w.while_(
-            apply("and", apply("ge", best, ZERO), apply("lt", cast(chosen, most.type), most))
+            apply(
+                "and",
+                apply("ge", best, ZERO),
+                apply("lt", cast(count_selected, limit.type), limit),
+            )
         ):
             w.set(best, const(-1, INT))
             with w.repeat(number) as i, w.when(apply("eq", w.load(6, i), free)):
@@ -167,15 +175,17 @@ def _lower_nms(low: Lowering, attrs: Attributes) -> None:
                 with w.when(better):
                     w.set(best, i)
             with w.when(apply("ge", best, ZERO)):
-                w.store(1, best, taken)
+                w.store(1, best, selected)
                 for position, value in enumerate((batch, label, best)):
-                    w.store(0, found * 3 + position, value)
-                w.set(found, found + 1)
-                w.set(chosen, chosen + 1)
+                    w.store(0, total * 3 + position, value)
+                w.set(total, total + 1)
+                w.set(count_selected, count_selected + 1)
                 box = [w.variable(part) for part in corners(batch * number + best)]
                 with w.repeat(number) as i, w.when(apply("eq", w.load(6, i), free)):
                     other = [w.variable(part) for part in corners(batch * number + i)]
-                    area, share = (w.variable((b[1] - b[0]) * (b[3] - b[2])) for b in (box, other))
+                    area, other_area = (
+                        w.variable((b[1] - b[0]) * (b[3] - b[2])) for b in (box, other)
+                    )
                     sides = [
                         apply("min", box[n + 1], other[n + 1]) - apply("max", box[n], other[n])
                         for n in (0, 2)
@@ -185,10 +195,10 @@ def _lower_nms(low: Lowering, attrs: Attributes) -> None:
                     )
                     common = w.variable(width * height)
                     with w.when(
-                        apply("gt", common, cast(iou, common.type) * (area + share - common))
+                        apply("gt", common, cast(iou, common.type) * (area + other_area - common))
                     ):
-                        w.store(1, i, gone)
-    low.host(w, inputs, operands, (found, attrs["count"], batches * labels * count))
+                        w.store(1, i, rejected)
+    low.host(w, inputs, operands, (total, attrs["count"], batches * labels * count))
 
 
 def _nms_cases() -> Iterable[Case]:
@@ -199,18 +209,18 @@ def _nms_cases() -> Iterable[Case]:
     )
     boxes[0, 3] = boxes[0, 3, [2, 3, 0, 1]]
     scores = rng.uniform(0, 1, (2, 3, 12)).astype(np.float32)
-    for most, iou, least, center in (
+    for limit, iou, threshold, center in (
         (4, 0.2, 0.3, False),
         (100, 0.5, 0.0, True),
         (0, 0.5, 0.0, False),
     ):
         limits = (
-            np.array([most], np.int64),
+            np.array([limit], np.int64),
             np.array([iou], np.float32),
-            np.array([least], np.float32),
+            np.array([threshold], np.float32),
         )
         yield Case(
-            (boxes, scores, *limits), {"center": center, "count": "u0"}, name=f"{most} {iou}"
+            (boxes, scores, *limits), {"center": center, "count": "u0"}, name=f"{limit} {iou}"
         )
 
 
@@ -226,9 +236,14 @@ NMS = define(
         work=_nms_work,
     )
 )
-"""Boxes [batch, boxes, 4] (two corners, or with `center` a centre and a size), scores [batch,
-classes,
-boxes], and one element each: how many to choose of a class at most, the overlap (intersection over
-union) above which a box is dropped, the score that it must exceed. Gives rows (batch, class, box),
-int64 [count, 3], the best of each class first.
+"""Non-maximum suppression.
+
+Inputs: boxes [batch, boxes, 4], scores [batch, classes, boxes], and three tensors of one element:
+the maximum number of boxes per class, the intersection over union above which a box is rejected,
+and the score that a box must exceed.
+
+Output: rows (batch, class, box), int64 [count, 3], by descending score within each class.
+
+Attributes: boxes are two opposite corners or, with `center`, the centre and the size. `count` is
+the name of the data-dependent size.
 """

@@ -1,5 +1,5 @@
-"""Made-up inputs of models: what frameworks are asked for their outputs with, and bundles are
-verified on.
+"""Random inputs for models. Frameworks compute reference outputs for them, which the outputs of
+bundles are compared with.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,23 +15,25 @@ DISTRIBUTIONS = {
     "uniform": ("minval", "maxval"),
     "randint": ("minval", "maxval"),
 }
-"""Functions of keras.random with the names of their parameters: `normal` cut at two deviations,
-`uniform` and `randint` without maxval.
+"""Distribution -> the names of its parameters, as functions of keras.random. `truncated_normal` is
+truncated at two standard deviations; `uniform` and `randint` exclude maxval.
 """
 
-CUT = 2.0
+TRUNCATION = 2.0
 
 
 Inputs = dict[str, tuple[str, tuple[int, ...]]]
-Drawn = Mapping[str, tuple[str, Mapping[str, float]]]
-Words = Mapping[str, tuple[tuple[str, ...], bool]]
-"""The words that a text input knows, and whether it takes other ones, too."""
+"""Name -> (dtype, shape)."""
+Distributions = Mapping[str, tuple[str, Mapping[str, float]]]
+"""Name of an input -> (distribution, parameters)."""
+Vocabularies = Mapping[str, tuple[tuple[str, ...], bool]]
+"""Name of a string input -> (its vocabulary, whether it accepts words outside of it)."""
 
 ModelRun = Callable[[Mapping[str, Array]], tuple[dict[str, Array], dict[str, Array]]]
-"""What a framework computes of inputs by name: the outputs, and what layers give, by name."""
+"""A framework's evaluation of a model: inputs by name -> (outputs, outputs of layers) by name."""
 
 STRING = "string"
-STRANGE = (
+UNUSUAL_WORDS = (
     "Unheard",
     "of",
     "naïve",
@@ -53,18 +55,22 @@ SPACES = (" ", "  ", "\t", "\n ")
 NATURAL = ("natural0", "natural1")
 SCALES = (1.0, 16.0, 255.0)
 LARGE = 1000.0
-LEAST_DIFFERENCE = 0.01
+MIN_DIFFERENCE = 0.01
+"""The minimum relative difference of the outputs for the two natural sets."""
 SAMPLE_SIZE = 16
+"""The default value of symbolic sizes."""
 
 
 def make_inputs(
-    inputs: Inputs, scale: float = 1.0, drawn: Drawn | None = None, words: Words | None = None
+    inputs: Inputs,
+    scale: float = 1.0,
+    distributions: Distributions | None = None,
+    vocabularies: Vocabularies | None = None,
 ) -> dict[str, dict[str, Array]]:
-    """Two natural sets in 0..scale and an extreme one of an input table name -> (dtype, shape), the
-    same on every machine.
+    """Create two sets of natural inputs, in 0..scale, and one of extreme inputs.
 
-    Inputs that are `drawn` follow their distribution (a name, and parameters by name) in every set.
-    Those of strings are made of `words`.
+    The sets are the same on every machine. Inputs in `distributions` follow their distribution in
+    every set. String inputs are built from `vocabularies`.
     """
     sets: dict[str, dict[str, Array]] = {}
     numbers = {key: item for key, item in inputs.items() if item[0] != STRING}
@@ -77,25 +83,23 @@ def make_inputs(
     for seed, values in enumerate(sets.values()):
         for index, (key, (dtype, shape)) in enumerate(inputs.items()):
             if dtype == STRING:
-                known, free = (words or {}).get(key, ((), True))
-                values[key] = texts(known, shape, 3 * index + seed, free=free)
+                vocabulary, is_open = (vocabularies or {}).get(key, ((), True))
+                values[key] = random_strings(vocabulary, shape, 3 * index + seed, is_open=is_open)
     for seed, values in enumerate(sets.values()):
-        for index, (key, (distribution, parameters)) in enumerate((drawn or {}).items()):
+        for index, (key, (distribution, parameters)) in enumerate((distributions or {}).items()):
             dtype, shape = inputs[key]
             values[key] = sample(distribution, parameters, shape, dtype, 3 * index + seed)
     return sets
 
 
 def natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Array:
-    """Smooth waves along every axis with some noise, in 0..scale; small integers for integer
-    inputs.
-    """
+    """Smooth waves along every axis plus noise, in 0..scale; integers are in 0..8."""
     generator = np.random.default_rng(seed)
     smooth = np.zeros(shape)
     for axis, size in enumerate(shape):
-        place = np.arange(size).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        index = np.arange(size).reshape([-1 if a == axis else 1 for a in range(len(shape))])
         smooth = smooth + np.cos(
-            2 * np.pi * (place * generator.uniform(0.5, 2.5) / max(size, 2) + generator.uniform())
+            2 * np.pi * (index * generator.uniform(0.5, 2.5) / max(size, 2) + generator.uniform())
         )
     field = smooth + 0.2 * generator.standard_normal(shape)
     span = field.max() - field.min() if field.size > 1 else 0.0
@@ -105,35 +109,39 @@ def natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Arra
     return np.asarray(unit * (8 if np.dtype(dtype).kind in "iu" else scale)).astype(dtype)
 
 
-def texts(known: Sequence[str], shape: tuple[int, ...], seed: int, *, free: bool) -> Array:
-    """Known words, or where others may stand, too, also sentences, words of several scripts,
-    capitals, and empty texts.
+def random_strings(
+    vocabulary: Sequence[str], shape: tuple[int, ...], seed: int, *, is_open: bool
+) -> Array:
+    """Random words of a vocabulary. If it is open, also sentences, words in several scripts,
+    capitals and empty strings.
     """
     generator = np.random.default_rng(seed)
 
     def pick(words: Sequence[str]) -> str:
         return words[int(generator.integers(len(words)))]
 
-    def made() -> str:
-        if not free:
-            return pick(known)
-        if known and generator.random() < 0.3:
-            return pick(known)
+    def random_string() -> str:
+        if not is_open:
+            return pick(vocabulary)
+        if vocabulary and generator.random() < 0.3:
+            return pick(vocabulary)
         count = int(generator.integers(0, 9))
-        parts = [
-            pick(known if known and generator.random() < 0.7 else STRANGE) for _ in range(count)
+        words = [
+            pick(vocabulary if vocabulary and generator.random() < 0.7 else UNUSUAL_WORDS)
+            for _ in range(count)
         ]
-        changed = [part.capitalize() if generator.random() < 0.2 else part for part in parts]
+        words = [word.capitalize() if generator.random() < 0.2 else word for word in words]
         return "".join(
-            part + (pick(SPACES) if generator.random() < 0.9 else ", ") for part in changed
+            word + (pick(SPACES) if generator.random() < 0.9 else ", ") for word in words
         )
 
-    return np.array([made() for _ in range(int(np.prod(shape)))], dtype=np.str_).reshape(shape)
+    count = int(np.prod(shape))
+    return np.array([random_string() for _ in range(count)], dtype=np.str_).reshape(shape)
 
 
 def _extreme(dtype: str, shape: tuple[int, ...]) -> Array:
-    """A third zeros, a third large, a third negative; of unsigned and boolean inputs zeros and
-    ones.
+    """Zeros, then large, then large negative values, a third each; alternating zeros and ones for
+    dtypes other than floats.
     """
     count = int(np.prod(shape))
     if np.dtype(dtype).kind != "f":
@@ -151,7 +159,7 @@ def sample(
     dtype: str,
     seed: int,
 ) -> Array:
-    """Numbers of a distribution, the same on every machine."""
+    """Draw an array from one of `DISTRIBUTIONS`; the same on every machine."""
     generator = np.random.default_rng(seed)
     first, second = (parameters[name] for name in DISTRIBUTIONS[distribution])
     if distribution == "uniform":
@@ -159,16 +167,16 @@ def sample(
     if distribution == "randint":
         return generator.integers(int(first), int(second), shape).astype(dtype)
     values = generator.standard_normal(shape)
-    while distribution == "truncated_normal" and (far := np.abs(values) > CUT).any():
+    while distribution == "truncated_normal" and (far := np.abs(values) > TRUNCATION).any():
         values = np.where(far, generator.standard_normal(shape), values)
     return np.asarray(first + second * values).astype(dtype)
 
 
 def deviation(reference: Array, other: Array) -> float:
-    """The noise between two computations: max|other - reference| / max(max|reference|, 1e-6) over
-    the
-    elements that are finite in both, 0 where none are. It does not see NaN and infinities: whether
-    a result is right is for `relative_error` of `backends/compare.py` to say.
+    """The noise between two computations: max|other - reference| / max(max|reference|, 1e-6).
+
+    Elements that are not finite in both are ignored; without finite elements, the result is 0. To
+    judge correctness, use `relative_error` of `backends/compare.py`.
     """
     a, b = reference.astype(np.float64), other.astype(np.float64)
     finite = np.isfinite(a) & np.isfinite(b)
@@ -177,58 +185,59 @@ def deviation(reference: Array, other: Array) -> float:
     return float(np.abs(b[finite] - a[finite]).max() / max(np.abs(a[finite]).max(), 1e-6))
 
 
-def natural_sets(
-    made: Callable[[float], dict[str, dict[str, Array]]],
+def distinguishing_inputs(
+    make: Callable[[float], dict[str, dict[str, Array]]],
     run: Callable[[dict[str, Array]], dict[str, Array]],
     name: str,
     scales: Sequence[float] = SCALES,
 ) -> dict[str, dict[str, Array]]:
-    """The sets that `made` gives for the first scale at which the outputs of the natural ones
-    differ; VerificationError where they never do.
+    """The inputs of `make(scale)` for the first scale at which the outputs for the two natural sets
+    differ. Raises VerificationError if there is none.
     """
     flat: list[tuple[str, float]] = []
     for scale in scales:
-        sets = made(scale)
+        sets = make(scale)
         first, second = (run(sets[name]) for name in NATURAL)
         checked = [key for key in first if first[key].dtype.kind == "f"] or list(first)
         spreads = {
             key: max(deviation(first[key], second[key]), deviation(second[key], first[key]))
             for key in checked
         }
-        flat = [(key, spread) for key, spread in spreads.items() if spread < LEAST_DIFFERENCE]
+        flat = [(key, spread) for key, spread in spreads.items() if spread < MIN_DIFFERENCE]
         if not flat:
             return sets
     key, spread = flat[0]
     raise VerificationError(
         f"{name}: output {key} differs by {spread:.2g} of its largest value between two natural"
-        f" inputs, not {LEAST_DIFFERENCE}: comparing it would verify nothing; train the model, or"
-        " give it weights that are not all alike"
+        f" inputs, expected at least {MIN_DIFFERENCE}; comparing such outputs would verify nothing."
+        " Train the model, or set weights that are not all equal"
     )
 
 
-def moved(value: Array, way: float) -> Array:
-    """Floats by one unit in the last place."""
-    return np.nextafter(value, value.dtype.type(way)) if value.dtype.kind == "f" else value
+def nudge(value: Array, direction: float) -> Array:
+    """Move floats by one unit in the last place towards `direction`."""
+    return np.nextafter(value, value.dtype.type(direction)) if value.dtype.kind == "f" else value
 
 
 def reference_arrays(
     sets: Mapping[str, Mapping[str, Array]], run: ModelRun, others: Sequence[ModelRun] = ()
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz. Noise is the difference to inputs that are
-    moved
-    by one unit in the last place, and to `others`, which compute the same in another way; an output
-    that has another size then (what is chosen by a bound, say) tells nothing of it.
+    """The arrays of reference.npz and of layers.npz.
+
+    The noise of an output is its largest deviation for inputs moved by one unit in the last place,
+    and for `others`, equivalent computations in another order. Results of another shape, such as
+    those selected by a threshold, are ignored.
     """
     reference: dict[str, Array] = {}
     layers: dict[str, Array] = {}
     for name, values in sets.items():
-        outputs, inside = run(values)
+        outputs, layer_outputs = run(values)
         reference |= {f"{name}/in/{key}": value for key, value in values.items()}
         reference |= {f"{name}/out/{key}": value for key, value in outputs.items()}
-        layers |= {f"{name}/{key}": value for key, value in inside.items()}
+        layers |= {f"{name}/{key}": value for key, value in layer_outputs.items()}
         noisy = [
-            run({key: moved(value, way) for key, value in values.items()})[0]
-            for way in (-np.inf, np.inf)
+            run({key: nudge(value, direction) for key, value in values.items()})[0]
+            for direction in (-np.inf, np.inf)
         ]
         noisy += [other(values)[0] for other in others]
         for key, value in outputs.items():

@@ -1,5 +1,5 @@
-"""The fixed part on demand: the same values as all at once, none computed twice, none kept for
-longer than another needs it.
+"""`ConstantValues` returns the same values as `constant_values`, computes none twice, and releases
+each after its last use.
 """
 
 from collections import Counter
@@ -8,7 +8,7 @@ import numpy as np
 
 from webkiln.ir.text import parse
 from webkiln.ops import evaluate as evaluation
-from webkiln.ops.evaluate import FixedValues, fixed_values
+from webkiln.ops.evaluate import ConstantValues, constant_values
 from webkiln.weights.shards import stored
 
 GRAPH = parse("""graph g
@@ -32,24 +32,24 @@ WEIGHTS = {
 }
 
 
-def test_values_on_demand_are_those_of_all_at_once(monkeypatch):
+def test_values_on_demand_equal_those_of_the_entire_subgraph(monkeypatch):
     evaluated, read = Counter(), Counter()
 
     def evaluate(node, operands):
         evaluated[node.name] += 1
-        return own(node, operands)
+        return original(node, operands)
 
     def slot(name):
         read[name] += 1
         return WEIGHTS[name]
 
-    own = evaluation.evaluate
-    expected = fixed_values(GRAPH, WEIGHTS)
+    original = evaluation.evaluate
+    expected = constant_values(GRAPH, WEIGHTS)
     monkeypatch.setattr(evaluation, "evaluate", evaluate)
-    asked = [weight.name for weight in stored(GRAPH)]
-    assert asked == ["double", "square", "b"]
-    values = FixedValues(GRAPH, slot, asked)
-    for name in reversed(asked):
+    requested = [weight.name for weight in stored(GRAPH)]
+    assert requested == ["double", "square", "b"]
+    values = ConstantValues(GRAPH, slot, requested)
+    for name in reversed(requested):
         np.testing.assert_array_equal(values(name), expected[name])
-    assert not values._kept
+    assert not values._retained
     assert (evaluated, read) == (Counter(["double", "turned", "square"]), Counter("ab"))

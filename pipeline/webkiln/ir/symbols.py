@@ -1,0 +1,96 @@
+"""The symbols of sizes.
+
+* A placeholder such as `T` is a size that is set before a run; it is at least 1.
+* A counter such as `i0` is the iteration number of a loop; it is at least 0.
+* A data-dependent size such as `u0` is computed during a run; it is at least 0.
+* A quotient such as `H_by32` replaces the placeholder `H` if guards fix its remainder modulo 32; it
+  is at least 1.
+"""
+
+import keyword
+import re
+from collections.abc import Iterable, Mapping
+from math import prod
+
+from webkiln.errors import ShapeError
+from webkiln.ir.dim import Atom, Dim, apply, from_atom, multiply, sum_sizes
+
+NAME = re.compile(r"[A-Za-z]\w*\Z", re.ASCII)
+COUNTER = re.compile(r"i\d+\Z")
+"""Names of loop counters."""
+DATA_DEPENDENT = re.compile(r"u\d+\Z")
+"""Names of data-dependent sizes."""
+QUOTIENT = re.compile(r"\w+_by(\d+)_*\Z", re.ASCII)
+"""Names of quotients, with the divisor."""
+
+
+def placeholder(name: str) -> int:
+    """The placeholder `name`. Raises ShapeError if the name is invalid or reserved."""
+    if COUNTER.match(name) or DATA_DEPENDENT.match(name) or QUOTIENT.match(name):
+        raise ShapeError(
+            f"{name!r} is reserved for a loop counter or an internal size; choose another name for"
+            " the size"
+        )
+    return _named(name, 1)
+
+
+def counter(name: str) -> int:
+    """The iteration number of the loop `name`, from 0."""
+    return _named(name, 0)
+
+
+def data_dependent(name: str) -> int:
+    """The data-dependent size `name`."""
+    return _named(name, 0)
+
+
+def quotient(name: str, multiple: int, reserved: Iterable[str]) -> int:
+    """A new symbol for the placeholder `name` divided by `multiple`. Its name is not `reserved`."""
+    stem = f"{name}_by{multiple}"
+    while stem in reserved:
+        stem += "_"
+    return _named(stem, 1)
+
+
+def from_name(name: str) -> int:
+    """The symbol `name`, of whichever kind the name belongs to."""
+    if COUNTER.match(name) or DATA_DEPENDENT.match(name):
+        return _named(name, 0)
+    return _named(name, 1) if QUOTIENT.match(name) else placeholder(name)
+
+
+def _named(name: str, low: int) -> int:
+    if not NAME.match(name) or keyword.iskeyword(name):
+        raise ShapeError(
+            f"{name!r} is not a valid name for a size; use a letter, then letters, digits and"
+            " underscores, and no keyword of Python"
+        )
+    return Dim((((Atom("name", (name, low)),), 1),))
+
+
+def names(sizes: Iterable[int]) -> set[str]:
+    """The names of all symbols in `sizes`."""
+    result: set[str] = set()
+    for size in sizes:
+        for monomial, _ in size.terms if isinstance(size, Dim) else ():
+            for atom in monomial:
+                result |= {atom.args[0]} if atom.op == "name" else names(atom.args)
+    return result
+
+
+def substitute(size: int, values: Mapping[str, int]) -> int:
+    """Replace symbols by numbers or other sizes. Symbols that are not in `values` stay."""
+    if not isinstance(size, Dim):
+        return size
+    return sum_sizes(
+        multiply(factor, prod((_substitute_atom(atom, values) for atom in monomial), start=1))
+        for monomial, factor in size.terms
+    )
+
+
+def _substitute_atom(atom: Atom, values: Mapping[str, int]) -> int:
+    return (
+        values.get(atom.args[0], from_atom(atom))
+        if atom.op == "name"
+        else apply(atom.op, *(substitute(arg, values) for arg in atom.args))
+    )
