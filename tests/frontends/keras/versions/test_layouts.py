@@ -17,7 +17,6 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import to_json
-from webkiln.ir.size_bounds import get
 from webkiln.ops.evaluate import constant_values, run_graph
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe.values import BACKENDS
@@ -44,7 +43,7 @@ def given(model: Model, graph: Graph) -> dict[str, np.ndarray]:
 
 
 def check(name, model: Model, outputs) -> None:
-    bound = get(FILES[name].layout, 2e-5)
+    bound = BOUNDS.get(FILES[name].layout, 2e-5)
     for got, wanted in zip(outputs.values(), model.wanted, strict=True):
         assert got.shape == wanted.shape, name
         assert relative_error(got, wanted) < bound, name
