@@ -18,19 +18,19 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "from-caffe.md"
 TYPE = re.compile(r'type: "(\w+)"')
 LEFT_OUT: Mapping[str, str] = {
     "`Filter`": (
-        "it gives as many items as the data says; cut it off with `--to-layer`, and filter on the"
+        "the number of its items depends on data; cut it off with `--to-layer`, and filter on the"
         " page"
     ),
-    "`Python`": "it is code; a plugin's handler converts the class that it names",
+    "`Python`": "it is code; a plugin's handler can convert the class that it names",
     "`MultiBoxLoss`": "it trains SSD; give the deploy definition",
     "`ROIPooling`, `PSROIPooling`, `Proposal`, `Reorg`, `Region`, `Correlation`": (
-        "forks compute them in ways of their own; a plugin's handler converts them"
+        "forks compute them differently; a plugin's handler can convert them"
     ),
-    "`LSTMUnit`": "it is a part of Caffe's own `LSTM`, which is converted whole",
+    "`LSTMUnit`": "it is a part of Caffe's `LSTM`, which is converted as a unit",
 }
-HEAD = """# Nets of Caffe
+HEAD = """# From Caffe
 
-    webkiln build deploy.prototxt -o public/model        # its weights beside it: deploy.caffemodel, or the only .caffemodel there
+    webkiln build deploy.prototxt -o public/model    # with deploy.caffemodel, or the only one, next to it
     webkiln build deploy.prototxt --weights net.caffemodel -o public/model --input-shape data=N,3,224,224
 
 and in the page
@@ -39,26 +39,42 @@ and in the page
     const model = await load();
     const { prob } = await model.run({ data });
 
-In a recipe, `source = "deploy.prototxt"`, or `source = { path = "deploy.prototxt", weights = "net.caffemodel" }`. A `.caffemodel` is a source by itself where its definition lies beside it, or where it holds its whole definition with its inputs.
-Caffe is not needed, only `pip install protobuf` (`webkiln[caffe]`, which also has OpenCV, the reference).
+In a recipe, `source = "deploy.prototxt"`, or
+`source = { path = "deploy.prototxt", weights = "net.caffemodel" }`. A `.caffemodel` is a source by itself if
+its definition is next to it, or if it contains a complete definition with inputs. Caffe is not needed, only
+`pip install protobuf` (`webkiln[caffe]`, which also has OpenCV, the reference).
 
-## What is read
+## Conversion
 
-* **Every version.** Layers of the first, second and newest format (`layers { layer {} }`, `layers`, `layer`), padding layers of the first, `input` with `input_dim` or `input_shape`, and data layers with what they said of crops before `transform_param`. Weights in one shape of four sizes or in `shape`, in float or double.
-* **Phase TEST.** Rules (`include`, `exclude`) are applied for phase TEST with the level and stages of the net's `state`. Layers may work in place. Layers that share weights by a name (`param`) do.
-* **Inputs** are `Input` layers, and what data layers give, in the shapes that these say: {data}. What Caffe does to data on the way (`transform_param`: mean, scale, mirror) is for the page to do. Labels that only losses read are none.
-* **Outputs** are the blobs that nothing reads, by their names. {ends} are left out, and what `Silence` reads is no output. A loss gives what it compares: {losses}.
-* **Sizes.** Those of the definition are only a suggestion, as they are in Caffe: `--input-shape data=N,3,H,W` builds for any batch, height and width that the layers allow, all on one bundle.
-* **Fields that only a fork knows** are named, and refused: a field that is skipped would be a silent difference. In a prototxt they are known by name, and a plugin's handler gets them with its layer (`call.attr("foo_param.bar")`); in a weight file alone they are numbers.
+* **Versions.** Layers of the first, second and current format (`layers { layer {} }`, `layers`, `layer`),
+  padding layers of the first, `input` with `input_dim` or `input_shape`, and data layers with crops from before
+  `transform_param`. Weights with four sizes or with `shape`, as float or double.
+* **Phase TEST.** Rules (`include`, `exclude`) are applied for phase TEST with the level and stages of the net's
+  `state`. Layers may work in place. Layers can share weights by name (`param`).
+* **Inputs** are `Input` layers and the outputs of data layers, with the shapes that these state: {data}. The page
+  does what Caffe does to data (`transform_param`: mean, scale, mirror). Labels that only losses read are not
+  inputs.
+* **Outputs** are the blobs that nothing reads, by name. {ends} are removed, and what `Silence` reads is no output.
+  A loss returns what it compares: {losses}.
+* **Sizes.** Those of the definition are defaults, as in Caffe: `--input-shape data=N,3,H,W` builds one bundle for
+  any batch, height and width that the layers allow.
+* **Fields of forks** are named and refused, since ignoring a field could change results silently. In a prototxt
+  they have names, and a plugin's handler can read them (`call.attr("foo_param.bar")`); in a weight file alone they
+  are numbers.
 
-A state of `LSTM` and `RNN` stays from one run to the next, as in Caffe, until the marks of sequences say otherwise; with `expose_hidden` it is given and shown instead.
+The state of `LSTM` and `RNN` lasts from one run to the next, as in Caffe, until the sequence markers end it. With
+`expose_hidden`, it is an input and an output instead.
 
-## What is verified
+## Verification
 
-`verify` and `webkiln diff` compare with OpenCV's `dnn`, layer by layer. Where OpenCV lacks a layer, or computes it otherwise than Caffe, there is no reference, and one error names these layers; the bundle is built all the same. What Caffe itself computed may be recorded and given as `reference = "expected.npz"` ([references.md](references.md)).
-In webkiln's own tests these layers are compared with their definitions in numpy. The rows of `DetectionOutput` are by image and label with the best first, as Caffe has them; where nothing is found there is a row of -1 for each image.
+`verify` and `webkiln diff` compare with OpenCV's `dnn`, layer by layer. If OpenCV lacks a layer, or computes it
+differently from Caffe, there is no reference, and one error names these layers; the bundle is built. Outputs of
+Caffe itself can be recorded and used as `reference = "expected.npz"` ([references.md](references.md)). webkiln's tests
+compare these layers with their definitions in numpy. The rows of `DetectionOutput` are ordered by image and label,
+best first, as in Caffe; an image without detections has a row of -1.
 
-Files are not trusted: a definition has at most 16 MB and 16 levels, a weight file is read field by field, arrays stay where they lie, and what does not fit is one error.
+Files are not trusted. A definition has at most 16 MB and 16 levels, and weight files are read field by field,
+without copying arrays. Everything that does not fit is one error.
 
 ## Layers
 """
