@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := install -qq --disable-pip-version-check
 VARIABLES := $(foreach name,model backend encoding browser layers weights force,$(if $($(name)),$(name)=$($(name))))
-# Programs as command:package, or file:package, for Debian and Ubuntu. geckodriver comes with a Python package.
+# Programs as command:package or file:package, for Debian and Ubuntu. A Python package brings
+# geckodriver.
 COMPILERS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19
 BROWSERS := chromium:chromium chromedriver:chromium-driver firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb \
 	/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
@@ -12,7 +13,7 @@ CHECKERS := glslangValidator:glslang-tools nginx:nginx-light
 
 SCRIPTS := runtime pipeline/webkiln "tests/**/*.{mjs,js}"
 
-# Tests start hundreds of processes, each of which compiles webkiln's modules where no byte code is written.
+# Tests start hundreds of processes. Without bytecode, each would compile webkiln's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help build verify report models test check docs setup tools browsers formats conformance conformance-keras families web fuzz \
@@ -22,18 +23,18 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "make %-18s %s\n", $$1, $$2 }'
 
-# What a build needs: seven packages. Those of frameworks, and a compiler if the machine has none,
-# are installed when a recipe first needs them.
+# A build needs seven packages. Frameworks, and a compiler if there is none, are installed when a
+# recipe first needs them.
 build: .venv/installed ## Build bundles: model=digits [backend=wasm,js] [encoding=float16] [layers=yes] [weights=random].
 	@WEBKILN_INSTALL=1 $(BIN)/doit $@ $(VARIABLES)
 
 verify: .venv/installed browsers ## Compare bundles with their frameworks in browsers: model=digits [browser=firefox].
 	@WEBKILN_INSTALL=1 $(BIN)/doit $@ $(VARIABLES)
 
-report: .venv/installed browsers ## Write a report on each bundle: model=digits.
+report: .venv/installed browsers ## Write a report for each bundle: model=digits.
 	@WEBKILN_INSTALL=1 $(BIN)/doit $@ $(VARIABLES)
 
-models: setup ## Build and verify the published networks, on the backends that they are verified on.
+models: setup ## Build and verify the published networks.
 	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(if $(weights),weights=$(weights))
 	$(BIN)/doit verify model=mobilenetv2,unet $(if $(weights),weights=$(weights))
 
@@ -62,21 +63,23 @@ setup: tools .venv/tests-installed .venv/servers/installed runtime/node_modules/
 	$(BIN)/pip $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The frameworks and what tests and checks run. Python compiles what is imported; compiling all of it takes longer than half of the rest.
-# PyTorch has no hashes: each index has builds of its own, for CPUs and for GPUs.
+# Frameworks and the tools of tests and checks. --no-compile: modules are compiled when imported,
+# which takes far less than compiling all of them. PyTorch is not hashed, since its builds for CPUs
+# and GPUs come from different indexes.
 .venv/tests-installed: .venv/installed requirements.lock tests.lock
 	$(BIN)/pip $(PIP) --no-compile --require-hashes -r tests.lock
 	$(BIN)/pip $(PIP) --no-compile --constraint requirements.lock torch torchvision
 	@touch $@
 
-# Servers that tests talk to and checkers that they run, whose packages are kept apart from what a build has.
+# Servers and linters that tests run. Their dependencies are kept out of the build's environment.
 .venv/servers/installed: servers.lock .venv/installed
 	$(PYTHON) -m venv .venv/servers
 	.venv/servers/$(notdir $(BIN))/pip $(PIP) --no-compile --require-hashes -r servers.lock
 	@touch $@
 
-# TypeScript, which checks the runtime's types, the bundlers of the examples, which tests/web tries, and a server of object storage. Not `npm ci`: it refuses
-# a lock file that lacks optional packages of other platforms. What is locked is installed as locked all the same.
+# TypeScript and Prettier for the runtime, bundlers for tests/web, and an object storage server.
+# `npm ci` would reject a lock file without the optional packages of other platforms; `npm install`
+# accepts it, and installs the locked versions.
 %/node_modules/.package-lock.json: %/package-lock.json
 	@if command -v npm >/dev/null; then \
 		(cd $* && npm install --no-save --silent --no-audit --no-fund) || echo "make: npm install failed in $*/; the tests that need its packages will fail" >&2; \
@@ -84,7 +87,7 @@ setup: tools .venv/tests-installed .venv/servers/installed runtime/node_modules/
 		echo "make: npm is missing (it comes with Node.js 20, on Debian as the package npm); the tests of $*/ will fail" >&2; \
 	fi
 
-# $(call installed,PROGRAMS) installs those of them that are missing, or tells which are.
+# $(call installed,PROGRAMS) installs missing programs, or reports them if it cannot.
 define installed
 @missing=; for tool in $(1); do command -v "$${tool%%:*}" >/dev/null || ls $${tool%%:*} >/dev/null 2>&1 || missing="$$missing $${tool##*:}"; done; \
 [ -n "$$missing" ] || exit 0; \
@@ -92,10 +95,10 @@ if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	apt-get update -qq || true; \
 	install="env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"; \
 	$$install $$missing || for package in $$missing; do \
-		$$install "$$package" || echo "make: could not install $$package; going on without it" >&2; \
+		$$install "$$package" || echo "make: could not install $$package; continuing without it" >&2; \
 	done; \
 else \
-	echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); going on with what can be done without them" >&2; \
+	echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); continuing without them" >&2; \
 fi
 endef
 
@@ -108,16 +111,16 @@ browsers:
 conformance: setup ## Run all node tests of onnx in a browser: [backend=webgl] [browser=firefox]. Writes docs/operators.md.
 	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser))
 
-# Keras's tests import jax, which gets a folder of its own: Keras behaves differently where it can import it.
-conformance-keras: setup ## Run what Keras's own tests call: [backend=js,wasm]. Writes build/keras-conformance.md.
+# Keras's tests import jax. It has its own folder, since Keras changes its behavior if it finds jax.
+conformance-keras: setup ## Run the calls of Keras's own tests: [backend=js,wasm]. Writes build/keras-conformance.md.
 	$(BIN)/pip $(PIP) --no-deps --target .venv/keras-tests jax==0.10.2 jaxlib==0.10.2
 	$(BIN)/python -m tests.conformance.keras $(backend)
 
-web: setup ## Build a model in a project of each bundler. Writes the table of docs/web-projects.md.
+web: setup ## Build a project with each bundler. Writes the table in docs/web-projects.md.
 	$(BIN)/python -m tests.web
 
-# KerasHub gets a folder of its own: nothing else needs it.
-families: setup .venv/keras-hub/keras_hub ## Whole networks against their frameworks, for hours. Writes docs/families.md.
+# KerasHub has its own folder, since nothing else needs it.
+families: setup .venv/keras-hub/keras_hub ## Compare networks with their frameworks (hours). Writes docs/families.md.
 	$(BIN)/python -m tests.families.hub
 	$(BIN)/python -m tests.families.applications
 	$(BIN)/python -m tests.families.torchvision_models
@@ -127,10 +130,10 @@ families: setup .venv/keras-hub/keras_hub ## Whole networks against their framew
 .venv/keras-hub/keras_hub:
 	$(BIN)/pip $(PIP) --no-deps --target .venv/keras-hub keras-hub==0.32.0 regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil
 
-bench: setup tests/bench/rivals/node_modules/.package-lock.json ## Time networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, for an hour: [networks="resnet50 lstm"]. Writes docs/benchmarks.md.
+bench: setup tests/bench/rivals/node_modules/.package-lock.json ## Compare speed with other engines (one hour): [networks="resnet50 lstm"]. Writes docs/benchmarks.md.
 	$(BIN)/python -m tests.bench.benchmarks $(networks)
 
-bench-others: setup ## Time builds, restores, single kernels, long models, BERT.
+bench-others: setup ## Measure builds, restores, kernels, long models and BERT.
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_restore
 	$(BIN)/python -m tests.bench.bench_kernels
@@ -138,13 +141,13 @@ bench-others: setup ## Time builds, restores, single kernels, long models, BERT.
 	$(BIN)/python -m tests.bench.bench_long_models
 	$(BIN)/python -m tests.bench.bench_bert
 
-soak: setup ## Random edits, caches that attack, fleets that fail: [n=1000].
+soak: setup ## Test builds under random edits, hostile caches and failing fleets: [n=1000].
 	$(BIN)/python -m tests.build.soak $(or $(n),1000)
 	$(BIN)/python -m tests.build.soak_during $(or $(n),500)
 	$(BIN)/python -m tests.build.soak_remote $(or $(n),1000)
 	$(BIN)/python -m tests.build.soak_fleet $(or $(n),500)
 
-formats: setup ## Run the tests marked long: corpora on further backends, full cross products.
+formats: setup ## Run the tests marked long: corpora on more backends, full cross products.
 	$(BIN)/pytest -m long
 
 fuzz: setup ## Compare random graphs on every backend with numpy: [n=2000] [backend=webgpu,webgl].
@@ -153,7 +156,7 @@ fuzz: setup ## Compare random graphs on every backend with numpy: [n=2000] [back
 fuzz-files: setup ## Read mutated model files: [n=1000].
 	for format in onnx keras tensorflow tflite caffe chainer torch weight; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done
 
-# PyTorch and what it needs: the index that has the builds for CPUs decides on its files.
+# PyTorch's dependencies. PyTorch itself is pinned in requirements.lock.
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate
 OF_TORCH := fsspec networkx pillow sympy
 
@@ -163,7 +166,7 @@ locks: ## Pin the newest versions of all packages, with hashes. Needs uv.
 	printf '%s\n' hatchling editables | $(LOCK) --generate-hashes -c requirements.lock pyproject.toml - -o base.lock
 	$(LOCK) --upgrade --generate-hashes servers.in -o servers.lock
 
-mutants: setup .venv/mutants/cosmic_ray ## Plant small defects in passes, plans, weights and builds, and count those that tests find: [n=60]. At most an hour.
+mutants: setup .venv/mutants/cosmic_ray ## Mutation testing of passes, plans, weights and builds (one hour): [n=60].
 	PYTHONPATH=.venv/mutants $(BIN)/python -m tests.mutants --count $(or $(n),60)
 
 .venv/mutants/cosmic_ray:

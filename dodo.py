@@ -1,4 +1,4 @@
-"""The DAG of the models in models/. A dodo.py of one's own needs no more than this."""
+"""doit tasks for the recipes in models/. Another project's dodo.py looks the same."""
 
 from webkiln.build.tasks import DOIT_CONFIG, tasks
 

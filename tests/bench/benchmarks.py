@@ -27,6 +27,7 @@ from tests.bench.bench_memory import renderer_peak
 from tests.bench.bench_networks import ALONE, RIVALS, SAME, errors, measure, measuring, prepare, ran
 from tests.bench.bench_sizes import BUNDLE, PACKAGES, sizes
 from tests.bench.bench_sizes import RIVALS as CODE
+from tests.docs.wrapping import wrap
 from webkiln.backends import browsers
 
 ROOT = Path(__file__).parents[2]
@@ -193,7 +194,7 @@ def timed(results: Mapping[str, Result], threads: int) -> list[str]:
     return [
         *table([*head, *more], rows),
         "",
-        f"Geometric mean of the leads: **{mean(leads):.2f}**.",
+        f"Geometric mean of the speedups: **{mean(leads):.2f}**.",
     ]
 
 
@@ -240,9 +241,9 @@ def others(found: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
         "## Other backends",
         "",
         (
-            f"Against the same backend of the others, in {rounds} rounds; TensorFlow.js has `cpu`"
-            " for js. The processors stand in for a GPU (SwiftShader): nothing is said of real"
-            " ones. *refused*: does not run the network there."
+            f"Each engine's own backend of the same kind, in {rounds} rounds; for js, TensorFlow.js"
+            " runs `cpu`. The GPU backends run on the CPU (SwiftShader), so these times say nothing"
+            " about real GPUs. *refused*: the engine does not run the network on this backend."
         ),
         "",
         *table(head, rows),
@@ -265,10 +266,14 @@ def downloads(results: Mapping[str, Result]) -> list[str]:
     others = ", ".join(f"{title} {size / 1e3:,.0f} KB" for title, size in code.items())
     head = [
         "network",
-        "code of webkiln, KB with brotli",
+        "code of webkiln, KB with Brotli",
         *(f"data of {title}, MB" for title in ("webkiln", *ENGINES.values())),
     ]
-    return [*table(head, rows), "", f"Code of the others, whatever the network: {others}."]
+    return [
+        *table(head, rows),
+        "",
+        f"The code of the other engines is the same for every network: {others}.",
+    ]
 
 
 def memories(results: Mapping[str, Result]) -> list[str]:
@@ -359,15 +364,15 @@ def page(
         "# Benchmarks",
         "",
         (
-            f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}: {processor()},"
-            f" {os.cpu_count()} processors, {browsers.version('chromium')} without a window;"
-            f" {versions}, all on their wasm backends. Batch 1, float32, random weights, inputs and"
-            f" outputs included. In each of {rounds} rounds every engine has its turn, in an order"
-            " of chance and after a rest of 50 ms in which threads of others fall asleep: runs in"
-            " a row for 100 ms, one at least, and three that count. Times are medians, and a lead"
-            " is the median of the ratios in the same round. The peak of relaxed SIMD was"
+            f"Measured with `{command}` on {datetime.now(UTC):%Y-%m-%d}: {processor()},"
+            f" {os.cpu_count()} processors, headless {browsers.version('chromium')},"
+            f" {versions}, each with its wasm backend. Batch 1, float32, random weights. Times"
+            f" include copying inputs and outputs. There are {rounds} rounds. In each, the engines"
+            " run in random order. Each waits 50 ms, so that the others' threads sleep, warms up for"
+            " 100 ms (at least one run), and then has three runs measured. Times are medians. A"
+            " speedup is the median of the ratios within rounds. The peak of relaxed SIMD was"
             f" {peak:.0f} GFLOP/s on one processor. Errors are relative to the largest value of an"
-            " output, against Keras."
+            " output of Keras."
         ),
         "",
         f"![Time of the fastest other engine divided by webkiln's](images/{PICTURE.name})",
@@ -377,8 +382,8 @@ def page(
         lines += [f"## {count} thread{'s' if count > 1 else ''}", "", *timed(results, count), ""]
     lines += [
         (
-            "Operations are those of the network as it is written; convolutions that multiply less"
-            " (docs/kernels.md) can be above the peak."
+            "GFLOP counts the operations of direct convolutions. Winograd convolutions"
+            " ([kernels.md](kernels.md)) need fewer, so they can exceed the peak."
         ),
         "",
         *others(found, max(rounds // FEWER, 1)),
@@ -389,29 +394,29 @@ def page(
         "## The first result",
         "",
         (
-            "From the navigation of a page to its first output, one thread in the page, medians of"
-            f" {visits} visits in turn: the first with a browser that has an empty profile, the"
-            " second with the same profile after the browser was started again. One server on the"
-            " same machine sends all files and lets browsers keep them. The floor is the time in"
-            " which the weights alone arrive, and the first run."
+            "The time from the navigation to the first output, with one thread; medians of"
+            f" {visits} visits. The first visit has an empty browser profile, the second the same"
+            " profile after a restart of the browser. One server on the same machine serves all"
+            " files, with headers that let browsers cache them. The floor is the time to download"
+            " the weights, plus the first run."
         ),
         "",
         *first_results(results),
         (
-            "Where the time of a first visit goes: when each step has ended, in milliseconds since"
-            " the navigation; with dots, how long something took."
+            "When each step of a first visit ends, in milliseconds since the navigation. Columns"
+            " with dots are durations."
         ),
         "",
         *waterfalls(results),
         "",
         "## Memory",
         "",
-        "The peak of the page's process while it loads the network and runs it, with one thread.",
+        "The peak memory of the page's process while it loads and runs the network, with one thread.",
         "",
         *memories(results),
         "",
     ]
-    return "\n".join(lines)
+    return wrap("\n".join(lines))
 
 
 def draw(results: Mapping[str, Result], threads: Sequence[int]) -> None:

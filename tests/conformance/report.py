@@ -17,14 +17,22 @@ from webkiln.recipe.values import BACKENDS
 
 SKIPS = Path(__file__).with_name("skips.toml")
 USUAL = "chromium"
-"""The browser whose page is kept fresh."""
+"""The browser of the published page."""
 OPERATORS = ROOT / "pipeline" / "webkiln" / "ops"
 HEAD = """# ONNX operators
 
-Every operator that the tests of the `onnx` package have a case for, and how many of its cases pass on each backend, in TITLE. The page is written by `make conformance`,
-which runs them anew; `make conformance backend=js` does so for one column. *n of m* has failing cases, which are listed under [Skipped](#skipped) with the reason. *host* marks what a GPU
-backend computes on the CPU, in whole or in part: it reads back, computes and uploads (sorting, and what gives as many results as the data says). *built in* counts the cases in which an operand that decides shapes
-(the shape of a Reshape, the axes of a reduction) is an input of the test: it is a part of the program then, as it is an initialiser of every exported model. How models are read is said in [onnx.md](onnx.md).
+The node tests of the `onnx` package: for each operator, the number of its cases that pass on each
+backend, in TITLE. `make conformance` runs them and writes this page;
+`make conformance backend=js` updates one column.
+
+* *n of m*: some cases fail. [Skipped](#skipped) lists them with the reasons.
+* *host*: a GPU backend computes the operator on the CPU, fully or in part: it reads the operands
+  back, computes and uploads the result. These are sorts and operators with data-dependent sizes.
+* *built in*: cases whose test gives an operand that determines shapes (the shape of a Reshape, the
+  axes of a reduction) as an input. It is compiled into the program, like the initializers of
+  exported models.
+
+[onnx.md](onnx.md) describes how models are read.
 """
 STATED = re.compile(
     r"^\* (\w+): operators `(\w+)`, skips `(\w+)`, onnx ([\w.]+?)(?:, \w+ ([\w.]+))?$", re.MULTILINE
@@ -33,7 +41,7 @@ STATED = re.compile(
 
 @dataclass(frozen=True)
 class Cell:
-    """Of one operator on one backend: cases, those that pass, and whether some use the host."""
+    """One operator on one backend: cases, passing cases, and whether some run on the host."""
 
     total: int
     passed: int
@@ -46,7 +54,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Skip:
-    """A case that backends do not pass, in any browser or, in a file of its own, in one."""
+    """A case that backends fail, in every browser (skips.toml) or in one (skips-BROWSER.toml)."""
 
     case: str
     backends: tuple[str, ...]
@@ -54,7 +62,7 @@ class Skip:
 
 
 def page_of(browser: str) -> Path:
-    """The page of a browser. That of Chromium is part of the documentation."""
+    """The page of a browser. Chromium's is published in docs/."""
     return (
         ROOT / "docs" / "operators.md"
         if browser == USUAL
@@ -202,7 +210,7 @@ def write_page(
         )
     lines += [
         "\n## Excluded\n",
-        "What is no inference on dense numbers, by rule.\n",
+        "Cases that are not inference on dense numeric tensors, counted by rule.\n",
         "| reason | cases |",
         "|---|---|",
     ]

@@ -1,5 +1,6 @@
-"""Writes docs/from-caffe.md: `python -m tests.docs.caffe_page`. Its tables are those of the layers
-that are converted and of the nets that they are tried in.
+"""Generate docs/from-caffe.md from the table of layers and the nets of the tests.
+
+Usage: python -m tests.docs.caffe_page
 """
 
 import re
@@ -18,15 +19,15 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "from-caffe.md"
 TYPE = re.compile(r'type: "(\w+)"')
 LEFT_OUT: Mapping[str, str] = {
     "`Filter`": (
-        "the number of its items depends on data; cut it off with `--to-layer`, and filter on the"
+        "its output's size depends on data; stop before it with `--to-layer`, and filter in the"
         " page"
     ),
-    "`Python`": "it is code; a plugin's handler can convert the class that it names",
-    "`MultiBoxLoss`": "it trains SSD; give the deploy definition",
+    "`Python`": "it runs Python; a plugin's handler can convert the class that it names",
+    "`MultiBoxLoss`": "it trains SSD; use the deploy definition",
     "`ROIPooling`, `PSROIPooling`, `Proposal`, `Reorg`, `Region`, `Correlation`": (
         "forks compute them differently; a plugin's handler can convert them"
     ),
-    "`LSTMUnit`": "it is a part of Caffe's `LSTM`, which is converted as a unit",
+    "`LSTMUnit`": "it is part of Caffe's `LSTM`, which is converted as a unit",
 }
 HEAD = """# From Caffe
 
@@ -81,7 +82,7 @@ without copying arrays. Everything that does not fit is one error.
 
 
 def options(name: str) -> str:
-    """What a layer may say, but for fillers and what chooses between equal computations."""
+    """A layer's options, without fillers and choices between equivalent implementations."""
     parameter = parameter_of(name)
     if parameter is None:
         return ""
@@ -123,7 +124,7 @@ def page() -> str:
 
 def _text() -> str:
     losses = ", ".join(
-        f"`{name}` {f'its {kind}' if kind else 'what it is given'}" for name, kind in LOSSES.items()
+        f"`{name}` {f'its {kind}' if kind else 'its operand'}" for name, kind in LOSSES.items()
     )
     head = HEAD.replace(
         "{data}", ", ".join(f"`{name}`" for name in DATA if name != "Input")
@@ -137,7 +138,7 @@ def _text() -> str:
             head.replace("{losses}", losses),
             "\n".join(
                 [
-                    "\n| layer | what it may say | reference | nets that it is tried in |",
+                    "\n| layer | options | reference | nets in the tests |",
                     "|---|---|---|---|",
                     *rows,
                     "",
@@ -146,7 +147,7 @@ def _text() -> str:
             "\n".join(
                 [
                     "\n## Not converted\n",
-                    "| layers | why, and what to do |",
+                    "| layers | reason, and what to do |",
                     "|---|---|",
                     *(f"| {what} | {why} |" for what, why in LEFT_OUT.items()),
                     "",

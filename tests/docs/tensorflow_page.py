@@ -11,10 +11,11 @@ from webkiln.frontends.tensorflow.unsupported import REFUSED
 from webkiln.frontends.tensorflow.walk import BRANCHES, CASES, UNSAID
 
 PAGE = ROOT / "docs" / "from-tensorflow.md"
-HEAD = """# Graphs of TensorFlow
+HEAD = """# From TensorFlow
 
-SavedModels of TensorFlow 1 and 2 (those that Keras and `tf.keras` write, too), frozen graphs (`.pb`), and graph models of TensorFlow.js. TensorFlow itself is not needed to build them, only to
-compute reference outputs for verification; those that were recorded elsewhere serve as well ([references.md](references.md)). Keras's own files (`.keras`, `.h5`, layers models) are described in [keras.md](keras.md). Whole networks are compared with TensorFlow in [families.md](families.md#tensorflow).
+webkiln reads SavedModels of TensorFlow 1 and 2, including those that Keras and `tf.keras` export,
+frozen graphs (`.pb`) and TensorFlow.js graph models. For Keras's own files (`.keras`, `.h5`, layers
+models), see [keras.md](keras.md).
 
     webkiln build my_saved_model -o public/model
 
@@ -22,31 +23,48 @@ compute reference outputs for verification; those that were recorded elsewhere s
     const model = await load();
     const { output_0 } = await model.run({ x: pixels });
 
-Give the folder of a SavedModel or its `saved_model.pb`, a `.pb` file, or the `model.json` (or the folder) of a model of TensorFlow.js. A recipe says the same: `source = "my_saved_model"`. What a file
-is, its bytes say; where there are none to look at yet (a URL, what an export script will write) its name, or `source_format = "tensorflow"`.
+The source is the folder of a SavedModel or its `saved_model.pb`, a `.pb` file, or the `model.json`
+or folder of a TensorFlow.js model. In a recipe: `source = "my_saved_model"`. The format is detected
+from the content. For a source that does not exist yet (a URL, or the output of an export script) it
+is detected from the name, or set with `source_format = "tensorflow"`.
 
-## What becomes of a file
+Conversion does not need TensorFlow. Verification does, unless the recipe names recorded outputs
+([references.md](references.md)). [families.md](families.md#tensorflow) compares networks with
+TensorFlow.
 
-* **Signatures.** A SavedModel is built by its signature `serving_default`, or by the one that `--signature NAME` (in recipes `signature`) says; inputs and outputs are called as the signature calls them.
-  A frozen graph has none: its inputs are the placeholders that something reads, its outputs the nodes that nothing reads, without what loops and assertions leave over.
-* **Variables** are read from the checkpoint beside the SavedModel, by what the graph's own restoring nodes or the objects of the file call them, and are trained weights, as are constants of floats with
-  axes. Small constants of integers are structure. Tables of numbers (`tf.lookup.StaticHashTable`) become part of the model.
-* **Variables that the run assigns** are states of the bundle: what one run leaves, the next one begins with (stateful recurrent layers, counters, caches). They are assigned as a whole, outside of
+## Conversion
+
+* **Signatures.** The default is `serving_default`; `--signature NAME` (in recipes `signature`)
+  selects another. Inputs and outputs have the signature's names. A frozen graph has no signature:
+  its inputs are the placeholders that are read, its outputs the nodes that are not read, except
+  those of loops and assertions.
+* **Variables** are read from the SavedModel's checkpoint, by the names in the graph's restore nodes
+  or in the object graph. Variables, and float constants of rank 1 or more, are weights. Small
+  integer constants are part of the program's structure. Numeric tables
+  (`tf.lookup.StaticHashTable`) are compiled in.
+* **Variables that a run assigns** (stateful recurrent layers, counters, caches) are states of the
+  bundle: they persist from one run to the next. An assignment must cover the variable and be outside
   branches and loops.
-* **Complex numbers** are computed in two parts, so Fourier transforms, `tf.signal.stft` and its inverse, MFCCs and the arithmetic between them work; a bundle neither takes nor gives them.
-* **Functions** are inlined. Assertions, prints and other nodes without a result are left out.
-* **Control flow** of both TensorFlows: `If`, `Case` and `While` with functions, and `Switch`, `Merge`, `Enter`, `Exit`, `NextIteration`. Of a `Merge` both sides are computed and one is taken. A loop that takes as
-  many steps as a size says becomes a recurrence, whatever the size; one of at most 64 known steps whose shapes change is written out; another runs as long as its condition says. Lists of tensors and
-  TensorArrays are tensors with one more axis.
-* **Sizes** that the file leaves open stay open, called `INPUT_AXIS`: set or rename them with `--dim x_0=1`, or give a whole shape with `--input-shape x=1,224,224,3`. Arithmetic on shapes is computed while the
-  model is built. `--value` fixes an input for good.
-* **Parts.** `--from-layer NAME` and `--to-layer NAME` build what lies between two nodes ([parts.md](parts.md)).
-* **Numbers.** As [onnx.md](onnx.md#numbers) says. Operators promote nothing, as TensorFlow's.
+* **Complex numbers** are computed as pairs of real tensors. This covers Fourier transforms,
+  `tf.signal.stft` and its inverse, MFCCs and arithmetic. Inputs and outputs must be real.
+* **Functions** are inlined. Assertions, prints and other nodes without results are removed.
+* **Control flow** of both versions is converted: `If`, `Case` and `While`, and `Switch`, `Merge`,
+  `Enter`, `Exit` and `NextIteration`. Both inputs of a `Merge` are computed, and one is selected. A
+  loop whose trip count is a size becomes a recurrence. A loop of at most 64 steps whose shapes
+  change is unrolled. Other loops run until their condition is false. Tensor lists and TensorArrays
+  become tensors with one more axis.
+* **Dynamic sizes** are named `INPUT_AXIS`. Set or rename them with `--dim x_0=1`, or give a full
+  shape with `--input-shape x=1,224,224,3`. Shape arithmetic is evaluated at build time. `--value`
+  fixes an input.
+* **Parts.** `--from-layer NAME` and `--to-layer NAME` build the part between two nodes
+  ([parts.md](parts.md)).
+* **Dtypes.** See [onnx.md](onnx.md#numbers). As in TensorFlow, operators do not promote dtypes.
 
 ## Not supported
 
-Strings, sparse and ragged tensors, `bfloat16`, quantised types, random numbers, training; variables that are assigned in parts, in branches or in loops. What a model has of these is named
-all at once, with its nodes. `TensorFlowConverter.register_handler("MyOp")` in a plugin converts an operator of your own:
+Strings, sparse and ragged tensors, `bfloat16`, quantized dtypes, random numbers and training;
+variables that are assigned in part, in branches or in loops. One error names all of them, with their
+nodes. A plugin can convert other operators with `TensorFlowConverter.register_handler`:
 
     from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 
@@ -86,19 +104,21 @@ def _text() -> str:
         }
     )
     parts = [
-        f"{len(handled)} are converted:",
+        f"{len(handled)} operators are converted:",
         ", ".join(f"`{name}`" for name in handled) + ".",
-        f"{len(folded)} more are computed while the model is built, from sizes and constants: "
+        f"{len(folded)} more are evaluated at build time, from sizes and constants: "
         + ", ".join(f"`{name}`" for name in folded)
         + ".",
-        f"{len(seen)} are read as structure: " + ", ".join(f"`{name}`" for name in seen) + ".",
-        f"{len(COMPLEX)} also, or only, with complex numbers: "
+        f"{len(seen)} describe the graph's structure: "
+        + ", ".join(f"`{name}`" for name in seen)
+        + ".",
+        f"{len(COMPLEX)} accept complex numbers, some of them nothing else: "
         + ", ".join(f"`{name}`" for name in sorted(COMPLEX))
         + ".",
-        "These are refused, by name and with what to do instead:",
+        "These are refused with a hint:",
         "\n".join(
             [
-                "| operators | what they do | instead |",
+                "| operators | reason | use instead |",
                 "|---|---|---|",
                 *(
                     f"| {', '.join(f'`{name}`' for name, own in REFUSED.items() if own == (what, hint))}"
@@ -107,7 +127,7 @@ def _text() -> str:
                 ),
             ]
         ),
-        "Others have no handler.",
+        "All other operators are refused by name.",
     ]
     return HEAD + "\n" + "\n\n".join(parts) + "\n"
 

@@ -59,7 +59,7 @@ NO_KERNEL = frozenset(
         ),
     )
 )
-"""Numbers that stand for no operator that the interpreter runs."""
+"""Codes of the schema that the interpreter has no kernel for."""
 
 REASONS: dict[str, str] = {
     "HASHTABLE": "tables of texts",
@@ -97,52 +97,70 @@ HEAD = """# From TensorFlow Lite (LiteRT)
 
     pip install 'webkiln[tflite]'
     webkiln build model.tflite -o public/model
-    # in the page:
+
+and in the page
+
     import { load } from './model/index.js';
     const model = await load();
     const { output } = await model.run({ input });
 
-`.tflite` files of every version since 2017 (schema 3) are read without TensorFlow; `ai-edge-litert`, which the extra installs, is only for `verify`. The page is written from the tables (`python -m tests.docs.tflite_page`).
+webkiln reads `.tflite` files of schema 3 (every version since 2017) without TensorFlow. The extra
+installs `ai-edge-litert`, which only `verify` needs. `python -m tests.docs.tflite_page` generates
+this page.
 
-## What becomes of a file
+## Conversion
 
-* **Names.** Inputs and outputs are called as the signature says, or where there is none as the tensors are.
-* **Several graphs.** `--signature NAME` (in recipes `signature = "NAME"`) chooses by a signature's key or a graph's name; without it the first graph is built.
-* **Open sizes.** A size that the file leaves open (-1 in its signature) is called after its input and axis (`x_0`) and set when the model runs; `--input-shape x=1,224,224,3` fixes it. The file's arithmetic of shapes is computed while converting.
-* **Weights** of float16 (with their DEQUANTIZE), of bytes, and packed ones of 4 and 2 bits are read; those of files of more than 2 GB stand behind the tables.
-* **Quantised models** are computed in integers, step by step as the interpreter's reference kernels do, with equal bits on all four backends: no step needs more than 32 bits, so that webgpu and webgl, which have no 64-bit numbers, compute the same. The factors that follow from scales are weights, so that
-  quantising anew with the same zero points recompiles nothing. Bounds of fused activations and zero points are structure.
-* **Dynamic range.** Where weights of a byte meet floats, activations are quantised while the model runs, as the interpreter does, each batch or row by itself.
-* **Recurrent layers of integers**: LSTM of int8 with a cell of int16, with or without an input gate, peepholes and a projection, and SVDF of int8. Sigmoid and tanh are computed in fixed point of 16 bits.
-* **States.** Variables (CALL_ONCE, VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE) and the states of recurrent layers are states of the bundle: they last from run to run until `reset`.
-* **Labels.** A file of labels that the metadata name for an output (TENSOR_AXIS_LABELS) becomes the labels of that output, where the recipe has none.
-* **Custom operators**: TFLite_Detection_PostProcess, and MediaPipe's Convolution2DTransposeBias, MaxPoolingWithArgmax2D and MaxUnpooling2D. Others by a handler in a plugin (`--plugin handlers.py`):
+* **Names.** Inputs and outputs have the names of the signature, or else of the tensors.
+* **Subgraphs.** `--signature NAME` (in recipes `signature = "NAME"`) selects a signature or a
+  subgraph by name. The default is the first subgraph.
+* **Dynamic sizes.** A size of -1 in a shape signature is named after the input and the axis
+  (`x_0`), and set at run time. `--input-shape x=1,224,224,3` fixes it. Shape arithmetic is
+  evaluated at build time.
+* **Weights** are read as float32, float16 (with their DEQUANTIZE), int8, and packed int4 and int2,
+  also from files above 2 GB.
+* **Quantized models** are computed in integers, like the interpreter's reference kernels, with the
+  same bits on all four backends. No step needs more than 32 bits, since webgpu and webgl have no
+  64-bit integers. Multipliers derived from scales are weights: a model that was requantized with the
+  same zero points recompiles nothing. Zero points and the bounds of fused activations are compiled
+  in.
+* **Dynamic range quantization.** Where int8 weights meet float activations, the activations are
+  quantized at run time, by batch or row, as in the interpreter.
+* **Integer recurrent layers**: int8 LSTM with an int16 cell state, with or without input gate,
+  peepholes and projection, and int8 SVDF. Sigmoid and tanh use 16-bit fixed point.
+* **States.** Variables (CALL_ONCE, VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE) and the states of
+  recurrent layers persist from one run to the next, until `reset`.
+* **Labels.** If the recipe has no labels, the metadata's label file (TENSOR_AXIS_LABELS) of an
+  output is used.
+* **Custom operators**: TFLite_Detection_PostProcess, and MediaPipe's Convolution2DTransposeBias,
+  MaxPoolingWithArgmax2D and MaxUnpooling2D. A plugin (`--plugin handlers.py`) can convert others:
 
       from webkiln.frontends.tflite.converter import TfliteConverter
 
       @TfliteConverter.register_handler("MyOperator", domain="custom")
       def my_operator(call):
-          return call.op("Relu", [call.tensor(0)])   # call.attr("custom_options") has its bytes
+          # call.attr("custom_options") has the operator's bytes
+          return call.op("Relu", [call.tensor(0)])
 
-## Where the interpreter's own kernels differ
+## Differences between the interpreter's kernels
 
-`verify` compares with the reference kernels (`BUILTIN_REF`), or with what was recorded ([references.md](references.md)). Against the optimised ones, results may be off by one step:
+`verify` compares with the reference kernels (`BUILTIN_REF`) or with recorded outputs
+([references.md](references.md)). The optimized kernels may differ by one quantization step:
 
-| operator | the reference kernels | the optimised ones |
+| operator | reference kernels | optimized kernels |
 |---|---|---|
-| FULLY_CONNECTED of integers | one rounding of a product in float64; here a factor of 30 bits | two roundings of a factor of 31 bits |
-| MEAN, AVERAGE_POOL_2D, SOFTMAX of integers | fixed point | partly floats or tables |
-| RESIZE_BILINEAR of uint8 | float32 | fixed point |
-| SUM of int8 and int16 | read the operand as uint8; webkiln does what they do for uint8 | float32 |
-| LOCAL_RESPONSE_NORMALIZATION | leave out the last neighbour | as TensorFlow, and as webkiln |
-| DIV of integers | shift by more places than a number has, where quotients are small beside the steps of the result; webkiln rounds them to 0 | the same |
-| BIDIRECTIONAL_SEQUENCE_LSTM, batch first, outputs merged, several batches | mix rows of batches; webkiln does not | the same |
-| ELU, and others without a reference kernel | the optimised ones are compared with | |
+| integer FULLY_CONNECTED | round a float64 product once; webkiln uses a 30-bit multiplier | round the product of a 31-bit multiplier twice |
+| integer MEAN, AVERAGE_POOL_2D, SOFTMAX | fixed point | partly floats or tables |
+| uint8 RESIZE_BILINEAR | float32 | fixed point |
+| int8 and int16 SUM | read the operand as uint8; webkiln computes as for uint8 | float32 |
+| LOCAL_RESPONSE_NORMALIZATION | omit the last neighbour | as TensorFlow and webkiln |
+| integer DIV | shift by more bits than the type has if quotients are small against the result's scale; webkiln rounds them to 0 | the same |
+| BIDIRECTIONAL_SEQUENCE_LSTM, batch first, merged outputs, batch above 1 | mix rows of different batches; webkiln does not | the same |
+| ELU and others without a reference kernel | verified against the optimized kernels | |
 """
 
 
 def tried() -> dict[str, list[str]]:
-    """The dtypes that single operators of the corpus have, by operator."""
+    """The dtypes of the single-operator tests, by operator."""
     found: dict[str, list[str]] = {}
     for single in (*SINGLES, *INTEGER_SINGLES):
         item = (
@@ -164,7 +182,7 @@ def tried() -> dict[str, list[str]]:
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """(operator, supported or why not, dtypes of the corpus)."""
+    """(operator, "yes" or the reason why not, tested dtypes)."""
     dtypes = tried()
     known = OPERATORS.keys() | FOLDS.ops | VARIABLES
     return [
@@ -188,15 +206,13 @@ def _text() -> str:
         "",
         (
             f"{count} of the {len(table)} builtin operators that the interpreter runs"
-            f" ({100 * count // len(table)} %). The last column has the dtypes with which single"
-            " operators stand in the"
-        ),
-        (
-            "corpus of tests, computed there by the interpreter; whole networks are there besides."
-            " A quantised operator that is not converted in integers is refused by name."
+            f" ({100 * count // len(table)} %) are converted. The last column lists the dtypes of the"
+            " single-operator tests, whose expected outputs the interpreter computed; the corpus also"
+            " has networks. A quantized operator without an integer implementation is refused by"
+            " name."
         ),
         "",
-        "| operator | converted | tried alone with |",
+        "| operator | converted | tested dtypes |",
         "|---|---|---|",
         *(f"| {op} | {said} | {dtypes} |" for op, said, dtypes in table),
         "",

@@ -1,80 +1,80 @@
-"""Writes docs/families.md: a table of networks for each family, whose rows programs replace one by
-one.
-"""
+"""Generate docs/families.md: a table of networks per family, whose rows are updated one by one."""
 
 from collections.abc import Sequence
 
 from tests.backends.harness import ROOT
+from tests.docs.wrapping import wrap
 
 PAGE = ROOT / "docs" / "families.md"
 HEAD = """# Families of models
 
-Whole networks, converted and compared with their framework on made-up weights under which the outputs depend on the inputs. The page is written by `make families`, which runs each of them in Chromium or in Node
-and replaces its row. An error is the largest difference of an output from the framework's, relative to the largest value of that output, over two natural inputs and an extreme one.
+Networks with random weights, compared with their framework. The weights are scaled so that the
+outputs depend on the inputs. `make families` runs every network in Chromium or Node and updates its
+row. An error is the largest difference from the framework's output, relative to the output's largest
+value, over two natural inputs and one with extreme values.
 """
 FAMILIES = {
     "keras.applications": (
         (
-            "Every network of `keras.applications`, at the smallest image that it takes; what is"
-            " made for bytes (by a first layer that rescales them) gets 0..255. `python -m"
+            "Every network of `keras.applications`, at the smallest image size that it accepts."
+            " Networks that rescale bytes in their first layer get inputs of 0..255. `python -m"
             " tests.families.applications ResNet50` runs one. The bound is 1e-4."
         ),
         ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
     ),
     "TensorFlow": (
         (
-            "Networks of TensorFlow as SavedModels and, where it says so, as frozen graphs: those"
-            " of Keras by its own ways of saving, others written in raw operators at the sizes that"
-            " are published. `python -m tests.families.tensorflow_networks BERT-mini` runs one. The"
-            " bound is 1e-4."
+            "SavedModels and, where marked, frozen graphs. Keras saved its own networks; the others"
+            " are written in TensorFlow's operators, at their published sizes. `python -m"
+            " tests.families.tensorflow_networks BERT-mini` runs one. The bound is 1e-4."
         ),
         ("network", "sizes", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
     ),
     "KerasHub": (
         (
-            "Small models of [KerasHub](https://keras.io/keras_hub/), built from their config with"
-            " random weights; `python -m tests.families.hub BERT` runs one. The bound is 2e-4."
+            "Small models of [KerasHub](https://keras.io/keras_hub/), built from configs with random"
+            " weights. `python -m tests.families.hub BERT` runs one. The bound is 2e-4."
         ),
         ("model", "inputs", "parameters", "wasm", "js"),
     ),
     "PyTorch": (
         (
-            "Networks as their users write them, of the width of well-known ones, with seeded"
-            " weights, exported with open sizes where torch leaves them open (it does not before"
-            " recurrent layers); the table says at which they were compared. `python -m"
-            " tests.families.torch_networks YOLO` runs one. The bound is 1e-4. BERT's sizes are"
-            " batch and length, of images and volumes their pixels, of sound frames or samples."
+            "Networks with the widths of well-known ones and seeded weights, exported with dynamic"
+            " sizes where torch supports them (it does not before recurrent layers). The table has"
+            " the sizes of the comparison: batch and length for BERT, pixels for images and volumes,"
+            " frames or samples for sound. `python -m tests.families.torch_networks YOLO` runs one."
+            " The bound is 1e-4."
         ),
         ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
     ),
     "torchvision": (
         (
-            "Networks of `torchvision.models` with seeded weights, at a small image, exported with"
-            " an open batch; of detectors the network in front of their postprocessing. `python -m"
-            " tests.families.torchvision_models resnet50` runs one. The bound is 1e-4. RAFT is left"
-            " out: its correlation looks up places that are data in each of its steps, which are"
-            " written out."
+            "Networks of `torchvision.models` with seeded weights, at a small image size, exported"
+            " with a dynamic batch. Detectors end before their postprocessing. `python -m"
+            " tests.families.torchvision_models resnet50` runs one. The bound is 1e-4. RAFT is"
+            " omitted: its export unrolls the iterations, and each one has lookups at computed"
+            " positions."
         ),
         ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
     ),
 }
 EXPLAINED = {
     "PyTorch": (
-        "YOLO decodes its boxes and suppresses overlapping ones (`torchvision.ops.nms`), so that"
-        " the number of its results is data; what the module computes is recorded for it. The"
-        " translation is TorchScript, whose loop ends where the end is written. Of Whisper's"
-        " decoder the step is the sixth; keys and values of those before are states."
+        "YOLO decodes its boxes and applies non-maximum suppression (`torchvision.ops.nms`). The"
+        " number of boxes is data-dependent, so the module's outputs are recorded. The translation"
+        " is TorchScript; its loop ends at the end token. For Whisper's decoder, the sixth step is"
+        " compared; keys and values of earlier steps are states."
     ),
     "KerasHub": (
-        "Of GPT-2 with its cache, a step is compared: 64 tokens that are generated greedily, one by"
-        " one, with the cache as states of the bundle, equal those of Keras's `generate` on both"
-        " backends ([text-generation.md](text-generation.md))."
+        "For GPT-2 with its cache, the error is that of one step. 64 tokens, generated greedily"
+        " with the cache as states of the bundle, equal those of Keras's `generate` on both backends"
+        " ([text-generation.md](text-generation.md))."
     ),
 }
 
 
 def record(family: str, cells: Sequence[str]) -> None:
-    """Put a row, told by its first cell, into the table of a family."""
+    """Add or replace a row in the table of a family; the first cell is its key."""
     rows = _rows()
     rows[family][cells[0]] = tuple(cells)
     sections = []
@@ -90,7 +90,7 @@ def record(family: str, cells: Sequence[str]) -> None:
         ]
         after = [EXPLAINED[name], ""] if name in EXPLAINED else []
         sections.append("\n".join([f"## {name}", "", text, "", *lines, "", *after]))
-    PAGE.write_text(HEAD + "\n" + "\n".join(sections))
+    PAGE.write_text(wrap(HEAD + "\n" + "\n".join(sections)))
 
 
 def _rows() -> dict[str, dict[str, tuple[str, ...]]]:
