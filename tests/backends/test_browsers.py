@@ -219,7 +219,7 @@ def test_a_server_that_is_not_there_is_named(monkeypatch: Any) -> None:
     with pytest.raises(
         ToolError,
         match=(
-            r"is there a WebDriver server with this browser at"
+            r"does a WebDriver server with this browser run at"
             r" SELENIUM_REMOTE_URL=http://127\.0\.0\.1:9\?$"
         ),
     ):

@@ -4,7 +4,7 @@ means.
     (cd tests/bench/rivals && npm ci)
     .venv/bin/python -m tests.bench.bench_sizes mobilenetv2 [--parameter weights=random]
 
-Files as they are published, compressed with brotli 11, without the weights. Of each, the smallest
+Files as they are published, compressed with Brotli 11, without the weights. Of each, the smallest
 set of files that runs on wasm with SIMD and one thread: of a bundle its `index.js`, `runtime.js`,
 `worker.js`, `wasm.js` and one variant.
 """
@@ -62,8 +62,7 @@ def run() -> None:
     print(f"{options.model}: code that a page downloads")
     for name, (raw, packed) in rows.items():
         print(
-            f"  {name:<16}{raw / 1000:10.1f} KB{packed / 1000:10.1f} KB with"
-            f" brotli{packed / own:8.1f} times"
+            f"  {name:<16}{raw / 1000:10.1f} KB{packed / 1000:10.1f} KB with Brotli{packed / own:8.1f} times"
         )
 
 

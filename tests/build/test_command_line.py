@@ -71,15 +71,14 @@ def test_the_end_of_a_build_says_what_was_made(toy: Tree) -> None:
     command = ("build", "models/toy/model.json", "-o", "public/toy")
     told = webkiln(toy, *command)
     assert re.search(
-        r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n  code      .*, .* with"
-        r" brotli\n  weights   .*, .* with brotli\n"
+        r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n  code      .*, .* with Brotli\n  weights   .*, .* with Brotli\n"
         r"  import \{ load \} from '\./public/toy/index\.js';$",
         told,
         re.MULTILINE,
     )
     assert re.search(r"^\[ *1/\d\d\] fetch:model  \d+\.\d s", told, re.MULTILINE)
     assert webkiln(toy, *command).startswith("public/toy: up to date\n")
-    assert "(wasm is no longer in it)" in webkiln(toy, *command, "--backend", "js")
+    assert "(wasm removed)" in webkiln(toy, *command, "--backend", "js")
 
 
 def test_encodings_are_a_list(toy: Tree) -> None:

@@ -309,7 +309,7 @@ def test_what_a_worker_offers(call: Call, offered: list[tuple[Any, ...]]) -> Non
         assert {*resources.values()} == {processors}
     assert "offers 3 processors" in told[1]
     assert "2.5 memory" in told[2]
-    assert "no address" in call("worker", "there:8786", code=2)
+    assert "not the address" in call("worker", "there:8786", code=2)
 
 
 def test_a_worker_offers_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,15 +400,15 @@ def test_cache_gc_to_a_size_leaves_what_is_young(
 
 
 def test_cache_verify_names_and_removes_what_is_damaged(filled: ActionCache, call: Call) -> None:
-    assert "every byte is as it was stored" in call("cache", "verify")
+    assert "all bytes are intact" in call("cache", "verify")
     blob = next(iter(filled.store.digests()))
     path = filled.store.path(blob)
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     told = call("cache", "verify", code=1)
     assert f"removed: blob {blob}" in told
-    assert "2 removed, which are built again" in told
-    assert "every byte is as it was stored" in call("cache", "verify")
+    assert "2 removed, which will be rebuilt" in told
+    assert "all bytes are intact" in call("cache", "verify")
     assert "2 results, 2 files" in call("cache", "stat")
 
 
@@ -424,15 +424,15 @@ def test_cache_push_and_pull(
     assert "WEBKILN_CACHE_WRITE is not 1" in call("cache", "push", code=2)
     monkeypatch.setenv("WEBKILN_CACHE_WRITE", "1")
     told = call("cache", "push")
-    assert "2 results are there" in told
-    assert "left out, since this key does not sign them: 1 from a remote cache, unsigned" in told
+    assert "2 results are stored" in told
+    assert "omitted, since this key does not sign them: 1 from a remote cache, unsigned" in told
     assert (
         len([*(tmp_path / "team").glob("ac/??/*")])
         == len([*(tmp_path / "team").glob("cas/??/*")])
         == 2
     )
     told = call("cache", "stat")
-    assert "1 from a remote cache, unsigned, not used with this key" in told
+    assert "1 from a remote cache, unsigned, not readable with this key" in told
     assert "answers in" in told
     assert "results are stored; signed by hmac-sha256:" in told
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", str(tmp_path / "nowhere"))
@@ -445,7 +445,7 @@ def test_cache_pull_fetches_what_trees_have_results_of(
     (tmp_path / "team").mkdir()
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", str(tmp_path / "team"))
     monkeypatch.setenv("WEBKILN_CACHE_WRITE", "1")
-    assert "3 results are there" in call("cache", "push")
+    assert "3 results are stored" in call("cache", "push")
     result = filled.own(KEYS[0])
     assert result is not None
     state = tmp_path / "state"
@@ -462,7 +462,7 @@ def test_cache_pull_fetches_what_trees_have_results_of(
     assert filled.store.path(blob.sha256).read_bytes() == bytes(1000)
     filled.store.path(blob.sha256).unlink()
     (tmp_path / "team" / "cas" / blob.sha256[:2] / blob.sha256).unlink()
-    assert "1 files are not there" in call("cache", "pull", code=2)
+    assert "1 files are missing" in call("cache", "pull", code=2)
 
 
 def test_every_command_has_its_options_tried() -> None:

@@ -61,7 +61,7 @@ def test_layers_in_order(
     first = done.stdout.partition("input set natural1")[0]
     places = [first.index(f"  {name} [1, ") for name in ("conv", "scores", "output scores")]
     assert places == sorted(places)
-    assert ("keeps no layers; they are those of a bundle built anew" in done.stdout) == (not layers)
+    assert ("has no layers; they are those of a new build" in done.stdout) == (not layers)
 
 
 def test_the_first_wrong_layer_ends_it(
@@ -97,14 +97,11 @@ def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
         (("--backend", "webgl"), "unknown backend 'webgl'; valid: js, wasm"),
         (
             (),
-            (
-                "the framework's outputs are needed, and what it was built from is not known; give"
-                " it with --source"
-            ),
+            ("the framework's outputs are needed, and its source is not known; add --source"),
         ),
         (
             ("--against", "js"),
-            "it keeps no layers, and what it was built from is not known; give it with --source",
+            "it has no layers, and its source is not known; add --source",
         ),
     ):
         done = webkiln("diff", built[False], *options)

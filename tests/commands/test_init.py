@@ -346,7 +346,7 @@ def test_scripts_of_the_users_stay(folder: Folder) -> None:
     before = folder.text("package.json")
     told = folder.init()
     assert (
-        'left       package.json; add by hand: "predev": "webkiln build digits -o'
+        'skipped    package.json; add by hand: "predev": "webkiln build digits -o'
         ' src/webkiln/digits" among its scripts' in told
     )
     assert folder.text("package.json") == before
@@ -382,10 +382,7 @@ def test_a_file_that_differs_stays_unless_forced(folder: Folder) -> None:
         }
     )
     told = folder.init()
-    assert (
-        "kept       src/model.js, which differs from what init writes; --force overwrites it"
-        in told
-    )
+    assert "kept       src/model.js, which has other content; --force overwrites it" in told
     assert folder.text("src/model.js") == "mine"
     assert "backends" in folder.text("models/digits/recipe.toml"), (
         "and the recipe that is there is the one that is built"
@@ -517,9 +514,9 @@ def test_what_was_left_comes_first_in_what_is_to_do(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default () => ({ plugins: [] })\n"})
     told = folder.init()
     assert (
-        told.index("left       vite.config.js")
+        told.index("skipped    vite.config.js")
         < told.index("Next:")
-        < told.index("add by hand what was left")
+        < told.index("add by hand what was skipped")
         < told.index("npm install")
     )
 
@@ -531,11 +528,10 @@ def test_what_was_left_comes_first_in_what_is_to_do(folder: Folder) -> None:
             {},
             (),
             (
-                "there is no web project here; looked for vite, next or another bundler in"
-                " package.json, vite.config.js,"
+                "no web project found: no vite, next or other bundler in package.json, no vite.config.js or"
             ),
         ),
-        ({"package.json": "{"}, (), "package.json is no JSON"),
+        ({"package.json": "{"}, (), "package.json is not JSON"),
         (
             PROJECTS["html"],
             ("digit",),
@@ -546,7 +542,7 @@ def test_what_was_left_comes_first_in_what_is_to_do(folder: Folder) -> None:
         (
             PROJECTS["html"],
             ("resnet50",),
-            "resnet50 comes with webkiln and needs no recipe here; import it as 'webkiln:resnet50'",
+            "resnet50 is included in webkiln and needs no recipe; import it as 'webkiln:resnet50'",
         ),
     ],
 )
@@ -563,7 +559,7 @@ def test_where_it_is_not_certain_the_lines_are_told(folder: Folder) -> None:
     folder.fill({**PROJECTS["vue"], "vite.config.js": "export default { plugins: common }\n"})
     told = folder.init()
     assert (
-        "left       vite.config.js; add by hand: import webkiln from 'unplugin-webkiln/vite', and"
+        "skipped    vite.config.js; add by hand: import webkiln from 'unplugin-webkiln/vite', and"
         " webkiln() among its plugins" in told
     )
     assert folder.text("vite.config.js") == "export default { plugins: common }\n"

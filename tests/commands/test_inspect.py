@@ -160,7 +160,7 @@ def test_several_models_are_listed(webkiln: Command, tmp_path: Path) -> None:
     done = webkiln("inspect", "models")
     assert done.returncode == 0
     first, *lines = done.stdout.splitlines()
-    assert first == "models: holds 3 models; give one of them"
+    assert first == "models: contains 3 models; name one of them"
     assert lines == [
         "  a.tflite: a LiteRT (TensorFlow Lite) model",
         "  b.onnx: an ONNX model",
@@ -239,7 +239,7 @@ REFUSED = {
     "long": "unpacks to more than",
     "compressed": "no archive that can be unpacked",
     "truncated": "no archive that can be unpacked",
-    "nothing": "holds no model of a known format; give the model file",
+    "nothing": "contains no model of a known format; name the model file",
 }
 
 

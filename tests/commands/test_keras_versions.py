@@ -135,8 +135,7 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
             "--weights",
             weights,
         ): (
-            "digits: --weights are those of an architecture in JSON or YAML, of a definition of"
-            " Caffe or of a function's model, which this is not"
+            "digits: --weights applies to architectures in JSON or YAML, Caffe definitions and functions only"
         ),
         (js,): "hold 5 bytes, weight",
         (graph / "model.json",): "model.json: is a graph without nodes",

@@ -361,7 +361,7 @@ def test_what_cannot_be_served(bundle: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with (
-            pytest.raises(RecipeError, match=f"--port is {port}, which cannot be had"),
+            pytest.raises(RecipeError, match=f"--port is {port}, which is not available"),
             serving(bundle, port),
         ):
             pass

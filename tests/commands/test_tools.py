@@ -45,5 +45,5 @@ def test_without_one_it_says_how_to_get_one(webkiln: Command, tmp_path: Path) ->
     assert 'pip install "webkiln[compiler]"' in done.stderr
     done = webkiln("tools", "--backends", env=settings)
     assert (done.returncode, done.stdout) == (0, "webgpu,webgl,js\n")
-    assert "the wasm backend is left out" in done.stderr
+    assert "the wasm backend is omitted" in done.stderr
     assert 'pip install "webkiln[compiler]"' in webkiln("tools", env=settings).stderr

@@ -1,6 +1,4 @@
-"""What a browser is to webkiln: the programs that run it, how a session starts, and what it cannot
-run, with the reason.
-"""
+"""A browser: its programs, how a session starts, and the backends that it cannot run, with reasons."""
 
 import importlib.util
 import os
@@ -17,14 +15,14 @@ if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
 
 Programs = Mapping[str, str]
-"""Where the programs of a browser are, by name."""
+"""The paths of a browser's programs, by name."""
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program by the names or patterns of paths under which it is found, and by those in a Python
-    package, which is not imported.
+    """A program: the names or path patterns to look for, and those inside a Python package. The
+    package is located without importing it.
     """
 
     name: str
@@ -56,13 +54,14 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """`programs`: the browser first, then what drives it.
+    """A browser that Selenium drives.
 
-    `start` makes a session from the programs and a folder that the session may fill. `remote` are
-    the capabilities that another machine is asked for, any of them. `version` finds the version in
-    what the browser prints, and `shown` says that it prints only on a display. `lacks`: why it does
-    not run a backend, or a variant as `wasm:relaxed`. `log` is the endpoint of its driver that
-    gives console messages.
+    `programs` lists the browser first, then its driver. `start` creates a session from the
+    programs' paths and a folder for temporary files. `remote` are the capabilities to request from
+    a remote WebDriver server; any of them will do. `version` is a pattern for the output of the
+    browser's `--version`; `shown` states that this output needs a display. `lacks` maps a backend,
+    or a variant such as `wasm:relaxed`, to the reason why the browser does not run it. `log` is the
+    driver's endpoint for console messages.
     """
 
     name: str
@@ -77,8 +76,8 @@ class Browser:
     log: bool = False
 
     def find(self) -> dict[str, str]:
-        """The paths of all programs by name; ToolError says which are missing and how they are
-        installed.
+        """The paths of all programs, by name. Raises ToolError, which names the missing ones and
+        how to install them.
         """
         paths = {program.name: program.find() for program in self.programs}
         if missing := [name for name, path in paths.items() if path is None]:
@@ -89,13 +88,13 @@ class Browser:
         return {name: path for name, path in paths.items() if path is not None}
 
     def why_not(self, backend: str, variant: str | None) -> str | None:
-        """Why this browser runs no such bundle, if it does not."""
+        """The reason why this browser does not run a variant of a backend, or None."""
         return self.lacks.get(backend) or self.lacks.get(f"{backend}:{variant}")
 
 
 def own_environment(folder: Path, **more: str) -> dict[str, str]:
-    """The environment of a browser that keeps nothing outside `folder` and asks no proxy for pages
-    of this machine.
+    """Environment variables that keep a browser's files in `folder` and bypass proxies for this
+    machine.
     """
     kept = {name: value for name, value in os.environ.items() if name.lower() not in PROXIES}
     homes = dict.fromkeys(

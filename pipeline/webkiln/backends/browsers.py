@@ -1,4 +1,4 @@
-"""Every browser by name, and the one session of each in this process."""
+"""All browsers by name, with one session of each per process."""
 
 import atexit
 import contextlib
@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 60
 
 @functools.cache
 def session(name: str) -> "WebDriver":
-    """The one session with a browser of this process, started at its first use and ended with the
+    """Return this process's session with the browser. It starts on first use and ends with the
     process.
     """
     from selenium.common.exceptions import WebDriverException
@@ -41,7 +41,7 @@ def session(name: str) -> "WebDriver":
         shutil.rmtree(folder, ignore_errors=True)
         reason = getattr(error, "msg", None) or error
         advice = (
-            f"is there a WebDriver server with this browser at {remote.VARIABLE}={url}?"
+            f"does a WebDriver server with this browser run at {remote.VARIABLE}={url}?"
             if url
             else browser.install
         )
@@ -62,7 +62,7 @@ def session(name: str) -> "WebDriver":
 
 
 def version(name: str) -> str:
-    """The version of the browser that runs, and of a remote one also what it is."""
+    """The version of the browser; for a remote browser, also its name and platform."""
     told = session(name).capabilities
     return (
         f"{told['browserName']} {told['browserVersion']}"
@@ -72,16 +72,12 @@ def version(name: str) -> str:
 
 
 def why_not(name: str, backend: str, variant: str | None = None) -> str | None:
-    """Why the browser cannot run a backend or a variant of it, as far as that is known before it is
-    tried.
-    """
+    """The known reason why the browser does not run a backend or a variant, or None."""
     return None if remote.remote_url() else BROWSERS[name].why_not(backend, variant)
 
 
 def console(name: str) -> list[str]:
-    """What the page has written to its console since the last call, where the browser's driver
-    tells.
-    """
+    """The console messages since the last call, if the browser's driver reports them."""
     if not BROWSERS[name].log or remote.remote_url():
         return []
     return [

@@ -1,4 +1,4 @@
-"""Chromium, without a window: SwiftShader stands in where there is no GPU."""
+"""Headless Chromium. Without a GPU, it uses SwiftShader."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

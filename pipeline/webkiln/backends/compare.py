@@ -1,6 +1,4 @@
-"""Errors of a bundle against a reference: of whole outputs, and layer by layer up to the first that
-diverges.
-"""
+"""Errors of a bundle against a reference: of outputs, and of layers up to the first that diverges."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +15,7 @@ NOISE_FACTOR = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How far `got` is from `reference`; `relative` is None where the non-finite values do not
-    match.
-    """
+    """The error of `got` against `reference`. `relative` is None if non-finite values do not match."""
 
     max_abs: float | None
     relative: float | None
@@ -28,7 +24,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class LayerError:
-    """The error of one layer, and the element that is furthest off."""
+    """The error of one layer, and the element with the largest error."""
 
     layer: str
     shape: tuple[int, ...]
@@ -54,10 +50,10 @@ class LayerError:
 
 def relative_error(got: Array, reference: Array) -> float:
     """max|got - reference| / max(max|reference|, 1e-6) over the elements that are finite in
-    `reference`, in float64. It is never NaN.
+    `reference`, in float64. Never NaN.
 
-    Infinite where the shapes differ, or where NaN and infinities are not equal at the same places.
-    Types are not compared.
+    Infinite if the shapes differ, or if NaNs or infinities differ in their positions or signs.
+    Dtypes are not compared.
     """
     return (
         float(relative_errors(got, reference).max(initial=0.0))
@@ -67,7 +63,7 @@ def relative_error(got: Array, reference: Array) -> float:
 
 
 def relative_errors(got: Array, reference: Array) -> Array:
-    """Of each element what `relative_error` is the largest of; both arrays have one shape."""
+    """The elementwise errors whose maximum is `relative_error`. Both arrays have the same shape."""
     a, b = got.astype(np.float64), reference.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
@@ -75,9 +71,7 @@ def relative_errors(got: Array, reference: Array) -> Array:
 
 
 def compare(got: Array, reference: Array) -> Comparison:
-    """Error of an output as `relative_error` defines it, but whatever the shapes of as many
-    elements.
-    """
+    """`relative_error` of arrays whose shapes may differ but whose element counts are equal."""
     a, b = got.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
     relative = relative_error(a, b)
     if np.isinf(relative):
@@ -93,20 +87,18 @@ def _max_abs(values: Array) -> float:
 
 
 def bound_of(tolerance: float, noise: float) -> float:
-    """The greatest relative error that passes: ten times the framework's own noise where that is
-    above 1e-5.
-    """
+    """The error bound: ten times the framework's own noise, and at least 1e-5."""
     return max(tolerance, NOISE_FACTOR * noise) if noise > NOISE_FLOOR else tolerance
 
 
 def layer_errors(
     kept: Sequence[KeptLayer], expected: Mapping[str, Array], bound: float
 ) -> Iterator[LayerError]:
-    """The errors of the layers that both sides know, in program order, up to the first that exceeds
-    the bound.
+    """The errors of the layers that both sides have, in program order, up to the first above the
+    bound.
 
-    A layer's output is the last value kept for it; where layers were merged (`conv+norm`), the
-    value is that of the last.
+    The output of a layer is the last value recorded for it. If layers were fused (`conv+norm`), the
+    value belongs to the last of them.
     """
     for layer, got in {kept_layer.layer: kept_layer.value for kept_layer in kept}.items():
         reference = expected.get(layer, expected.get(layer.rpartition("+")[2]))

@@ -1,7 +1,7 @@
-"""The compiler of the wasm backend: emcc with its LLVM, else LLVM's own clang, else ziglang's.
+"""The compiler of the wasm backend: emcc and its LLVM, or else LLVM's clang, or else ziglang.
 
-All three are clang and wasm-ld, of LLVM 19 or newer. Kernels include nothing but clang's own
-`wasm_simd128.h`, so that emcc's libraries are not needed.
+Each provides clang and wasm-ld of LLVM 19 or newer. Kernels include only clang's own
+`wasm_simd128.h`, so they do not need emcc's libraries.
 """
 
 import importlib.util
@@ -18,18 +18,18 @@ from pathlib import Path
 from webkiln.errors import MissingPackageError, RecipeError, ToolError
 
 VARIABLE = "WEBKILN_COMPILER"
-"""Names the compiler that is to be used; without it the first of those that are here."""
+"""The environment variable that selects the compiler. The default is the first one found."""
 OLDEST = 19
-"""The first LLVM with the opcodes of relaxed SIMD that browsers have."""
+"""The first LLVM release with the relaxed SIMD opcodes that browsers implement."""
 NEWEST = 49
-"""The last one that is looked for by its version; there are two in a year."""
+"""The newest LLVM release to look for by version. There are two releases a year."""
 LLVM = ("clang", "wasm-ld")
 PACKAGE = "ziglang"
-"""The Python package that has a compiler."""
+"""The Python package that contains a compiler."""
 PROGRAMS = ("emcc", *LLVM, PACKAGE)
-"""The programs of all compilers, by their names as tools."""
+"""The programs of all compilers, by tool name."""
 BARE = ("--target=wasm32", "--no-default-config")
-"""Options that emcc passes to its clang: no configuration file affects the output."""
+"""Options that emcc passes to its clang: configuration files must not affect the output."""
 HELP = (
     "Install one of: the compiler from PyPI, which needs no root "
     '(pip install "webkiln[compiler]"); LLVM 19 or newer (Debian and Ubuntu: apt-get install '
@@ -44,9 +44,12 @@ Judge = Callable[[Path], None]
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """How to compile and to link: commands that flags and files follow, and variables that they
-    need. `identity`: of each part that keys name, the programs that tell its version, by their
-    names as tools; none of a part that this compiler does without."""
+    """A compiler: commands for compiling and linking, to be followed by flags and files, and
+    environment variables.
+
+    `identity` maps the components that are part of keys to the tools that report their versions. A
+    component that the compiler does not use maps to nothing.
+    """
 
     name: str
     compile: Command
@@ -59,13 +62,14 @@ class Compiler:
 
 
 class _AbsentError(Exception):
-    """Why a compiler cannot be used."""
+    """A compiler cannot be used; the message is the reason."""
 
 
 def choose() -> Compiler:
-    """The compiler that is used. Raises ToolError, which names the ways to get one, as
-    MissingPackageError where the package would do, and RecipeError where WEBKILN_COMPILER names
-    none.
+    """Select a compiler.
+
+    Raises ToolError, which lists the ways to get one; MissingPackageError if a Python package would
+    help; RecipeError if WEBKILN_COMPILER is not a known compiler.
     """
     asked, reasons = forced(), []
     for name in COMPILERS if asked is None else (asked,):
@@ -75,22 +79,22 @@ def choose() -> Compiler:
         reasons.append(f"{name}: {found}")
     start = "the wasm backend needs a compiler, and none was found"
     if asked is not None:
-        start = f"{VARIABLE} asks for {asked}, which cannot be used"
+        start = f"{VARIABLE} is {asked}, which cannot be used"
     message = f"{start} ({'; '.join(reasons)}). {HELP}"
     raise MissingPackageError(message, PACKAGE) if asked in {None, "zig"} else ToolError(message)
 
 
 def forced() -> str | None:
-    """The compiler that WEBKILN_COMPILER names, if any. Raises RecipeError for an unknown one."""
+    """The value of WEBKILN_COMPILER, or "". Raises RecipeError for an unknown compiler."""
     asked = os.environ.get(VARIABLE) or None
     if asked is not None and asked not in COMPILERS:
-        expected = f"{', '.join(COMPILERS)}, or nothing for the first of these that is here"
+        expected = f"{', '.join(COMPILERS)}, or unset for the first installed one"
         raise RecipeError(f"{VARIABLE} is {asked!r}, expected {expected}")
     return asked
 
 
 def usable(name: str) -> Compiler | str:
-    """One of COMPILERS; where it cannot be used, the reason."""
+    """A compiler of COMPILERS, or the reason why it cannot be used."""
     try:
         return COMPILERS[name]()
     except _AbsentError as absent:
@@ -98,8 +102,9 @@ def usable(name: str) -> Compiler | str:
 
 
 def programs() -> dict[str, Path]:
-    """The programs of compilers that are here, of those in PROGRAMS: LLVM's are those that emcc
-    runs, else those that are used without it."""
+    """The installed programs of PROGRAMS. LLVM's are those that emcc runs, or else those of LLVM's
+    clang.
+    """
     emcc, zig = _emcc_program(), _zig_program()
     found = {"emcc": emcc} if emcc else {}
     try:
@@ -110,15 +115,16 @@ def programs() -> dict[str, Path]:
 
 
 def folders() -> list[str]:
-    """Where compilers are looked for."""
+    """The search path for compilers."""
     sdk = os.environ.get("EMSDK")
     own = [f"{sdk}/upstream/{folder}" for folder in ("emscripten", "bin")] if sdk else []
     return [*own, *_path(), *sys.path]
 
 
 def _emcc() -> Compiler:
-    """emcc. Debian's 3.1.6 ships a clang that is too old; variables make it run `clang-19`. An
-    emsdk ships a clang of its own."""
+    """emcc. Debian's emcc 3.1.6 comes with a clang that is too old, so environment variables make
+    it run `clang-19`. An emsdk contains its own clang.
+    """
     emcc = _emcc_program()
     if emcc is None:
         raise _AbsentError("not on PATH, and EMSDK names no emsdk")
@@ -126,7 +132,7 @@ def _emcc() -> Compiler:
     llvm = own or _with_version()
     if llvm is None:
         pair = f"clang-{OLDEST} with wasm-ld-{OLDEST}"
-        raise _AbsentError(f"{emcc} has no LLVM beside it, and no {pair}, or newer, is on PATH")
+        raise _AbsentError(f"{emcc} has no LLVM next to it, and no {pair}, or newer, is on PATH")
     if own is not None:
         _of_version(own["clang"])
     version = "" if own else llvm["wasm-ld"].stem.rpartition("-")[2]
@@ -144,8 +150,9 @@ def _clang() -> Compiler:
 
 
 def _zig() -> Compiler:
-    """The clang that zig compiles C with, and no more of zig: `zig cc` adds flags for debugging,
-    and keeps a cache."""
+    """The clang in zig's package. `zig cc` is not used, since it adds debugging flags and has its
+    own cache.
+    """
     zig = _zig_program()
     if zig is None:
         raise _AbsentError("the package ziglang is not installed")
@@ -158,7 +165,7 @@ def _zig() -> Compiler:
 
 
 COMPILERS: Mapping[str, Callable[[], Compiler]] = {"emcc": _emcc, "clang": _clang, "zig": _zig}
-"""By their names, in the order in which they are preferred."""
+"""All compilers by name, in order of preference."""
 
 
 def _identity(llvm: Mapping[str, Path]) -> dict[str, dict[str, Command]]:
@@ -183,14 +190,14 @@ def _zig_program() -> Path | None:
 
 
 def _beside(emcc: Path) -> dict[str, Path] | None:
-    """The LLVM of an emsdk."""
+    """The folder of an emsdk's LLVM programs."""
     found = {name: shutil.which(name, path=emcc.resolve().parent.parent / "bin") for name in LLVM}
     there = {name: Path(path) for name, path in found.items() if path}
     return there if there.keys() == found.keys() else None
 
 
 def _with_version() -> dict[str, Path] | None:
-    """The oldest LLVM on PATH, from OLDEST on, whose programs have its version in their names."""
+    """The oldest LLVM on PATH, at least OLDEST, whose programs have the version in their names."""
     for version in range(OLDEST, NEWEST + 1):
         clang = shutil.which(f"clang-{version}")
         linker = shutil.which(f"wasm-ld-{version}") if clang else None
@@ -200,14 +207,17 @@ def _with_version() -> dict[str, Path] | None:
 
 
 def _without_version() -> dict[str, Path]:
-    """The first clang on PATH that is new enough and compiles to WebAssembly, and a linker that is
-    not older."""
+    """The first clang on PATH that is new enough and has a WebAssembly target, and a linker that is
+    at least as new.
+    """
     clang, version = _first("clang", OLDEST, _for_wasm)
     return {"clang": clang, "wasm-ld": _first("wasm-ld", version)[0]}
 
 
 def _first(name: str, least: int, judge: Judge = lambda path: None) -> tuple[Path, int]:
-    """The first program on PATH that has a version, and which that is; `judge` may refuse it."""
+    """The first program on PATH that reports a version, and this version. `judge` may reject a
+    program.
+    """
     reasons = []
     for program in _all(name):
         try:
@@ -226,11 +236,11 @@ def _for_wasm(clang: Path) -> None:
 
 
 def _of_version(*command: str | Path, least: int = OLDEST) -> int:
-    """The version of LLVM that a command has, which is to be `least` or newer."""
+    """The LLVM version that a command reports. Raises an error if it is below `least`."""
     said = _says(*map(str, command), "--version")
     shown = " ".join(map(str, command))
     if not (found := re.search(r"(?:clang version|LLD) (\d+)", said)):
-        raise _AbsentError(f"{shown} does not say a version of LLVM")
+        raise _AbsentError(f"{shown} reports no version of LLVM")
     if "Apple clang" in said:
         raise _AbsentError(f"{shown} is Apple's, which cannot compile to WebAssembly")
     if int(found[1]) < least:
@@ -245,7 +255,7 @@ def _says(program: str, *arguments: str) -> str:
 
 @lru_cache
 def _said(program: str, arguments: Command, modified: int, size: int) -> str:
-    """What a program prints, asked once while its file stays as it is."""
+    """A program's output. It is cached until the program's file changes."""
     del modified, size
     command = [program, *arguments]
     try:
@@ -260,7 +270,7 @@ def _path() -> list[str]:
 
 
 def _all(name: str) -> Iterator[Path]:
-    """All programs of a name on PATH."""
+    """All programs with this name on PATH."""
     for folder in dict.fromkeys(_path()):
         if path := shutil.which(name, path=folder):
             yield Path(path)

@@ -1,4 +1,4 @@
-"""A display that nobody sees, for browsers that draw on the GPU only where there is one."""
+"""A virtual display, for browsers that use the GPU only with a display."""
 
 import os
 import shutil
@@ -9,15 +9,13 @@ from webkiln.errors import ToolError
 
 XVFB = Program("Xvfb", ("Xvfb",))
 LINGER_SECONDS = 10
-"""How long it stays when its last window is gone: a browser closes its first connection before it
-opens the others.
+"""How long the X server runs without clients. A browser closes its first connection before it opens
+the others.
 """
 
 
 def hidden_display() -> str:
-    """Start an X server, which ends some seconds after the browser that draws on it; gives the
-    value of DISPLAY.
-    """
+    """Start an X server, which exits some seconds after the browser. Returns the value of DISPLAY."""
     server = shutil.which(XVFB.name)
     assert server is not None
     ours, its = os.pipe()
@@ -45,5 +43,5 @@ def hidden_display() -> str:
     with os.fdopen(ours) as answer:
         number = answer.readline().strip()
     if not number:
-        raise ToolError(f"{server} gave no display; run it by hand to see why")
+        raise ToolError(f"{server} did not open a display; run it to see why")
     return f":{number}"

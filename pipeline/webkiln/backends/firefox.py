@@ -1,4 +1,4 @@
-"""Firefox on a hidden display: Mesa's llvmpipe and lavapipe stand in where there is no GPU."""
+"""Firefox on a virtual display. Without a GPU, it uses Mesa's llvmpipe and lavapipe."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +34,7 @@ OFFLINE: Mapping[str, bool | int | str] = {
     "datareporting.policy.dataSubmissionEnabled": False,
     "services.settings.server": "data:,#remote-settings-dummy/v1",
 }
-"""Everything but this machine lies behind a proxy that is not there."""
+"""A proxy that does not exist, for all hosts except this machine."""
 DRIVERS = ("geckodriver_linux64", "geckodriver_aarch64", "geckodriver_macos")
 
 

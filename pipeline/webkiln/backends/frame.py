@@ -1,5 +1,5 @@
-"""Frames: a binary serialisation of tensors between Python and a JavaScript engine; `harness.js`
-has the other end.
+"""Frames: a binary format for tensors, for communication with a JavaScript engine. `harness.js`
+implements the other side.
 """
 
 import json
@@ -15,7 +15,7 @@ STRING = "string"
 
 @dataclass(frozen=True, slots=True)
 class KeptLayer:
-    """An intermediate value that the bundle kept."""
+    """An intermediate value that the bundle recorded."""
 
     layer: str
     variable: str
@@ -24,10 +24,10 @@ class KeptLayer:
 
 @dataclass(frozen=True, slots=True)
 class FrameResult:
-    """What one run gave: outputs by name, milliseconds of the run and of the load before it, kept
-    layers in program order.
+    """The result of one run: outputs by name, the times of the run and of the preceding load in
+    milliseconds, and the recorded layers in program order.
 
-    `products` is the dtype in which products were computed, where that depends on the device.
+    `products` is the dtype of products, if it depends on the device.
     """
 
     outputs: dict[str, np.ndarray]
@@ -53,7 +53,7 @@ def encode(values: Mapping[str, np.ndarray]) -> bytes:
 
 
 def _bytes(value: np.ndarray) -> bytes:
-    """The elements of an array; of strings a JSON list."""
+    """An array's elements. Strings become a JSON list."""
     return (
         json.dumps(value.ravel().tolist()).encode()
         if value.dtype.kind == "U"

@@ -1,4 +1,4 @@
-"""Runs a bundle on input sets in a browser or in Node."""
+"""Run bundles on input sets in a browser or in Node."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def read_manifest(bundle: Path) -> dict[str, Any]:
 
 
 def first_backend(manifest: Mapping[str, Any], host: str) -> str:
-    """The backend of a bundle that its `load` tries first, among those that the host has."""
+    """The backend that the bundle's `load` tries first, among those that the host supports."""
     there = [name for name in BACKENDS if name in manifest["backends"]]
     return next(
         (
@@ -59,9 +59,7 @@ def run_bundle(
     worker: bool = True,
     timeout: float = 600.0,
 ) -> list[FrameResult]:
-    """Run the bundle once on each input set, each from the initial states, in one session of the
-    host.
-    """
+    """Run the bundle once on each input set, starting from the initial states, in one session."""
     request = {
         "script": "./harness.js",
         "backend": backend,
@@ -84,8 +82,8 @@ def profile_bundle(
     runs: int = 20,
     timeout: float = 600.0,
 ) -> dict[str, Any]:
-    """Run the bundle on one input set, and give its profile as `Profile` in `runtime/src/types.ts`
-    has it.
+    """Profile the bundle on one input set. Returns a `Profile` as declared in
+    `runtime/src/types.ts`.
     """
     request = {
         "script": "./harness_profile.js",
@@ -109,9 +107,7 @@ def profile_bundles(
     rounds: int = 3,
     timeout: float = 3600.0,
 ) -> list[list[dict[str, Any]]]:
-    """The profiles of several bundles in one session of the host: of each round, one for each
-    bundle.
-    """
+    """Profile several bundles in one session. For each round, one profile per bundle."""
     request = {
         "script": "./harness_tune.js",
         "backend": backend,
@@ -143,7 +139,7 @@ def _answers(
     timeout: float,
     headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
-    """What the harness answers in a host, which can run what is asked for."""
+    """Send a request to the harness. Raises RecipeError if the host cannot run it."""
     _check(bundle, request["backend"], host, request["variant"])
     frames = [frame.encode(values) for values in inputs]
     if host == "node":
@@ -152,7 +148,7 @@ def _answers(
 
 
 def _check(bundle: Path, backend: str, host: str, variant: str | None = None) -> None:
-    """RecipeError where a host cannot run what is asked for."""
+    """Raise RecipeError if a host cannot run a backend or variant."""
     if host not in HOSTS:
         raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")
     if host == "node" and backend not in USUAL_BACKENDS:
@@ -165,21 +161,19 @@ def _check(bundle: Path, backend: str, host: str, variant: str | None = None) ->
 
 
 def is_remote(host: str) -> bool:
-    """Whether a host runs on another machine."""
+    """Whether a host is a remote browser."""
     return host != "node" and remote.remote_url() is not None
 
 
 def version(host: str) -> str:
-    """The version of what is behind a host."""
+    """The version of a host's browser or of Node."""
     if host == "node":
         return node.find()[1]
     return browsers.version(host)
 
 
 def why_not(host: str, backend: str, variant: str | None = None) -> str | None:
-    """Why a host cannot run a backend or a variant of it, by name, where that is known before it is
-    tried.
-    """
+    """The known reasons why a host does not run a backend or its variants, by name."""
     reason = None if host == "node" else browsers.why_not(host, backend, variant)
     return (
         f"{backend}{f' ({variant})' if variant else ''}: {reason}" if reason is not None else None

@@ -1,4 +1,4 @@
-"""Pages of figures in one style, without scripts: the parts that they are written of."""
+"""HTML parts with one style and without scripts, for reports and profiles."""
 
 import html
 
@@ -66,7 +66,7 @@ def svg(width: float, height: float, body: str, label: str) -> str:
 
 
 def bar(parts: list[tuple[float, str, float]], label: str) -> str:
-    """A horizontal bar of (share of the width, colour, opacity) layers, the widest first."""
+    """A horizontal bar of (fraction of the width, colour, opacity) layers, the widest first."""
     layers = "".join(
         f'<rect y="4" rx="3" width="{max(share * 100, 0.6):.2f}%" height="14"'
         f' style="fill:{fill};fill-opacity:{opacity}"/>'

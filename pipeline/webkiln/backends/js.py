@@ -1,4 +1,4 @@
-"""Plain JavaScript: named scalar accumulators over typed arrays, works everywhere."""
+"""Plain JavaScript, for every engine: named scalar accumulators over typed arrays."""
 
 from webkiln.nest.target import Target
 

@@ -1,4 +1,4 @@
-"""The launches of a program as readable rows: kernel, count, cost."""
+"""The launches of a program as rows: kernel, count, cost."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -7,8 +7,8 @@ from webkiln.ir.notation import size_from_json, size_to_json
 
 
 def launches(steps: Iterable[dict[str, Any]], times: int = 1) -> Iterator[dict[str, Any]]:
-    """Every launch of a program's steps, those inside repeats too, with the operations and bytes of
-    all its repetitions.
+    """All launches of a program, including those in repeats, with the operations and bytes of all
+    repetitions.
     """
     for step in steps:
         if "kernel" in step:

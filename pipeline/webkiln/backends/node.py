@@ -1,4 +1,4 @@
-"""Runs bundles in Node."""
+"""Run bundles in Node."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ RELAXED_BY_DEFAULT = 21
 
 
 def find() -> tuple[str, str]:
-    """Node's path and version; refuses a missing or too old one."""
+    """Node's path and version. Raises ToolError if Node is missing or too old."""
     path = shutil.which("node")
     if path is None:
         raise ToolError(
@@ -42,9 +42,7 @@ def find() -> tuple[str, str]:
 def run_frames(
     bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float
 ) -> list[bytes]:
-    """Run `request["script"]` of the harness on one frame per input set; the answers are frames
-    too.
-    """
+    """Run `request["script"]` of the harness with one frame per input set. Returns frames."""
     node, version = find()
     early = int(version.split(".")[0]) < RELAXED_BY_DEFAULT
     flags = (

@@ -1,4 +1,4 @@
-"""Runs bundles and scripts in a page of a browser."""
+"""Run bundles and scripts in a browser page."""
 
 import json
 import threading
@@ -16,8 +16,8 @@ DATA = ("webkiln/backends/harness*.js",)
 
 HARNESS = Path(__file__).with_name("harness.js")
 BEGIN_SECONDS = 30
-"""When a page that has not begun is asked for again: WebKitGTK was seen to leave a new session's
-first page unloaded, without an error.
+"""When a page that has not started is loaded again: WebKitGTK sometimes does not load the first
+page of a session, without an error.
 """
 PAGE = (
     b'<!doctype html><title>webkiln</title><link rel="icon" href="data:,"><script type="module"'
@@ -33,8 +33,8 @@ def run_frames(
     timeout: float,
     headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
-    """Run `request["script"]` of the harness in a page on one frame per input set; the answers are
-    frames too.
+    """Run `request["script"]` of the harness in a page, with one frame per input set. Returns
+    frames.
     """
     return run_page(
         str(bundle),
@@ -56,8 +56,8 @@ def run_page(
     browser: str = "chromium",
     headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
-    """Serve `folders` to a page whose `request["script"]` has a `runSets` that makes one answer of
-    each frame; `what` is named in errors.
+    """Serve `folders` to a page that runs `request["script"]`, whose `runSets` answers each frame
+    with one frame. Errors name `what`.
     """
     from selenium.common.exceptions import WebDriverException
 
@@ -101,7 +101,7 @@ def run_page(
         except WebDriverException as error:
             browsers.session.cache_clear()
             raise ToolError(
-                f"{browser}: the session broke while {what} ran ({error.msg})"
+                f"{browser}: the session ended while {what} ran ({error.msg})"
             ) from error
     if not finished:
         raise ToolError(f"{browser}: {what} did not finish within {timeout:g} s {log}".rstrip())

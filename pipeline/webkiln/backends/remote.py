@@ -1,6 +1,4 @@
-"""Browsers on other machines: Selenium Grid, or safaridriver on a Mac, at what SELENIUM_REMOTE_URL
-says.
-"""
+"""Browsers on other machines: Selenium Grid, or safaridriver on a Mac, at SELENIUM_REMOTE_URL."""
 
 import ipaddress
 import os
@@ -21,7 +19,7 @@ LOCAL = "127.0.0.1"
 
 
 def remote_url() -> str | None:
-    """Where sessions start instead of on this machine, if they do."""
+    """The URL of the remote WebDriver server, if there is one."""
     return os.environ.get(VARIABLE) or None
 
 
@@ -32,8 +30,8 @@ def start(browser: Browser, url: str) -> "WebDriver":
 
 
 def serving_address() -> tuple[str, int]:
-    """The address and port at which pages are served, such that the browser reaches them; port 0 is
-    any that is free.
+    """The address and port to serve pages at, reachable from the browser. Port 0 selects a free
+    port.
     """
     url = remote_url()
     port = os.environ.get(PORT, "0")
@@ -49,7 +47,7 @@ def serving_address() -> tuple[str, int]:
 
 
 def _address_towards(host: str) -> str:
-    """The address of this machine that another one sees; no packet is sent."""
+    """The address of this machine on the route to another one. No packet is sent."""
     try:
         found = socket.getaddrinfo(host, 9, family=socket.AF_INET, type=socket.SOCK_DGRAM)[0][4]
     except OSError as error:

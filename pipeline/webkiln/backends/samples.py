@@ -1,4 +1,4 @@
-"""Made-up inputs for a bundle."""
+"""Random inputs for a bundle."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from webkiln.random_inputs import SAMPLE_SIZE, make_inputs
 
 
 def sample_inputs(manifest: Mapping[str, Any]) -> dict[str, dict[str, Array]]:
-    """Input sets by name, with open sizes of 16."""
+    """Input sets by name. Dynamic sizes are 16."""
     table = {
         tensor["name"]: (
             tensor["dtype"],

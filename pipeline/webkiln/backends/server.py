@@ -1,4 +1,4 @@
-"""A local HTTP server for one folder, with the headers that a test asks for."""
+"""A local HTTP server, with the headers that a test requests."""
 
 import mimetypes
 import re
@@ -26,12 +26,12 @@ ISOLATED = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
 }
-"""What a page is served with whose threads share memory and whose clock is fine."""
+"""Headers for a page with shared memory and a fine-grained clock."""
 
 MOST_BODY_BYTES = 1 << 31
-"""Of a request to a route: outputs of a model that a page sends back."""
+"""The maximum size of a request body: a page sends outputs of a model."""
 IDLE_SECONDS = 60.0
-"""A connection without a byte for so long is closed."""
+"""The idle timeout of a connection."""
 
 Answer = tuple[int, str, bytes]
 Route = Callable[[str, bytes], Answer | None]
@@ -42,13 +42,12 @@ class _Listener(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that breaks is the page's affair."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 class _RefusedError(Exception):
-    """A request that is answered by its status and a line."""
+    """Answer with a status and one line of text."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         self.status, self.text = status, text
@@ -71,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.check_host()
             body = self.body() if with_body else b""
-            # What a request without a body sends after all would be read as the next one.
+            # Otherwise, an unexpected request body would be read as the next request.
             self.close_connection |= not with_body and any(
                 name in self.headers for name in ("content-length", "transfer-encoding")
             )
@@ -90,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def check_host(self) -> None:
-        """A name that another site has pointed at this server is not one of its own."""
+        """Reject names that another site points at this server (DNS rebinding)."""
         try:
             name = urlsplit(f"//{self.headers.get('host', '')}").hostname
         except ValueError:
@@ -121,11 +120,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Server:
-    """Serves `folders` (URL prefix -> folder) at an address, with port 0 at any that is free, to
-    pages
-    that call it so: a name that another host has pointed here is refused. `route` answers a path
-    first, unless it returns None. Browsers keep nothing, unless `headers` have another
-    Cache-Control.
+    """Serve `folders` (URL prefix -> folder) at an address. Port 0 selects a free port.
+
+    Requests with another Host header are rejected, against DNS rebinding. `route` handles a path
+    first; if it returns None, the folders are searched. Responses are not cached, unless `headers`
+    sets Cache-Control.
     """
 
     def __init__(
@@ -181,5 +180,5 @@ class Server:
                     )
                     return HTTPStatus.OK, kind, file.read_bytes()
             except (OSError, ValueError):
-                break  # too long, with a null byte, outside of the folder, not to be read
+                break  # too long, with a null byte, outside the folder, or unreadable
         return HTTPStatus.NOT_FOUND, "text/plain", b"not found"

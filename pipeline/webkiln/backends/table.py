@@ -1,4 +1,4 @@
-"""Every backend by name, best first."""
+"""All backends by name, the fastest first."""
 
 from webkiln.backends import js, wasm, webgl, webgpu
 from webkiln.nest.target import Target

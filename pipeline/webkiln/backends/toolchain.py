@@ -1,8 +1,8 @@
-"""C files -> objects -> one module without JavaScript glue, by the compiler that `compilers` finds.
+"""Compile and link C files to one module without JavaScript glue.
 
-Kernels are printed with the unrolling and the addresses that they are to have: without loop
-strength reduction, which costs them registers, and without unrolling they are 1 to 8 % faster, and
-a sixth smaller.
+Kernels are generated with unrolled loops and explicit addresses. Loop strength reduction would cost
+them registers, and further unrolling only adds code: without both, they are 1 to 8 % faster and a
+sixth smaller.
 """
 
 import os
@@ -39,13 +39,11 @@ TIMEOUT_SECONDS = 600
 
 
 def compile_objects(
-    sources: Sequence[Path],
-    objects: Sequence[Path],
-    variant: str,
-    compiler: Compiler | None = None,
+    sources: Sequence[Path], objects: Sequence[Path], variant: str, compiler: Compiler | None = None
 ) -> None:
-    """Compile every source to its object in one call of the compiler (its start costs more than a
-    small kernel): of `compiler`, else of the one that is used here."""
+    """Compile each source to an object, in one call of the compiler: its startup takes longer than
+    a small kernel. `compiler` defaults to the selected one.
+    """
     if not sources:
         return
     compiler = compiler or choose()
@@ -60,8 +58,8 @@ def compile_objects(
 
 
 def link(objects: Sequence[Path], module: Path, compiler: Compiler | None = None) -> None:
-    """Link into one module, which imports its memory: of `wasm_memory.pages` at least, shared, so
-    that threads can help.
+    """Link objects to a module that imports a shared memory of at least `wasm_memory.pages`, for
+    threads.
     """
     compiler = compiler or choose()
     with TemporaryDirectory() as folder:

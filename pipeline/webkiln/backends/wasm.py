@@ -1,5 +1,5 @@
-"""WebAssembly: four float lanes, relaxed multiply-add where the engine has it, constants repacked
-into panels.
+"""WebAssembly: SIMD with four float lanes, relaxed multiply-add if the engine supports it, weights
+packed into panels.
 """
 
 from webkiln.codegen import wasm_memory
@@ -27,9 +27,9 @@ TARGET = Target(
     candidates={
         "shapes": ((8, 6), (8, 4), (16, 2), (16, 3), (4, 6)),
         "dot": ((8, 2), (4, 4), (16, 2), (4, 2), (8, 6)),
-        "each": ((16, 2), (8, 2), (8, 4), (4, 4), (4, 7)),
-        "alone": ((16, 1), (64, 1), (8, 1)),
+        "depthwise": ((16, 2), (8, 2), (8, 4), (4, 4), (4, 7)),
+        "matvec": ((16, 1), (64, 1), (8, 1)),
     },
 )
 VARIANTS = ("relaxed", "simd")
-"""Best first."""
+"""The fastest first."""

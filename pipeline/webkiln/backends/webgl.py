@@ -1,4 +1,4 @@
-"""WebGL 2: a fragment for each element; every Variable is a texture of one element a texel."""
+"""WebGL 2: one fragment per element. A Variable is a texture with one element per texel."""
 
 from webkiln.nest.target import WORDS, Target
 

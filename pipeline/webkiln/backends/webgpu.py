@@ -1,5 +1,5 @@
-"""WebGPU: an invocation for each chunk of points, four float lanes; everything lies in one buffer
-of 32-bit words.
+"""WebGPU: one invocation per chunk of points, four float lanes. All variables are in one buffer of
+32-bit words.
 """
 
 from webkiln.nest.target import WORDS, Target

@@ -1,4 +1,4 @@
-"""WebKitGTK's MiniBrowser on a hidden display; on another machine, Safari."""
+"""WebKitGTK's MiniBrowser on a virtual display; on a remote Mac, Safari."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

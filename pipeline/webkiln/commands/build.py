@@ -1,4 +1,4 @@
-"""`webkiln build`: one model file to one bundle, without recipe or dodo.py."""
+"""`webkiln build`: build one bundle from a model file, without a recipe or dodo.py."""
 
 import argparse
 import re
@@ -29,43 +29,45 @@ from webkiln.recipe.sources import MODULE, PathSource, Source, find_module
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser)
-    parser.add_argument(
-        "-o", "--output", type=Path, help="the folder of the bundle; default: dist/NAME"
-    )
+    parser.add_argument("-o", "--output", type=Path, help="the bundle's folder; default: dist/NAME")
     parser.add_argument(
         "--depfile",
         type=Path,
         metavar="FILE",
-        help="write the files that the bundle depends on, one a line, for tools that watch them",
+        help="write the files that the bundle depends on, one per line, for tools that watch them",
     )
     add_options(parser, ["encoding", *PACKAGING])
     parser.add_argument(
-        "--force", action="store_true", help="overwrite files in OUTPUT that no build wrote"
+        "--force", action="store_true", help="overwrite files in OUTPUT that are not from a build"
     )
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of a model, which `recipe_of` reads."""
+    """Options that describe the model. `recipe_of` reads them."""
     parser.add_argument(
         "source",
         type=Path,
-        help="the model file, a function that returns a model (module:function), a folder with a"
-        " recipe.toml, a model of models/, or one that comes with webkiln:"
-        f" {', '.join(shipped())}",
+        help=(
+            "the model file, a function that returns a model (module:function), a folder with a"
+            " recipe.toml, a model of models/, or one included in webkiln:"
+            f" {', '.join(shipped())}"
+        ),
     )
-    parser.add_argument("--name", help="the model's name; default: that of the file")
+    parser.add_argument("--name", help="the model's name; default: the file's")
     parser.add_argument(
         "--weights",
         type=Path,
         metavar="FILE",
-        help="the weights of an architecture in JSON or YAML (save_weights), of a definition of"
-        " Caffe, or of the model that a function returns",
+        help=(
+            "the weights of an architecture in JSON or YAML (save_weights), of a definition of"
+            " Caffe, or of the model that a function returns"
+        ),
     )
     add_options(parser, [flag for flag in BY_FLAG if flag not in ("encoding", *PACKAGING)])
 
 
 def add_options(parser: argparse.ArgumentParser, flags: Iterable[str]) -> None:
-    """Options of the table in webkiln/recipe/options.py."""
+    """Add the options of the table in webkiln/recipe/options.py."""
     for flag in flags:
         option = BY_FLAG[flag]
         text = option.help.replace("%", "%%")
@@ -126,7 +128,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def output_of(output: Path, encoding: str, encodings: Sequence[str]) -> Path:
-    """The folder of one encoding: with several, those but float32 have their names in it."""
+    """The folder for one encoding. If there are several, all but float32's have the encoding as a
+    suffix.
+    """
     return (
         output
         if len(encodings) == 1 or encoding == "float32"
@@ -135,8 +139,8 @@ def output_of(output: Path, encoding: str, encodings: Sequence[str]) -> Path:
 
 
 def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
-    """What lies in a folder: backends, encoding, sizes of what pages load as they are and
-    compressed, and how it is imported.
+    """Describe the bundle in a folder: backends, encoding, file sizes (as they are and compressed),
+    and how to import it.
     """
     import brotli
 
@@ -150,7 +154,7 @@ def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
     lines = [f"{folder}: {'up to date' if up_to_date else 'written'}"]
     lines.append(
         "  backends "
-        f" {', '.join(present(folder))}{f' ({chr(44).join(gone)} is no longer in it)' if gone else ''}"
+        f" {', '.join(present(folder))}{f' ({chr(44).join(gone)} removed)' if gone else ''}"
     )
     lines.append(f"  encoding  {manifest['encoding']}")
     for what, paths in rows:
@@ -159,7 +163,7 @@ def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
             len(brotli.compress(data, quality=9 if len(data) < 1 << 20 else 4))
             for data in (path.read_bytes() for path in paths)
         )
-        lines.append(f"  {what:<8}  {progress.size(raw)}, {progress.size(packed)} with brotli")
+        lines.append(f"  {what:<8}  {progress.size(raw)}, {progress.size(packed)} with Brotli")
     name = folder.as_posix()
     lines.append(
         "  import { load } from"
@@ -169,14 +173,14 @@ def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
-    """The recipe of the source, with the options of the command line applied to it."""
+    """The recipe of the source, with the options of the command line."""
     file = recipe_file(options.source)
     if options.weights is not None and (
         file is not None or not (options.source.is_file() or MODULE.fullmatch(str(options.source)))
     ):
         raise RecipeError(
-            f"{options.source}: --weights are those of an architecture in JSON or YAML, of a"
-            " definition of Caffe or of a function's model, which this is not"
+            f"{options.source}: --weights applies to architectures in JSON or YAML, Caffe"
+            " definitions and functions only"
         )
     recipe = read_recipe(file) if file is not None else _plain(options)
     recipe = with_options(recipe, options)
@@ -187,7 +191,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 def with_options(
     recipe: Recipe, options: argparse.Namespace, flags: Collection[str] = BY_FLAG.keys()
 ) -> Recipe:
-    """The recipe with those of `flags` that the command line has."""
+    """The recipe, with the values of `flags` that the command line sets."""
     if getattr(options, "name", None):
         recipe = replace(recipe, name=options.name)
     for flag, option in BY_FLAG.items():
@@ -202,12 +206,12 @@ def with_options(
 
 
 def label_files(options: argparse.Namespace) -> list[Path]:
-    """The files of `--labels`, which become part of the bundle without being inputs of an action."""
+    """The files of `--labels`. They become part of the bundle, but are not inputs of an action."""
     return [Path(text.rpartition("=")[2]) for text in options.labels or ()]
 
 
 def _plain(options: argparse.Namespace) -> Recipe:
-    """The recipe of a model without one: its source, and a name for it."""
+    """A recipe for a model without one: its source and a name."""
     if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
         made = find_module(str(options.source), (Path.cwd(),), str(options.source))
         source: Source = (
@@ -232,8 +236,8 @@ def _plain(options: argparse.Namespace) -> Recipe:
 
 
 def recipe_file(source: Path) -> Path | None:
-    """The recipe that a source names: a folder that has one, a model in `models/` here, or one that
-    is installed with webkiln.
+    """The recipe that a source refers to: a folder with a recipe, a model in `models/`, or a model
+    that comes with webkiln.
     """
     if source.is_file():
         return None
@@ -251,5 +255,5 @@ def recipe_file(source: Path) -> Path | None:
 
 
 def shipped() -> dict[str, Recipe]:
-    """The recipes of the models that are installed with webkiln."""
+    """The recipes of the models that come with webkiln."""
     return read_recipes(shared_root() / "models")

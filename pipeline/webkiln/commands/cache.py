@@ -1,4 +1,6 @@
-"""`webkiln cache`: what the caches hold, what they should not, and what goes from one to the other."""
+"""`webkiln cache`: statistics of the caches, cleaning, checking, and copying between local and
+remote caches.
+"""
 
 import argparse
 import re
@@ -25,10 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             verb.add_argument(
                 "--max-size",
                 metavar="SIZE",
-                help=(
-                    "such as 5GB: remove what was not used for the longest time until no more is"
-                    " left"
-                ),
+                help="such as 5GB: remove the least recently used results until the caches fit",
             )
 
 
@@ -52,7 +51,7 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
     for provenance, count in sorted(cache.provenances().items()):
         print(
             f"  {count}"
-            f" {origin(provenance)}{'' if cache.trusts(provenance) else ', not used with this key'}"
+            f" {origin(provenance)}{'' if cache.trusts(provenance) else ', not readable with this key'}"
         )
     if cache.shared is None:
         print(f"no remote cache ({VARIABLE})")
@@ -62,7 +61,7 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
         "results are stored" if cache.shared.writes else f"nothing is stored ({WRITE_VARIABLE})"
     )
     signed = (
-        "no key, so that whoever writes there is trusted"
+        "no key, so every writer is trusted"
         if cache.shared.signer is None
         else f"signed by {cache.shared.signer.key_id}"
     )
@@ -91,9 +90,9 @@ def _verify(cache: ActionCache, options: argparse.Namespace) -> int:
     print(
         f"{cache.root}: "
         + (
-            f"{len(damaged)} removed, which are built again when they are needed"
+            f"{len(damaged)} removed, which will be rebuilt when needed"
             if damaged
-            else "every byte is as it was stored"
+            else "all bytes are intact"
         )
     )
     return 1 if damaged else 0
@@ -103,7 +102,7 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
     del options
     shared = _remote(cache)
     if not shared.writes:
-        raise RecipeError(f"{WRITE_VARIABLE} is not 1, so that nothing is stored in {shared.place}")
+        raise RecipeError(f"{WRITE_VARIABLE} is not 1, so nothing is stored in {shared.place}")
     count, left = 0, Counter[str]()
     for key, result in cache.results():
         if cache.offer(key, result):
@@ -112,17 +111,15 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
             left[result.provenance] += 1
     shared.wait(_told)
     if shared.unstored:
-        raise ToolError(
-            f"{shared.place}: {shared.unstored} of {count} results are not stored there"
-        )
-    print(f"{shared.place}: {count} results are there")
+        raise ToolError(f"{shared.place}: {shared.unstored} of {count} results could not be stored")
+    print(f"{shared.place}: {count} results are stored")
     for provenance, number in sorted(left.items()):
-        print(f"left out, since this key does not sign them: {number} {origin(provenance)}")
+        print(f"omitted, since this key does not sign them: {number} {origin(provenance)}")
     return 0
 
 
 def _pull(cache: ActionCache, options: argparse.Namespace) -> int:
-    """What the trees of this machine have results of, so that they can be used without the remote
+    """Fetch the results of this machine's trees, so that they are available without the remote
     cache.
     """
     del options
@@ -143,7 +140,7 @@ def _pull(cache: ActionCache, options: argparse.Namespace) -> int:
     )
     if left:
         raise ToolError(
-            f"{shared.place}: {len(left)} files are not there; build again, which makes them"
+            f"{shared.place}: {len(left)} files are missing; build again to create them"
         )
     return 0
 
@@ -170,9 +167,9 @@ def _told(text: str) -> None:
 
 
 VERBS: dict[str, tuple[Callable[[ActionCache, argparse.Namespace], int], str]] = {
-    "stat": (_stat, "how much the caches hold, and whether the remote one answers"),
-    "gc": (_gc, "remove what no tree uses any more"),
-    "verify": (_verify, "read every byte, and remove what is damaged"),
+    "stat": (_stat, "print statistics, and check the remote cache"),
+    "gc": (_gc, "remove results that no tree uses"),
+    "verify": (_verify, "check all files, and remove damaged ones"),
     "push": (_push, "store all results of this machine in the remote cache"),
-    "pull": (_pull, "fetch what this machine's trees have results of"),
+    "pull": (_pull, "fetch the results that this machine's trees use"),
 }

@@ -1,5 +1,5 @@
-"""`webkiln diff`: the errors of a bundle's layers, in order, against another backend or the
-framework, up to the first that is wrong.
+"""`webkiln diff`: compare a bundle's layers, in order, with another backend or the framework, up to
+the first that is wrong.
 """
 
 import argparse
@@ -27,10 +27,7 @@ from webkiln.recipe.read import read_recipe
 from webkiln.recipe.values import PRECISIONS, TOLERANCES, choose
 
 REFERENCE = "reference"
-NO_LAYERS = (
-    "  the reference has no layers, only outputs; --against another backend shows those in which"
-    " the two differ"
-)
+NO_LAYERS = "  the reference has outputs but no layers; use --against BACKEND to compare layers"
 
 Sets = dict[str, dict[str, Array]]
 
@@ -39,18 +36,13 @@ BUILT_WITH = (
     *("source-format", "reference", "value", "from-layer", "to-layer", "signature", "parameter"),
     *("plugin", "operators", "reads", "trust-source", "sample-size"),
 )
-"""Options of webkiln build that say what the bundle was built from."""
+"""The options of `webkiln build` that describe the source."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
-    parser.add_argument(
-        "--backend",
-        help=(
-            "whose errors; default: the best that the bundle and the browser have, as its load does"
-        ),
-    )
-    parser.add_argument("--variant", help="one variant of that backend, if it is wasm")
+    parser.add_argument("bundle", type=Path, help="the bundle's folder")
+    parser.add_argument("--backend", help="default: the backend that load selects")
+    parser.add_argument("--variant", help="a variant of the wasm backend")
     parser.add_argument(
         "--against",
         default=REFERENCE,
@@ -60,22 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--bound",
-        type=float,
-        help="the greatest relative error that passes; default: that of the encoding",
+        "--bound", type=float, help="the largest relative error to accept; default: the encoding's"
     )
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
     parser.add_argument(
-        "--source",
-        type=Path,
-        help="what the bundle was built from; default: the model of its name in models/",
+        "--source", type=Path, help="the bundle's source; default: the model of its name in models/"
     )
     parser.add_argument(
-        "--weights",
-        type=Path,
-        metavar="FILE",
-        help="the weights of an architecture, as the bundle was built with",
+        "--weights", type=Path, metavar="FILE", help="the weights that the bundle was built with"
     )
     add_options(parser, BUILT_WITH)
 
@@ -122,11 +107,11 @@ def run(options: argparse.Namespace) -> int:
         results = _run(options, options.bundle, backend, options.variant, inputs)
         kept, bundle = results, options.bundle
         if not any(result.layers for result in results.values()):
-            print(f"{options.bundle} keeps no layers; they are those of a bundle built anew")
+            print(f"{options.bundle} has no layers; they are those of a new build")
             bundle = Path(scratch) / "bundle"
             choice = Selection(backends, manifest["encoding"], layers=True)
             engine.publish(
-                _actions(options, manifest, engine, "it keeps no layers").bundle(choice),
+                _actions(options, manifest, engine, "it has no layers").bundle(choice),
                 "bundle/",
                 bundle,
             )
@@ -153,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tolerance(manifest: Mapping[str, Any], bound: float, *backends: str) -> float:
-    """The bound of those, or what memory that holds float16 needs where it is more."""
+    """The error bound of an encoding, raised if the device stores float16."""
     halved = any("precision" in manifest["backends"][backend] for backend in backends)
     return max(bound, TOLERANCES["precision"]) if halved else bound
 
@@ -177,7 +162,7 @@ def _run(
 def _reference_sets(
     reference: Mapping[str, Array], tolerance: float
 ) -> tuple[Sets, Sets, dict[str, float]]:
-    """Inputs, outputs and the bound of each set."""
+    """Inputs, expected outputs and the error bound of each set."""
     inputs, outputs, noises = (sets_of(reference, part) for part in ("in", "out", "noise"))
     return (
         inputs,
@@ -190,7 +175,7 @@ def _reference_sets(
 
 
 def _named(outputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Outputs beside layers, by names that no layer has."""
+    """Outputs, under names that differ from those of all layers."""
     return {f"output {name}": value for name, value in outputs.items()}
 
 
@@ -205,7 +190,7 @@ def _values(result: FrameResult) -> dict[str, Array]:
 def _actions(
     options: argparse.Namespace, manifest: Mapping[str, Any], engine: Engine, why: str
 ) -> ModelGraph:
-    """The actions of what the bundle was built from; RecipeError says what to do where that is not
+    """The actions of the bundle's recipe. Raises RecipeError, with a hint, if the recipe is not
     known.
     """
     name = manifest["name"]
@@ -218,10 +203,7 @@ def _actions(
     if options.source is None and local.is_file():
         recipe = with_options(read_recipe(local), options, ("parameter", "reference"))
     elif options.source is None and name not in shipped():
-        raise RecipeError(
-            f"{options.bundle}: {why}, and what it was built from is not known; give it with"
-            " --source"
-        )
+        raise RecipeError(f"{options.bundle}: {why}, and its source is not known; add --source")
     else:
         entries = manifest["backends"].values()
         precisions = [entry.get("precision", "float32") for entry in entries]

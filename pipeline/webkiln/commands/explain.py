@@ -1,4 +1,4 @@
-"""`webkiln explain`: the launches of a bundle, per backend: layer, kernel, why it was chosen,
+"""`webkiln explain`: list the launches of a bundle by backend: layer, kernel, why it was chosen,
 operations and bytes.
 """
 
@@ -15,14 +15,12 @@ CANDIDATES = ("layer", "kernel", "candidate", "", "ms expected", "ms measured")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
-    parser.add_argument("--backend", help="default: all that the bundle has")
+    parser.add_argument("bundle", type=Path, help="the bundle's folder")
+    parser.add_argument("--backend", help="default: all backends of the bundle")
     parser.add_argument(
         "--candidates",
         action="store_true",
-        help=(
-            "also what was chosen and what not, with the times that are expected and were measured"
-        ),
+        help="also list alternatives, with estimated and measured times",
     )
 
 
@@ -65,9 +63,9 @@ def rows(launches: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def candidates(launches: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """A row for each way to compute what a launch does, or a convolution of several: what was
-    chosen,
-    and what was not. A kernel that several layers share is told once, with the first of them.
+    """A row for each way to compute a launch, or a convolution of several launches: the chosen
+    kernel and the alternatives. A kernel that several layers share is listed once, with the first
+    of them.
     """
     found: dict[str, list[tuple[str, ...]]] = {}
     for step in launches:

@@ -1,19 +1,17 @@
-"""What a profile says of launches: times, operations and bytes of a run, one by one and summed by
-layer.
-"""
+"""Times, operations and bytes of a profile's launches, one by one and by layer."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 NO_LAYER = "(no layer)"
-"""Copies of states and of what loops carry."""
+"""Copies of states and of loop-carried values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of a run: how often something was launched, and all of that together; operations and bytes
-    are None where they are not known.
+    """The number of launches in a run, and their sums. `operations` and `bytes` are None if
+    unknown.
     """
 
     layer: str
@@ -25,17 +23,17 @@ class Figures:
 
     @property
     def gflops(self) -> float | None:
-        """10^9 operations a second, where there are any."""
+        """10^9 operations per second, or None."""
         return self.flops / self.ms / 1e6 if self.flops and self.ms else None
 
     @property
     def gigabytes(self) -> float | None:
-        """10^9 bytes a second."""
+        """10^9 bytes per second."""
         return self.bytes / self.ms / 1e6 if self.bytes and self.ms else None
 
 
 def launches_of(profile: Mapping[str, Any]) -> list[Figures]:
-    """In the order of the program."""
+    """The launches, in program order."""
     return [
         Figures(
             item["layer"] or NO_LAYER,
@@ -52,7 +50,7 @@ def launches_of(profile: Mapping[str, Any]) -> list[Figures]:
 
 
 def layers_of(launches: Iterable[Figures]) -> list[Figures]:
-    """One for each layer; `kernel` says how many launches it has."""
+    """One entry per layer; `kernel` has its number of launches."""
     groups: dict[str, list[Figures]] = {}
     for launch in launches:
         groups.setdefault(launch.layer, []).append(launch)
@@ -63,7 +61,7 @@ def layers_of(launches: Iterable[Figures]) -> list[Figures]:
 
 
 def summed(launches: Iterable[Figures], layer: str, kernel: str) -> Figures:
-    """All together; of operations and bytes those that are known, if any are."""
+    """The totals. Operations and bytes are those that are known, or None."""
     items = list(launches)
     known = [
         [value for value in values if value is not None]
@@ -81,7 +79,7 @@ def summed(launches: Iterable[Figures], layer: str, kernel: str) -> Figures:
 
 
 def milliseconds(ms: float, total: Figures) -> str:
-    """A time with as many digits as all of them together deserve."""
+    """A time, with digits that suit the sum of all times."""
     return f"{ms:.{3 if total.ms >= 1 else 5}f}"
 
 
@@ -90,7 +88,7 @@ def largest_first(figures: Iterable[Figures]) -> list[Figures]:
 
 
 def where(profile: Mapping[str, Any]) -> str:
-    """What ran: backend, variant, threads."""
+    """Backend, variant and threads."""
     variant = f" ({profile['variant']})" if profile["variant"] else ""
     return (
         f"{profile['backend']}{variant}, {profile['threads']}"
@@ -99,7 +97,7 @@ def where(profile: Mapping[str, Any]) -> str:
 
 
 def _short(ms: float) -> str:
-    """A short time, in a unit that fits it."""
+    """A short time, in a suitable unit."""
     scale, unit = next(
         ((scale, unit) for scale, unit in ((1e3, "µs"), (1e6, "ns")) if ms * scale >= 1),
         (1e6, "ns"),
@@ -108,7 +106,7 @@ def _short(ms: float) -> str:
 
 
 def remarks(profile: Mapping[str, Any]) -> list[str]:
-    """How the times came about, and where that leaves them vague."""
+    """How times were measured, and the limits of their precision."""
     step, times = (
         profile["resolutionMs"],
         [item["ms"] / item["count"] for item in profile["launches"] if item["count"]],
@@ -116,17 +114,17 @@ def remarks(profile: Mapping[str, Any]) -> list[str]:
     short = sum(ms < step for ms in times)
     found = [
         (
-            f"{profile['runs']} runs, of which the faster half counts; times by {profile['clock']},"
-            f" in steps of {_short(step)}"
+            f"{profile['runs']} runs, of which the faster half is averaged; times by"
+            f" {profile['clock']}, in steps of {_short(step)}"
         ),
         (
-            f"peak: {profile['peakGflops']:.3g} GFLOP/s, of a loop that multiplies and adds, in all"
-            " threads together"
+            f"peak: {profile['peakGflops']:.3g} GFLOP/s, measured with a multiply-add loop in all"
+            " threads"
         ),
     ]
     if short:
         found.append(
-            f"{short} of {len(times)} launches take less than a step of the clock each; more --runs"
-            " make their means better"
+            f"{short} of {len(times)} launches take less than a clock tick each; increase --runs"
+            " for better means"
         )
     return found

@@ -1,4 +1,4 @@
-"""A profile as a page: a flame chart of the fastest run, and tables of launches and layers."""
+"""A profile as an HTML page: a flame chart of the fastest run, and tables of launches and layers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ from webkiln.commands.figures import (
 )
 
 WIDTH, MOST_WIDTH = 990, 12000
-"""Pixels of the chart of a whole run, and at most of the one that names can be read in."""
+"""The width of the overview in pixels, and the maximum width of the detailed chart."""
 EACH = 60
-"""Pixels of the latter for each launch."""
+"""Pixels per launch in the detailed chart."""
 ROW, GAP = 22, 2
 NARROW = 0.4
-"""Pixels below which nothing is drawn."""
+"""Bars below this width in pixels are not drawn."""
 CHARACTER, LABEL = 7, 48
-"""Pixels that a character takes, about, and the label of a time."""
+"""Approximate widths of a character and of a time label, in pixels."""
 STYLE = (
     "<style>.name { fill: var(--ink); pointer-events: none; } .cut { max-width: 320px; overflow:"
     " hidden; text-overflow: ellipsis; } td.kernel { font-family: ui-monospace, monospace;"
@@ -63,7 +63,7 @@ def page(name: str, profile: Mapping[str, Any]) -> str:
     total = summed(launches, "", "")
     peak, tint = profile["peakGflops"], colour(profile["backend"])
     tiles = [
-        tile(f"{milliseconds(profile['runMs'], total)} ms", "a run, with inputs and outputs"),
+        tile(f"{milliseconds(profile['runMs'], total)} ms", "per run, with inputs and outputs"),
         tile(
             f"{milliseconds(total.ms, total)} ms",
             f"{total.count:g} launches, {_percent(total.ms, profile['runMs'])} of it",
@@ -78,9 +78,9 @@ def page(name: str, profile: Mapping[str, Any]) -> str:
     body = [
         section(
             "Flame chart",
-            "The fastest run from left to right: layers, and the launches of each below; then the"
-            " same with room for names. The stronger a colour, the nearer the launch is to the"
-            " peak. Point at a bar for its figures.",
+            "The fastest run: layers, and below them their launches; then the same in detail. The"
+            " stronger the colour, the closer a launch is to the peak. Hover over a bar for"
+            " details.",
             _chart(profile, launches, tint),
         ),
         section(
@@ -93,7 +93,7 @@ def page(name: str, profile: Mapping[str, Any]) -> str:
         body.append(
             section(
                 "Layers",
-                "The same launches, summed by layer.",
+                "The same launches, by layer.",
                 _table(largest_first(layers), total, peak, tint),
             )
         )
@@ -121,7 +121,7 @@ def _boxes(profile: Mapping[str, Any], launches: Sequence[Figures]) -> Iterator[
     deepest = {index: len(path) for index, (path, _) in enumerate(parts)}
     for index, entry in enumerate(timeline):
         launch = launches[entry["launch"]]
-        # The timeline has each time by itself; the figures are those of all together.
+        # The timeline has the times one by one; the table has their sums.
         speed = launch.gflops or 0.0
         told = [f"{launch.layer}, {launch.kernel}", f"{entry['ms']:.4g} ms", *_speeds(launch, peak)]
         yield Flame(
@@ -135,8 +135,8 @@ def _boxes(profile: Mapping[str, Any], launches: Sequence[Figures]) -> Iterator[
 
 
 def _nested(parts: Sequence[tuple[list[str], Mapping[str, Any]]], depth: int) -> Iterator[Flame]:
-    """One bar for each run of launches whose layers have the same name up to this depth, and those
-    inside it.
+    """A bar for each sequence of launches whose layer names are equal up to this depth, with nested
+    bars.
     """
     for name, group in groupby(
         parts, key=lambda part: part[0][depth] if depth < len(part[0]) else None
@@ -162,7 +162,7 @@ def _chart(profile: Mapping[str, Any], launches: Sequence[Figures], tint: str) -
     boxes = list(_boxes(profile, launches))
     whole = max((box.start + box.ms for box in boxes), default=0.0)
     if not whole:
-        return '<p class="note">The clock saw no launch begin and end.</p>'
+        return '<p class="note">All launches took less than a clock tick.</p>'
     far = _drawn(boxes, whole, WIDTH, tint)
     width = min(EACH * len(profile["timeline"]), MOST_WIDTH)
     return (
@@ -196,7 +196,7 @@ def _bar(box: Flame, scale: float, tint: str) -> str:
 
 
 def _ticks(whole: float, width: float) -> list[float]:
-    """Round milliseconds, about 120 pixels apart."""
+    """Round times in milliseconds, about 120 pixels apart."""
     rough = whole * 120 / width
     power = 10.0 ** (
         len(str(int(rough))) - 1

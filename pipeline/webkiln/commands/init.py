@@ -1,4 +1,4 @@
-"""`webkiln init`: a recipe, the plugin's line and a working page in a web project."""
+"""`webkiln init`: add a recipe, the plugin and a working page to a web project."""
 
 import argparse
 import gzip
@@ -33,9 +33,9 @@ from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import MODULE, PathSource
 
 FIRST = "digits"
-"""The model of who has none."""
+"""The model if none is given."""
 COPIED_BYTES = 100_000_000
-"""A larger model stays where it is, and the recipe refers to it."""
+"""A larger model is not copied: the recipe refers to it."""
 DODO = (
     "from webkiln.build.tasks import DOIT_CONFIG, tasks\n\n\ndef task_models():\n    return"
     ' tasks("models")\n'
@@ -56,7 +56,7 @@ HTML = """<!doctype html>
 
 @dataclass(frozen=True)
 class Addition:
-    """A file that init writes, where there is none."""
+    """A new file."""
 
     path: Path
     data: bytes
@@ -64,8 +64,8 @@ class Addition:
 
 @dataclass(frozen=True)
 class Amendment:
-    """A change of a file of the user's; `edit` gives None where it cannot be made safely, and then
-    `advice` says what to add.
+    """A change to an existing file. If `edit` returns None, the change is not safe, and `advice`
+    describes it.
     """
 
     path: Path
@@ -79,9 +79,7 @@ Change = Addition | Amendment
 
 @dataclass(frozen=True)
 class Given:
-    """The model: its recipe, the files that the recipe needs in the project, and an input that it
-    is known for.
-    """
+    """The model: its recipe, the files to copy into the project, and a sample input."""
 
     recipe: Recipe
     files: tuple[Addition, ...] = ()
@@ -94,32 +92,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help=(
             f"a model file, or a function that returns a model (module:function); default: {FIRST},"
-            " which comes with webkiln"
+            " included in webkiln"
         ),
     )
     build.add_options(parser, ["source-format"])
-    parser.add_argument("--name", help="the model's name; default: that of the file")
+    parser.add_argument("--name", help="the model's name; default: the file's")
     parser.add_argument(
         "--plugin",
         action="append",
         default=[],
         type=Path,
-        help="a Python file that the model's layers need; goes into the recipe",
+        help="a Python file with the model's custom layers; added to the recipe",
     )
     parser.add_argument(
         "--trust-source",
         action="store_true",
-        help="run code that the model file carries; goes into the recipe",
+        help="run code from the model file; added to the recipe",
     )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="overwrite files that are there and differ from what init writes",
-    )
+    parser.add_argument("--force", action="store_true", help="overwrite existing files that differ")
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="build the model and say what would be written, and write nothing",
+        help="build the model and print the changes, but write nothing",
     )
 
 
@@ -153,7 +147,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def given_model(root: Path, options: argparse.Namespace) -> Given:
-    """The model that is asked for, with the files that it takes in the project."""
+    """The requested model, with the files to copy into the project."""
     wanted, shared, force = options.model or FIRST, build.shipped(), options.force
     name = options.name or re.sub(
         r"[^A-Za-z0-9_-]",
@@ -164,7 +158,7 @@ def given_model(root: Path, options: argparse.Namespace) -> Given:
         source = shared[wanted].source
         if not isinstance(source, PathSource):
             raise SourceError(
-                f"{wanted} comes with webkiln and needs no recipe here; import it as"
+                f"{wanted} is included in webkiln and needs no recipe; import it as"
                 f" 'webkiln:{wanted}'"
             )
         tests = source.path.with_name("test.npz")
@@ -197,7 +191,7 @@ def given_model(root: Path, options: argparse.Namespace) -> Given:
     if not Path(wanted).is_file():
         raise SourceError(
             f"{wanted}: no such file; give the path of a model file, such as my.keras, a function"
-            f" as module:function, or nothing for {FIRST}, which comes with"
+            f" as module:function, or no argument for {FIRST}, included in"
             f" webkiln{did_you_mean(wanted, shared)}"
         )
     source_file = Path(wanted).parent.resolve() / Path(wanted).name
@@ -213,7 +207,7 @@ def given_model(root: Path, options: argparse.Namespace) -> Given:
 
 
 def _keys(root: Path, name: str, options: argparse.Namespace) -> str:
-    """What the recipe says besides the source."""
+    """The recipe's settings besides the source."""
     plugins = [
         Path(os.path.relpath(path.absolute(), root / "models" / name)).as_posix()
         for path in options.plugin
@@ -234,25 +228,25 @@ def _given(
     text = f"source = {json.dumps(written, ensure_ascii=False)}\n{more}"
     recipe = _recipe(root, name, text, force=force)
     if recipe.source == PathSource(root / folder / written) and not recipe.source.path.is_file():
-        # Built before anything is written, so that a model that cannot be built leaves nothing
-        # behind.
+        # Build before writing anything: if the build fails, the project
+        # does not change.
         recipe = replace(recipe, source=PathSource(source))
     model = [Addition(folder / written, source.read_bytes())] if copied else []
     return Given(recipe, (Addition(folder / "recipe.toml", text.encode()), *model), samples)
 
 
 def _recipe(root: Path, name: str, text: str, *, force: bool) -> Recipe:
-    """The recipe that the project has, or the one of this text."""
+    """The recipe in the project, or one with this text."""
     place = root / "models" / name / "recipe.toml"
     if place.is_file() and not force:
         return read_recipe(place)
     recipe = parse_recipe(name, tomllib.loads(text), place)
-    # Read before the folder is there that the paths lead out of.
+    # Read it before the folder exists that its paths are relative to.
     return replace(recipe, plugins=tuple(Path(os.path.normpath(path)) for path in recipe.plugins))
 
 
 def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
-    """The manifest and the declarations of the model's bundle, which is made in the cache."""
+    """The manifest and type declarations of the model's bundle, which is built in the cache."""
     with Engine(state_folder(root), progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
         action = graph.bundle(buildable(engine, graph, Selection(recipe.backends)))
@@ -304,13 +298,13 @@ def _additions_of_vite(
 
 
 def plugin_call(project: Project) -> str:
-    """The plugin as it stands in a configuration."""
+    """The plugin's call in a configuration."""
     return f"webkiln({{ types: '{project.types}' }})" if project.typescript else "webkiln()"
 
 
 def _plugin_packed(project: Project) -> Iterator[Change]:
-    """The plugin's package, which package.json names; a file of the same name that is not there is
-    of the project that this one was copied from.
+    """The plugin's package, as listed in package.json. A `file:` package that does not exist
+    belongs to the project that this one was copied from.
     """
     archive = Path("vendor") / f"unplugin-webkiln-{plugin_version()}.tgz"
     yield Addition(archive, plugin())
@@ -375,7 +369,7 @@ CHANGES: dict[str, Callable[[Project, Mapping[str, Any], str, Samples], Iterator
 
 
 def bundle_place(project: Project, name: str) -> Path:
-    """Where a bundle lies that no plugin builds."""
+    """The folder of a bundle that no plugin builds."""
     return Path("dist") / name if project.kind == "html" else project.source / "webkiln" / name
 
 
@@ -404,9 +398,7 @@ def _package_amendment(
 
 
 def _lacks(package: Mapping[str, Any], table: str, name: str) -> bool:
-    """Whether an entry is to be written: where there is none, and where an earlier init wrote that
-    of its version.
-    """
+    """Whether to write an entry: if there is none, or if an earlier init wrote it."""
     if table == "scripts":
         return name not in package.get(table, {})
     found = [
@@ -423,26 +415,24 @@ WOULD = {"wrote": "write", "overwrote": "overwrite", "changed": "change"}
 
 
 def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
-    """Make one change, and say so."""
+    """Apply one change, and report it."""
     path = root / change.path
     there = path.read_bytes() if path.is_file() else None
     name = change.path.as_posix()
     if isinstance(change, Addition):
         if there == change.data:
-            return f"  as it was  {name}"
+            return f"  unchanged  {name}"
         if there is not None and not force:
-            return (
-                f"  kept       {name}, which differs from what init writes; --force overwrites it"
-            )
+            return f"  kept       {name}, which has other content; --force overwrites it"
         data, verb = change.data, "wrote" if there is None else "overwrote"
     else:
         before = (there or b"").decode()
         ends = "\r\n" if "\r\n" in before else "\n"
         text = change.edit(before.replace("\r\n", "\n"))
         if text is None:
-            return f"  left       {name}; add by hand: {change.advice}"
+            return f"  skipped    {name}; add by hand: {change.advice}"
         if text == before.replace("\r\n", "\n"):
-            return f"  as it was  {name}"
+            return f"  unchanged  {name}"
         data, verb, name = (
             text.replace("\n", ends).encode(),
             *(("wrote", name) if there is None else ("changed", f"{name}: {change.what}")),
@@ -455,16 +445,16 @@ def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
 
 
 def build_into(name: str, folder: Path) -> None:
-    """As `webkiln build` does, so that the next one finds its work done."""
+    """Store the build's inputs as `webkiln build` does, so that the next build is a no-op."""
     parser = argparse.ArgumentParser()
     build.add_arguments(parser)
     build.run(parser.parse_args([name, "--output", str(folder)]))
 
 
 def by_hand(project: Project, manifest: Mapping[str, Any], told: Sequence[str]) -> Iterator[str]:
-    """What is left to the user before the first run."""
+    """The remaining steps before the first run."""
     if any(line.startswith("  left ") for line in told):
-        yield "add by hand what was left, above"
+        yield "add by hand what was skipped, above"
     if project.kind == "bundler":
         yield (
             f"import webkiln from 'unplugin-webkiln/{project.bundler}', and {plugin_call(project)}"
@@ -480,12 +470,12 @@ def by_hand(project: Project, manifest: Mapping[str, Any], told: Sequence[str]) 
 def next_steps(project: Project) -> Iterator[str]:
     if not shutil.which("webkiln") and not (project.root / ".venv" / "bin" / "webkiln").is_file():
         yield (
-            f"export PATH={Path(sys.argv[0]).absolute().parent}:$PATH   (webkiln is not on PATH,"
-            " where the build looks for it)"
+            f"export PATH={Path(sys.argv[0]).absolute().parent}:$PATH   (the plugin runs webkiln"
+            " from PATH)"
         )
     if project.kind == "html":
         yield "python3 -m http.server    and open http://localhost:8000/model.html"
-        yield "doit watch                builds again what changes"
+        yield "doit watch                rebuild on changes"
         return
     if project.kind == "bundler":
         yield f"{project.manager} install"
@@ -496,7 +486,7 @@ def next_steps(project: Project) -> Iterator[str]:
         if (project.kind == "next" and (project.root / "node_modules").is_dir())
         else f"{project.manager} install && "
     )
-    yield f"{install}{project.manager} run dev    and open {place} at the address that it says"
+    yield f"{install}{project.manager} run dev    and open {place} at the address that it prints"
 
 
 def plugin_version() -> str:
@@ -506,7 +496,7 @@ def plugin_version() -> str:
 
 
 def plugin() -> bytes:
-    """The npm package of the plugin that belongs to this webkiln, the same bytes each time."""
+    """The plugin's npm package for this version of webkiln. Its bytes are reproducible."""
     folder = shared_root() / "runtime" / "unplugin"
     files = sorted(
         path for pattern in ("package.json", "*.d.ts", "src/*.js") for path in folder.glob(pattern)

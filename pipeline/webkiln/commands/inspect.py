@@ -1,5 +1,5 @@
-"""`webkiln inspect`: what a model file is, who wrote it, what goes in and out, whether it converts,
-and all that does not; looked at, not built.
+"""`webkiln inspect`: describe a model file without building it: format, producer, inputs, outputs,
+and everything that does not convert.
 """
 
 import argparse
@@ -47,18 +47,18 @@ from webkiln.recipe.sources import ModuleSource, PathSource, UrlSource
 WIDTH = 80
 LABEL = 14
 TOGETHER = "\xa0"
-"""A blank at which no line ends."""
+"""A space that does not wrap."""
 MOST_PARTS = 40
 """How many kinds of nodes are listed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print what is found as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--kernels",
         action="store_true",
-        help="also lower the model: its layers, and the kernels that each backend makes of them",
+        help="also lower the model: list its layers and each backend's kernels",
     )
 
 
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _held(source: Path, scratch: Path) -> list[Holding] | None:
-    """The models in a folder or an archive that is none itself."""
+    """The models in a folder or an archive."""
     if not source.exists() or recipe_file(source) is not None:
         return None
     known = recognise(source)
@@ -128,24 +128,24 @@ def _held(source: Path, scratch: Path) -> list[Holding] | None:
     if not found:
         if isinstance(known, ForeignFormat):
             raise SourceError(known.refusal(source.name))
-        raise SourceError(f"{source}: holds no model of a known format; give the model file")
+        raise SourceError(f"{source}: contains no model of a known format; name the model file")
     return found
 
 
 def _listing(source: Path, found: Sequence[Holding], scratch: Path) -> list[tuple[str, str]]:
-    """Places below the folder or in the archive, and what lies there."""
+    """Paths in the folder or archive, and the formats there."""
     root = source if source.is_dir() else scratch / "unpacked"
     return [(clean(item.path.relative_to(root).as_posix()), item.format.title) for item in found]
 
 
 def _several(called: str, shown: Sequence[tuple[str, str]]) -> str:
-    lines = [f"{called}: holds {len(shown)} models; give one of them"]
+    lines = [f"{called}: contains {len(shown)} models; name one of them"]
     return "\n".join([*lines, *(f"  {path}: {title}" for path, title in shown)])
 
 
 def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGraph, Inspection]:
-    """What a recipe's source is. What a function returns can only be told when it has run, and so
-    can what has to be downloaded or written.
+    """A recipe's source. The outputs of functions, downloads and export scripts are unknown until
+    they run.
     """
     actions = ModelGraph(recipe, engine.share)
     if isinstance(recipe.source, ModuleSource):
@@ -179,16 +179,14 @@ def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGrap
         )
     inputs, params = _laid_out([looked.fetch(), looked.load(), looked.convert()], scratch)
     if not inputs["source"].is_file():
-        raise SourceError(
-            f"{inputs['source']}: there is no such file; give the path of a model file"
-        )
+        raise SourceError(f"{inputs['source']}: no such file; give the path of a model file")
     trusted = recipe.trust_source or bool(recipe.plugins or recipe.operators)
     return actions, inspect_apart(actions.format.name, inputs, params, trusted=trusted)
 
 
 def _laid_out(actions: Sequence[Action], scratch: Path) -> tuple[dict[str, Path], dict[str, Any]]:
-    """The files that actions take of the user's, where their programs look for them, and their
-    parameters.
+    """The user's files that actions read, at the paths where their programs expect them, and the
+    actions' parameters.
     """
     inputs: dict[str, Path] = {}
     params: dict[str, Any] = {}
@@ -254,7 +252,7 @@ def _size(recipe: Recipe) -> str:
 
 
 def _labelled(label: str, values: Sequence[str]) -> list[str]:
-    """Values in a column behind a label, wrapped."""
+    """Values in a column next to a label, wrapped."""
     lines = [
         line
         for value in values
@@ -274,7 +272,7 @@ def _labelled(label: str, values: Sequence[str]) -> list[str]:
 
 
 def _signature(item: SignatureFacts, *, alone: bool) -> str:
-    """What is called with what; the only one is what is told of the model."""
+    """Tensors by name; a single value is a property of the model."""
     ends = " -> ".join(", ".join(map(tensor_text, items)) for items in (item.inputs, item.outputs))
     return clean(item.name) if alone else f"{clean(item.name)}: {ends}"
 
@@ -320,8 +318,8 @@ def _output(engine: Engine, action: Action, name: str) -> dict[str, Any]:
 
 
 def layer_rows(graph: Graph) -> list[tuple[str, ...]]:
-    """One row a layer: its operators, the type of its last output, the elements of the slots that
-    it is first to read.
+    """One row per layer: its operators, the dtype of its last output, and the number of weights
+    that it is the first to read.
     """
     seen: set[str] = set()
     layers: dict[str, dict[str, Any]] = {}

@@ -1,5 +1,5 @@
-"""`webkiln profile`: the times of a bundle's launches and layers, as a table, a page with a flame
-chart and a trace.
+"""`webkiln profile`: measure a bundle's launches and layers. Writes a table, a page with a flame
+chart, and a trace.
 """
 
 import argparse
@@ -32,31 +32,33 @@ HEADER = ("ms", "share %", "GFLOP/s", "peak %", "MB", "GB/s", "count", "kernel",
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
-    parser.add_argument(
-        "--backend", help="default: the best that the bundle and the browser have, as its load does"
-    )
+    parser.add_argument("bundle", type=Path, help="the bundle's folder")
+    parser.add_argument("--backend", help="default: the backend that load selects")
     parser.add_argument(
         "--variant",
-        help="one variant of the wasm backend, instead of the best that the engine runs",
+        help="a variant of the wasm backend; default: the fastest that the engine supports",
     )
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
-    parser.add_argument("--threads", type=int, default=1, help="of the wasm backend, default: 1")
-    parser.add_argument("--runs", type=int, default=20, help="default: 20, after some that warm up")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="threads of the wasm backend; default: 1"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=20, help="measured runs, after a warm-up; default: 20"
+    )
     parser.add_argument(
         "--inputs",
         type=Path,
         metavar="NPZ",
-        help="one array for each input, by name; default: made-up numbers",
+        help="one array per input, by name; default: random inputs",
     )
     parser.add_argument(
         "--trace",
         type=Path,
         metavar="JSON",
-        help="gets the fastest run for chrome://tracing or Perfetto",
+        help="write the fastest run for chrome://tracing or Perfetto",
     )
     parser.add_argument(
-        "--html", type=Path, metavar="HTML", help="gets a page with a flame chart and tables"
+        "--html", type=Path, metavar="HTML", help="write a page with a flame chart and tables"
     )
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
 
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     manifest = host.read_manifest(options.bundle)
     if "single" in manifest:
         raise RecipeError(
-            f"{options.bundle}: a single file has no profile.js beside it; build the model as a"
+            f"{options.bundle}: a single file has no profile.js; build the model as a"
             " folder (--format folder)"
         )
     if not (options.bundle / manifest.get("profile", {}).get("module", "profile.js")).is_file():
@@ -94,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if not profile["runs"]:
         raise ToolError(
-            f"{options.bundle}: the GPU says of each run that its times are wrong; run it again"
+            f"{options.bundle}: the GPU reported invalid times for every run; run it again"
         )
     name = f"{manifest['name']} in {options.browser}"
     print(shown(name, profile))
@@ -106,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def shown(name: str, profile: Mapping[str, Any]) -> str:
-    """The tables of launches, and of layers where these are fewer, each with its total."""
+    """The tables of launches and, if there are fewer, of layers, with totals."""
     launches = launches_of(profile)
     layers = layers_of(launches)
     total = summed(launches, "all launches", "")
@@ -116,7 +118,7 @@ def shown(name: str, profile: Mapping[str, Any]) -> str:
     )
     title = "\n".join(
         [
-            f"{name}, {where(profile)}: {milliseconds(profile['runMs'], total)} ms a run",
+            f"{name}, {where(profile)}: {milliseconds(profile['runMs'], total)} ms per run",
             (
                 f"launches take {milliseconds(total.ms, total)} ms of it{share}, inputs, outputs"
                 f" and calls {milliseconds(max(rest, 0), total)} ms"

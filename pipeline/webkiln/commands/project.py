@@ -1,4 +1,4 @@
-"""What kind of web project a folder is, and edits of its files that leave everything else as it is."""
+"""Detect the kind of a web project, and edit its files."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from webkiln.errors import SourceError
 
 VITE_CONFIGS = tuple(f"vite.config.{end}" for end in ("js", "mjs", "ts", "cjs", "mts", "cts"))
-"""In the order in which Vite looks for them."""
+"""In Vite's search order."""
 OTHER_BUNDLERS = {
     "@rspack/core": "rspack",
     "webpack": "webpack",
@@ -30,7 +30,7 @@ LOCKS = {
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with a web project: `vite`, `next`, `bundler` (another that the plugin takes) or
+    """A web project: `vite`, `next`, `bundler` (another bundler that the plugin supports) or
     `html`.
     """
 
@@ -45,12 +45,12 @@ class Project:
 
     @property
     def source(self) -> Path:
-        """The folder of the code, below the root."""
+        """The folder for source code, relative to the root."""
         return Path("src") if (self.root / "src").is_dir() or self.kind == "vite" else Path()
 
     @property
     def vite_config(self) -> Path:
-        """The file that configures Vite, or where it would be."""
+        """Vite's configuration file; it may not exist."""
         there = next((name for name in VITE_CONFIGS if (self.root / name).is_file()), None)
         ending = (
             "ts" if self.typescript else "js" if self.package.get("type") == "module" else "mjs"
@@ -59,14 +59,14 @@ class Project:
 
     @property
     def types(self) -> Path:
-        """The file that gets the types of imports: among those that templates have tsconfig.json
-        include.
+        """The file for type declarations, at a path that the tsconfig.json of common templates
+        includes.
         """
         return self.source / "webkiln-env.d.ts"
 
     @property
     def manager(self) -> str:
-        """What installs packages here, or in the workspace that this is a package of."""
+        """The package manager of this package or its workspace."""
         folders = [self.root, *(folder for folder in self.root.parents if _is_workspace(folder))]
         return next(
             (
@@ -98,8 +98,8 @@ def _is_workspace(folder: Path) -> bool:
 
 
 def find_project(root: Path) -> Project:
-    """The project in a folder, by its package.json, the names of its files, and index.html;
-    SourceError that says what was looked for.
+    """Detect the project in a folder from package.json, file names and index.html. Raises
+    SourceError, which lists what was searched for.
     """
     file = root / "package.json"
     package: dict[str, Any] = {}
@@ -107,7 +107,7 @@ def find_project(root: Path) -> Project:
         try:
             package = json.loads(file.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise SourceError(f"{file} is no JSON ({error}); mend it first") from error
+            raise SourceError(f"{file} is not JSON ({error}); fix it first") from error
     needs = {name for key in ("dependencies", "devDependencies") for name in package.get(key, {})}
     if "next" in needs:
         return Project(root, "next", package)
@@ -118,14 +118,14 @@ def find_project(root: Path) -> Project:
     if (root / "index.html").is_file():
         return Project(root, "html", package)
     raise SourceError(
-        f"{root}: there is no web project here; looked for vite, next or another bundler in"
-        f" package.json, {', '.join(VITE_CONFIGS[:4])}, and index.html; make one with `npm create"
+        f"{root}: no web project found: no vite, next or other bundler in package.json, no"
+        f" {' or '.join(VITE_CONFIGS[:4])}, and no index.html; create one with `npm create"
         " vite@latest`, or go to its folder"
     )
 
 
 def with_package(text: str, additions: Mapping[str, Mapping[str, str]]) -> str:
-    """A package.json with these entries, as npm would write it."""
+    """A package.json with additional entries, formatted like npm's."""
     package = json.loads(text)
     before = json.dumps(package)
     for table, entries in additions.items():
@@ -140,8 +140,8 @@ def with_package(text: str, additions: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def with_plugin(text: str, call: str) -> str | None:
-    """A configuration of Vite with `call` first among its plugins; None where it is not written so
-    that this is certain to be right.
+    """A Vite configuration with `call` as its first plugin. None if its form is not one that can be
+    edited safely.
     """
     bare = _without_words(text)
     found = re.search(r"export\s+default\s+(?:defineConfig\s*\(\s*)?\{", bare)
@@ -183,13 +183,13 @@ def with_plugin(text: str, call: str) -> str | None:
 
 
 def _without_words(text: str) -> str:
-    """The text with blanks for comments and for what stands in quotes."""
+    """The text, with comments and quoted text replaced by spaces."""
     pattern = r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`"
     return re.sub(pattern, lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.DOTALL)
 
 
 def _key(bare: str, start: int, name: str) -> int | None:
-    """Where a key of the object that opens before `start` ends, if the object has it itself."""
+    """The end of a key of the object that opens before `start`, if the object itself has this key."""
     depth = 1
     for match in re.finditer(rf"[{{\[(]|[}}\])]|\b{name}\b", bare[start:]):
         if match[0] == name:
@@ -205,7 +205,7 @@ def _key(bare: str, start: int, name: str) -> int | None:
 
 
 def with_script(text: str, source: str) -> str | None:
-    """A page with one more module at its end; None where it has no single end."""
+    """A page with one more module at its end. None if its end is ambiguous."""
     ends = list(re.finditer(r"^([ \t]*)</body>", text, re.MULTILINE | re.IGNORECASE))
     if len(ends) != 1 or len(re.findall("</body>", text, re.IGNORECASE)) != 1:
         return None

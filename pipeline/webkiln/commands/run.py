@@ -20,27 +20,21 @@ TEXT = {"string": np.str_}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
-    parser.add_argument(
-        "--backend", help="default: the best that the bundle and the browser have, as its load does"
-    )
+    parser.add_argument("bundle", type=Path, help="the bundle's folder")
+    parser.add_argument("--backend", help="default: the backend that load selects")
     parser.add_argument(
         "--variant",
-        help="one variant of the wasm backend, instead of the best that the engine runs",
+        help="a variant of the wasm backend; default: the fastest that the engine supports",
     )
     parser.add_argument(
-        "--inputs",
-        type=Path,
-        required=True,
-        metavar="NPZ",
-        help="one array for each input, by name",
+        "--inputs", type=Path, required=True, metavar="NPZ", help="one array per input, by name"
     )
     parser.add_argument(
         "--outputs",
         type=Path,
         required=True,
         metavar="NPZ",
-        help="gets one array for each output, by name",
+        help="write one array per output, by name",
     )
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
@@ -58,8 +52,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def fit(inputs: Mapping[str, np.ndarray], tensors: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Check arrays against the bundle's inputs; numbers are cast where numpy calls that the same
-    kind or safe.
+    """Check arrays against the bundle's inputs. Numbers are cast if numpy's "same_kind" or "safe"
+    casting allows it.
     """
     names = [tensor["name"] for tensor in tensors]
     if unknown := sorted(set(inputs) - set(names)):
@@ -115,8 +109,8 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def chosen(args: argparse.Namespace, manifest: Mapping[str, Any]) -> str:
-    """The backend that is asked for, or the best one; RecipeError where the bundle lacks it, or the
-    variant.
+    """The requested backend, or the best one. Raises RecipeError if the bundle does not have it or
+    its variant.
     """
     backends = list(manifest["backends"])
     backend: str = args.backend or host.first_backend(manifest, args.browser)

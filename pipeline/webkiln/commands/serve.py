@@ -1,4 +1,4 @@
-"""`webkiln serve`: a page that runs a bundle on sample inputs."""
+"""`webkiln serve`: serve a page that runs a bundle on sample inputs."""
 
 import argparse
 import errno
@@ -27,24 +27,20 @@ POLICY = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
+    parser.add_argument("bundle", type=Path, help="the bundle's folder")
     parser.add_argument("--port", type=int, default=0, help="default: a free one")
     parser.add_argument("--no-open", action="store_true", help="open no browser")
 
 
 @contextmanager
 def serving(bundle: Path, port: int = 0) -> Iterator[Server]:
-    """A server of the page, with the bundle below /bundle/, under a policy that leaves them nothing
-    but themselves.
-    """
+    """A server for the page, with the bundle at /bundle/ and a policy that only allows this origin."""
     manifest = host.read_manifest(bundle)
     if not (bundle / "index.js").is_file():
-        raise SourceError(
-            f"{bundle}: there is no index.js, which the page imports; build the bundle again"
-        )
+        raise SourceError(f"{bundle}: index.js is missing; build the bundle again")
     if not 0 <= port < 65536:
         raise RecipeError(f"--port is {port}, expected 0 to 65535")
-    # The Worker of a single file is made of its text.
+    # A single-file bundle starts its Worker from a blob.
     policy = POLICY | ({"worker-src": "'self' blob:"} if "single" in manifest else {})
     headers = {
         "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
@@ -59,7 +55,8 @@ def serving(bundle: Path, port: int = 0) -> Iterator[Server]:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
         raise RecipeError(
-            f"--port is {port}, which cannot be had ({error.strerror}); leave it out for a free one"
+            f"--port is {port}, which is not available ({error.strerror}); omit it to use a"
+            " free one"
         ) from error
     with server:
         yield server

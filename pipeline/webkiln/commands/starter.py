@@ -17,13 +17,11 @@ NUMBERS = {
     "int": "at % 8",
     "uint": "at % 8",
 }
-"""A sample's numbers, by the beginnings of dtypes."""
+"""The values of a sample, by prefixes of dtypes."""
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 OPEN_SIZE = 16
 WIDTH = 100
-INTRODUCTION = (
-    "/* Runs the model on a sample. A start: `load` and `run` are what your own code needs. */\n"
-)
+INTRODUCTION = "/* An example: runs the model on a sample input. */\n"
 
 DECLARED = re.compile(r'^declare module ("(?:[^"\\]|\\.)*") \{\n.*?^\}\n', re.MULTILINE | re.DOTALL)
 TYPES_HEAD = (
@@ -37,7 +35,7 @@ UNBUILT = """  export const load: (options?: any) => Promise<any>;
 TYPES_REST = "".join(
     f"declare module '{pattern}' {{\n{UNBUILT}}}\n" for pattern in ("webkiln:*", "*?webkiln")
 )
-"""Of what was not built yet."""
+"""For bundles that are not built yet."""
 
 Samples = Mapping[str, np.ndarray]
 
@@ -73,7 +71,7 @@ def answer(manifest: Mapping[str, Any], bundle: str, samples: Samples, *, typesc
 
 
 def shown_in_page(code: str) -> str:
-    """The module with a paragraph at the end of the page, which tells the answer."""
+    """The module, with a paragraph at the end of the page that shows the answer."""
     return (
         f"{code}\nconst line = document.createElement('p');\nline.id = 'webkiln';\nline.textContent"
         " = 'Loading the model…';\ndocument.body.append(line);\nanswer().then(text => {"
@@ -82,7 +80,7 @@ def shown_in_page(code: str) -> str:
 
 
 def shown_in_react(code: str) -> str:
-    """The module with a component for a page of its own."""
+    """The module, with a component for a page."""
     introduction, rest = code.split("\n", 1)
     return (
         f"'use client';\n\n{introduction}\nimport {{ useEffect, useState }} from"
@@ -93,7 +91,7 @@ def shown_in_react(code: str) -> str:
 
 
 def with_types(text: str, module: str, declarations: str) -> str:
-    """The file of types with the declaration of one more import, as the plugin writes it."""
+    """A file of types with one more declaration, in the plugin's format."""
     inside = re.sub(
         r"^(?=.)",
         "  ",
@@ -106,7 +104,7 @@ def with_types(text: str, module: str, declarations: str) -> str:
 
 
 def _sample(tensor: Mapping[str, Any], sample: np.ndarray | None) -> str:
-    """An input with given numbers, or made-up ones."""
+    """An input with given or generated values."""
     dtype, shape = tensor["dtype"], tensor["shape"]
     sizes = [size if isinstance(size, int) else OPEN_SIZE for size in shape]
     length = int(np.prod(sizes, dtype=np.int64))

@@ -1,5 +1,6 @@
-"""`webkiln tools`: what this machine has with versions, what is missing, which compiler is used and
-why, and which backends can be compiled."""
+"""`webkiln tools`: list programs and their versions, the selected compiler and why, and the
+backends that can be compiled.
+"""
 
 import argparse
 import sys
@@ -15,8 +16,8 @@ from webkiln.recipe.values import BACKENDS
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     only = parser.add_mutually_exclusive_group()
-    backends = "print only the backends that can be compiled here"
-    compiler = "print only which compiler is used; status 2 where there is none"
+    backends = "print only the backends that can be compiled"
+    compiler = "print only the selected compiler; exit with status 2 if there is none"
     only.add_argument("--backends", action="store_true", help=backends)
     only.add_argument("--compiler", action="store_true", help=compiler)
 
@@ -32,15 +33,17 @@ def run(options: argparse.Namespace) -> int:
         print(message, file=sys.stderr)
     if options.backends:
         if missing:
-            print("the wasm backend is left out", file=sys.stderr)
+            print("the wasm backend is omitted", file=sys.stderr)
         print(",".join(name for name in BACKENDS if name != "wasm" or not missing))
     return 0
 
 
 def _tell() -> Iterator[str]:
-    """Print what is here; what is missing beside compilers, which stand for each other."""
+    """Print the installed programs and, except for compilers, the missing ones: any one compiler
+    suffices.
+    """
     if (url := remote_url()) is not None:
-        print(f"browsers are started at {VARIABLE}={url}, not here")
+        print(f"browsers start at {VARIABLE}={url}, not on this machine")
     for name in TOOLS:
         try:
             path = find(name)
@@ -53,7 +56,7 @@ def _tell() -> Iterator[str]:
 
 
 def _judged() -> Iterator[str]:
-    """Of each compiler whether it is used, and why."""
+    """For each compiler, whether it is used, and why."""
     asked, used = compilers.forced(), None
     for name in compilers.COMPILERS:
         found = compilers.usable(name)

@@ -1,4 +1,4 @@
-"""A profile in Chrome's trace-event format, which chrome://tracing and Perfetto open."""
+"""A profile in Chrome's trace event format, for chrome://tracing and Perfetto."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -10,7 +10,7 @@ PROCESS, THREAD = 1, 1
 
 
 def trace(name: str, profile: Mapping[str, Any]) -> dict[str, Any]:
-    """The fastest run: its launches inside their layers, with times in microseconds."""
+    """The fastest run: launches nested in layers, with times in microseconds."""
     events = [
         {"name": kind, "ph": "M", "pid": PROCESS, "tid": THREAD, "args": {"name": text}}
         for kind, text in (("process_name", f"webkiln {name}"), ("thread_name", where(profile)))

@@ -1,5 +1,5 @@
-"""`webkiln tune`: times what may be chosen for each kernel of a model, and writes the fastest into
-a file beside its recipe.
+"""`webkiln tune`: measure alternatives for each kernel of a model, and write the fastest ones to a
+file next to its recipe.
 """
 
 import argparse
@@ -26,25 +26,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="JSON",
-        help="default: what the recipe says, or tuned.json beside it",
+        help="default: the recipe's file, or tuned.json next to it",
     )
-    parser.add_argument(
-        "--force", action="store_true", help="measure again what was measured before"
-    )
+    parser.add_argument("--force", action="store_true", help="repeat earlier measurements")
 
 
 def run(options: argparse.Namespace) -> int:
     recipe, file = recipe_of(options), recipe_file(options.source)
     if file is None and options.output is None:
         raise RecipeError(
-            f"{options.source} has no recipe to write tuned.json beside; give a folder with a"
-            " recipe.toml, or --output"
+            f"{options.source} has no recipe; give a folder with a recipe.toml, or --output"
         )
     chosen = tunable(recipe) if options.backend is not None else usual(recipe)
     if not chosen:
         known = ", ".join(name for name, target in TARGETS.items() if trials(target))
         raise RecipeError(
-            f"{options.source}: there is nothing to choose for {', '.join(recipe.backends)};"
+            f"{options.source}: there are no alternatives for {', '.join(recipe.backends)};"
             f" --backend takes {known}"
         )
     output = options.output or place(recipe, file.parent if file is not None else Path())

@@ -1,5 +1,5 @@
-"""`webkiln worker`: this machine as one of a fleet, until it is stopped. Where its scheduler is
-gone it waits for another one at the same address.
+"""`webkiln worker`: run this machine as a worker of a fleet. If the scheduler is gone, wait for
+another at the same address.
 """
 
 import argparse
@@ -22,43 +22,36 @@ if TYPE_CHECKING:
     from distributed import Worker
 
 CONNECT_SECONDS, AGAIN_SECONDS = 30, 600
-"""How long a worker waits for its scheduler at first, and for one that takes the place of one that
-was lost.
-"""
+"""How long a worker waits for its first scheduler, and for a replacement of a lost one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "scheduler", metavar="ADDRESS", help="of the scheduler, such as tcp://build.local:8786"
+        "scheduler", metavar="ADDRESS", help="the scheduler, such as tcp://build.local:8786"
     )
     parser.add_argument(
         "--processors",
         type=int,
         metavar="N",
-        help="steps that run here at once; default: as many as there are processors",
+        help="steps to run at once; default: the number of processors",
     )
     parser.add_argument(
-        "--memory",
-        type=float,
-        metavar="GB",
-        help="what these may take together; default: all of it",
+        "--memory", type=float, metavar="GB", help="memory for these steps; default: all memory"
     )
-    parser.add_argument(
-        "--name", help="what the scheduler calls this machine; default: its address"
-    )
+    parser.add_argument("--name", help="this machine's name; default: its address")
 
 
 def run(options: argparse.Namespace) -> int:
     if not options.scheduler.startswith(SCHEMES):
         raise RecipeError(
-            f"{options.scheduler!r} is no address of a scheduler, expected one such as"
+            f"{options.scheduler!r} is not the address of a scheduler such as"
             " tcp://build.local:8786"
         )
     shared = own_cache()
     answers, _ = shared.probe()
     shared.close()
     if not answers:
-        raise ToolError(f"{shared.place} does not answer; a worker reads and writes there")
+        raise ToolError(f"{shared.place} does not answer; workers read and write there")
     try:
         from distributed.system import MEMORY_LIMIT
     except ImportError as error:
@@ -87,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def programs(processors: int) -> dict[str, float]:
-    """The programs that stages ask for, as far as they are here, and how many of each may run at
-    once. The compiler takes all processors on its own.
+    """The installed programs that stages need, and how many of each may run at once. The compiler
+    uses all processors.
     """
     found = {} if missing_compilers() else {"compiler": 1.0}
     for name in BROWSERS:
@@ -111,7 +104,7 @@ async def _work(
         loop.add_signal_handler(number, stopped.set)
     stop = asyncio.ensure_future(stopped.wait())
     while not stopped.is_set():
-        worker = Worker(  # memory is counted by steps: what a stage takes is not in this process
+        worker = Worker(  # memory is limited by the number of steps: stages run in other processes
             scheduler,
             nthreads=processors,
             resources=offered,
@@ -126,7 +119,7 @@ async def _work(
             await worker.close(reason="stopped")
             work.cancel()
         else:
-            await work  # raises what kept it from starting
+            await work  # raises the error that prevented the start
             print(f"lost {scheduler}, waits for it", file=sys.stderr, flush=True)
             patience = AGAIN_SECONDS
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 WORDS = {
     "float64": "float32",
@@ -19,6 +20,9 @@ ARITHMETIC = "float16-arithmetic"
 """The precision that stores intermediate values as float16, and also multiplies large contractions
 in float16 if the device supports it.
 """
+
+Contraction = Literal["shapes", "dot", "depthwise", "matvec"]
+"""The kinds of contractions that have tiles of their own: the fields of Target with these names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,9 @@ class Target:
     """Whether 64-bit integers are as fast as 32-bit ones."""
     multithreaded: bool = False
     """Whether several threads may share a launch."""
-    candidates: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    """The tiles that tuning compares with `shapes`, `dot`, `depthwise` and `matvec`, by these
-    names; at most five each. Those of `matvec` have count 1.
+    candidates: Mapping[Contraction, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """The tiles that tuning compares with the default, by kind of contraction; at most five each.
+    Those of `matvec` have count 1.
     """
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from webkiln.nest.schedule import Schedule
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import Target
+from webkiln.nest.target import Contraction, Target
 from webkiln.plan.cost import MACHINES, milliseconds
 from webkiln.plan.schedule import choose
 from webkiln.plan.tile_shapes import all_factors_move
@@ -74,12 +74,12 @@ def alternatives(call: NestCall, schedule: Schedule, target: Target) -> Iterator
         return
     reduced = {loop.axis: loop for loop in call.nest.reduce}
     loops = reduced | {loop.axis: loop for loop in call.nest.axes}
-    kind = (
+    kind: Contraction = (
         "dot"
         if vector in reduced
-        else "alone"
+        else "matvec"
         if schedule.tile is None
-        else "each"
+        else "depthwise"
         if all_factors_move(call, vector)
         else "shapes"
     )
