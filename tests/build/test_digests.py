@@ -72,7 +72,7 @@ def test_a_changed_file_is_read_again(
     memo.save()
     change(file)
     asked = FileDigests(tmp_path / "state" / "digests.json") if again else memo
-    assert asked.known(file, before) is None
+    assert asked.stamp_of(file, before) is None
     assert asked.digest(file) == canonical.file_digest(file) != before
 
 
@@ -83,10 +83,10 @@ def test_every_field_of_a_stamp_counts(field: int, file: Path, memo: FileDigests
     assert len(row) == 5
     row[4] = "remembered"
     assert memo.digest(file) == "remembered"
-    assert memo.known(file, "remembered") is not None
-    assert memo.known(file, right) is None
+    assert memo.stamp_of(file, "remembered") is not None
+    assert memo.stamp_of(file, right) is None
     row[field] += 1
-    assert memo.known(file, "remembered") is None
+    assert memo.stamp_of(file, "remembered") is None
     assert memo.digest(file) == right
 
 
@@ -94,7 +94,7 @@ def test_a_fresh_file_is_not_remembered(file: Path, tmp_path: Path) -> None:
     """Two changes within a tick of the clock leave equal stamps."""
     memo = FileDigests(tmp_path / "digests.json")
     digest = memo.digest(file)
-    assert memo.known(file, digest) is None
+    assert memo.stamp_of(file, digest) is None
     assert not memo._rows
 
 

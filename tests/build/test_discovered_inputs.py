@@ -80,7 +80,7 @@ class Project:
             {"script.py": Local(script)},
             code=(script,),
             roots=roots,
-            whole=reads,
+            tracked_roots=reads,
         )
         with Engine(self.root / "state", cache=self.cache, shared=share) as engine:
             before = len(self.log())

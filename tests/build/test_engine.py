@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from webkiln import canonical
-from webkiln.build.action import Action, Each, Folder, Local, Product
+from webkiln.build.action import Action, Folder, Local, PerFile, Product
 from webkiln.build.engine import Engine
 from webkiln.build.share import PACKAGE, Share
 from webkiln.build.tools import find
@@ -101,7 +101,7 @@ def test_each_file_of_a_batch_is_cached_on_its_own_and_shared(share: Share) -> N
             "compile",
             ("obj/",),
             {"src/": Folder(tuple(files))},
-            each=Each("src/", "obj/", ".o"),
+            per_file=PerFile("src/", "obj/", ".o"),
         )
 
     with engine(share) as session:

@@ -274,14 +274,14 @@ def test_whose_results_count(
 ) -> None:
     named = {"own": own.key_id, "another": secret(tmp_path, "t").key_id}.get(provenance, provenance)
     cache.put(KEY, ActionResult({"x": blob(cache, b"abc")}, provenance=named))
-    cache.note_reads(KEY, ["0/a"], OTHER, named)
+    cache.record_reads(KEY, ["0/a"], OTHER, named)
     with_key = ActionCache(cache.root, None, own)
     assert (
         cache.get(KEY, single("x")) is not None,
         with_key.get(KEY, single("x")) is not None,
     ) == (plain, keyed)
     assert (bool(cache.reads(KEY)), bool(with_key.reads(KEY))) == (plain, keyed)
-    assert (cache.get(KEY, single("x"), built=True) is not None) == built
+    assert (cache.get(KEY, single("x"), built_only=True) is not None) == built
     assert len(cache.verify()) == 0
     assert len(with_key.verify()) == (not keyed)
 
@@ -295,7 +295,7 @@ def test_what_was_built_takes_the_place_of_what_was_fetched_and_not_the_other_wa
     for result, kept in ((fetched, fetched), (built, built), (fetched, built), (again, built)):
         cache.put(KEY, result)
         assert cache.own(KEY) == kept
-    cache.put(KEY, again, anew=True)
+    cache.put(KEY, again, overwrite=True)
     assert cache.own(KEY) == again
 
 
@@ -309,8 +309,8 @@ READ_DAMAGE: dict[str, Callable[[Path, Any], object]] = {
 
 @pytest.mark.parametrize("how", READ_DAMAGE)
 def test_damaged_sets_of_discovered_inputs_are_none(how: str, cache: ActionCache) -> None:
-    cache.note_reads(KEY, ["0/a"], OTHER)
-    cache.note_reads(KEY, ["0/a", "0/b"], OTHER)
+    cache.record_reads(KEY, ["0/a"], OTHER)
+    cache.record_reads(KEY, ["0/a", "0/b"], OTHER)
     assert cache.reads(KEY) == [("0/a", "0/b"), ("0/a",)]
     path = entry_of(cache, "reads")
     READ_DAMAGE[how](path, canonical.read(path))
@@ -321,11 +321,11 @@ def test_the_latest_sets_of_discovered_inputs_come_first_and_few_are_kept(
     cache: ActionCache,
 ) -> None:
     for number in range(20):
-        cache.note_reads(KEY, [f"0/{number}"], OTHER)
+        cache.record_reads(KEY, [f"0/{number}"], OTHER)
     latest = cache.reads(KEY)
     assert latest[0] == ("0/19",)
     assert 1 < len(latest) < 20
-    cache.note_reads(KEY, ["0/18"], OTHER)
+    cache.record_reads(KEY, ["0/18"], OTHER)
     assert cache.reads(KEY)[:2] == [("0/18",), ("0/19",)]
     assert len(cache.reads(KEY)) == len(latest)
 
@@ -333,15 +333,15 @@ def test_the_latest_sets_of_discovered_inputs_come_first_and_few_are_kept(
 def test_a_cache_below_is_read_and_not_changed(cache: ActionCache, tmp_path: Path) -> None:
     result = ActionResult({"x": blob(cache, b"abc")}, "below")
     cache.put(KEY, result)
-    cache.note_reads(KEY, ["0/a"], OTHER)
+    cache.record_reads(KEY, ["0/a"], OTHER)
     held = {path: path.stat().st_mtime_ns for path in cache.root.rglob("*")}
     above = ActionCache(tmp_path / "above", base=cache.root)
     assert above.get(KEY, single("x")) == result
     assert above.reads(KEY) == [("0/a",)]
-    above.note_reads(KEY, ["0/b"], OTHER)
+    above.record_reads(KEY, ["0/b"], OTHER)
     assert above.reads(KEY) == [("0/b",), ("0/a",)]
     mine = ActionResult({"x": blob(above, b"abd")}, "above")
-    above.put(KEY, mine, anew=True)
+    above.put(KEY, mine, overwrite=True)
     assert above.get(KEY, single("x")) == mine
     assert above.store.read(result.outputs["x"]) == b"abc"
     assert {path: path.stat().st_mtime_ns for path in cache.root.rglob("*")} == held
@@ -366,7 +366,7 @@ def test_gc_keeps_what_trees_have_and_what_is_young(cache: ActionCache, tmp_path
         cache.put(key, result)
     live(cache, tmp_path, kept)
     for key, result in (("1" * 64, "1" * 64), ("2" * 64, "2" * 64)):
-        cache.note_reads(key, ["0/a"], result)
+        cache.record_reads(key, ["0/a"], result)
     assert cache.gc() == {"actions": 0, "blobs": 0, "bytes": 0}
     assert cache.gc(grace=-1) == {"actions": 2, "blobs": 2, "bytes": 8}
     assert cache.own("1" * 64) == kept
@@ -444,7 +444,7 @@ def test_a_manifest_of_a_tree_has_all_that_is_asked_of_it(tmp_path: Path) -> Non
         )
     found = state.manifest("load:m:detail")
     assert found is not None
-    assert (found.result, found.result.provenance, found.reads, found.origin) == (
+    assert (found.result, found.result.provenance, found.reads, found.source_key) == (
         result,
         UNSIGNED,
         ("0/a", "0/b"),
@@ -458,7 +458,7 @@ def test_a_manifest_of_a_tree_has_all_that_is_asked_of_it(tmp_path: Path) -> Non
     state.save("load:m:detail", {"n": 1}, result, {})
     again = state.manifest("load:m:detail")
     assert again is not None
-    assert (again.reads, again.origin) == ((), None)
+    assert (again.reads, again.source_key) == ((), None)
     assert [run.document["n"] for run in state.runs("load:m:detail")] == [1, 2]
     state.manifest_path("load:m:detail").write_text("{")
     assert state.manifest("load:m:detail") is None

@@ -260,7 +260,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "shared" / "ac").symlink_to(tmp_path / "outside")
     shared = SharedCache(str(tmp_path / "shared"), writes=True)
-    shared.note(64 * "a", {"reads": []})
+    shared.upload_entry(64 * "a", {"reads": []})
     shared.close()
     assert not [*(tmp_path / "outside").rglob("*")]
 
@@ -277,7 +277,7 @@ def test_a_disk_without_room_is_not_filled(
         told: list[str] = []
         monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
         shared = SharedCache(server.url)
-        shared.bring(
+        shared.download(
             [blob], lambda blob: tmp_path / blob.sha256, lambda blob, path: pytest.fail("was kept")
         )
         shared.close()
@@ -408,8 +408,8 @@ def test_a_remote_that_is_slow_and_good(
     try:
         with throttled(server.port, 100_000) as port:
             shared = SharedCache(f"{scheme}://127.0.0.1:{port}", writes=True)
-            assert shared.deliver(paths, paths.__getitem__)
-            shared.bring(
+            assert shared.upload_blobs(paths, paths.__getitem__)
+            shared.download(
                 paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: kept.append(blob)
             )
             shared.close()
@@ -453,7 +453,7 @@ def test_large_blobs_that_stall_are_asked_for_once(
     blobs = [Blob(64 * digit, 100_000) for digit in "abcdef"]
     with closing(HostileReapi(lambda method, name: "stalled stream")) as server:
         shared = SharedCache(server.url)
-        shared.bring(
+        shared.download(
             blobs,
             lambda blob: tmp_path / blob.sha256,
             lambda blob, path: pytest.fail("it has no bytes"),

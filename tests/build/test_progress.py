@@ -36,7 +36,7 @@ def test_a_long_step_says_how_far_it_is_where_there_is_no_terminal(
     (tmp_path / "stages" / "long.py").write_text(
         "import time\nfrom webkiln.build import stage\n\ndef run(inputs, outputs, params):\n   "
         " time.sleep(1.2)\n    print('half of it\\r', end='')\n    time.sleep(1.2)\n   "
-        " stage.tell('3 of 4 MB')\n    time.sleep(1.2)\n    outputs['out'].write_text('')\n"
+        " stage.report_progress('3 of 4 MB')\n    time.sleep(1.2)\n    outputs['out'].write_text('')\n"
     )
     stream = io.StringIO()
     with Engine(
@@ -58,7 +58,7 @@ def test_the_display_of_a_terminal() -> None:
     live = Live(io.StringIO())
     live.expect({"a": None, "b": None})
     live.start("a")
-    live.tell("a", "12 of 30 MB")
+    live.update("a", "12 of 30 MB")
     assert live._display is not None
     assert [task.description for task in live._display.tasks] == ["0 of 2 done", "a  12 of 30 MB"]
     live.done("a", "")

@@ -15,7 +15,7 @@ from tests.build.remotes import Faulty, faulty
 from tests.build.tree import Tree, checkout, toy_bundle, warm
 from tests.sampling import representative
 from webkiln import canonical
-from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob, joint
+from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob, combined_provenance
 from webkiln.build.cache import ActionCache
 from webkiln.build.digests import STAMP_MARGIN_NS
 from webkiln.build.outputs import single
@@ -184,7 +184,7 @@ def test_a_remote_does_not_say_where_it_is_from(tmp_path: Path) -> None:
     result = {"outputs": {"x": {"sha256": KEY, "bytes": 1}}, "printed": "", "provenance": HERE}
     with faulty() as server:
         shared = SharedCache(server.url, writes=True)
-        shared.note(KEY, {"result": result, "provenance": HERE})
+        shared.upload_entry(KEY, {"result": result, "provenance": HERE})
         shared.wait(lambda text: None)
         found = ActionCache(tmp_path, shared).get(KEY, single("x"))
         shared.close()
@@ -197,15 +197,15 @@ def test_discovered_inputs_have_a_provenance(tmp_path: Path) -> None:
     own = signer(f"hmac:{tmp_path}/secret")
     with faulty() as server:
         keyless = ActionCache(tmp_path / "cache", SharedCache(server.url))
-        keyless.note_reads(KEY, ["0/a"], KEY, UNSIGNED)
+        keyless.record_reads(KEY, ["0/a"], KEY, UNSIGNED)
         assert keyless.reads(KEY) == [("0/a",)]
         keyed = ActionCache(tmp_path / "cache", SharedCache(server.url, own, writes=True), own)
         assert keyed.reads(KEY) == []
-        keyed.note_reads(KEY, ["0/b"], KEY, UNSIGNED)
+        keyed.record_reads(KEY, ["0/b"], KEY, UNSIGNED)
         assert keyed.shared is not None
         keyed.shared.wait(lambda text: None)
         assert not [name for name in server.asked if name.startswith("PUT")], "and are not signed"
-        keyed.note_reads(KEY, ["0/c"], KEY)
+        keyed.record_reads(KEY, ["0/c"], KEY)
         assert keyed.reads(KEY) == [("0/c",)]
 
 
@@ -223,10 +223,12 @@ def test_an_untrusted_entry_is_replaced(tmp_path: Path) -> None:
 
 
 def test_what_is_made_of_parts_is_trusted_as_the_worst() -> None:
-    assert joint([]) == joint([HERE]) == HERE
-    assert joint([HERE, FLEET]) == FLEET
-    assert joint([HERE, "key", FLEET]) == "key"
-    assert joint(["key", "other"]) == joint([HERE, UNSIGNED]) == UNSIGNED
+    assert combined_provenance([]) == combined_provenance([HERE]) == HERE
+    assert combined_provenance([HERE, FLEET]) == FLEET
+    assert combined_provenance([HERE, "key", FLEET]) == "key"
+    assert (
+        combined_provenance(["key", "other"]) == combined_provenance([HERE, UNSIGNED]) == UNSIGNED
+    )
 
 
 def test_a_step_that_fails_with_foreign_inputs_is_built_here(

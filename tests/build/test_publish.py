@@ -46,7 +46,7 @@ class Bench:
 
     def publish(self, *, force: bool = False, whole: bool = True, **texts: str) -> bool:
         return self.publisher.publish(
-            self.result(**texts), "bundle/", self.folder, whole=whole, force=force
+            self.result(**texts), "bundle/", self.folder, replace_all=whole, force=force
         )
 
     def texts(self) -> dict[str, str]:
@@ -89,7 +89,7 @@ def test_a_damaged_blob_changes_nothing(bench: Bench) -> None:
     bench.publish(a="1")
     result = bench.result(a="2")
     bench.store.path(result.outputs["bundle/a.js"].sha256).unlink()
-    assert not bench.publisher.publish(result, "bundle/", bench.folder, whole=True)
+    assert not bench.publisher.publish(result, "bundle/", bench.folder, replace_all=True)
     assert bench.texts() == {"a.js": "1"}
 
 

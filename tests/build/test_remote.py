@@ -34,7 +34,7 @@ from webkiln.build.outputs import Expected
 from webkiln.build.remote import entries, wire
 from webkiln.build.remote.network import BUNDLES, PORTS, proxy
 from webkiln.build.remote.remote import UnreachableError
-from webkiln.build.remote.shared import SharedCache, of_environment, opened
+from webkiln.build.remote.shared import SharedCache, opened, remote_cache_from_environment
 from webkiln.build.remote.signing import Signer, signer
 
 WRITES = {"WEBKILN_CACHE_WRITE": "1"}
@@ -232,9 +232,9 @@ class Written:
         self, url: str, result: ActionResult, own: Signer | None = None, key: str = KEY
     ) -> None:
         shared = SharedCache(url, own, writes=True)
-        shared.offer(key, result, self.path)
+        shared.upload_result(key, result, self.path)
         shared.close()
-        assert not shared.unstored
+        assert not shared.failed_uploads
 
 
 DAMAGED = {
@@ -273,7 +273,7 @@ def test_a_damaged_entry_is_replaced_by_the_next_writer(
             entries.place(key),
             DAMAGED[how](key, entries.written(key, {"result": result.to_json()}, None)),
             [],
-            anew=True,
+            overwrite=True,
         )
         written.store(url, result, own, key)
         good = entries.written(key, {"result": result.to_json()}, own)
@@ -291,7 +291,7 @@ def test_two_writers_replace_a_damaged_entry_at_once(
     results = [ActionResult({"x": written.file(data)}) for data in (b"one", b"two")]
     for _ in range(5):
         with closing(opened(url)) as remote:
-            remote.create(entries.place(KEY), b"garbage", [], anew=True)
+            remote.create(entries.place(KEY), b"garbage", [], overwrite=True)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda result: written.store(url, result), results))
         shared = SharedCache(url)
@@ -306,7 +306,7 @@ def test_discovered_inputs_are_kept_here(tmp_path: Path) -> None:
     """So that what was restored needs no remote cache any more."""
     with faulty() as server:
         shared = SharedCache(server.url, writes=True)
-        ActionCache(tmp_path / "one", shared).note_reads(KEY, ["0/a"], KEY)
+        ActionCache(tmp_path / "one", shared).record_reads(KEY, ["0/a"], KEY)
         shared.wait(lambda text: None)
         assert ActionCache(tmp_path / "two", shared).reads(KEY) == [("0/a",)]
         shared.close()
@@ -356,7 +356,7 @@ def test_whether_results_are_stored(
 ) -> None:
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", "/somewhere")
     monkeypatch.setenv("WEBKILN_CACHE_WRITE", said)
-    found = of_environment()
+    found = remote_cache_from_environment()
     assert found is not None
     assert found.writes is writes
 

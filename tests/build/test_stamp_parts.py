@@ -33,10 +33,10 @@ def noted(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call
 
     made = read()
     digest = known.digest(tmp_path / "source")
-    made.note("bundle:m", "facts", {tmp_path / "source": digest})
+    made.record("bundle:m", "facts", {tmp_path / "source": digest})
     (tmp_path / "models" / "m").mkdir(parents=True)
     (tmp_path / "models" / "m" / "recipe.toml").write_text("")
-    made.note_command(
+    made.record_command(
         "build", stamps.recipe_stamps(tmp_path / "models"), {"bundle:m": tmp_path / "dist"}
     )
     made.save()
@@ -134,7 +134,7 @@ def test_a_file_that_changed_since_is_not_noted(
     noted: Callable[..., Stamps], tmp_path: Path
 ) -> None:
     read = noted()
-    read.note("bundle:m", "facts", {tmp_path / "source": "0" * 64})
+    read.record("bundle:m", "facts", {tmp_path / "source": "0" * 64})
     assert not read.holds("bundle:m", "facts")
     read.save()
     assert not noted().holds("bundle:m", "facts")

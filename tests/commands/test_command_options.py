@@ -457,7 +457,7 @@ def test_cache_pull_fetches_what_trees_have_results_of(
     assert "0 files of 0" in call("cache", "pull")
     blob = result.outputs["out"]
     filled.store.path(blob.sha256).unlink()
-    filled.store.note([blob])
+    filled.store.mark_remote([blob])
     assert "1 files of 1.0 KB fetched" in call("cache", "pull")
     assert filled.store.path(blob.sha256).read_bytes() == bytes(1000)
     filled.store.path(blob.sha256).unlink()

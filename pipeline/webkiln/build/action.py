@@ -17,7 +17,7 @@ HERE, FLEET, UNSIGNED = "here", "fleet", "unsigned"
 BUILT = frozenset({HERE, FLEET})
 
 
-def joint(provenances: Iterable[str]) -> str:
+def combined_provenance(provenances: Iterable[str]) -> str:
     """The provenance of what was made of parts with these: that of the part that is trusted least."""
     found = set(provenances)
     foreign = found - BUILT
@@ -92,7 +92,7 @@ Input = Local | Folder | Modules | Product
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class PerFile:
     """One cached execution per file of the folder role `source`; the missing ones run together.
 
     The stage sees each file as `<sha256><its suffix>`, and writes `<sha256><suffix>` into the
@@ -124,10 +124,10 @@ class Action:
     code: tuple[Path, ...] = ()
     tools: tuple[str, ...] = ()
     timeout: float = 600.0
-    each: Each | None = None
+    per_file: PerFile | None = None
     source: str = ""
     roots: tuple[Path, ...] = ()
-    whole: tuple[Path, ...] = ()
+    tracked_roots: tuple[Path, ...] = ()
     final: bool = False
 
     @property

@@ -109,7 +109,7 @@ class ActionCache:
         """
         return self.signer is None or provenance in BUILT or provenance == self.signer.key_id
 
-    def get(self, key: str, expected: Expected, *, built: bool = False) -> ActionResult | None:
+    def get(self, key: str, expected: Expected, *, built_only: bool = False) -> ActionResult | None:
         """The result of a key, if it is complete: from this machine, or from the remote cache,
         whose
         blobs are fetched when they are wanted, but for those of bundles, which are fetched at once.
@@ -120,10 +120,12 @@ class ActionCache:
         if (
             found is not None
             and not expected.fault(found.outputs)
-            and (found.provenance in BUILT or not built)
+            and (found.provenance in BUILT or not built_only)
         ):
             return found
-        return None if built or self.shared is None else self._fetched(key, expected, self.shared)
+        return (
+            None if built_only or self.shared is None else self._fetched(key, expected, self.shared)
+        )
 
     def _fetched(self, key: str, expected: Expected, shared: SharedCache) -> ActionResult | None:
         result = shared.find(key)
@@ -132,11 +134,11 @@ class ActionCache:
         if fault := expected.fault(result.outputs):
             shared.distrust(key, fault)
             return None
-        self.store.note(result.outputs.values())
+        self.store.mark_remote(result.outputs.values())
         if (
             expected.manifest
         ):  # a bundle is wanted as a whole, and its files arrive while its manifest does
-            self.store.bring(result.outputs.values())
+            self.store.fetch(result.outputs.values())
         lacking = not all(map(self.store.has, result.outputs.values()))
         fault_of_manifest = (
             None if lacking else expected.fault_of_manifest(result.outputs, self.store.read)
@@ -173,23 +175,27 @@ class ActionCache:
             else found
         )
 
-    def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
+    def put(self, key: str, result: ActionResult, *, overwrite: bool = False) -> None:
         """Create the entry; one that is there, whole and as trusted stays, unless it is made
-        `anew`.
+        `overwrite`.
         """
         held = self.own(key)
-        if anew or held is None or (held.provenance not in BUILT and result.provenance in BUILT):
+        if (
+            overwrite
+            or held is None
+            or (held.provenance not in BUILT and result.provenance in BUILT)
+        ):
             self._write(key, result)
-        self.offer(key, result)
+        self.upload(key, result)
 
-    def offer(self, key: str, result: ActionResult) -> bool:
+    def upload(self, key: str, result: ActionResult) -> bool:
         """Give a result to the remote cache, if there is one that takes results; False for one that
         is not trusted, which is never passed on.
         """
         if not self.trusts(result.provenance):
             return False
         if self.shared is not None:
-            self.shared.offer(key, result, lambda blob: self.store.path(blob.sha256))
+            self.shared.upload_result(key, result, lambda blob: self.store.path(blob.sha256))
         return True
 
     def _write(self, key: str, result: ActionResult) -> None:
@@ -216,19 +222,19 @@ class ActionCache:
         fetched = self.shared.reads(_reads_key(key))
         if fetched is None:
             return []
-        self._note_reads(key, [list(fetched), FETCHED, self.shared.provenance])
+        self._record_reads(key, [list(fetched), FETCHED, self.shared.provenance])
         return [fetched]
 
-    def note_reads(
+    def record_reads(
         self, key: str, names: Iterable[str], result: str, provenance: str = HERE
     ) -> None:
         """Remember what the run read whose result has the key `result` and this provenance."""
         listed = list(names)
-        self._note_reads(key, [listed, result, provenance])
+        self._record_reads(key, [listed, result, provenance])
         if self.shared is not None and self.trusts(provenance):
-            self.shared.note(_reads_key(key), {"reads": listed})
+            self.shared.upload_entry(_reads_key(key), {"reads": listed})
 
-    def _note_reads(self, key: str, row: list[Any]) -> None:
+    def _record_reads(self, key: str, row: list[Any]) -> None:
         rows = [row, *(other for other in self._reads(key) if other[0] != row[0])][:READS]
         write_atomic(
             self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)})

@@ -1,4 +1,4 @@
-"""What the actions of a build consume: the user's files as they were seen, key documents, and keys
+"""What the actions of a build consume: the user's files as they were state, key documents, and keys
 of
 sources.
 
@@ -12,11 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
-from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local, Modules, Product
+from webkiln.build.action import (
+    Action,
+    ActionResult,
+    Folder,
+    Input,
+    Local,
+    Modules,
+    PerFile,
+    Product,
+)
 from webkiln.build.cache import ActionCache
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
-from webkiln.build.digests import FileDigests, Seen
+from webkiln.build.digests import FileDigests, FileState
 from webkiln.build.discovered_inputs import Discovered, discovered, is_same, packages_of, scripts_of
 from webkiln.build.executor import Outcome
 from webkiln.build.keys import Keys, tree_digest
@@ -27,18 +36,18 @@ from webkiln.build.state import Run
 from webkiln.build.tools import Toolchain
 from webkiln.errors import RecipeError
 
-SOURCES = {"of": "webkiln.origin/2"}
+SOURCES = {"of": "webkiln.source_key/2"}
 """In the documents of source keys, which have source keys in place of the digests of products."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceKey:
     """The key of an action by all that leads to it, and the files of the user's among that, as they
-    were seen.
+    were state.
     """
 
     key: str
-    files: Mapping[Path, Seen]
+    files: Mapping[Path, FileState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,7 @@ class Consumed:
     A result that was found by its source key has that key and no documents.
     """
 
-    files: Mapping[Path, Seen]
+    files: Mapping[Path, FileState]
     document: Mapping[str, Any] = field(default_factory=dict)
     declared: Mapping[str, Any] = field(default_factory=dict)
     source_key: str = ""
@@ -59,10 +68,10 @@ class Consumed:
     def run(self) -> Run:
         """What the tree remembers of it."""
         return Run(
-            self.document, {os.fspath(path): seen.sha256 for path, seen in self.files.items()}
+            self.document, {os.fspath(path): state.sha256 for path, state in self.files.items()}
         )
 
-    def made_by(self, outcome: Outcome) -> "Consumed":
+    def with_tools_of(self, outcome: Outcome) -> "Consumed":
         """The same with the tools of the machine that made the result."""
         if outcome.tools is None:
             return self
@@ -93,12 +102,12 @@ class Consumption:
         self._reads: dict[str, Sequence[str]] = {}
         self.keys = self._fresh_keys()
 
-    def look_again(self) -> None:
-        """Forget what was seen of the user's files and of webkiln's own: some have changed."""
+    def invalidate(self) -> None:
+        """Forget what was state of the user's files and of webkiln's own: some have changed."""
         self.keys = self._fresh_keys()
         self._source_keys.clear()
 
-    def note(self, action: Action, consumed: Consumed) -> None:
+    def record(self, action: Action, consumed: Consumed) -> None:
         """Remember what the result of an action was made from."""
         self._consumed[action.task] = consumed
 
@@ -160,11 +169,11 @@ class Consumption:
         """
         return self._consumed_by_sources(action, results, {})
 
-    def files_behind(self, action: Action) -> Iterator[tuple[Path, Seen]]:
+    def files_behind(self, action: Action) -> Iterator[tuple[Path, FileState]]:
         """The files of the user's that were consumed for what leads to an action, once for each
         step that did.
         """
-        for each in behind(action):
+        for each in with_producers(action):
             if each.task in self._consumed:
                 yield from self._consumed[each.task].files.items()
 
@@ -172,15 +181,15 @@ class Consumption:
         """RecipeError where steps consumed files of the user's that may never have been there at
         one time, since some changed in between.
         """
-        seen = [*self.files_behind(action), *files_of(trees).items()]
-        begun = min((file.time for _, file in seen), default=0.0)
-        if all(file.changed < begun for _, file in seen):
+        state = [*self.files_behind(action), *files_of(trees).items()]
+        begun = min((file.time for _, file in state), default=0.0)
+        if all(file.changed < begun for _, file in state):
             return
-        for path, file in seen:
+        for path, file in state:
             if stamp(str(path)) != file.stamp:
                 raise RecipeError(f"{path}: changed while this build ran; build again")
 
-    def check_unmoved(
+    def check_unchanged(
         self,
         action: Action,
         trees: Mapping[str, Tree],
@@ -191,8 +200,8 @@ class Consumption:
         ran: the result belongs to no key. Another machine that ran it has compared its code with
         the key's.
         """
-        for path, seen in files_of(trees).items():
-            if stamp(str(path)) != seen.stamp:
+        for path, state in files_of(trees).items():
+            if stamp(str(path)) != state.stamp:
                 raise ChangedError
         if outcome.tools is not None or (
             self.keys.code(action) == document["code"] and self.keys.is_unchanged(action)
@@ -211,7 +220,7 @@ class Consumption:
 
     def _find_source_key(self, action: Action) -> SourceKey | None:
         digests: dict[str, str] = {}
-        files: dict[Path, Seen] = {}
+        files: dict[Path, FileState] = {}
         for role, value in action.inputs.items():
             if isinstance(value, Product):
                 found = self.source_key(value.action)
@@ -253,16 +262,16 @@ class Consumption:
             if action.roots:
                 declared = canonical.key({**consumed.declared, "inputs": inputs, **SOURCES})
                 reads, key = sorted(consumed.document["reads"]), canonical.key(consumed.document)
-                self._cache.note_reads(declared, reads, key, results[action.task].provenance)
+                self._cache.record_reads(declared, reads, key, results[action.task].provenance)
             found[action.task] = canonical.key({**consumed.document, "inputs": inputs, **SOURCES})
         return found[action.task]
 
     def _local(self, path: Path) -> InputFile:
         try:
-            seen = self._digests.look(path)
+            state = self._digests.observe(path)
         except OSError as error:
             raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-        return InputFile(seen.sha256, local=path, seen=seen)
+        return InputFile(state.sha256, local=path, state=state)
 
     def _fresh_keys(self) -> Keys:
         return Keys(
@@ -270,7 +279,7 @@ class Consumption:
         )
 
 
-def behind(action: Action) -> list[Action]:
+def with_producers(action: Action) -> list[Action]:
     """An action and all that leads to it."""
     found = {action.task: action}
     todo = [action]
@@ -294,20 +303,24 @@ def digests_of(trees: Mapping[str, Tree]) -> dict[str, str]:
     return found
 
 
-def files_of(trees: Mapping[str, Tree]) -> dict[Path, Seen]:
+def files_of(trees: Mapping[str, Tree]) -> dict[Path, FileState]:
     """The files of the user's in trees."""
     items = (item for tree in trees.values() for item in tree.values())
     return {
-        item.local: item.seen for item in items if item.local is not None and item.seen is not None
+        item.local: item.state
+        for item in items
+        if item.local is not None and item.state is not None
     }
 
 
-def keys_of_each(
-    document: Mapping[str, Any], each: Each, rest: Mapping[str, Tree], items: Tree
+def per_file_keys(
+    document: Mapping[str, Any], per_file: PerFile, rest: Mapping[str, Tree], items: Tree
 ) -> dict[str, str]:
     """The key of each file of a folder, by its name."""
     return {
-        name: canonical.key({**document, "inputs": digests_of(rest) | {each.source: item.sha256}})
+        name: canonical.key(
+            {**document, "inputs": digests_of(rest) | {per_file.source: item.sha256}}
+        )
         for name, item in items.items()
     }
 

@@ -19,7 +19,7 @@ STAMP_MARGIN_NS = 2_000_000_000
 ATTEMPTS = 100
 
 
-class Seen(NamedTuple):
+class FileState(NamedTuple):
     """A file as it was read: the SHA-256 of its bytes, a stamp that every later change of the file
     replaces, and when, in seconds since the epoch.
     """
@@ -66,7 +66,7 @@ class FileDigests:
                 self._dirty = True
         return value
 
-    def look(self, path: Path) -> Seen:
+    def observe(self, path: Path) -> FileState:
         """Read a file that may be changing. Raises OSError where there is no such file, RecipeError
         where it keeps changing.
         """
@@ -75,11 +75,11 @@ class FileDigests:
             now, before = time.time(), stamp(name)
             value = self.digest(path)
             if before is not None and stamp(name) == before and not is_fresh(before, now):
-                return Seen(value, before, now)
+                return FileState(value, before, now)
             time.sleep(TICK_SECONDS)
         raise RecipeError(f"{path}: changes while it is read; build again when it is written")
 
-    def known(self, path: Path, digest: str) -> Stamp | None:
+    def stamp_of(self, path: Path, digest: str) -> Stamp | None:
         """The stamp of a file whose remembered digest is this one; None for any other."""
         row, found = self._rows.get(os.fspath(path)), stamp(os.fspath(path))
         return found if row is not None and found is not None and row == [*found, digest] else None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from webkiln import canonical
 from webkiln.build.action import Action
-from webkiln.build.digests import FileDigests, Seen
+from webkiln.build.digests import FileDigests, FileState
 from webkiln.build.executor import Outcome
 from webkiln.build.reads import ABSENT, UNLISTED, candidates, digest_of_names, names_in, state_of
 
@@ -28,14 +28,16 @@ class Discovered:
     """What each name stands for, and the files among them as they were seen."""
 
     digests: Mapping[str, str]
-    files: Mapping[Path, Seen]
+    files: Mapping[Path, FileState]
 
 
 def names_of(action: Action, outcome: Outcome) -> tuple[str, ...]:
     """What a run looked at, and the roots that the recipe lists, which may be read in ways that
     cannot be seen.
     """
-    whole = [(index, root) for index, root in enumerate(action.roots) if root in action.whole]
+    whole = [
+        (index, root) for index, root in enumerate(action.roots) if root in action.tracked_roots
+    ]
     declared = {f"{index}/." if root.is_file() else f"{TREE}{index}/" for index, root in whole}
     return tuple(
         sorted(
@@ -62,7 +64,7 @@ def path_of(action: Action, name: str) -> Path | None:
 def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Discovered:
     """What has these names now. Raises RecipeError where a file keeps changing."""
     found: dict[str, str] = {}
-    files: dict[Path, Seen] = {}
+    files: dict[Path, FileState] = {}
     for name in names:
         if name.startswith(PACKAGE):
             found[name] = IN_TOOLS
@@ -99,7 +101,7 @@ def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Di
             found[name] = digest_of_names(names_in(path))
         else:
             try:
-                files[path] = digests.look(path)
+                files[path] = digests.observe(path)
                 found[name] = files[path].sha256
             except OSError:
                 found[name] = ABSENT
@@ -146,14 +148,14 @@ def _observed(action: Action, outcome: Outcome) -> dict[str, str | None]:
     return found
 
 
-def _tree(folder: Path, digests: FileDigests) -> dict[Path, Seen]:
+def _tree(folder: Path, digests: FileDigests) -> dict[Path, FileState]:
     """All files below a folder, but for caches and histories. Links to folders are not followed."""
     found = {}
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - UNLISTED)
         for name in names:
             with suppress(OSError):
-                found[Path(place) / name] = digests.look(Path(place) / name)
+                found[Path(place) / name] = digests.observe(Path(place) / name)
     return found
 
 

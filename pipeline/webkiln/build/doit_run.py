@@ -89,12 +89,12 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         if self.asked["dry_run"]:
             return self._forecast(session.engine)
         if self.asked["explain"]:
-            session.engine.explains = True
+            session.engine.log.explains = True
         try:
             status = int(super()._execute(*options, **named))
         finally:
             if self.asked["trace"]:
-                session.engine.timeline.write(Path(self.asked["trace"]))
+                session.engine.log.timeline.write(Path(self.asked["trace"]))
         if status and "engine" in session.__dict__ and session.engine.missing:
             from webkiln.build.package_installer import install_and_restart
 

@@ -61,7 +61,11 @@ class DoitTask:
                 self.engine.run(self.action)
                 if self.folder is not None:
                     self.engine.publish(
-                        self.action, self.role, self.folder, whole=bool(self.role), force=self.force
+                        self.action,
+                        self.role,
+                        self.folder,
+                        replace_all=bool(self.role),
+                        force=self.force,
                     )
         except VerificationError as error:
             return TaskError(self._located(str(error)))

@@ -93,7 +93,7 @@ class Outcome:
     states: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     packages: Sequence[str] = ()
-    unseen: Sequence[str] = ()
+    unobserved: Sequence[str] = ()
     tools: Mapping[str, str] | None = None
 
 

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from webkiln.backends import browsers
 from webkiln.backends.table import TARGETS
-from webkiln.build.action import Action, Each, Folder, Input, Local, Product
+from webkiln.build.action import Action, Folder, Input, Local, PerFile, Product
 from webkiln.build.format_parameters import Taken, companion, operators, take
 from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
@@ -257,7 +257,7 @@ class ModelGraph:
     def compile(self, variant: str, choice: Selection) -> Action:
         """One object per C file, each cached on its own and shared between models."""
         inputs = {"sources/": Product(self.generate("wasm", choice), "code/", "*.c")}
-        detail, each = f":wasm:{variant}{choice.suffix}", Each("sources/", "objects/", ".o")
+        detail, per_file = f":wasm:{variant}{choice.suffix}", PerFile("sources/", "objects/", ".o")
         return self._add(
             "compile",
             detail,
@@ -265,7 +265,7 @@ class ModelGraph:
             ("objects/",),
             {"variant": variant},
             tools=COMPILERS,
-            each=each,
+            per_file=per_file,
         )
 
     @once

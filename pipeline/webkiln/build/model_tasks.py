@@ -53,7 +53,7 @@ def model_tasks(
     bundles: list[str] = []
     short, up_to_date = _shortened(engine, variables) if recipes is not None else ({}, None)
     if up_to_date is not None and recipes is not None and not missing_compilers():
-        engine.stamps.note_command(command, recipes, up_to_date)
+        engine.stamps.record_command(command, recipes, up_to_date)
     for model, recipe in variables.models.items():
         if model in short:
             for task in short[model]:

@@ -42,10 +42,10 @@ class Progress(Protocol):
         """The tasks to come, with the seconds that each took the last time it ran."""
 
     def start(self, task: str) -> None: ...
-    def tell(self, task: str, text: str) -> None:
+    def update(self, task: str, text: str) -> None:
         """Called about once a second while a task runs: what it says of how far it is, or nothing."""
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Lines that are about no running task."""
 
     def done(self, task: str, printed: str) -> None: ...
@@ -64,10 +64,10 @@ class Silent:
     def start(self, task: str) -> None:
         del task
 
-    def tell(self, task: str, text: str) -> None:
+    def update(self, task: str, text: str) -> None:
         del task, text
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         del text
 
     def done(self, task: str, printed: str) -> None:
@@ -105,13 +105,13 @@ class Lines:
     def start(self, task: str) -> None:
         self._started[task] = self._told[task] = time.monotonic()
 
-    def tell(self, task: str, text: str) -> None:
+    def update(self, task: str, text: str) -> None:
         now = time.monotonic()
         if now - self._told.get(task, now) >= QUIET_SECONDS:
             self._told[task] = now
             self._say(f"{task}  {text or 'runs'}, {now - self._started[task]:.0f} s so far", "")
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self._say(plain(text), "")
 
     def done(self, task: str, printed: str) -> None:
@@ -188,7 +188,7 @@ class Live(Lines):
             self._rows[task] = self._display.add_task(task, total=None)
         self._sum_up()
 
-    def tell(self, task: str, text: str) -> None:
+    def update(self, task: str, text: str) -> None:
         if text and self._display is not None and task in self._rows:
             self._display.update(self._rows[task], description=f"{task}  {text}")
 

@@ -52,7 +52,7 @@ class Publisher:
             return False
         return same and not self._records.read(place).temporary
 
-    def places(self, result: ActionResult, role: str, folder: Path) -> dict[Path, str]:
+    def paths(self, result: ActionResult, role: str, folder: Path) -> dict[Path, str]:
         """The files that an output is in `folder`, with their digests."""
         place = Path(os.path.realpath(folder))
         return {place / name: blob.sha256 for name, blob in _files(result, role).items()}
@@ -87,11 +87,17 @@ class Publisher:
         )
 
     def publish(
-        self, result: ActionResult, role: str, folder: Path, *, whole: bool, force: bool = False
+        self,
+        result: ActionResult,
+        role: str,
+        folder: Path,
+        *,
+        replace_all: bool,
+        force: bool = False,
     ) -> bool:
         """Write an output into `folder`; False, and nothing changed, where a blob is missing.
 
-        With `whole` the files of earlier publications go. Raises OutputError where a file would be
+        With `replace_all` the files of earlier publications go. Raises OutputError where a file would be
         overwritten that no build wrote; `force` overwrites it.
         """
         folder = folder.absolute()
@@ -108,7 +114,9 @@ class Publisher:
                 force=force,
             )
             stale = [
-                name for name in known if whole and name not in files and found[name] in known[name]
+                name
+                for name in known
+                if replace_all and name not in files and found[name] in known[name]
             ]
             changes = [*stale, *(name for name in fresh if found[name] is not None)]
             held = (
@@ -140,7 +148,7 @@ class Publisher:
                     (place / name).unlink()
             kept = (
                 {}
-                if whole
+                if replace_all
                 else {name: digests for name, digests in known.items() if found[name] in digests}
             )
             self._records.write(place, Record({**kept, **ours}, (), begun.made))
@@ -174,7 +182,7 @@ class Publisher:
         made = not place.exists()
         try:
             place.mkdir(parents=True, exist_ok=True)
-            self._store.bring([blob for blob, _ in copies.values()])
+            self._store.fetch([blob for blob, _ in copies.values()])
             for name, (blob, target) in copies.items():
                 if not self._store.materialise(blob, place / name, own=True):
                     break

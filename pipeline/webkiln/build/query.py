@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from webkiln.build.action import Action
-from webkiln.build.consumption import behind
+from webkiln.build.consumption import with_producers
 from webkiln.build.engine import Engine
 
 
@@ -25,7 +25,7 @@ class Dependencies:
         those of the task alone; with `code` webkiln's own files, too.
         """
         action = self._actions[task]
-        actions = [action] if direct else behind(action)
+        actions = [action] if direct else with_producers(action)
         tasks = [each.task for each in (action.producers if direct else actions[1:])]
         files = {
             path
@@ -56,7 +56,7 @@ class Dependencies:
 
     def _files(self, action: Action) -> set[Path]:
         """The user's files that an action depends on, and what its last run read of them."""
-        return {path.absolute() for path in self._engine.files(action, alone=True)}
+        return {path.absolute() for path in self._engine.files(action, direct=True)}
 
     def _code(self, action: Action) -> set[Path]:
         """The files of webkiln that an action runs."""

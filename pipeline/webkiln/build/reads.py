@@ -73,7 +73,7 @@ class Recorder:
         self.files: dict[str, Stamp | None] = {}
         self.states: dict[str, str] = {}
         self.modules: dict[str, dict[str, tuple[str, ...]]] = {}
-        self.unseen: set[str] = set()
+        self.unobserved: set[str] = set()
         self.refused: dict[str, None] = {}
 
     def reads(self, path: Any) -> None:
@@ -120,7 +120,7 @@ class Recorder:
     def runs(self, program: Any) -> None:
         """Note a program that code of the user's runs, and that no observer sees."""
         if isinstance(program, str | bytes | os.PathLike) and not self._importing():
-            self.unseen.add(os.fsdecode(program))
+            self.unobserved.add(os.fsdecode(program))
 
     def merge(self, looks: Iterable[Look]) -> None:
         """Add what the observer of native code saw, in its order."""
@@ -147,7 +147,7 @@ class Recorder:
             if count > self._listings[place]:
                 self._names.setdefault(place, names_in(place))
         self._written |= written
-        self.unseen = {path for path in begun.values() if path}
+        self.unobserved = {path for path in begun.values() if path}
         for place in self._written:
             self.states.pop(place, None)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webkiln.build.action import Action, Blob
-from webkiln.build.digests import Seen
+from webkiln.build.digests import FileState
 from webkiln.build.files import writing
 from webkiln.build.scratch import Scratch
 from webkiln.build.store import Store
@@ -25,7 +25,7 @@ class InputFile:
     blob: Blob | None = None
     producer: Action | None = None
     local: Path | None = None
-    seen: Seen | None = None
+    state: FileState | None = None
 
 
 Tree = Mapping[str, InputFile]
@@ -53,13 +53,13 @@ def sandbox(parent: Path) -> Iterator[Path]:
         scratch.close()
 
 
-def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, Path]:
+def place_inputs(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, Path]:
     """Put the files of each role below `folder`; the files of the role `x` are `x` itself, those of
     `x/` lie in it.
     """
     places: dict[str, Path] = {}
     missing: list[InputFile] = []
-    store.bring(
+    store.fetch(
         [item.blob for tree in trees.values() for item in tree.values() if item.blob is not None]
     )
     for role, tree in trees.items():
@@ -81,7 +81,7 @@ def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, 
     return places
 
 
-def outputs_in(folder: Path, roles: Iterable[str]) -> dict[str, Path]:
+def output_paths(folder: Path, roles: Iterable[str]) -> dict[str, Path]:
     """Where a stage writes its outputs: the places of these roles below `folder`, of which folders
     are made.
     """
@@ -91,7 +91,9 @@ def outputs_in(folder: Path, roles: Iterable[str]) -> dict[str, Path]:
     return places
 
 
-def collect(store: Store, folder: Path, roles: Iterable[str], where: str) -> dict[str, Blob]:
+def collect_outputs(
+    store: Store, folder: Path, roles: Iterable[str], where: str
+) -> dict[str, Blob]:
     """Move what a stage wrote for its output roles into the store."""
     outputs: dict[str, Blob] = {}
     for role in roles:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from webkiln.build import progress
 from webkiln.build.digests import DIGESTS, FileDigests
 from webkiln.build.lock import CheckoutLock
-from webkiln.build.remote.signing import of_environment
+from webkiln.build.remote.signing import signer_from_environment
 from webkiln.build.share import Share, share
-from webkiln.build.stamps import Stamps, stamps_of
+from webkiln.build.stamps import Stamps, read_stamps
 
 if TYPE_CHECKING:
     from webkiln.build.engine import Engine
@@ -70,7 +70,7 @@ class Session:
     def stamps(self) -> Stamps:
         """What was noted of the tree, for which no engine is needed."""
         state = self.state.absolute()
-        return stamps_of(state, share(), FileDigests(state / DIGESTS), of_environment())
+        return read_stamps(state, share(), FileDigests(state / DIGESTS), signer_from_environment())
 
     def read_again(self, share: Share) -> "Iterator[tuple[ModelGraph, str, Variables]]":
         """The models that were asked for, in each encoding, as the recipes say now."""

@@ -15,7 +15,7 @@ def _say_nothing(text: str) -> None:
     del text
 
 
-tell: Callable[[str], None] = _say_nothing
+report_progress: Callable[[str], None] = _say_nothing
 """Says how far a long step is; a worker puts its own here."""
 
 

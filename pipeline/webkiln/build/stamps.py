@@ -83,7 +83,7 @@ class Stamps:
             else None
         )
 
-    def note_command(
+    def record_command(
         self, command: str, recipes: Mapping[str, Stamp], bundles: Mapping[str, Path]
     ) -> None:
         """Remember that a command had nothing to do: its bundles by their tasks, and the stamps
@@ -98,12 +98,12 @@ class Stamps:
             self._commands = {**dict(kept), command: row}
             self._is_new = True
 
-    def note(self, task: str, facts: str, files: Mapping[Path, str]) -> None:
+    def record(self, task: str, facts: str, files: Mapping[Path, str]) -> None:
         """Remember a bundle that is up to date and made of, or published as, files with these
         digests, unless one of them has other bytes now.
         """
         stamps = {
-            os.fspath(path): self.digests.known(path, digest) for path, digest in files.items()
+            os.fspath(path): self.digests.stamp_of(path, digest) for path, digest in files.items()
         }
         if None in stamps.values():
             self._is_new |= self._rows.pop(task, None) is not None
@@ -127,7 +127,7 @@ class Stamps:
             self._is_new = False
 
 
-def stamps_of(state: Path, shared: Share, digests: FileDigests, signer: Signer | None) -> Stamps:
+def read_stamps(state: Path, shared: Share, digests: FileDigests, signer: Signer | None) -> Stamps:
     """What was noted of the tree with this state folder."""
     return Stamps(state / STAMPS, shared, digests, signer.key_id if signer is not None else "")
 

@@ -24,7 +24,7 @@ class Manifest:
     key: str
     result: ActionResult
     reads: tuple[str, ...] = ()
-    origin: str | None = None
+    source_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class Store(Protocol):
     def has(self, blob: Blob) -> bool:
         """Whether a blob of this digest and size is there or can likely be had; does not read it."""
 
-    def bring(self, blobs: Collection[Blob]) -> None:
+    def fetch(self, blobs: Collection[Blob]) -> None:
         """Fetch those of the blobs that are elsewhere, as far as they can be had."""
 
     def put(self, path: Path) -> Blob:
@@ -68,7 +68,7 @@ class LocalStore:
         """The file of a blob, which is fetched where it is elsewhere. Raises OutputError where it
         is gone.
         """
-        self.bring([blob])
+        self.fetch([blob])
         if not self.is_here(blob):
             raise OutputError(
                 f"{self.root}: the blob {blob.sha256} is gone; build again, which makes it again"
@@ -79,13 +79,13 @@ class LocalStore:
         """The bytes of a small blob, which is fetched where it is elsewhere; None where they are
         gone or damaged.
         """
-        self.bring([blob])
+        self.fetch([blob])
         return self.path(blob.sha256).read_bytes() if self._intact(blob) else None
 
     def has(self, blob: Blob) -> bool:
         return self.is_here(blob) or self._is_elsewhere(blob)
 
-    def note(self, blobs: Iterable[Blob]) -> None:
+    def mark_remote(self, blobs: Iterable[Blob]) -> None:
         """Remember that the remote cache has these."""
         with writing(self.elsewhere):
             for blob in blobs:
@@ -94,17 +94,17 @@ class LocalStore:
                     mark.parent.mkdir(parents=True, exist_ok=True)
                     mark.touch()
 
-    def forget(self, digests: Iterable[str]) -> None:
+    def unmark_remote(self, digests: Iterable[str]) -> None:
         """Remember no longer that the remote cache has these."""
         for sha256 in digests:
             (self.elsewhere / sha256[:2] / sha256).unlink(missing_ok=True)
 
-    def bring(self, blobs: Collection[Blob]) -> None:
+    def fetch(self, blobs: Collection[Blob]) -> None:
         wanted = [blob for blob in blobs if not self.is_here(blob) and self._is_elsewhere(blob)]
         if not wanted or self._shared is None:
             return
         with writing(self.root):
-            self._shared.bring(wanted, self._partial, self._keep)
+            self._shared.download(wanted, self._partial, self._keep)
         for blob in wanted:
             self._mark(blob).unlink(missing_ok=True)
 
@@ -117,7 +117,7 @@ class LocalStore:
         return blob
 
     def materialise(self, blob: Blob, path: Path, *, own: bool) -> bool:
-        self.bring([blob])
+        self.fetch([blob])
         if not self._intact(blob):
             return False
         source = self.path(blob.sha256)
@@ -161,7 +161,9 @@ class LocalStore:
             return False
 
     def _is_elsewhere(self, blob: Blob) -> bool:
-        return self._shared is not None and self._shared.offers(blob) and self._mark(blob).exists()
+        return (
+            self._shared is not None and self._shared.may_have(blob) and self._mark(blob).exists()
+        )
 
     def _mark(self, blob: Blob) -> Path:
         return self.elsewhere / blob.sha256[:2] / blob.sha256

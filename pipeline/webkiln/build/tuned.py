@@ -63,7 +63,7 @@ def tune(
         )
     known = _known(file)
     action = ModelGraph(recipe, engine.share).tune(backend, browser)
-    result = engine.renew(action) if anew else engine.run(action)
+    result = engine.rerun(action) if anew else engine.run(action)
     measured = canonical.loads(engine.data(result, "measured.json"))
     earlier = read(known, backend).kernels
     changes = []

@@ -58,7 +58,7 @@ class Printed(io.StringIO):
 def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> dict[str, Any]:
     printed = Printed(tell)
     reads: dict[str, Any] = {}
-    stage.tell = tell
+    stage.report_progress = tell
     try:
         with redirect_stdout(printed):
             path = job["stage"]
@@ -127,7 +127,7 @@ def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
         },
         "modules": recorder.modules,
         "packages": packages(),
-        "unseen": sorted(recorder.unseen),
+        "unobserved": sorted(recorder.unobserved),
     }
 
 

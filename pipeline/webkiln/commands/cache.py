@@ -8,8 +8,13 @@ from collections.abc import Callable
 
 from webkiln.build.cache import ActionCache, cache_folder, origin
 from webkiln.build.progress import size
-from webkiln.build.remote.shared import VARIABLE, WRITE_VARIABLE, SharedCache, of_environment
-from webkiln.build.remote.signing import of_environment as key_of_environment
+from webkiln.build.remote.shared import (
+    VARIABLE,
+    WRITE_VARIABLE,
+    SharedCache,
+    remote_cache_from_environment,
+)
+from webkiln.build.remote.signing import signer_from_environment
 from webkiln.build.state import live_results
 from webkiln.errors import RecipeError, ToolError
 
@@ -33,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cache = ActionCache(cache_folder(), of_environment(), key_of_environment())
+    cache = ActionCache(cache_folder(), remote_cache_from_environment(), signer_from_environment())
     cache.check()
     try:
         return VERBS[options.verb][0](cache, options)
@@ -106,14 +111,14 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
         raise RecipeError(f"{WRITE_VARIABLE} is not 1, so that nothing is stored in {shared.place}")
     count, left = 0, Counter[str]()
     for key, result in cache.results():
-        if cache.offer(key, result):
+        if cache.upload(key, result):
             count += 1
         else:
             left[result.provenance] += 1
     shared.wait(_told)
-    if shared.unstored:
+    if shared.failed_uploads:
         raise ToolError(
-            f"{shared.place}: {shared.unstored} of {count} results are not stored there"
+            f"{shared.place}: {shared.failed_uploads} of {count} results are not stored there"
         )
     print(f"{shared.place}: {count} results are there")
     for provenance, number in sorted(left.items()):
@@ -134,7 +139,7 @@ def _pull(cache: ActionCache, options: argparse.Namespace) -> int:
         for blob in result.outputs.values()
     }
     lacking = [blob for blob in wanted if not cache.store.is_here(blob)]
-    cache.store.bring(lacking)
+    cache.store.fetch(lacking)
     left = [blob for blob in lacking if not cache.store.is_here(blob)]
     print(
         f"{cache.root}: {len(lacking) - len(left)} files of"

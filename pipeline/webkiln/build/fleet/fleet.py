@@ -40,7 +40,7 @@ machines may answer differently and both be right.
 """
 
 
-def of_environment(store: LocalStore, shared: SharedCache | None) -> "Fleet | None":
+def fleet_from_environment(store: LocalStore, shared: SharedCache | None) -> "Fleet | None":
     """The fleet that the environment names, if any; RecipeError where there is no remote cache that
     its results could go through.
     """
@@ -112,7 +112,7 @@ class Fleet:
             for producer in action.producers:
                 self._consumers[producer.task].append(action)
 
-    def takes(self, action: Action) -> bool:
+    def accepts(self, action: Action) -> bool:
         """Whether an action may run elsewhere: one that runs code of the user's reads what lies
         here.
         """
@@ -146,7 +146,7 @@ class Fleet:
                 for blob in self._blobs(step.trees)
                 if self._store.is_here(blob)
             ]
-            if not self._shared.deliver(here, self._path):
+            if not self._shared.upload_blobs(here, self._path):
                 self._without(f"{self._shared.place} does not take what it needs")
                 return None
             found = self._answered(
@@ -208,7 +208,7 @@ class Fleet:
             code,
             tools,
             action.timeout,
-            self._shared.refused,
+            self._shared.unavailable,
         )
 
     def _following(self, action: Action, predict: Plan) -> list[Planned]:
@@ -218,7 +218,7 @@ class Fleet:
         """
         found: dict[str, Planned] = {}
         programs = resources(action, 0).keys()
-        last = [] if action.each is not None else [action.task]
+        last = [] if action.per_file is not None else [action.task]
         while last:
             known = {action.task, *found}
             nexts = {
@@ -230,7 +230,7 @@ class Fleet:
             steps = [
                 step
                 for each in nexts.values()
-                if self.takes(each)
+                if self.accepts(each)
                 and resources(each, 0).keys() == programs
                 and (step := predict(each, known)) is not None
             ]
@@ -330,8 +330,8 @@ class Fleet:
                 " does not have them",
             )
             return None
-        self._store.note(blobs)
-        self._shared.accept(blob.sha256 for blob in blobs)
+        self._store.mark_remote(blobs)
+        self._shared.mark_available(blob.sha256 for blob in blobs)
         for (action, _), each in zip(steps, found, strict=False):
             if fault := expected(action).fault_of_manifest(each.result.outputs, self._store.read):
                 self._exclude(worker, f"answered {action.task} with a result that {fault}")
@@ -350,9 +350,9 @@ class Fleet:
         blobs = [self._blob(item.sha256, item.blob, item.local) for item in items]
         here = [blob for blob in blobs if self._store.is_here(blob)]
         if len(here) < len(items):
-            self._shared.refuse(digests)
+            self._shared.mark_unavailable(digests)
             self._blame()
-            self._store.forget(digests)
+            self._store.unmark_remote(digests)
             raise MissingInput(
                 [item for item, blob in zip(items, blobs, strict=True) if blob not in here]
             )
@@ -362,7 +362,7 @@ class Fleet:
                 f"does not find what this build stored in {self._shared.place}; is its"
                 f" {CACHE_VARIABLE} the same?",
             )
-        self._shared.deliver(here, self._path, anyway=digests)
+        self._shared.upload_blobs(here, self._path, force=digests)
 
     def _asked(
         self,
@@ -418,7 +418,7 @@ class Fleet:
         with self._lock:
             blamed = {
                 sha256: self._makers.pop(sha256)
-                for sha256 in self._shared.refused & self._makers.keys()
+                for sha256 in self._shared.unavailable & self._makers.keys()
             }
         for sha256, worker in blamed.items():
             self._exclude(worker, f"stored other bytes than those of {sha256}, or they are gone")

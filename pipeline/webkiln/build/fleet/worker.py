@@ -19,8 +19,15 @@ from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.executor import Job, LocalPool
 from webkiln.build.fleet.remote_action import Files, RemoteAction
-from webkiln.build.remote.shared import VARIABLE, SharedCache, of_environment
-from webkiln.build.sandbox import InputFile, MissingInput, collect, lay_out, outputs_in, sandbox
+from webkiln.build.remote.shared import VARIABLE, SharedCache, remote_cache_from_environment
+from webkiln.build.sandbox import (
+    InputFile,
+    MissingInput,
+    collect_outputs,
+    output_paths,
+    place_inputs,
+    sandbox,
+)
 from webkiln.build.share import Share, share
 from webkiln.build.tools import ELSEWHERE, Toolchain
 from webkiln.errors import InternalError, RecipeError, ToolError, UserError
@@ -59,7 +66,7 @@ def own_cache() -> SharedCache:
     """The remote cache of this machine, into which what it makes is written. Raises RecipeError
     where there is none.
     """
-    shared = of_environment()
+    shared = remote_cache_from_environment()
     if shared is None:
         raise RecipeError(
             f"{VARIABLE} names no remote cache; what machines of a fleet make and read goes through"
@@ -112,11 +119,11 @@ class RemoteWorker:
             for role, files in request.files.items()
         }
         blobs = [*request.blobs()]
-        shared.accept(blob.sha256 for blob in blobs)
-        store.note(blobs)
+        shared.mark_available(blob.sha256 for blob in blobs)
+        store.mark_remote(blobs)
         with sandbox(cache.sandboxes) as folder:
-            inputs = lay_out(store, folder / "in", items)
-            places = outputs_in(folder / "out", request.outputs)
+            inputs = place_inputs(store, folder / "in", items)
+            places = output_paths(folder / "out", request.outputs)
             stage = self._share.stage(request.stage)
             outcome = self._pool.execute(
                 Job(
@@ -129,12 +136,12 @@ class RemoteWorker:
                     request.timeout,
                 )
             )
-            outputs = collect(store, folder / "out", request.outputs, request.task)
-        if not shared.deliver(
+            outputs = collect_outputs(store, folder / "out", request.outputs, request.task)
+        if not shared.upload_blobs(
             outputs.values(),
             lambda blob: store.path(blob.sha256),
-            anyway=request.doubted,
-            afresh=True,
+            force=request.doubted,
+            recheck=True,
         ):
             raise _UnfitError(f"it cannot store results in {shared.place}")
         return outputs, outcome.printed

@@ -45,7 +45,9 @@ class FolderRemote:
             except FileNotFoundError:
                 return None
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
         del blobs
         with (
             _told(f"ac/{key}"),
@@ -54,7 +56,7 @@ class FolderRemote:
         ):
             file.write(entry)
             file.close()
-            if anew:
+            if overwrite:
                 os.replace(temporary, key, src_dir_fd=folder, dst_dir_fd=folder)
                 return
             with suppress(FileExistsError):

@@ -83,9 +83,14 @@ class HttpRemote:
             raise RemoteError(f"the entry {key} is larger than {LARGEST_WRAPPED} bytes")
         return wire.unwrapped(data)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
         body = wire.wrapped(entry, blobs)
-        headers = {"Content-Length": str(len(body)), **({} if anew else {"If-None-Match": "*"})}
+        headers = {
+            "Content-Length": str(len(body)),
+            **({} if overwrite else {"If-None-Match": "*"}),
+        }
         with self._asked(
             "PUT", f"ac/{key}", headers, lambda: [body], allowed=HTTPStatus.PRECONDITION_FAILED
         ):

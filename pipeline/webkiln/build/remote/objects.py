@@ -71,9 +71,11 @@ class ObjectRemote:
             return None
         return bytes(data)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
         del blobs
-        mode: Any = "overwrite" if anew else "create"
+        mode: Any = "overwrite" if overwrite else "create"
         with self._told(), suppress(self._errors.AlreadyExistsError):
             self._wait(
                 lambda: self._do.put_async(self._store, _place("ac", key), entry, mode=mode),

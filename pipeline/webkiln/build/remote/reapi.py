@@ -100,8 +100,10 @@ class ReapiRemote:
             raise RemoteError(f"the entry {key} is larger than {LARGEST} bytes")
         return _joined(self.read(elsewhere, 0), elsewhere.bytes)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
-        del anew  # the service has no condition for it
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
+        del overwrite  # the service has no condition for it
         with self._told(f"UpdateActionResult {key}"):
             self._call(
                 f"{V2}ActionCache/UpdateActionResult",

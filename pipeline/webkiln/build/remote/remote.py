@@ -45,8 +45,10 @@ class Remote(Protocol):
     def entry(self, key: str) -> bytes | None:
         """The entry of a key, if there is one."""
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
-        """Make an entry that names `blobs`, which are there. Unless it is made `anew`, one that
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
+        """Make an entry that names `blobs`, which are there. Unless it is made `overwrite`, one that
         another writer has made meanwhile stays, where the protocol has a condition for that.
         """
 

@@ -34,8 +34,7 @@ from webkiln.build.remote.remote import (
     UnreachableError,
 )
 from webkiln.build.remote.signing import VARIABLE as KEY_VARIABLE
-from webkiln.build.remote.signing import Signer
-from webkiln.build.remote.signing import of_environment as key_of_environment
+from webkiln.build.remote.signing import Signer, signer_from_environment
 from webkiln.build.remote.transfer import alone, received
 from webkiln.errors import OutputError, RecipeError
 
@@ -79,7 +78,7 @@ def opened(url: str) -> Remote:
     return FolderRemote(Path(urlsplit(url).path).expanduser().absolute())
 
 
-def of_environment() -> "SharedCache | None":
+def remote_cache_from_environment() -> "SharedCache | None":
     """The remote cache that the environment names, if any."""
     url = os.environ.get(VARIABLE, "")
     if not url:
@@ -89,7 +88,7 @@ def of_environment() -> "SharedCache | None":
             f"{VARIABLE} is {url!r}, expected a folder or an address that begins with"
             f" {', '.join(SCHEMES[2:])}://"
         )
-    given = key_of_environment()
+    given = signer_from_environment()
     said = os.environ.get(WRITE_VARIABLE, "").lower()
     if said not in SWITCH:
         raise RecipeError(
@@ -121,23 +120,23 @@ class SharedCache:
         self._failures = {False: 0, True: 0}
         self._delays = {False: 0.0, True: 0.0}
         self._warned = False
-        self._refused: set[str] = set()
+        self._unavailable: set[str] = set()
         self._damaged: set[str] = set()
         self._arriving = 0
         self._pool = ThreadPoolExecutor(TRANSFERS, "webkiln-remote")
         self._offers: list[Future[None]] = []
         self._stored: set[str] = set()
-        self.unstored = 0
+        self.failed_uploads = 0
         """How many of the results that were offered are not there."""
 
-    def offers(self, blob: Blob) -> bool:
+    def may_have(self, blob: Blob) -> bool:
         """Whether a blob may be had that an entry named."""
-        return not self._off and blob.sha256 not in self._refused
+        return not self._off and blob.sha256 not in self._unavailable
 
     def probe(self) -> tuple[bool, float]:
         """Whether the remote answers, and in how many seconds."""
         begun = time.monotonic()
-        self._asked(lambda remote: remote.entry(canonical.key("probe")), None)
+        self._query(lambda remote: remote.entry(canonical.key("probe")), None)
         return not self._off and not any(self._failures.values()), time.monotonic() - begun
 
     @property
@@ -156,7 +155,7 @@ class SharedCache:
         return self._entry(key, entries.reads_of)
 
     def _entry(self, key: str, read: Callable[[dict[str, Any]], Read]) -> Read | None:
-        data = self._asked(
+        data = self._query(
             lambda remote: self._timed(lambda: remote.entry(entries.place(key))), None
         )
         if data is None:
@@ -186,7 +185,7 @@ class SharedCache:
             f"{self.place}: what it has for {task} made the step fail, and was built here instead"
         )
 
-    def bring(
+    def download(
         self,
         blobs: Collection[Blob],
         place: Callable[[Blob], Path],
@@ -197,31 +196,31 @@ class SharedCache:
         not to be had, the rest is not asked for.
         """
         self._join()
-        wanted = [*filter(self.offers, dict.fromkeys(blobs))]
+        wanted = [*filter(self.may_have, dict.fromkeys(blobs))]
         lost: list[Blob] = []
 
-        def bring(blob: Blob) -> None:
-            if len(lost) < LOST and not self._bring(blob, place(blob), keep):
+        def download(blob: Blob) -> None:
+            if len(lost) < LOST and not self._download(blob, place(blob), keep):
                 lost.append(blob)
-                self._refused.add(blob.sha256)
+                self._unavailable.add(blob.sha256)
 
         if wanted:
             begun = time.monotonic()
-            list(self._pool.map(bring, wanted))
+            list(self._pool.map(download, wanted))
             usual = (
                 USUAL_SECONDS * (1 + len(wanted) / TRANSFERS)
                 + sum(blob.bytes for blob in wanted) / SLOWEST
             )
             late = time.monotonic() - begun - usual
-            self._asked(lambda remote: self._delay(late, writing=False), None)
+            self._query(lambda remote: self._delay(late, writing=False), None)
 
-    def _bring(self, blob: Blob, path: Path, keep: Callable[[Blob, Path], None]) -> bool:
+    def _download(self, blob: Blob, path: Path, keep: Callable[[Blob, Path], None]) -> bool:
         """Whether a blob arrived."""
         with alone(path) as file:
             name, arrived = Path(file.name), None
             try:
                 if self._has_room(blob, name):
-                    arrived = self._asked(lambda remote: received(remote, blob, file), None)
+                    arrived = self._query(lambda remote: received(remote, blob, file), None)
             except OutputError:
                 arrived = False
                 raise
@@ -252,7 +251,7 @@ class SharedCache:
             )
         return fits or blob.bytes <= CHUNK
 
-    def offer(self, key: str, result: ActionResult, path: Callable[[Blob], Path]) -> None:
+    def upload_result(self, key: str, result: ActionResult, path: Callable[[Blob], Path]) -> None:
         """Store a result in the background, its blobs first, where results are stored."""
         self._join()
         if self.writes and not self._off and entries.is_sound(result):
@@ -267,19 +266,19 @@ class SharedCache:
                     )
                 )
 
-    def deliver(
+    def upload_blobs(
         self,
         blobs: Collection[Blob],
         path: Callable[[Blob], Path],
         *,
-        anyway: Collection[str] = (),
-        afresh: bool = False,
+        force: Collection[str] = (),
+        recheck: bool = False,
     ) -> bool:
         """Store blobs now, several at once, where they are not there; those with digests in
-        `anyway`
+        `force`
         whatever the remote says. Whether it has them all.
 
-        `afresh`: the remote is asked for those too that were stored before, since it may have lost
+        `recheck`: the remote is asked for those too that were stored before, since it may have lost
         them.
         """
         self._join()
@@ -287,57 +286,57 @@ class SharedCache:
             fresh = [
                 blob
                 for blob in dict.fromkeys(blobs)
-                if afresh or blob.sha256 in anyway or blob.sha256 not in self._stored
+                if recheck or blob.sha256 in force or blob.sha256 not in self._stored
             ]
         absent = (
-            self._asked(lambda remote: remote.missing(fresh), None, writing=True)
+            self._query(lambda remote: remote.missing(fresh), None, writing=True)
             if fresh
             else set()
         )
         if absent is None:
             return False
-        lacking = [blob for blob in fresh if blob in absent or blob.sha256 in anyway]
-        if not all(self._pool.map(lambda blob: self._delivered(blob, path(blob)), lacking)):
+        lacking = [blob for blob in fresh if blob in absent or blob.sha256 in force]
+        if not all(self._pool.map(lambda blob: self._uploaded(blob, path(blob)), lacking)):
             return False
         with self._lock:
             self._stored.update(blob.sha256 for blob in fresh)
         return True
 
-    def _delivered(self, blob: Blob, path: Path) -> bool:
+    def _uploaded(self, blob: Blob, path: Path) -> bool:
         def write(remote: Remote) -> bool:
             remote.write(blob, path)
             return True
 
-        return self._asked(write, None, writing=True) is not None
+        return self._query(write, None, writing=True) is not None
 
     def lacks(self, blobs: Collection[Blob]) -> bool:
         """Whether the remote says that it has not all of these."""
-        absent = self._asked(lambda remote: remote.missing(blobs), None)
+        absent = self._query(lambda remote: remote.missing(blobs), None)
         if absent is None:
             return False
         with self._lock:
             self._stored.update(blob.sha256 for blob in blobs if blob not in absent)
         return bool(absent)
 
-    def refuse(self, digests: Iterable[str]) -> None:
+    def mark_unavailable(self, digests: Iterable[str]) -> None:
         """Believe no longer that these may be had."""
-        self._refused.update(digests)
+        self._unavailable.update(digests)
 
-    def accept(self, digests: Iterable[str]) -> None:
-        """Believe it again, of blobs that were stored anew."""
-        self._refused.difference_update(digests)
+    def mark_available(self, digests: Iterable[str]) -> None:
+        """Believe it again, of blobs that were stored overwrite."""
+        self._unavailable.difference_update(digests)
 
     @property
-    def refused(self) -> frozenset[str]:
+    def unavailable(self) -> frozenset[str]:
         """The digests whose bytes were not to be had, or were others."""
-        return frozenset(self._refused)
+        return frozenset(self._unavailable)
 
     @property
     def is_off(self) -> bool:
         """Whether the remote failed, and is asked no more or stores nothing more."""
         return self._off or not self.writes
 
-    def note(self, key: str, body: dict[str, Any]) -> None:
+    def upload_entry(self, key: str, body: dict[str, Any]) -> None:
         """Store what is no result, in the background."""
         self._join()
         if self.writes and not self._off:
@@ -359,7 +358,7 @@ class SharedCache:
                 if fresh
                 else set()
             )
-            absent |= {blob for blob in fresh if blob.sha256 in self._refused}
+            absent |= {blob for blob in fresh if blob.sha256 in self._unavailable}
             for blob in absent:
                 if not self.writes or not path(blob).is_file():
                     return False
@@ -371,21 +370,23 @@ class SharedCache:
                 return False
             if held is None or key in self._damaged or self._is_damaged(held, key, said, remote):
                 self._timed(
-                    lambda: remote.create(entries.place(key), entry, blobs, anew=held is not None),
+                    lambda: remote.create(
+                        entries.place(key), entry, blobs, overwrite=held is not None
+                    ),
                     USUAL_SECONDS,
                     writing=True,
                 )
             with self._lock:
                 self._stored.update(blob.sha256 for blob in fresh)
                 self._damaged.discard(key)
-            self.accept(blob.sha256 for blob in fresh)
+            self.mark_available(blob.sha256 for blob in fresh)
             return True
 
         stored = (
-            len(entry) <= entries.LARGEST and self.writes and self._asked(write, None, writing=True)
+            len(entry) <= entries.LARGEST and self.writes and self._query(write, None, writing=True)
         )
         with self._lock:
-            self.unstored += not stored
+            self.failed_uploads += not stored
 
     def _is_damaged(self, held: bytes, key: str, said: Mapping[str, Any], remote: Remote) -> bool:
         """Whether an entry that is there is none that this build would use, or names files that are
@@ -444,7 +445,7 @@ class SharedCache:
         if self._remote is not None:
             self._remote.close()
 
-    def _asked(
+    def _query(
         self, question: Callable[[Remote], Any], nothing: Any, *, writing: bool = False
     ) -> Any:
         """The answer of the remote, or `nothing` where it has none. Every RemoteError ends here, as
@@ -497,7 +498,7 @@ class SharedCache:
             return self._remote
 
     def _join(self) -> None:
-        """Begin anew in a process that was forked, which has neither the threads of the other one
+        """Begin overwrite in a process that was forked, which has neither the threads of the other one
         nor connections of its own.
         """
         if self._process != os.getpid():

@@ -34,7 +34,7 @@ class Signer:
     sign: Callable[[bytes], bytes] | None
 
 
-def of_environment() -> Signer | None:
+def signer_from_environment() -> Signer | None:
     """The key that `$WEBKILN_CACHE_KEY` names, if it is set. Raises RecipeError where it names
     none.
     """

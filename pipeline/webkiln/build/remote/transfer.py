@@ -33,7 +33,7 @@ def alone(path: Path) -> Iterator[BinaryIO]:
 def received(remote: Remote, blob: Blob, file: BinaryIO) -> bool:
     """Read what a file lacks of a blob; whether it then has the bytes. One that was begun earlier
     is
-    read anew where they are others. Raises RemoteError where it ends early, OutputError where the
+    read overwrite where they are others. Raises RemoteError where it ends early, OutputError where the
     file cannot be written.
     """
     digest, size = _content(file)
