@@ -12,12 +12,13 @@ from tests.backends.harness import TEMPLATES, node_job
 from tests.build.tree import REPOSITORY, Tree, built, checkout, executed
 from webkiln.backends.table import TARGETS
 from webkiln.build.action import Action
-from webkiln.build.closure import Closures, imports_in, modules_in, stripped
+from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.reads import TICK_SECONDS
 from webkiln.build.share import Share, share
+from webkiln.build.source_imports import imports_in, modules_in, stripped
 from webkiln.codegen.program import write_code
 from webkiln.errors import RecipeError
 from webkiln.ops.table import find

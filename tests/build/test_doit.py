@@ -90,7 +90,7 @@ def test_a_failed_verification_is_repeated_with_layers(toy: Tree) -> None:
     assert printed.endswith("it is wrong, layers True\n")
     toy.edit("stages/verify.py", "    raise", "    if not params['layers']: raise")
     assert (
-        "it is wrong, layers False\n  with its layers kept, which leaves less to fuse, the bundle"
+        "it is wrong, layers False\n  with its layers kept, which prevents some fusion, the bundle"
         " verifies" in toy.doit("verify:toy:js:chromium", status=2)
     )
 

@@ -39,8 +39,8 @@ def state(tree: Tree) -> dict[str, bytes]:
 def test_a_dry_run_runs_nothing(words: str, asked: Tree) -> None:
     told = asked.doit(*words.split())
     assert told.startswith(
-        "fetch:toy  runs: it has not run here before\nload:toy  may run: it takes what fetch:toy"
-        " makes\n"
+        "fetch:toy  runs: it has not run here before\nload:toy  may run: it reads outputs of"
+        " fetch:toy\n"
     )
     assert re.search(r"\n1 run, \d+ may run after them\n$", told)
     assert not asked.log()
@@ -54,7 +54,7 @@ def test_a_dry_run_says_what_changed(toy: Tree) -> None:
     before = state(toy)
     told = toy.doit("build", "model=toy", "--dry-run")
     assert told.splitlines()[0] == "fetch:toy  runs: models/toy/model.json changed"
-    assert "bundle:toy  may run: it takes what " in told
+    assert "bundle:toy  may run: it reads outputs of " in told
     assert state(toy) == before
     steps = {line.split()[0] for line in told.splitlines()[:-1]}
     assert toy.build().keys() <= steps, "nothing runs that was not told"
@@ -64,11 +64,11 @@ def test_a_dry_run_knows_the_cache(toy: Tree) -> None:
     warm(toy)
     assert (
         toy.doit("build", "model=toy", "--dry-run")
-        == "bundle:toy  is taken from the cache\n1 from the cache\n"
+        == "bundle:toy  is in the cache\n1 from the cache\n"
     )
     assert not toy.bundle.exists()
     steps = toy.doit("--dry-run", "lower:toy:wasm").splitlines()
-    assert steps[-2:] == ["lower:toy:wasm  is taken from the cache", "1 from the cache"]
+    assert steps[-2:] == ["lower:toy:wasm  is in the cache", "1 from the cache"]
 
 
 def test_a_dry_run_of_what_a_recipe_lacks(asked: Tree) -> None:
@@ -282,7 +282,7 @@ def test_clean_stale(toy: Tree) -> None:
     assert (toy.root / "dist" / "toy-eightbit").exists()
     told = toy.doit("clean", "--stale")
     assert "dist/toy-eightbit: removed\n" in told
-    assert "warning: dist/other/js.js has changed since a build wrote it, and stays\n" in told
+    assert "warning: dist/other/js.js has changed since a build wrote it, and is kept\n" in told
     assert {
         path.relative_to(toy.root).as_posix()
         for path in (toy.root / "dist").glob("*/*")

@@ -237,7 +237,7 @@ def test_a_damaged_entry_is_a_miss_and_is_made_again(how: str, cache: ActionCach
     path = entry_of(cache)
     DAMAGE[how](path, canonical.read(path))
     assert cache.get(KEY, single("x")) is None
-    assert cache.own(KEY) is None
+    assert cache.local(KEY) is None
     assert cache.verify() == [f"action {KEY}"]
     cache.put(KEY, result)
     assert cache.get(KEY, single("x")) == result
@@ -294,9 +294,9 @@ def test_what_was_built_takes_the_place_of_what_was_fetched_and_not_the_other_wa
     again = ActionResult({"x": blob(cache, b"abe")}, "again", HERE)
     for result, kept in ((fetched, fetched), (built, built), (fetched, built), (again, built)):
         cache.put(KEY, result)
-        assert cache.own(KEY) == kept
+        assert cache.local(KEY) == kept
     cache.put(KEY, again, overwrite=True)
-    assert cache.own(KEY) == again
+    assert cache.local(KEY) == again
 
 
 READ_DAMAGE: dict[str, Callable[[Path, Any], object]] = {
@@ -369,7 +369,7 @@ def test_gc_keeps_what_trees_have_and_what_is_young(cache: ActionCache, tmp_path
         cache.record_reads(key, ["0/a"], result)
     assert cache.gc() == {"actions": 0, "blobs": 0, "bytes": 0}
     assert cache.gc(grace=-1) == {"actions": 2, "blobs": 2, "bytes": 8}
-    assert cache.own("1" * 64) == kept
+    assert cache.local("1" * 64) == kept
     assert cache.reads("1" * 64) == [("0/a",)]
     assert cache.reads("2" * 64) == []
     assert [*cache.store.digests()] == [kept.outputs["x"].sha256]

@@ -42,8 +42,7 @@ def test_a_read_only_cache_is_read_and_what_is_new_is_kept_in_the_tree(toy: Tree
     count = len(toy.log())
     told = read_only(toy, DOIT)
     assert (
-        f"warning: {toy.cache}: the cache cannot be written here; it is read, and what this build"
-        " makes is kept in" in told
+        f"warning: {toy.cache}: the cache is read-only; results of this build are stored in" in told
     )
     assert told.count("warning") == 1
     assert not executed(toy.log()[count:])

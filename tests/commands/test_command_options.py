@@ -446,7 +446,7 @@ def test_cache_pull_fetches_what_trees_have_results_of(
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", str(tmp_path / "team"))
     monkeypatch.setenv("WEBKILN_CACHE_WRITE", "1")
     assert "3 results are there" in call("cache", "push")
-    result = filled.own(KEYS[0])
+    result = filled.local(KEYS[0])
     assert result is not None
     state = tmp_path / "state"
     (state / "m").mkdir(parents=True)

@@ -1,5 +1,5 @@
-"""What follows from the content of files alone, kept for all trees: what a source imports need not
-be found out anew in each project.
+"""Values derived from the content of files alone, remembered for all trees, such as the imports of
+a source.
 """
 
 from pathlib import Path

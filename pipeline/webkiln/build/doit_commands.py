@@ -35,7 +35,7 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
 
     @functools.wraps(DoitClean._execute)  # noqa: SLF001  # as in Run
     def _execute(self, dryrun: bool, *options: Any, **named: Any) -> int | None:
-        if not self.asked["stale"]:
+        if not self.params["stale"]:
             super()._execute(dryrun, *options, **named)
             return None
         return self._remove(session_of(self.task_list), dry=dryrun)
@@ -47,7 +47,7 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
             self.outstream.write(f"{folder}: {'would be removed' if dry else 'removed'}\n")
             sys.stderr.write(
                 "".join(
-                    f"warning: {folder}/{name} has changed since a build wrote it, and stays\n"
+                    f"warning: {folder}/{name} has changed since a build wrote it, and is kept\n"
                     for name in changed
                 )
             )

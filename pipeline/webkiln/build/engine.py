@@ -13,7 +13,7 @@ from typing import Self
 
 from webkiln.build.action import Action, ActionResult, Folder, Local, Modules
 from webkiln.build.build_log import BuildLog
-from webkiln.build.cache import ActionCache, cache_folder, is_read_only
+from webkiln.build.cache import ActionCache
 from webkiln.build.consumption import Consumed, Consumption, with_producers
 from webkiln.build.derived import Derived
 from webkiln.build.digests import DIGESTS, FileDigests
@@ -21,6 +21,7 @@ from webkiln.build.discovered_inputs import path_of
 from webkiln.build.execution import Execution, NotCachedError
 from webkiln.build.executor import Executor
 from webkiln.build.fleet.fleet import fleet_from_environment
+from webkiln.build.locations import cache_folder, is_read_only
 from webkiln.build.lookup import Lookup
 from webkiln.build.progress import Progress, Silent, warn
 from webkiln.build.publish import Publisher

@@ -6,7 +6,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 
-from webkiln.build.cache import ActionCache, cache_folder, origin
+from webkiln.build.cache import ActionCache, describe_provenance
+from webkiln.build.locations import cache_folder
 from webkiln.build.progress import size
 from webkiln.build.remote.shared import (
     VARIABLE,
@@ -57,7 +58,7 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
     for provenance, count in sorted(cache.provenances().items()):
         print(
             f"  {count}"
-            f" {origin(provenance)}{'' if cache.trusts(provenance) else ', not used with this key'}"
+            f" {describe_provenance(provenance)}{'' if cache.trusts(provenance) else ', not used with this key'}"
         )
     if cache.shared is None:
         print(f"no remote cache ({VARIABLE})")
@@ -122,7 +123,9 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
         )
     print(f"{shared.place}: {count} results are there")
     for provenance, number in sorted(left.items()):
-        print(f"left out, since this key does not sign them: {number} {origin(provenance)}")
+        print(
+            f"left out, since this key does not sign them: {number} {describe_provenance(provenance)}"
+        )
     return 0
 
 

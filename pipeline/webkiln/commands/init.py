@@ -18,10 +18,10 @@ from typing import Any
 from webkiln import canonical, npz
 from webkiln.build import progress
 from webkiln.build.backends import buildable
-from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.locations import state_folder
 from webkiln.build.share import shared_root
 from webkiln.commands import build
 from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script

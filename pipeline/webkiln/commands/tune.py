@@ -8,8 +8,8 @@ from pathlib import Path
 from webkiln.backends import host
 from webkiln.backends.table import TARGETS
 from webkiln.build import progress
-from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
+from webkiln.build.locations import state_folder
 from webkiln.build.tuned import hint, place, shown, tunable, tune, usual
 from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
 from webkiln.errors import RecipeError

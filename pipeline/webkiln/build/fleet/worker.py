@@ -13,12 +13,12 @@ from threading import Lock
 from typing import Any
 
 from webkiln.build.action import Blob
-from webkiln.build.cache import ActionCache, cache_folder
-from webkiln.build.closure import own_source
+from webkiln.build.cache import ActionCache
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.executor import Job, LocalPool
 from webkiln.build.fleet.remote_action import Files, RemoteAction
+from webkiln.build.locations import cache_folder
 from webkiln.build.remote.shared import VARIABLE, SharedCache, remote_cache_from_environment
 from webkiln.build.sandbox import (
     InputFile,
@@ -29,6 +29,7 @@ from webkiln.build.sandbox import (
     sandbox,
 )
 from webkiln.build.share import Share, share
+from webkiln.build.source_imports import own_source
 from webkiln.build.tools import ELSEWHERE, Toolchain
 from webkiln.errors import InternalError, RecipeError, ToolError, UserError
 
