@@ -15,8 +15,8 @@ from webkiln.build.action import Action
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
+from webkiln.build.file_stamps import TICK_SECONDS
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.build.reads import TICK_SECONDS
 from webkiln.build.share import Share, share
 from webkiln.build.source_imports import imports_in, modules_in, stripped
 from webkiln.codegen.program import write_code

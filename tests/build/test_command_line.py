@@ -108,7 +108,7 @@ def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
     (public / "package.json").write_text("{}")
     told = webkiln(toy, "build", "models/toy/model.json", "-o", "public", "--name", "toy", status=2)
     assert told.startswith("error: ")
-    assert "package.json would be overwritten, which no build wrote" in told
+    assert "package.json would be overwritten (no build wrote it)" in told
     webkiln(warm(toy), "build", "models/toy/model.json", "-o", "public", "--force")
     assert "error: " in webkiln(toy, "build", "models/toy/model.json", "-o", "dodo.py/x", status=2)
 

@@ -286,7 +286,7 @@ def test_a_program_that_cannot_be_observed_is_warned_of(
     )
     project.make()
     assert (
-        "make:m: /sbin/ldconfig is run, and what it reads is not seen; list that as reads = [...]"
+        "make:m: runs /sbin/ldconfig, whose reads cannot be observed; list the files"
         in capfd.readouterr().err
     )
 
@@ -365,7 +365,7 @@ def test_reading_elsewhere_is_an_error_unless_the_recipe_lists_it(
     with pytest.raises(
         RecipeError,
         match=(
-            r"elsewhere/data\.txt: read by the model's own code, and outside the project .*reads ="
+            r"elsewhere/data\.txt: read by the model's own code, but outside the project .*reads ="
             r" \[\.\.\.\]"
         ),
     ):

@@ -161,7 +161,7 @@ def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
     toy.edit("models/toy/model.json", "0.5", "0.75")
     before = len(toy.log())
     for command in ("build", "verify"):
-        assert "js.js would be overwritten, changed since a build wrote it" in toy.doit(
+        assert "js.js would be overwritten (changed since a build wrote it)" in toy.doit(
             command, "model=toy", status=2
         )
     assert len(toy.log()) == before, "refused before anything is built"
@@ -193,7 +193,7 @@ def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
     toy.bundle.mkdir(parents=True)
     (toy.bundle / "index.js").write_text("mine")
     output = toy.doit("build", "model=toy", status=2)
-    assert "dist/toy: index.js would be overwritten, which no build wrote" in output
+    assert "dist/toy: index.js would be overwritten (no build wrote it)" in output
     assert not toy.log()
     warm(toy).build("force=yes")
 

@@ -125,7 +125,7 @@ def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(
     with engine(share) as session:
         session.run(action)
     assert re.fullmatch(
-        r"warning: node is \d+ here, 1 in the lock file; results are kept apart\n",
+        r"warning: node is \d+ here, 1 in the lock file; results are cached separately\n",
         capsys.readouterr().err,
     )
     assert events(share, "execute") == 1

@@ -13,10 +13,10 @@ import pytest
 from tests.build.remotes import certified, connect_proxy, faulty, tls_proxy
 from tests.build.tree import REPOSITORY
 from webkiln import canonical
-from webkiln.build import reads
+from webkiln.build import system_paths
 from webkiln.build.derived import Derived
 from webkiln.build.environment import environment, keyed
-from webkiln.build.reads import TICK_SECONDS
+from webkiln.build.file_stamps import TICK_SECONDS
 from webkiln.build.tools import Toolchain, find, read_version
 
 SHELL = {
@@ -166,4 +166,4 @@ def test_packages_behind_a_link_are_installed(
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.setattr("sys.prefix", str(tmp_path / "link"))
-    assert {str(tmp_path / "link"), str(tmp_path / "real")} <= {*reads.installed()}
+    assert {str(tmp_path / "link"), str(tmp_path / "real")} <= {*system_paths.python_folders()}

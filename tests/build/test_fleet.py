@@ -412,7 +412,7 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
             SELENIUM_REMOTE_URL=url,
         )
     assert "chromium at SELENIUM_REMOTE_URL" in worker.said[0]
-    assert ["results are kept apart" in line for line in warnings(told)] == [True], (
+    assert ["results are cached separately" in line for line in warnings(told)] == [True], (
         "no lock file says what browsers a grid has"
     )
     assert "js in chromium: natural0/scores" in told

@@ -166,14 +166,14 @@ def test_what_a_lock_says_is_here_where_it_is(
     here["numpy"] = "2.1"
     again = Toolchain(share.root, Derived(share.root / "derived.json"))
     for told in (
-        "warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are kept apart\n",
+        "warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are cached separately\n",
         "",
     ):
         assert again.actual(["numpy", "gone"]) == {"numpy": "2.1", "gone": "absent"}
         assert capsys.readouterr().err == told
     assert again.locked(["other", "gone"]) == {"other": "7", "gone": "absent"}
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(ToolError, match="node is needed"):
+    with pytest.raises(ToolError, match="node is required"):
         Toolchain(share.root, Derived(share.root / "derived.json")).actual(["node"])
 
 

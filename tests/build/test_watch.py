@@ -59,7 +59,7 @@ def watching(toy: Tree) -> Iterator[Watching]:
 
 
 def test_what_changes_is_built_again(toy: Tree, watching: Watching) -> None:
-    watching.waits_for("watching 2 files; Ctrl-C ends it")
+    watching.waits_for("watching 2 files; press Ctrl-C to stop")
     assert watching.lines()[0].startswith("dist/toy: written, ")
     before = len(toy.log())
     toy.edit("models/toy/model.json", "0.5", "0.75")
@@ -98,7 +98,7 @@ def test_models_come_and_go(toy: Tree, watching: Watching) -> None:
     watching.waits_for("dist/toy: written, ")
     assert [line.partition(":")[0] for line in watching.lines()] == [
         "dist/toy",
-        "watching 2 files; Ctrl-C ends it",
+        "watching 2 files; press Ctrl-C to stop",
         "dist/other",
         "dist/toy",
     ]

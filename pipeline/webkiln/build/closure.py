@@ -12,7 +12,7 @@ from threading import RLock
 from webkiln.build.action import Modules
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
-from webkiln.build.reads import Stamp, is_fresh, stamp
+from webkiln.build.file_stamps import Stamp, is_fresh, stamp
 from webkiln.build.share import Share
 from webkiln.build.source_imports import own_source, user_source
 from webkiln.errors import RecipeError

@@ -31,8 +31,9 @@ from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests, FileState
 from webkiln.build.discovered_inputs import Discovered, discovered, is_same, packages_of, scripts_of
 from webkiln.build.executor import Outcome
+from webkiln.build.file_stamps import stamp
 from webkiln.build.keys import Keys, tree_digest
-from webkiln.build.reads import ChangedError, stamp
+from webkiln.build.reads import ChangedError
 from webkiln.build.sandbox import InputFile, Tree
 from webkiln.build.share import Share
 from webkiln.build.state import Run

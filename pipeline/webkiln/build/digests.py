@@ -9,8 +9,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from webkiln import canonical
+from webkiln.build.file_stamps import TICK_SECONDS, Stamp, is_fresh, stamp
 from webkiln.build.files import write_atomic
-from webkiln.build.reads import TICK_SECONDS, Stamp, is_fresh, stamp
 from webkiln.errors import RecipeError
 
 DIGESTS = "digests.json"

@@ -19,7 +19,14 @@ from webkiln import canonical
 from webkiln.build.action import Action
 from webkiln.build.digests import FileDigests, FileState
 from webkiln.build.executor import Outcome
-from webkiln.build.reads import ABSENT, UNLISTED, candidates, digest_of_names, names_in, state_of
+from webkiln.build.file_stamps import (
+    ABSENT,
+    UNLISTED,
+    candidates,
+    digest_of_names,
+    names_in,
+    state_of,
+)
 
 STATE, MODULES, PACKAGE, TREE = "stat:", "import:", "package:", "tree:"
 IN_TOOLS = "its version is among the tools"

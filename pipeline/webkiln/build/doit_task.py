@@ -142,7 +142,7 @@ class TuneTask:
     def execute(self) -> Any:
         try:
             changes = tune(
-                self.engine, self.recipe, self.backend, self.browser, self.file, anew=self.force
+                self.engine, self.recipe, self.backend, self.browser, self.file, rerun=self.force
             )
         except UserError as error:
             return TaskError(str(error))

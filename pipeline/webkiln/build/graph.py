@@ -438,7 +438,7 @@ class ModelGraph:
         task = f"{stage}:{self.recipe.name}{detail}"
         if stage in self._user_stages():
             more.setdefault("roots", self.recipe.roots)
-            more.setdefault("whole", self.recipe.reads)
+            more.setdefault("tracked_roots", self.recipe.reads)
         if task not in self._actions:
             self._actions[task] = Action(
                 task, stage, outputs, inputs, params, final=stage in FINAL, **more

@@ -1,10 +1,9 @@
-"""Bundles and reports in the user's folders, file by file: what no build wrote is never moved,
-changed
-or removed.
+"""Publishes bundles and reports into folders of the user, file by file. Files that no build wrote
+are never moved, changed or removed.
 
-A publication is a record of what it is about to write, copies beside their places, and renames.
-While files change, what a bundle is loaded by is not there: one that a kill left half-published
-does not load, and the next build finishes it.
+A publication writes a record of what it will write, then temporary copies in the same folder, then
+renames these. While files change, the entry points of the bundle are absent: a bundle that a kill
+left half published does not load, and the next build completes it.
 """
 
 import fcntl
@@ -28,8 +27,8 @@ NAMED = 5
 
 
 class Publisher:
-    """Owns in a folder what its last publication wrote there, as long as the bytes are the same,
-    and nothing else.
+    """Owns the files that its last publication wrote into a folder, as long as their bytes are the
+    same, and nothing else.
     """
 
     def __init__(self, store: Store, digests: FileDigests, records: Path) -> None:
@@ -39,8 +38,8 @@ class Publisher:
         self._reserved: set[Path] = set()
 
     def intact(self, result: ActionResult, role: str, folder: Path) -> bool:
-        """Whether every file of the output lies in `folder` with its digest, and no publication
-        there was cut short.
+        """Whether every file of the output is in `folder` with its digest, and no publication there
+        was interrupted.
         """
         place = Path(os.path.realpath(folder))
         try:
@@ -53,13 +52,13 @@ class Publisher:
         return same and not self._records.read(place).temporary
 
     def paths(self, result: ActionResult, role: str, folder: Path) -> dict[Path, str]:
-        """The files that an output is in `folder`, with their digests."""
+        """The files of an output in `folder`, with their digests."""
         place = Path(os.path.realpath(folder))
         return {place / name: blob.sha256 for name, blob in _files(result, role).items()}
 
     def check(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
-        """OutputError where `folder` cannot be written, or a file of one of these names is there
-        that no build wrote.
+        """Raise OutputError where `folder` cannot be written, or contains a file of one of these
+        names that no build wrote.
         """
         folder = folder.absolute()
         place = Path(os.path.realpath(folder))
@@ -74,15 +73,15 @@ class Publisher:
                 f"{folder}: cannot be written: no permission to write into {existing}; choose"
                 " another folder"
             )
-        present = {
-            name: found
+        contents = {
+            name: text
             for name in names
-            if (found := content(place / name, self._digests)) is not None
+            if (text := content(place / name, self._digests)) is not None
         }
         _refuse(
             folder,
-            present,
-            self._known(place, self._records.read(place)) if present else {},
+            contents,
+            self._known(place, self._records.read(place)) if contents else {},
             force=force,
         )
 
@@ -95,36 +94,36 @@ class Publisher:
         replace_all: bool,
         force: bool = False,
     ) -> bool:
-        """Write an output into `folder`; False, and nothing changed, where a blob is missing.
+        """Write an output into `folder`. False if a blob is missing; then nothing changes.
 
-        With `replace_all` the files of earlier publications go. Raises OutputError where a file would be
-        overwritten that no build wrote; `force` overwrites it.
+        With `replace_all`, files of earlier publications are deleted. Raises OutputError where a
+        file that no build wrote would be overwritten; `force` overwrites it.
         """
         folder = folder.absolute()
         files = _files(result, role)
         with self._exclusive(folder) as place, writing(folder):
             record = self._recovered(place)
             known = self._known(place, record)
-            found = {name: content(place / name, self._digests) for name in {*files, *known}}
-            fresh = [name for name, blob in files.items() if found[name] != blob.sha256]
+            contents = {name: content(place / name, self._digests) for name in {*files, *known}}
+            fresh = [name for name, blob in files.items() if contents[name] != blob.sha256]
             _refuse(
                 folder,
-                {name: text for name in fresh if (text := found[name]) is not None},
+                {name: text for name in fresh if (text := contents[name]) is not None},
                 known,
                 force=force,
             )
             stale = [
                 name
                 for name in known
-                if replace_all and name not in files and found[name] in known[name]
+                if replace_all and name not in files and contents[name] in known[name]
             ]
-            changes = [*stale, *(name for name in fresh if found[name] is not None)]
-            held = (
-                [name for name in LAST if name in files and found[name] is not None]
+            changes = [*stale, *(name for name in fresh if contents[name] is not None)]
+            withdrawn = (
+                [name for name in LAST if name in files and contents[name] is not None]
                 if changes
                 else []
             )
-            fresh = _ordered({*fresh, *held})
+            fresh = _ordered({*fresh, *withdrawn})
             token = token_hex(8)
             temporary = {name: f".webkiln-{token}-{number}" for number, name in enumerate(fresh)}
             ours = {name: frozenset({blob.sha256}) for name, blob in files.items()}
@@ -134,52 +133,51 @@ class Publisher:
                 record.made or not place.exists(),
             )
             self._records.write(place, begun)
-            if not self._copied(
+            if not self._copy(
                 place, {temporary[name]: (files[name], place / name) for name in fresh}
             ):
                 self._records.write(place, record)
                 return False
-            with _half_done(folder):
-                for name in held:
+            with _incomplete(folder):
+                for name in withdrawn:
                     (place / name).unlink()
                 for name in fresh:
                     (place / temporary[name]).replace(place / name)
                 for name in stale:
                     (place / name).unlink()
-            kept = (
+            remaining = (
                 {}
                 if replace_all
-                else {name: digests for name, digests in known.items() if found[name] in digests}
+                else {name: digests for name, digests in known.items() if contents[name] in digests}
             )
-            self._records.write(place, Record({**kept, **ours}, (), begun.made))
+            self._records.write(place, Record({**remaining, **ours}, (), begun.made))
         return True
 
     def remove(self, folder: Path) -> list[str]:
-        """Delete what was published into `folder`, and the folder if a build made it and nothing
-        else
-        is in it. Returns what has changed since, which stays.
+        """Delete what was published into `folder`, and the folder if a build created it and it is
+        empty then. Files that have changed since stay and are returned.
         """
         folder = folder.absolute()
         with self._exclusive(folder) as place, writing(folder):
             record = self._recovered(place)
             known = self._known(place, record)
-            found = {name: content(place / name, self._digests) for name in known}
+            contents = {name: content(place / name, self._digests) for name in known}
             self._records.write(place, replace(record, files=known))
-            for name in reversed(_ordered(name for name in known if found[name] in known[name])):
+            for name in reversed(_ordered(name for name in known if contents[name] in known[name])):
                 (place / name).unlink()
             if record.made:
                 with suppress(OSError):
                     place.rmdir()
             self._records.forget(place)
         return sorted(
-            name for name, text in found.items() if text is not None and text not in known[name]
+            name for name, text in contents.items() if text is not None and text not in known[name]
         )
 
-    def _copied(self, place: Path, copies: Mapping[str, tuple[Blob, Path]]) -> bool:
-        """Write blobs beside the files that they will replace, with the modes of these; where one
-        cannot be written, none is left.
+    def _copy(self, place: Path, copies: Mapping[str, tuple[Blob, Path]]) -> bool:
+        """Write blobs into temporary files next to the files that they will replace, with the same
+        modes. If one cannot be written, all are removed.
         """
-        made = not place.exists()
+        created = not place.exists()
         try:
             place.mkdir(parents=True, exist_ok=True)
             self._store.fetch([blob for blob, _ in copies.values()])
@@ -193,21 +191,21 @@ class Publisher:
             else:
                 return True
         except OSError:
-            self._drop(place, copies, made=made)
+            self._drop(place, copies, created=created)
             raise
-        self._drop(place, copies, made=made)
+        self._drop(place, copies, created=created)
         return False
 
     @staticmethod
-    def _drop(place: Path, names: Iterable[str], *, made: bool) -> None:
+    def _drop(place: Path, names: Iterable[str], *, created: bool) -> None:
         for name in names:
             (place / name).unlink(missing_ok=True)
-        if made:
+        if created:
             with suppress(OSError):
                 place.rmdir()
 
     def _recovered(self, place: Path) -> Record:
-        """The record of a folder, without what a publication that was killed left."""
+        """The record of a folder, after removing the copies of an interrupted publication."""
         record = self._records.read(place)
         for name in record.temporary:
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -219,9 +217,10 @@ class Publisher:
         return united(record.files, claimed(place))
 
     @contextmanager
-    def reserve(self, folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-        """Keep a folder for one build, from its checks to its last file. Another build waits here,
-        which `tell` says; a publication inside takes the same folder without waiting."""
+    def reserve(self, folder: Path, report: Callable[[str], None]) -> Iterator[None]:
+        """Reserve a folder for one build, from its checks to its last file. Another build waits
+        here, and reports so; a publication of the same build does not wait.
+        """
         place = Path(os.path.realpath(folder))
         if place in self._reserved:
             yield
@@ -234,7 +233,7 @@ class Publisher:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                tell(f"{folder}: another build is writing there; this one waits for it")
+                report(f"{folder}: another build is writing there; this one waits for it")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             self._reserved.add(place)
             try:
@@ -244,7 +243,7 @@ class Publisher:
 
     @contextmanager
     def _exclusive(self, folder: Path) -> Iterator[Path]:
-        """The folder itself, whatever links lead to it, for one publication at a time."""
+        """The real path of the folder, for one publication at a time."""
         place = Path(os.path.realpath(folder))
         path = self._records.path(place).with_suffix(".lock")
         with writing(path):
@@ -256,13 +255,13 @@ class Publisher:
 
 
 @contextmanager
-def _half_done(folder: Path) -> Iterator[None]:
+def _incomplete(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise OutputError(
-            f"{folder}: is half written: {error.strerror}; mend that and build again, which"
-            " finishes it"
+            f"{folder}: is partly written: {error.strerror}; fix that and build again to complete"
+            " it"
         ) from error
 
 
@@ -272,15 +271,15 @@ def _files(result: ActionResult, role: str) -> dict[str, Blob]:
         for path, blob in result.outputs.items()
         if path.startswith(role)
     }
-    if odd := sorted(name for name in files if not is_plain(name)):
+    if paths := sorted(name for name in files if not is_plain(name)):
         raise InternalError(
-            f"a bundle is one folder of files, and its stage wrote {', '.join(odd)}"
+            f"a bundle is one folder of files, but its stage wrote {', '.join(paths)}"
         )
     return files
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Data before code, and last what the rest is loaded by."""
+    """Data before code; the entry points last."""
     return sorted(
         names,
         key=lambda name: (
@@ -292,25 +291,25 @@ def _ordered(names: Iterable[str]) -> list[str]:
     )
 
 
-def _refuse(folder: Path, present: Mapping[str, str], known: Known, *, force: bool) -> None:
-    """OutputError where what is there was not written by a build."""
+def _refuse(folder: Path, contents: Mapping[str, str], known: Known, *, force: bool) -> None:
+    """Raise OutputError where files exist that no build wrote."""
     if folders := [
         name
-        for name, text in present.items()
+        for name, text in contents.items()
         if text == OTHER and (folder / name).is_dir() and not (folder / name).is_symlink()
     ]:
         raise OutputError(
-            f"{folder}: {_listed(folders)} would be overwritten, which is a folder; move it away,"
-            " or choose another folder"
+            f"{folder}: {_listed(folders)} would be overwritten and is a folder; move it away, or"
+            " choose another folder"
         )
-    foreign = [name for name, text in present.items() if text not in known.get(name, ())]
+    foreign = [name for name, text in contents.items() if text not in known.get(name, ())]
     if not foreign or force:
         return
     changed = [name for name in foreign if name in known]
-    what = "changed since a build wrote it" if foreign == changed else "which no build wrote"
+    what = "changed since a build wrote it" if foreign == changed else "no build wrote it"
     raise OutputError(
-        f"{folder}: {_listed(foreign)} would be overwritten, {what}; choose another folder, move"
-        " what you want to keep, or go on with --force (doit: force=yes)"
+        f"{folder}: {_listed(foreign)} would be overwritten ({what}); choose another folder, move"
+        " the files that you want to keep, or use --force (doit: force=yes)"
     )
 
 

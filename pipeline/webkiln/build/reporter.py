@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UpToDateTask:
-    """Bundles that need nothing, as a doit task that no other leads to."""
+    """Up-to-date bundles as a doit task. No other task leads to it."""
 
     name: str
     folders: tuple[Path, ...]
@@ -39,12 +39,12 @@ class UpToDateTask:
 
 
 class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
-    """Failures only, one message each; what runs is told by the engine's progress."""
+    """Prints failures only, one message each. Progress is printed by the engine."""
 
     desc = "failures only"
 
     def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
-        """Look at everything that will be published before anything is built for it."""
+        """Check all folders that will be published into, before anything is built for them."""
         self._ends: list[tuple[Path, str]] = []
         self._engine: Engine | None = None
         self._failed = self._is_full = False
@@ -110,7 +110,7 @@ def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["DoitT
 
 
 def build(session: "Session", bundles: Sequence[str]) -> dict[str, Any]:
-    """The task that all bundles are built by."""
+    """The task that builds all bundles."""
     doc = "build the bundles of all models, or of model=NAME"
     return {
         "basename": "build",

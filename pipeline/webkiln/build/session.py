@@ -1,5 +1,5 @@
-"""What one doit command is about. The engine, and the recipes, are there when they are asked for:
-many builds have nothing to do.
+"""The context of one doit command. The engine and the recipes are loaded lazily: null builds need
+neither.
 """
 
 import atexit
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """`folder` holds the recipes, and `state` what the checkout remembers; `given` are the
+    """`folder` contains the recipes, and `state` what the checkout remembers. `given` are the
     variables of the command line.
     """
 
@@ -37,7 +37,7 @@ class Session:
     @cached_property
     def engine(self) -> "Engine":
         """Closed by `close`, or at the latest when the process ends. Raises UserError where the
-        environment names a wrong cache, key or fleet.
+        environment names an invalid cache, key or fleet.
         """
         from webkiln.build.engine import Engine
 
@@ -46,8 +46,8 @@ class Session:
         return engine
 
     def close(self) -> None:
-        """Close the engine, if there is one, while threads can still be started: results may have
-        to be stored in a remote cache.
+        """Close the engine, if it exists, while threads can still be started: results may have to
+        be uploaded to a remote cache.
         """
         if "engine" in self.__dict__:
             atexit.unregister(self.engine.close)
@@ -55,25 +55,25 @@ class Session:
 
     @cached_property
     def variables(self) -> "Variables":
-        """Raises RecipeError where a recipe or a variable is wrong."""
+        """Raises RecipeError where a recipe or a variable is invalid."""
         from webkiln.build.variables import read_variables
 
         return read_variables(self.given, self.all_recipes())
 
     def all_recipes(self) -> "Mapping[str, Recipe]":
-        """Those of all models, whichever were asked for."""
+        """The recipes of all models, whether requested or not."""
         from webkiln.recipe import read_recipes
 
         return read_recipes(self.folder)
 
     @cached_property
     def stamps(self) -> Stamps:
-        """What was noted of the tree, for which no engine is needed."""
+        """The recorded stamps of the tree. They need no engine."""
         state = self.state.absolute()
         return read_stamps(state, share(), FileDigests(state / DIGESTS), signer_from_environment())
 
     def read_again(self, share: Share) -> "Iterator[tuple[ModelGraph, str, Variables]]":
-        """The models that were asked for, in each encoding, as the recipes say now."""
+        """The requested models in each encoding, according to the present recipes."""
         from webkiln.build.graph import ModelGraph
         from webkiln.build.variables import read_variables
 

@@ -28,13 +28,13 @@ from webkiln.build.stamps import recipe_stamps
 from webkiln.errors import UserError
 
 AT_ONCE = 64
-"""Steps that a build with a fleet has under way at once."""
+"""The number of steps that a build with a fleet runs at once."""
 ELSEWHERE = (FLEET, "WEBKILN_REMOTE_CACHE", "WEBKILN_CACHE_WRITE")
-"""Variables that are checked in every build, also in one with nothing to do."""
+"""Variables that are checked in every build, even in a null build."""
 BUILDS = re.compile(r"(run )?((-n ?|--process[ =])\d+ |--explain |--trace[ =]\S+ |build )*")
-"""Commands that build bundles alone."""
+"""Commands that only build bundles."""
 READING = ("dumpdb", "graph", "help", "info", "list", "query", "tabcompletion", "watch", "why")
-"""Commands that change nothing in a checkout; `watch` takes the lock for each of its builds."""
+"""Commands that change nothing in a checkout. `watch` takes the lock for each of its builds."""
 VARIABLE = re.compile(r"\w+=")
 
 DOIT_CONFIG = {
@@ -52,7 +52,7 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
     process with status 2.
     """
     try:
-        given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit tells single variables only, never which were given
+        given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit has no public way to list the given variables
         state = Path(".webkiln")
         session = Session(state, Path(folder), given, CheckoutLock(state, _say))
         sys.excepthook = partial(_ended, session)
@@ -71,7 +71,7 @@ def _tasks(session: Session) -> Iterator[dict[str, Any]]:
     if recipes:
         folders = session.stamps.command(command, recipes)
         if any(map(os.environ.get, ELSEWHERE)):
-            _ = session.engine  # which checks them
+            _ = session.engine  # checks them
         if folders is not None:
             yield UpToDateTask("up-to-date", tuple(folders)).task()
             yield build(session, ["bundle:up-to-date"])

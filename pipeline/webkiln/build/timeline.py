@@ -30,7 +30,7 @@ class Timeline:
 
     @contextmanager
     def step(self, task: str, kind: str, **more: Any) -> Iterator[None]:
-        """Note what is done inside; `kind` is its category."""
+        """Record the execution of the body; `kind` is its category."""
         with self._lock:
             row = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
             self._busy.add(row)
@@ -56,7 +56,7 @@ class Timeline:
                 )
 
     def mark(self, task: str, kind: str) -> None:
-        """Note what takes no time."""
+        """Record an event without duration."""
         now = self._microseconds(time.perf_counter())
         with self._lock:
             self._events.append(
@@ -73,7 +73,7 @@ class Timeline:
             )
 
     def write(self, file: Path) -> None:
-        """Write what was noted so far. Raises OutputError where the file cannot be written."""
+        """Write what was recorded so far. Raises OutputError where the file cannot be written."""
         with self._lock:
             events = sorted(self._events, key=lambda event: event["ts"])
             names = [("process_name", 1, f"webkiln in {Path.cwd().name}, process {os.getpid()}")]
