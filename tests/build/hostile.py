@@ -416,7 +416,7 @@ class HostileReapi:
         return made.get(fault, good)
 
     def _get(self, asked: bytes, context: Any) -> bytes:
-        key = wire.texts(wire.texts(asked, 2)[0], 1)[0].decode()
+        key = wire.values(wire.values(asked, 2)[0], 1)[0].decode()
         fault = self._fault("GET", f"ac/{key}", context)
         if f"ac/{key}" not in self.held and not fault:
             context.abort(self.grpc.StatusCode.NOT_FOUND, "")
@@ -424,22 +424,22 @@ class HostileReapi:
 
     def _update(self, asked: bytes, context: Any) -> bytes:
         self._fault("PUT", "ac/", context)
-        key = wire.texts(wire.texts(asked, 2)[0], 1)[0].decode()
-        self.held.setdefault(f"ac/{key}", wire.texts(asked, 3)[0])
+        key = wire.values(wire.values(asked, 2)[0], 1)[0].decode()
+        self.held.setdefault(f"ac/{key}", wire.values(asked, 3)[0])
         return b""
 
     def _missing(self, asked: bytes, context: Any) -> bytes:
         fault = self._fault("HEAD", "cas/", context)
         digests = [
             digest
-            for digest in wire.texts(asked, 2)
-            if f"cas/{wire.texts(digest, 1)[0].decode()}" not in self.held
+            for digest in wire.values(asked, 2)
+            if f"cas/{wire.values(digest, 1)[0].decode()}" not in self.held
         ]
         return self._odd(fault, b"".join(wire.field(2, digest) for digest in digests))
 
     def _read(self, asked: bytes, context: Any) -> Iterator[bytes]:
-        name = wire.texts(asked, 1)[0].decode().split("/")[-2]
-        data, start = self.held.get(f"cas/{name}"), wire.whole(asked, 2)
+        name = wire.values(asked, 1)[0].decode().split("/")[-2]
+        data, start = self.held.get(f"cas/{name}"), wire.integer(asked, 2)
         fault = self.choose("GET", f"cas/{name}")
         if fault in ("slow stream", "stalled stream"):
             self.counts[f"grpc {fault}"] += 1
@@ -466,8 +466,8 @@ class HostileReapi:
     def _write(self, requests: Iterator[bytes], context: Any) -> bytes:
         fault = self._fault("PUT", "cas/", context)
         parts = list(requests)
-        data = b"".join(part for request in parts for part in wire.texts(request, 10))
-        name = wire.texts(parts[0], 1)[0].decode().split("/")[-2]
+        data = b"".join(part for request in parts for part in wire.values(request, 10))
+        name = wire.values(parts[0], 1)[0].decode().split("/")[-2]
         if not fault:
             self.held.setdefault(f"cas/{name}", data)
         return self._odd(fault, wire.field(1, len(data)))

@@ -12,7 +12,7 @@ from webkiln.build.fleet.remote_action import RemoteAction
 from webkiln.build.remote.shared import SharedCache
 
 honest = worker.RemoteWorker.perform
-delivered = SharedCache._delivered
+delivered = SharedCache._upload_blob
 
 
 def stores_nothing(shared: SharedCache, blob: Blob, path: Path) -> bool:
@@ -44,8 +44,8 @@ def computes_something_else(worker: worker.RemoteWorker, request: RemoteAction) 
 
 
 LIES: Mapping[str, tuple[type, str, Callable[..., Any]]] = {
-    "absent": (SharedCache, "_delivered", stores_nothing),
-    "bytes": (SharedCache, "_delivered", stores_other_bytes),
+    "absent": (SharedCache, "_upload_blob", stores_nothing),
+    "bytes": (SharedCache, "_upload_blob", stores_other_bytes),
     "outputs": (worker.RemoteWorker, "perform", names_other_outputs),
     "nonsense": (worker.RemoteWorker, "perform", says_nothing_sensible),
     "other": (worker.RemoteWorker, "perform", computes_something_else),

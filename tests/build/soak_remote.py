@@ -91,7 +91,7 @@ class Soak:
         begun, errors = time.monotonic(), io.StringIO()
         with (
             mock.patch.dict(os.environ, kept | dict(environment), clear=True),
-            mock.patch("webkiln.build.remote.shared.warn", told.append),
+            mock.patch("webkiln.build.remote.connection.warn", told.append),
             mock.patch("sys.stderr", errors),
             Engine(
                 place / "state", cache=place / "cache", shared=self.share, executor=self.pool

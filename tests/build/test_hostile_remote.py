@@ -19,9 +19,10 @@ from tests.sampling import representative
 from webkiln import canonical
 from webkiln.build.action import Blob
 from webkiln.build.remote import entries, wire
+from webkiln.build.remote.addresses import open_remote
 from webkiln.build.remote.entries import EntryError
 from webkiln.build.remote.remote import UnreachableError
-from webkiln.build.remote.shared import SharedCache, opened
+from webkiln.build.remote.shared import SharedCache
 from webkiln.build.remote.signing import signer
 from webkiln.build.remote.timeouts import Deadline, Turns
 
@@ -170,7 +171,9 @@ def test_a_result_that_becomes_suspect_while_another_input_is_made(
     )
     held[code] = forged(made.good[False][code], "none", random.Random(0))
     with serving("", served(held)) as (_, reached):
-        assert "made the step fail" in checked(made, made.build(tmp_path, reached), tmp_path)
+        assert "failed with inputs from it" in checked(
+            made, made.build(tmp_path, reached), tmp_path
+        )
 
 
 @pytest.mark.parametrize("fault", representative(QUICK, *ANSWERS))
@@ -275,7 +278,7 @@ def test_a_disk_without_room_is_not_filled(
     blob = Blob(canonical.digest(bytes(2 << 20)), 2 << 20)
     with serving("", {f"cas/{blob.sha256}": bytes(2 << 20)}) as (server, _):
         told: list[str] = []
-        monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
+        monkeypatch.setattr("webkiln.build.remote.connection.warn", told.append)
         shared = SharedCache(server.url)
         shared.download(
             [blob], lambda blob: tmp_path / blob.sha256, lambda blob, path: pytest.fail("was kept")
@@ -391,7 +394,7 @@ def test_a_remote_that_is_slow_and_good(
     take.
     """
     told: list[str] = []
-    monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
+    monkeypatch.setattr("webkiln.build.remote.connection.warn", told.append)
     contents = [random.Random(number).randbytes(100_000) for number in range(4)]
     paths = {
         Blob(canonical.digest(data), len(data)): tmp_path / f"{number}"
@@ -475,7 +478,7 @@ def test_a_resumed_transfer_with_wrong_bytes_is_read_anew(made: Soak, tmp_path: 
 
 
 def test_an_address_that_is_none() -> None:
-    remote = opened("http://127.0.0.1:9")
+    remote = open_remote("http://127.0.0.1:9")
     with pytest.raises(UnreachableError):
         remote.entry(64 * "a")
     remote.close()

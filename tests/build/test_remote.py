@@ -32,9 +32,10 @@ from webkiln.build.action import ActionResult, Blob
 from webkiln.build.cache import ActionCache
 from webkiln.build.outputs import Expected
 from webkiln.build.remote import entries, wire
+from webkiln.build.remote.addresses import open_remote
 from webkiln.build.remote.network import BUNDLES, PORTS, proxy
 from webkiln.build.remote.remote import UnreachableError
-from webkiln.build.remote.shared import SharedCache, opened, remote_cache_from_environment
+from webkiln.build.remote.shared import SharedCache, remote_cache_from_environment
 from webkiln.build.remote.signing import Signer, signer
 
 WRITES = {"WEBKILN_CACHE_WRITE": "1"}
@@ -268,7 +269,7 @@ def test_a_damaged_entry_is_replaced_by_the_next_writer(
     url, own = standing["WEBKILN_REMOTE_CACHE"], signed(tmp_path) if "signed" in how else None
     key, written = canonical.digest(how.encode()), Written(tmp_path)
     result = ActionResult({"x": written.file(b"one")}, "first")
-    with closing(opened(url)) as remote:
+    with closing(open_remote(url)) as remote:
         remote.create(
             entries.place(key),
             DAMAGED[how](key, entries.written(key, {"result": result.to_json()}, None)),
@@ -290,7 +291,7 @@ def test_two_writers_replace_a_damaged_entry_at_once(
     url, written = server["WEBKILN_REMOTE_CACHE"], Written(tmp_path)
     results = [ActionResult({"x": written.file(data)}) for data in (b"one", b"two")]
     for _ in range(5):
-        with closing(opened(url)) as remote:
+        with closing(open_remote(url)) as remote:
             remote.create(entries.place(KEY), b"garbage", [], overwrite=True)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda result: written.store(url, result), results))
@@ -330,7 +331,7 @@ def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree], tmp_path:
     ) as server:
         told = first.doit("build", f"model={first.model}", **server, **WRITES)
         (warning,) = warnings(told)
-        assert "413 Request Entity Too Large), which is not stored there" in warning
+        assert "413 Request Entity Too Large), so it is not stored there" in warning
         assert 0 < len(second.make(**server)) < len(executed(first.log()))
         assert " results are not stored there" in first.webkiln(
             "cache", "push", status=2, **server, **WRITES
@@ -342,7 +343,9 @@ def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree]) 
     server.fault = "no puts"
     second.edit("models/toy/model.json", "1 2 3", "4 5 6")
     told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
-    assert "405 Method Not Allowed); what is not stored there is kept here" in warnings(told)[0]
+    assert (
+        "405 Method Not Allowed); results that are not stored there stay here" in warnings(told)[0]
+    )
     second.edit("models/toy/model.json", "4 5 6", "1 2 3")
     assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
 
@@ -387,12 +390,12 @@ def test_servers_that_no_proxy_is_for(excluded: str, monkeypatch: pytest.MonkeyP
     with faulty() as server:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
         with (
-            closing(opened(server.url)) as remote,
-            pytest.raises(UnreachableError, match="by way of the proxy"),
+            closing(open_remote(server.url)) as remote,
+            pytest.raises(UnreachableError, match="through the proxy"),
         ):
             remote.entry(KEY)
         monkeypatch.setenv("NO_PROXY", excluded.format(port=urlsplit(server.url).port))
-        with closing(opened(server.url)) as remote:
+        with closing(open_remote(server.url)) as remote:
             assert remote.entry(KEY) is None
 
 
@@ -464,7 +467,7 @@ def test_proxies_of_buckets(
             "NO_PROXY": excluded,
         }.items():
             monkeypatch.setenv(name, value)
-        with closing(opened("s3://cache/team")) as remote:
+        with closing(open_remote("s3://cache/team")) as remote:
             assert remote.entry(KEY) is None
         assert (bool(proxy.asked), bool(server.asked)) == (by_proxy, not by_proxy)
         assert {*proxy.logins} <= {f"Basic {b64encode(b'me:a@b').decode()}"}
@@ -526,8 +529,8 @@ def test_an_authority_of_the_environment(
         assert "certificate" in warning.lower()
         if kind == "nginx with TLS":
             assert (
-                "its certificate is not trusted (unable to get local issuer certificate); name its"
-                " authority's in SSL_CERT_FILE" in warning
+                "its certificate is not trusted (unable to get local issuer certificate); set"
+                " SSL_CERT_FILE to the certificate of its authority" in warning
             )
         assert "answers in" in toy.webkiln("cache", "stat", **reached, **{variable: authority})
 
@@ -544,13 +547,13 @@ def test_certificates_that_are_none(toy: Tree, tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "500": "what is not had from it is made here",
-    "401": "does not let this build in",
-    "403": "does not let this build in",
+    "500": "what it does not provide is built here",
+    "401": "denies access",
+    "403": "denies access",
     "never": "does not answer",
-    "bytes": "gave other bytes",
-    "entries": "is not as webkiln writes it",
-    "garbage": "is not as webkiln writes it",
+    "bytes": "sent bytes that do not match",
+    "entries": "has an invalid format",
+    "garbage": "has an invalid format",
 }
 
 
@@ -570,7 +573,7 @@ def test_a_build_goes_on_without_a_remote_that_fails(
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [("full", "stores nothing more"), ("read-only", "does not let this build in")],
+    [("full", "accepts no more files"), ("read-only", "denies access")],
 )
 def test_what_takes_nothing_may_still_give(
     fault: str, message: str, filled: tuple[Faulty, Tree]
@@ -702,10 +705,10 @@ def test_unsigned_entries_are_refused_where_a_key_is_given(
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("rot13:secret", "expected a key by its file"),
+        ("rot13:secret", "expected the file of a key"),
         ("hmac:missing", "cannot be read"),
         ("hmac:short", "has 5 bytes, expected at least 32"),
-        ("ed25519:short", "is no key in PEM"),
+        ("ed25519:short", "is not a key in PEM"),
     ],
 )
 def test_what_is_no_key(key: str, message: str, toy: Tree) -> None:
@@ -725,7 +728,7 @@ def test_a_public_key_signs_nothing(toy: Tree, tmp_path: Path) -> None:
         WEBKILN_CACHE_KEY=public,
         **WRITES,
     )
-    assert "names a public key, which signs nothing" in told
+    assert "names a public key, which cannot sign" in told
 
 
 def test_an_entry_is_never_changed(filled: tuple[Faulty, Tree]) -> None:

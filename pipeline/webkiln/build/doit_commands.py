@@ -212,7 +212,7 @@ class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
                 opened,
                 bundles,
                 _line,
-                session.lock.held,
+                session.lock.locked,
                 force=session.variables.force,
             ).run()
         except KeyboardInterrupt:

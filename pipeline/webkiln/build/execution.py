@@ -10,7 +10,8 @@ from webkiln.build.build_log import BuildLog
 from webkiln.build.cache import ActionCache
 from webkiln.build.consumption import Consumption, digests_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
-from webkiln.build.fleet.fleet import Fleet, Planned
+from webkiln.build.fleet.fleet import Fleet
+from webkiln.build.fleet.requests import Planned
 from webkiln.build.lookup import Lookup
 from webkiln.build.observer import library
 from webkiln.build.progress import warn

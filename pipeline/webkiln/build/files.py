@@ -24,7 +24,7 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def beside(path: Path, suffix: str = "") -> Path:
+def temporary_path(path: Path, suffix: str = "") -> Path:
     """A new temporary name in the same folder, so that a rename to `path` stays on one file system."""
     return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}{suffix}")
 
@@ -33,7 +33,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     """Replace `path` by `data`. Readers get the old bytes or the new ones, never a mix."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = beside(path)
+        temporary = temporary_path(path)
         try:
             temporary.write_bytes(data)
             temporary.replace(path)

@@ -57,7 +57,7 @@ class CheckoutLock:
             self._file = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         self.acquire()
         try:
             yield

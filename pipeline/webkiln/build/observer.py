@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from webkiln import canonical
-from webkiln.build.files import beside
+from webkiln.build.files import temporary_path
 
 SOURCE = Path(__file__).with_name("observer.c")
 VARIABLE = "WEBKILN_OBSERVER"
@@ -60,7 +60,7 @@ def library(cache: Path) -> Path | None:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     for compiler in COMPILERS:
-        built = beside(target)
+        built = temporary_path(target)
         try:
             _compile(compiler, built)
             if _works(built):

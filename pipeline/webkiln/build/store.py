@@ -10,7 +10,7 @@ from typing import Protocol
 
 from webkiln import canonical
 from webkiln.build.action import Blob
-from webkiln.build.files import beside, writing
+from webkiln.build.files import temporary_path, writing
 from webkiln.build.remote.shared import SharedCache
 from webkiln.errors import OutputError
 
@@ -143,7 +143,7 @@ class LocalStore:
         target = self._own(blob.sha256)
         with writing(self.root):
             target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = beside(target)
+            temporary = temporary_path(target)
             try:
                 shutil.move(path, temporary)
                 temporary.chmod(0o444)
