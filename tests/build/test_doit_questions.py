@@ -250,7 +250,7 @@ def test_a_wait_ends_with_ctrl_c(toy: Tree) -> None:
         )
         waiting.send_signal(signal.SIGINT)
         _, told = waiting.communicate()
-    assert told == "interrupted; the steps that were done are kept\n"
+    assert told == "interrupted; finished steps are kept\n"
     assert waiting.returncode == 130
 
 

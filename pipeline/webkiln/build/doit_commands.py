@@ -30,7 +30,9 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
 
     cmd_options = (
         *DoitClean.cmd_options,
-        option("stale", "remove what builds wrote that no recipe names any more, and nothing else"),
+        option(
+            "stale", "remove outputs of builds that no recipe produces any more, and nothing else"
+        ),
     )
 
     @functools.wraps(DoitClean._execute)  # noqa: SLF001  # as in Run
@@ -79,7 +81,7 @@ class GraphCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
     """`doit graph [TASK ...]`"""
 
     name = "graph"
-    doc_purpose = "print the DAG in the dot language"
+    doc_purpose = "print the DAG in the DOT language"
     doc_usage = "[TASK ...]"
     cmd_options = ()
 
@@ -107,10 +109,10 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
     doc_purpose = "print what a task needs, and which tasks need a task or a file"
     doc_usage = "TASK | FILE"
     cmd_options = (
-        option("deps", "print what the task needs, and nothing else"),
-        option("rdeps", "print what needs the task or file, and nothing else"),
-        option("direct", "without what is behind or beyond the next step"),
-        option("code", "with webkiln's own files among what the task needs"),
+        option("deps", "print only what the task needs"),
+        option("rdeps", "print only what needs the task or the file"),
+        option("direct", "direct dependencies only"),
+        option("code", "include webkiln's own files in what the task needs"),
     )
 
     def _execute(
@@ -133,8 +135,8 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
             readers = known.readers(Path(name))
             if deps or not readers:
                 return fail(
-                    f"{name!r} is no task, and no task reads such a file; doit list --all shows"
-                    " tasks"
+                    f"{name!r} is neither a task nor a file that a task reads; doit list --all"
+                    " shows tasks"
                 )
             found = (
                 readers
@@ -152,9 +154,9 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
         return 0
 
     def _write(self, title: str, lines: Iterable[str], *, alone: bool) -> None:
-        """A list with its title, or `alone` the bare lines, for scripts."""
-        told = [*lines] if alone else [title, *(f"  {line}" for line in lines or ["nothing"])]
-        self.outstream.write("".join(f"{line}\n" for line in told))
+        """Print a list with its title; with `alone`, only the lines, for scripts."""
+        output = [*lines] if alone else [title, *(f"  {line}" for line in lines or ["nothing"])]
+        self.outstream.write("".join(f"{line}\n" for line in output))
 
 
 class Why(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
@@ -189,13 +191,13 @@ class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
     """`doit watch`"""
 
     name = "watch"
-    doc_purpose = "build the bundles of all models, or of model=NAME, and again what changes"
+    doc_purpose = "build the bundles of all models, or of model=NAME, and rebuild what changes"
     doc_usage = ""
     cmd_options = ()
 
     def _execute(self) -> int:
         session = session_of(self.task_list)
-        session.lock.release()  # between builds the checkout is free
+        session.lock.release()  # the checkout is locked only during builds
         pool = LocalPool(share().package.parent, homes=session.engine.cache.sandboxes)
 
         def bundles(engine: Engine) -> Iterator[tuple[Path, Action]]:

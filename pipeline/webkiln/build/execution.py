@@ -21,7 +21,7 @@ from webkiln.build.state import TreeState
 
 
 class NotCachedError(Exception):
-    """Raised in a session that only looks up, where an action would have to be executed."""
+    """An action would have to be executed in a session that only looks up results."""
 
 
 class Execution:

@@ -470,7 +470,7 @@ class ModelGraph:
             case PathSource(path, weights) if weights is not None:
                 return [(companion(weights), weights)]
             case PathSource(path):
-                return self.format.temporary_path(path)
+                return self.format.beside(path)
         return []
 
     def _source_name(self) -> str:

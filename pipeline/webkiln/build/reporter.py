@@ -1,5 +1,5 @@
-"""What doit prints of a build, and the task of bundles that need nothing. Nothing heavy is
-imported: many builds have nothing to do.
+"""What doit prints of a build, and the task of up-to-date bundles. It imports nothing heavy, since
+null builds should be fast.
 """
 
 import errno
@@ -66,13 +66,13 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
             self._ends += [(folder, "up to date") for folder in task.meta["up_to_date"]]
         if "step" in (task.meta or {}):
             task.meta["step"].engine.progress.skip(task.name)
-            self._tell(task.meta["step"], "up to date")
+            self._finish_bundle(task.meta["step"], "up to date")
 
     def add_success(self, task: Any) -> None:
         if "step" in (task.meta or {}):
-            self._tell(task.meta["step"], "written")
+            self._finish_bundle(task.meta["step"], "written")
 
-    def _tell(self, step: "DoitTask", what: str) -> None:
+    def _finish_bundle(self, step: "DoitTask", what: str) -> None:
         if step.folder is not None and step.role:
             self._ends.append((step.folder, what))
             if step.facts:
@@ -84,7 +84,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
             return
         message = fail.get_msg().rstrip() or task.name
         _, is_full, _ = message.partition(os.strerror(errno.ENOSPC))
-        if not (is_full and self._is_full):  # steps that run at once fail at once
+        if not (is_full and self._is_full):  # parallel steps fail together
             sys.stderr.write(f"error: {message}\n")
         self._is_full |= bool(is_full)
 

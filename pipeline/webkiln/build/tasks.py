@@ -48,14 +48,14 @@ DOIT_CONFIG = {
 
 
 def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """The tasks of all recipes below `folder`, or of those that `model=` names; user errors end the
+    """The tasks of all recipes below `folder`, or of those that `model=` names. User errors end the
     process with status 2.
     """
     try:
         given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit has no public way to list the given variables
         state = Path(".webkiln")
         session = Session(state, Path(folder), given, CheckoutLock(state, _say))
-        sys.excepthook = partial(_ended, session)
+        sys.excepthook = partial(_handle_exception, session)
         warnings.showwarning = _show_warning
         if _changes_the_checkout(sys.argv[1:]):
             session.lock.acquire()
@@ -92,8 +92,8 @@ def _changes_the_checkout(words: Sequence[str]) -> bool:
 
 
 def _only_builds(words: Sequence[str]) -> bool:
-    """Whether doit was called for bundles alone, by `doit`, `doit build` or `doit run build`, and
-    maybe how many steps may run at once.
+    """Whether doit only builds bundles: `doit`, `doit build` or `doit run build`, perhaps with a
+    number of processes.
     """
     return (
         BUILDS.fullmatch("".join(f"{word} " for word in words if not VARIABLE.match(word)))
@@ -101,18 +101,18 @@ def _only_builds(words: Sequence[str]) -> bool:
     )
 
 
-def _ended(
+def _handle_exception(
     session: Session, kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """End in one line where the user ends the build. What was stored is whole, and the processes of
-    steps end with this one.
+    """Print one line if the user interrupts the build. Stored results are complete, and the
+    processes of steps end with this one.
     """
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return
     if "engine" in session.__dict__:
         session.engine.progress.close()
-    sys.stderr.write("interrupted; the steps that were done are kept\n")
+    sys.stderr.write("interrupted; finished steps are kept\n")
     sys.stderr.flush()
     os._exit(128 + signal.SIGINT)
 

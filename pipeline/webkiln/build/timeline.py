@@ -1,5 +1,5 @@
-"""When each step of a build ran, in Chrome's trace-event format, which chrome://tracing and
-Perfetto open.
+"""The time at which each step of a build ran, in Chrome's trace-event format, which
+chrome://tracing and Perfetto open.
 """
 
 import json
@@ -17,9 +17,7 @@ PROCESS = 1
 
 
 class Timeline:
-    """The steps of one build, noted by several threads at once. Steps that overlap are in different
-    rows.
-    """
+    """The steps of one build, recorded by several threads. Overlapping steps are in different rows."""
 
     def __init__(self) -> None:
         self._begun = time.perf_counter()

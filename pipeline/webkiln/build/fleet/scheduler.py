@@ -294,16 +294,14 @@ class Scheduler:
         """Update the list of workers, and end the requests of those without a sign of life."""
         client = self._client
         assert client is not None
-        found: Mapping[str, Any] = {}
-        with suppress(
-            Exception
-        ):  # a connection may end in any way; whether it has is looked at next
-            found = client.sync(
+        listed: Mapping[str, Any] = {}
+        with suppress(Exception):  # a connection may end in any way; it is checked again later
+            listed = client.sync(
                 client.scheduler.identity, n_workers=-1, callback_timeout=PATIENCE_SECONDS
             )["workers"]
-            self._note(found)
+            self._record_workers(listed)
         with self._changed:
-            silent = [worker for worker in found if not self._machines[worker].is_alive]
+            silent = [worker for worker in listed if not self._machines[worker].is_alive]
             gone = [
                 key
                 for key, sent in [*self._sent.items()]
@@ -319,11 +317,11 @@ class Scheduler:
         for key in gone:
             self._end(key)
 
-    def _note(self, found: Mapping[str, Any]) -> None:
+    def _record_workers(self, listed: Mapping[str, Any]) -> None:
         with self._changed:
             for worker, machine in self._machines.items():
-                machine.listed = worker in found
-            for worker, message in found.items():
+                machine.listed = worker in listed
+            for worker, message in listed.items():
                 known = self._machines.get(worker)
                 if known is None or known.beat != message["last_seen"]:
                     self._machines[worker] = _Machine(
