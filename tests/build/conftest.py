@@ -66,7 +66,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 
 @pytest.fixture(scope="session")
-def locked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What a server holds after a build of the toy that stored its results there."""
     place = tmp_path_factory.mktemp("held")
     with faulty() as server:

@@ -173,7 +173,7 @@ def test_query_by_file(asked: Tree) -> None:
         "lower:toy:wasm",
         "lower:toy:js",
     ]
-    assert "no task" in asked.doit("query", "models/tox", status=2)
+    assert "neither a task" in asked.doit("query", "models/tox", status=2)
     assert "at most one of" in asked.doit("query", "load:toy", "--deps", "--rdeps", status=2)
 
 

@@ -1,8 +1,8 @@
 /* Reports the file accesses of a process and its children: a library for LD_PRELOAD on Linux.
 
    $WEBKILN_OBSERVER is the file to append records to, followed by folders that are not recorded,
-   one per line. A record is "KIND ERROR TYPE INODE SIZE MTIME CTIME PATH" and a null byte. Times are
-   in nanoseconds, TYPE is as in S_IFMT:
+   one per line. A record is "KIND ERROR TYPE INODE SIZE MTIME CTIME PATH" and a null byte. Times
+   are in nanoseconds, TYPE is as in S_IFMT:
      r  opened for reading        w  opened for writing       s  state queried
      l  names listed              p  program executed
      e  a program that a process is about to execute; INODE is the process
@@ -94,7 +94,7 @@ static int is_new(char kind, const char *path) {
   return 1;
 }
 
-/* The absolute path of `path` relative to an open folder. Returns 0 where it is too long or absent. */
+/* The absolute path of `path` relative to an open folder. Returns 0 if it is too long or absent. */
 static int absolute(char *to, int folder, const char *path) {
   size_t n = 0, more = length(path);
   if (*path != '/') {
