@@ -9,8 +9,8 @@ from webkiln.build.share import Share
 
 HERE = Path(__file__).parent
 BRIEF = {"test_two_checkouts_give_identical_bytes"}
-"""What is tried with a real model in every run; the toy, whose stages take no time, goes through
-all tests.
+"""Tests that also run with a real model every time. The toy, whose stages take no time, goes
+through all tests.
 """
 
 
@@ -43,7 +43,7 @@ def toy(tmp_path: Path) -> Tree:
 
 @pytest.fixture
 def share(tmp_path: Path) -> Share:
-    """A root with two stages and a package beside it."""
+    """A root with two stages, and a package outside of it."""
     root, package = tmp_path / "root", tmp_path / "lib" / "webkiln"
     (root / "stages").mkdir(parents=True)
     package.mkdir(parents=True)
@@ -59,15 +59,15 @@ def share(tmp_path: Path) -> Share:
 
 
 @pytest.fixture(scope="session")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """A checkout in which nothing is built and nothing edited: it is only asked questions."""
-    place = tmp_path_factory.mktemp("asked")
+def unbuilt(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """A checkout in which nothing is built or edited, for queries."""
+    place = tmp_path_factory.mktemp("unbuilt")
     return checkout(place / "tree", place / "cache", toy=True)
 
 
 @pytest.fixture(scope="session")
 def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What a server holds after a build of the toy that stored its results there."""
+    """The contents of a server after a build of the toy with uploads."""
     place = tmp_path_factory.mktemp("held")
     with faulty() as server:
         checkout(place / "tree", place / "cache", toy=True).make(

@@ -1,4 +1,4 @@
-"""A worker that lies: `liar.py LIE worker ADDRESS ...`. What it says has the form of truth."""
+"""A worker that lies: `liar.py LIE worker ADDRESS ...`. Its answers are well-formed."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ def says_nothing_sensible(worker: worker.RemoteWorker, request: RemoteAction) ->
 
 
 def computes_something_else(worker: worker.RemoteWorker, request: RemoteAction) -> dict[str, Any]:
-    """The outputs, with one of the inputs in place of each."""
+    """Replace each of the outputs by one of the inputs."""
     answer = honest(worker, request)
     blob = next(iter(request.blobs()))
     return {**answer, "outputs": {path: [blob.sha256, blob.bytes] for path in answer["outputs"]}}

@@ -1,6 +1,4 @@
-"""Servers that keep a remote cache: real ones, and one of the HTTP protocol that fails in a chosen
-way.
-"""
+"""Servers of remote caches: real ones, and one of the HTTP protocol that fails in a chosen way."""
 
 import base64
 import hmac
@@ -24,7 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 SERVERS = Path(__file__).resolve().parents[2] / ".venv" / "servers" / "bin"
-"""Programs of packages that have an environment of their own."""
+"""Programs of packages that have a separate environment."""
 STORES = Path(__file__).parent / "servers" / "node_modules" / ".bin"
 START_SECONDS = 60.0
 DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "ci.md"
@@ -84,7 +82,7 @@ def free_port() -> int:
 def started(
     command: Sequence[str | Path], port: int, folder: Path, **environment: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server process that listens at a port."""
+    """A server process that listens on a port."""
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
             list(map(str, command)), stdout=log, stderr=log, env=os.environ | environment
@@ -121,7 +119,7 @@ def folder(place: Path) -> Iterator[Reached]:
 
 
 def documented_directives() -> str:
-    """What docs/ci.md says of the configuration of nginx."""
+    """The configuration of nginx in docs/ci.md."""
     (found,) = re.findall(r"nginx with `([^`]+)`", DOCUMENTED.read_text())
     return found
 
@@ -130,9 +128,7 @@ def documented_directives() -> str:
 def nginx(
     place: Path, directives: str = "", certificate: "Certificate | None" = None
 ) -> Iterator[Reached]:
-    """Nginx with the directives of docs/ci.md, or with these; with TLS where there is a
-    certificate.
-    """
+    """Nginx with the directives of docs/ci.md, or with these; with TLS if there is a certificate."""
     port = free_port()
     (place / "data").mkdir()
     tls = (
@@ -184,7 +180,7 @@ def _bucket(port: int) -> Reached:
 
 @contextmanager
 def azurite(place: Path) -> Iterator[Reached]:
-    """A container of Azurite, which is Azure Blob Storage on one's own machine."""
+    """A container of Azurite, the local emulator of Azure Blob Storage."""
     port = free_port()
     options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     with started(
@@ -273,7 +269,7 @@ QUICK = ("folder", "nginx", "s3", "reapi")
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate of localhost with its key, and that of the authority that signed it."""
+    """A certificate of localhost with its key, and the certificate of its authority."""
 
     authority: Path
     chain: Path
@@ -332,8 +328,8 @@ def certified(place: Path) -> Certificate:
 
 @contextmanager
 def tls_proxy(port: int, certificate: Certificate, protocol: str) -> Iterator[int]:
-    """The port of a proxy that ends TLS before a server that has none; `protocol` is what it
-    speaks, as ALPN names it.
+    """The port of a proxy that terminates TLS for a server without it. `protocol` is its name in
+    ALPN.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate.chain, certificate.key)
@@ -344,9 +340,8 @@ def tls_proxy(port: int, certificate: Certificate, protocol: str) -> Iterator[in
 
 @contextmanager
 def connect_proxy(login: str = "") -> Iterator[tuple[int, list[str]]]:
-    """The port of a proxy that knows the method CONNECT alone and reaches every host name on this
-    machine, and the places that it was asked for; with a `login`, which is `user:password`, it
-    knows nobody else.
+    """The port of a proxy that supports only CONNECT and resolves every host name to this machine,
+    and the requested addresses. With a `login`, `user:password`, it requires that.
     """
     asked: list[str] = []
     expected = f"Proxy-Authorization: Basic {base64.b64encode(login.encode()).decode()}"
@@ -370,8 +365,8 @@ def connect_proxy(login: str = "") -> Iterator[tuple[int, list[str]]]:
 
 @contextmanager
 def forwarding(accepted: Callable[[socket.socket], tuple[socket.socket, int]]) -> Iterator[int]:
-    """The port of a server that passes bytes on: `accepted` gives of a connection that under which
-    they come, and the port that they go to.
+    """The port of a server that forwards bytes. `accepted` returns, for a connection, its label and
+    the target port.
     """
 
     class Handler(socketserver.BaseRequestHandler):
@@ -392,7 +387,7 @@ def forwarding(accepted: Callable[[socket.socket], tuple[socket.socket, int]]) -
 
 
 def _exchange(near: socket.socket, far: socket.socket) -> None:
-    """Pass bytes on both ways until one side ends."""
+    """Forward bytes in both directions until one side ends."""
     other = {near: far, far: near}
     while True:
         is_read = isinstance(near, ssl.SSLSocket) and near.pending()
@@ -404,9 +399,8 @@ def _exchange(near: socket.socket, far: socket.socket) -> None:
 
 
 class Faulty:
-    """The HTTP protocol over a table. `fault`: how it fails; `asked`: the requests, as `GET
-    ac/...`;
-    `latency`: the seconds before each answer; `logins`: what requests say to a proxy.
+    """The HTTP protocol for a table. `fault`: how it fails. `asked`: the requests, as `GET ac/...`.
+    `latency`: the seconds before each answer. `logins`: the proxy authorisation of requests.
     """
 
     def __init__(self, fault: str = "") -> None:

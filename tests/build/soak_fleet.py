@@ -29,9 +29,9 @@ from tests.build.rounds import main, played
 from tests.build.tree import Tree, checkout, executed
 
 STEPS = 15
-"""Of one toy."""
+"""The steps of one toy."""
 CHAIN = 9
-"""So many of them a worker may do in one go."""
+"""The number of them that a worker may run together."""
 SIZES = (1, 1, 2, 3)
 BIG, BIG_EVERY = 40, 50
 WORKERS = 3
@@ -52,7 +52,7 @@ NAP = """def run(inputs, outputs, params):
         file.write(os.path.basename(__file__) + " " + hashlib.sha256(what.encode()).hexdigest() + "\\n")
     time.sleep({})
 """
-"""Notes which step runs, then sleeps."""
+"""Logs which step runs, then sleeps."""
 
 
 class Machines:
@@ -93,7 +93,7 @@ class Machines:
         return worker
 
     def restore(self) -> None:
-        """Have at least some workers that could do everything, before a build begins."""
+        """Start workers that can run every step, if there are too few, before a build begins."""
         for worker, fitting in [*self.workers.items()]:
             worker.process.send_signal(signal.SIGCONT)
             if worker.process.poll() is not None or not fitting:
@@ -121,7 +121,7 @@ class Machines:
         return 1
 
     def pause(self) -> int:
-        """For a moment, or for longer than anybody waits."""
+        """Pause it for a moment, or for longer than a timeout."""
         if (worker := self.one()) is not None:
             worker.process.send_signal(signal.SIGSTOP)
             time.sleep(self.random.uniform(0.1, 1.6 * PATIENCE_SECONDS))
@@ -134,14 +134,14 @@ class Machines:
         return 0
 
     def replace(self) -> int:
-        """By one of another version."""
+        """Replace it by one of another version."""
         self.kill()
         if len(self.workers) < MOST_WORKERS:
             self.add(fitting=False)
         return 1
 
     def reschedule(self) -> int:
-        """It is killed, or ends as it is told to."""
+        """Kill it, or let it shut down in order."""
         if self.random.random() < 0.5:
             self.scheduler.kill()
         self.scheduling.close()
@@ -151,7 +151,7 @@ class Machines:
 
     @property
     def troubles(self) -> tuple[Callable[[], int], ...]:
-        """What can happen; each tells how many workers it may have cost what they were at."""
+        """The possible events. Each returns how many workers may have lost their steps."""
         return (self.kill, self.stop, self.pause, self.grow, self.replace, self.reschedule)
 
     def close(self) -> None:
@@ -253,8 +253,8 @@ class Soak:
         shutil.rmtree(self.folder / f"cache{number}")
 
     def alone(self, models: Sequence[str]) -> tuple[dict[str, bytes], Counter[str]]:
-        """What one machine publishes of these toys, and the steps that it runs for each of them,
-        summed.
+        """The bundles that one machine publishes of these toys, and the sum of the steps that it
+        runs.
         """
         expected: dict[str, bytes] = {}
         steps: Counter[str] = Counter()
@@ -269,7 +269,7 @@ class Soak:
         return expected, steps
 
     def ran_steps(self) -> Counter[str]:
-        """How often each step ran since the last build began."""
+        """How often each step has run since the last build began."""
         return Counter(self.ran.read_text().splitlines())
 
     def begun(self, models: Sequence[str], cache: str, **environment: str) -> subprocess.Popen[str]:
@@ -297,7 +297,7 @@ class Soak:
 
 
 def soak(folder: Path, builds: int, seed: int, big: int = BIG) -> Counter[str]:
-    """What was counted. AssertionError names a difference."""
+    """The number of each event. AssertionError names a difference."""
     made = Soak(folder, seed, big)
     try:
         return played(made, builds)

@@ -13,8 +13,8 @@ LIBC.ptrace.restype = ctypes.c_long
 
 
 def killed_at(number: int, work: Callable[[], object]) -> bool:
-    """Run `work` in a child; True where it was killed, False where it ended before its `number`-th
-    system call.
+    """Run `work` in a child. True if it was killed, False if it ended before its `number`-th system
+    call.
     """
     child = os.fork()
     if child == 0:

@@ -44,7 +44,7 @@ def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
     assert found == toy.bytes()
 
 
-def test_build_tells_user_errors_in_one_line(toy: Tree) -> None:
+def test_build_prints_user_errors_in_one_line(toy: Tree) -> None:
     cases = {
         ("nowhere.keras",): "no such file",
         (
@@ -67,7 +67,7 @@ def webkiln(tree: Tree, *arguments: str, status: int = 0) -> str:
     return python(tree, "-m", "webkiln.cli", *arguments, status=status)
 
 
-def test_the_end_of_a_build_says_what_was_made(toy: Tree) -> None:
+def test_the_last_line_of_a_build_names_the_bundle(toy: Tree) -> None:
     command = ("build", "models/toy/model.json", "-o", "public/toy")
     told = webkiln(toy, *command)
     assert re.search(
@@ -102,7 +102,7 @@ def test_encodings_are_a_list(toy: Tree) -> None:
     ]
 
 
-def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
+def test_user_files_in_the_way_are_reported_before_the_build(toy: Tree) -> None:
     public = toy.root / "public"
     public.mkdir()
     (public / "package.json").write_text("{}")
@@ -135,14 +135,14 @@ def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
         (("build", "digist", "-o", "p"), "did you mean digits?"),
     ],
 )
-def test_what_was_nearly_written_is_named(
-    asked: Tree,
+def test_misspelt_names_get_suggestions(
+    unbuilt: Tree,
     arguments: tuple[str, ...],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(asked.root)
+    monkeypatch.chdir(unbuilt.root)
     try:
         status = cli.main(arguments)
     except SystemExit as end:
@@ -153,8 +153,8 @@ def test_what_was_nearly_written_is_named(
     assert "Traceback" not in told
 
 
-def test_the_version(asked: Tree) -> None:
-    assert re.fullmatch(r"webkiln \d[\w.]*\n", webkiln(asked, "--version"))
+def test_the_version(unbuilt: Tree) -> None:
+    assert re.fullmatch(r"webkiln \d[\w.]*\n", webkiln(unbuilt, "--version"))
 
 
 def test_a_descriptor_adds_backends_to_one_bundle(toy: Tree, tmp_path: Path) -> None:

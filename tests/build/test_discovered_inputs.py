@@ -1,4 +1,4 @@
-"""What code of the user's reads is an input of its action, in an environment that is nobody's own."""
+"""Files that user code reads are inputs of its action. Its environment does not depend on the user."""
 
 import functools
 import json
@@ -33,8 +33,8 @@ def run(inputs, outputs, params):
 
 @functools.cache
 def compiled() -> tuple[str, bytes]:
-    """The library that sees what native code reads, which builds compile once for each cache: its
-    place there, and its bytes.
+    """The library that observes native code, which is compiled once for each cache: its path there,
+    and its bytes.
     """
     with tempfile.TemporaryDirectory() as folder:
         made = observer.library(Path(folder))
@@ -43,7 +43,7 @@ def compiled() -> tuple[str, bytes]:
 
 
 def observing(cache: Path) -> None:
-    """Put the library there."""
+    """Put the library into a cache."""
     name, data = compiled()
     (cache / name).parent.mkdir(parents=True, exist_ok=True)
     (cache / name).write_bytes(data)
@@ -241,11 +241,11 @@ MOST = (
     "what native code lists",
     "what may be there",
 )
-"""The others are seen by the same means as one of these."""
+"""The other ways to read are observed by the same means as one of these."""
 
 
 @pytest.mark.parametrize("what", representative(READS, *MOST))
-def test_what_is_read_reruns_when_it_changes(project: Project, what: str) -> None:
+def test_a_change_of_a_read_file_reruns_the_action(project: Project, what: str) -> None:
     body, write = READS[what]
     project.script(body)
     write(project.project, 0)
@@ -261,8 +261,8 @@ def test_what_is_read_reruns_when_it_changes(project: Project, what: str) -> Non
     assert second != first
 
 
-def test_a_folder_that_is_listed_is_an_input_as_a_whole(project: Project, tmp_path: Path) -> None:
-    """Also what was not seen to be read."""
+def test_a_folder_in_reads_is_an_input_with_all_its_files(project: Project, tmp_path: Path) -> None:
+    """Files whose reads were not observed count, too."""
     listed = tmp_path / "listed"
     (listed / "below").mkdir(parents=True)
     (listed / "below" / "data.txt").write_text("1")
@@ -279,7 +279,7 @@ def test_a_folder_that_is_listed_is_an_input_as_a_whole(project: Project, tmp_pa
 def test_a_program_that_cannot_be_observed_is_warned_of(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a compiler for the observer; `ldconfig` is linked statically where it is installed."""
+    """Without a compiler for the observer. `ldconfig` is statically linked on Debian."""
     project.script(
         "import subprocess\nsubprocess.run(['/sbin/ldconfig', '--version'],"
         " stdout=subprocess.DEVNULL)\nreturn 1"
@@ -291,7 +291,7 @@ def test_a_program_that_cannot_be_observed_is_warned_of(
     )
 
 
-def test_what_the_observers_compiler_keeps_is_thrown_away(
+def test_the_cache_of_the_observers_compiler_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """As zig does, by default below the user's home."""
@@ -304,7 +304,7 @@ def test_what_the_observers_compiler_keeps_is_thrown_away(
     assert not place.exists()
 
 
-def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:
+def test_transitive_helpers_and_their_reads_are_inputs(project: Project) -> None:
     package = project.project / "mine"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -324,7 +324,7 @@ def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:
     )
 
 
-def test_going_back_finds_the_earlier_result(project: Project) -> None:
+def test_reverting_an_edit_finds_the_earlier_result(project: Project) -> None:
     project.script("return (HERE / (HERE / 'which.txt').read_text()).read_text()")
     for name in "ab":
         (project.project / name).write_text(f"content of {name}")
@@ -337,7 +337,7 @@ def test_going_back_finds_the_earlier_result(project: Project) -> None:
     assert project.runs == 0
 
 
-def test_other_users_of_the_cache_get_what_theirs_would_give(
+def test_another_user_of_the_cache_gets_results_for_their_own_files(
     project: Project, tmp_path: Path
 ) -> None:
     project.script("return (HERE / 'data.txt').read_text()")
@@ -389,7 +389,7 @@ def test_a_listed_file_counts_however_it_is_read(project: Project, tmp_path: Pat
     assert project.make(data) == "2"
 
 
-def test_temporary_files_and_packages_are_nobodys_inputs(project: Project) -> None:
+def test_temporary_files_and_packages_are_not_inputs(project: Project) -> None:
     project.script(
         "import tempfile, numpy, encodings.idna, sqlite3\n"
         "with tempfile.TemporaryDirectory() as folder:\n"
@@ -403,7 +403,7 @@ def test_temporary_files_and_packages_are_nobodys_inputs(project: Project) -> No
     assert "package:numpy" in names
 
 
-def test_a_file_that_changes_while_it_is_read_makes_no_result(project: Project) -> None:
+def test_a_file_that_changes_while_it_is_read_gives_no_result(project: Project) -> None:
     (project.project / "data.txt").write_text("0")
     project.script(
         "path = HERE / 'data.txt'\ntext = path.read_text()\nif text == '0':\n    os.unlink(path)\n "
@@ -423,7 +423,7 @@ return [keras['image_data_format'], keras['floatx'], umask, time.tzname[0], loca
 """
 
 
-def test_the_environment_is_not_the_users(
+def test_the_environment_of_user_code_is_fixed(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     project.script(ENVIRONMENT)
@@ -507,7 +507,7 @@ HELPERS = {
 
 
 @pytest.mark.parametrize("kind", representative(HELPERS, "toy"))
-def test_an_export_script_its_helper_and_its_data(kind: str, tmp_path: Path) -> None:
+def test_an_export_script_reruns_for_its_helper_and_its_data(kind: str, tmp_path: Path) -> None:
     is_toy = kind == "toy"
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=is_toy)
     folder = tree.root / "models" / "mine"
@@ -554,8 +554,8 @@ def test_an_export_script_its_helper_and_its_data(kind: str, tmp_path: Path) -> 
     )
 
 
-def test_a_script_that_is_a_link_reads_beside_the_link(project, tmp_path):
-    """What lies beside the file that it leads to is outside the project."""
+def test_a_linked_script_reads_files_next_to_the_link(project, tmp_path):
+    """Files next to the target of the link are outside the project."""
     project.script("return (HERE / 'words.txt').read_text()")
     (project.project / "words.txt").write_text("inside")
     aside = tmp_path / "elsewhere" / "made.py"

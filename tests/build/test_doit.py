@@ -33,18 +33,18 @@ from webkiln.recipe import parse_recipe
     ],
 )
 def test_unknown_variables_and_values_list_the_valid_ones(
-    asked: Tree, argument: str, message: str
+    unbuilt: Tree, argument: str, message: str
 ) -> None:
-    output = asked.doit("build", argument, status=2)
+    output = unbuilt.doit("build", argument, status=2)
     assert output.startswith(f"error: {message}")
     assert output.count("\n") == 1
 
 
-def test_list_shows_groups_and_all_shows_every_task(asked: Tree) -> None:
+def test_list_shows_groups_and_all_shows_every_task(unbuilt: Tree) -> None:
     assert {"build", "verify", "report"} <= {
-        line.split()[0] for line in asked.doit("list").splitlines()
+        line.split()[0] for line in unbuilt.doit("list").splitlines()
     }
-    names = {line.split()[0] for line in asked.doit("list", "--all").splitlines()}
+    names = {line.split()[0] for line in unbuilt.doit("list", "--all").splitlines()}
     assert {
         "optimize:toy:drop_noop",
         "compile:toy:wasm:simd",
@@ -53,7 +53,7 @@ def test_list_shows_groups_and_all_shows_every_task(asked: Tree) -> None:
     } <= names
 
 
-def test_what_is_built_on_request_has_tasks_where_it_is_named(toy: Tree) -> None:
+def test_recipes_on_request_have_tasks_only_where_named(toy: Tree) -> None:
     folder = toy.root / "models"
     (folder / "rare").mkdir()
     (folder / "rare" / "recipe.toml").write_text(
@@ -63,7 +63,7 @@ def test_what_is_built_on_request_has_tasks_where_it_is_named(toy: Tree) -> None
     assert "fetch:rare" in toy.doit("list", "--all", "model=rare")
 
 
-def test_weights_reach_the_export_scripts_that_take_them() -> None:
+def test_weights_are_passed_to_export_scripts_that_accept_them() -> None:
     table = {"script": "make.py", "function": "make"}
     takes = parse_recipe(
         "takes", {"source": table, "parameters": {"weights": "pretrained"}}, Path("/m/recipe.toml")
@@ -111,9 +111,9 @@ def test_info_forget_and_clean(toy: Tree) -> None:
     assert toy.bundle.exists()
 
 
-def test_graph_prints_dot(asked: Tree) -> None:
-    assert '"load:toy" -> "convert:toy";' in asked.doit("graph")
-    assert "bundle" not in asked.doit("graph", "lower:toy:js")
+def test_graph_prints_dot(unbuilt: Tree) -> None:
+    assert '"load:toy" -> "convert:toy";' in unbuilt.doit("graph")
+    assert "bundle" not in unbuilt.doit("graph", "lower:toy:js")
 
 
 def test_cache_commands(toy: Tree) -> None:
@@ -141,7 +141,7 @@ def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
     assert toy.build()["load:toy"] == 1
 
 
-def test_report_stands_beside_the_bundle_until_the_bundle_changes(toy: Tree) -> None:
+def test_the_report_stays_with_the_bundle_until_the_bundle_changes(toy: Tree) -> None:
     output = toy.doit("report", "model=toy")
     assert "toy wasm: error 0" in output
     assert (toy.bundle / "report.html").exists()
@@ -184,12 +184,12 @@ def test_an_unwritable_destination_is_one_error(toy: Tree) -> None:
     assert "Traceback" not in output
 
 
-def test_the_end_of_a_build_says_what_became_of_each_bundle(toy: Tree) -> None:
+def test_the_last_lines_of_a_build_state_the_outcome_of_each_bundle(toy: Tree) -> None:
     assert warm(toy).doit("build", "model=toy").endswith("dist/toy: written\n")
     assert toy.doit("build", "model=toy") == "dist/toy: up to date\n"
 
 
-def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
+def test_files_that_no_build_wrote_are_reported_before_the_build(toy: Tree) -> None:
     toy.bundle.mkdir(parents=True)
     (toy.bundle / "index.js").write_text("mine")
     output = toy.doit("build", "model=toy", status=2)
@@ -198,7 +198,7 @@ def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
     warm(toy).build("force=yes")
 
 
-def test_a_bundle_says_what_it_consists_of_where_all_else_is_lost(toy: Tree) -> None:
+def test_the_manifest_replaces_lost_records_of_a_publication(toy: Tree) -> None:
     built(toy)
     shutil.rmtree(toy.state)
     shutil.rmtree(toy.cache)
@@ -209,7 +209,7 @@ def test_a_bundle_says_what_it_consists_of_where_all_else_is_lost(toy: Tree) -> 
     assert not list(toy.bundle.iterdir())
 
 
-def test_a_publication_that_was_cut_short_is_finished(toy: Tree) -> None:
+def test_an_interrupted_publication_is_completed(toy: Tree) -> None:
     built(toy)
     (record,) = (path for path in (toy.cache / "published").iterdir() if not path.suffix)
     (toy.bundle / ".webkiln-0123456789abcdef-0").write_text("half a copy")
@@ -246,7 +246,7 @@ def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(
     assert "wasm.js" in toy.bytes()
 
 
-def test_a_compiler_that_is_asked_for_has_results_of_its_own(toy: Tree, tmp_path: Path) -> None:
+def test_a_forced_compiler_has_separate_results(toy: Tree, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("clang-19", "wasm-ld-19"):
@@ -267,7 +267,7 @@ def test_a_compiler_that_is_asked_for_has_results_of_its_own(toy: Tree, tmp_path
     assert "Traceback" not in unknown
 
 
-def test_a_dodo_of_ones_own_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
+def test_a_custom_dodo_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
     own = Tree(tmp_path / "own", warm(toy).cache, "mine")
     shutil.copytree(toy.root / "models" / "toy", own.root / "recipes" / "mine")
     (own.root / "dodo.py").write_text(

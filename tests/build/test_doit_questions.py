@@ -1,4 +1,4 @@
-"""What doit tells of builds that were, that are, and that would be; and one build at a time."""
+"""What doit prints about past, present and future builds; and one build at a time."""
 
 import fcntl
 import json
@@ -18,7 +18,7 @@ from webkiln.build.doit_run import Run, options_first
 
 
 def state(tree: Tree) -> dict[str, bytes]:
-    """What the tree remembers, but for caches of digests."""
+    """The state of the tree, without caches of digests."""
     files = [
         path
         for path in tree.state.rglob("*")
@@ -36,18 +36,18 @@ def state(tree: Tree) -> dict[str, bytes]:
         "build model=toy --dry-run",
     ],
 )
-def test_a_dry_run_runs_nothing(words: str, asked: Tree) -> None:
-    told = asked.doit(*words.split())
+def test_a_dry_run_runs_nothing(words: str, unbuilt: Tree) -> None:
+    told = unbuilt.doit(*words.split())
     assert told.startswith(
         "fetch:toy  runs: it has not run here before\nload:toy  may run: it reads outputs of"
         " fetch:toy\n"
     )
     assert re.search(r"\n1 run, \d+ may run after them\n$", told)
-    assert not asked.log()
-    assert not (asked.root / "dist").exists()
+    assert not unbuilt.log()
+    assert not (unbuilt.root / "dist").exists()
 
 
-def test_a_dry_run_says_what_changed(toy: Tree) -> None:
+def test_a_dry_run_prints_what_changed(toy: Tree) -> None:
     toy.build()
     assert toy.doit("build", "model=toy", "--dry-run") == "1 up to date\n"
     toy.edit("models/toy/model.json", "0.25", "0.125")
@@ -60,7 +60,7 @@ def test_a_dry_run_says_what_changed(toy: Tree) -> None:
     assert toy.build().keys() <= steps, "nothing runs that was not told"
 
 
-def test_a_dry_run_knows_the_cache(toy: Tree) -> None:
+def test_a_dry_run_checks_the_cache(toy: Tree) -> None:
     warm(toy)
     assert (
         toy.doit("build", "model=toy", "--dry-run")
@@ -71,8 +71,8 @@ def test_a_dry_run_knows_the_cache(toy: Tree) -> None:
     assert steps[-2:] == ["lower:toy:wasm  is in the cache", "1 from the cache"]
 
 
-def test_a_dry_run_of_what_a_recipe_lacks(asked: Tree) -> None:
-    assert "unknown task 'bundle:tox'" in asked.doit("bundle:tox", "--dry-run", status=2)
+def test_a_dry_run_of_an_unknown_task(unbuilt: Tree) -> None:
+    assert "unknown task 'bundle:tox'" in unbuilt.doit("bundle:tox", "--dry-run", status=2)
 
 
 def test_a_build_explains_itself(toy: Tree) -> None:
@@ -163,18 +163,18 @@ def test_query(toy: Tree) -> None:
     assert toy.doit("query", "report:toy", "--rdeps") == ""
 
 
-def test_query_by_file(asked: Tree) -> None:
-    readers = asked.doit("query", "models/toy/model.json", "--rdeps", "--direct").split()
+def test_query_by_file(unbuilt: Tree) -> None:
+    readers = unbuilt.doit("query", "models/toy/model.json", "--rdeps", "--direct").split()
     assert readers == ["fetch:toy"]
-    assert "bundle:toy" in asked.doit("query", "models/toy", "--rdeps").split(), (
+    assert "bundle:toy" in unbuilt.doit("query", "models/toy", "--rdeps").split(), (
         "what lies below a folder"
     )
-    assert asked.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == [
+    assert unbuilt.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == [
         "lower:toy:wasm",
         "lower:toy:js",
     ]
-    assert "neither a task" in asked.doit("query", "models/tox", status=2)
-    assert "at most one of" in asked.doit("query", "load:toy", "--deps", "--rdeps", status=2)
+    assert "neither a task" in unbuilt.doit("query", "models/tox", status=2)
+    assert "at most one of" in unbuilt.doit("query", "load:toy", "--deps", "--rdeps", status=2)
 
 
 def test_a_trace_of_a_build(toy: Tree) -> None:
@@ -203,7 +203,7 @@ def test_a_trace_of_a_build(toy: Tree) -> None:
     assert "cannot be written" in toy.doit("build", "model=toy", "--trace", "dodo.py/x", status=2)
 
 
-def test_a_second_doit_waits_and_says_for_whom(toy: Tree) -> None:
+def test_a_second_doit_waits_and_names_the_first(toy: Tree) -> None:
     nap = "    import pathlib, time\n    pathlib.Path('/proc/self/cwd')\n    time.sleep(3)\n"
     toy.edit(
         "stages/lower.py",
@@ -232,7 +232,7 @@ def test_a_second_doit_waits_and_says_for_whom(toy: Tree) -> None:
     assert "waiting" not in toy.doit("build", "model=toy")
 
 
-def test_a_wait_ends_with_ctrl_c(toy: Tree) -> None:
+def test_ctrl_c_ends_the_wait(toy: Tree) -> None:
     toy.state.mkdir()
     with (toy.state / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -319,7 +319,8 @@ doit build > {project}-out 2>&1
 find . -name '.*.[0-9]*-*' -o -name '.webkiln-*'
 cat dist/toy/*
 """
-"""A build in a project on a disk with so many kilobytes left, and one when there is room again."""
+"""A build in a project on a disk with this number of kilobytes left, and one with free space again.
+"""
 
 
 @pytest.mark.parametrize(("prepare", "left", "status"), [
@@ -366,7 +367,7 @@ def test_a_full_disk_under_the_project_is_one_line(
     "build --unknown": "build --unknown",
     "bundle:a bundle:b -c": "-c bundle:a bundle:b",
 }.items())  # fmt: skip
-def test_options_may_stand_behind_tasks(words: str, expected: str) -> None:
+def test_options_may_follow_tasks(words: str, expected: str) -> None:
     class Option:
         def __init__(self, table: dict[str, object]) -> None:
             self.short, self.long, self.type = (

@@ -1,5 +1,5 @@
-"""Builds on several machines: the same bytes as on one, whatever becomes of the machines and
-whatever they say.
+"""Builds on several machines: the same bytes as on one, whatever happens to the machines and
+whatever they answer.
 """
 
 import signal
@@ -26,9 +26,8 @@ Trees = Callable[[int], list[Tree]]
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Trees:
-    """Checkouts of one project, each with a cache of its own, as on machines of their own; some
-    stages
-    take a while, and say in `tmp_path/seen`, where that is, that they run.
+    """Checkouts of one project, each with its own cache, as on separate machines. Some stages take
+    a while, and report in `tmp_path/seen`, where they are, that they run.
     """
 
     def made(count: int) -> list[Tree]:
@@ -72,7 +71,7 @@ def client(address: str, shared: str) -> dict[str, str]:
 
 
 def begun(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Popen[str]:
-    """A build that runs."""
+    """A running build."""
     environment = tree.environment(**client(address, shared), **more)
     return subprocess.Popen(
         tree.command("build", "model=toy"),
@@ -85,14 +84,14 @@ def begun(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Pope
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """What a build told that has succeeded."""
+    """The output of a build that succeeded."""
     told, _ = process.communicate(timeout=300)
     assert process.returncode == 0, told
     assert "Traceback" not in told
     return told
 
 
-def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(
+def test_two_machines_give_the_bytes_and_errors_of_one(
     trees: Trees, address: str, shared: str
 ) -> None:
     user, *others = trees(3)
@@ -116,7 +115,7 @@ def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(
     assert not user.build(WEBKILN_REMOTE_CACHE=shared), "what a fleet made is up to date without it"
 
 
-def test_a_machine_that_is_killed_in_the_middle(
+def test_a_worker_killed_during_a_step_is_replaced(
     trees: Trees, address: str, shared: str, tmp_path: Path
 ) -> None:
     user, *others = trees(3)
@@ -149,7 +148,7 @@ def test_a_machine_that_is_killed_in_the_middle(
 
 
 def at_work(seen: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until a step runs that takes a while."""
+    """Wait until a slow step runs."""
     while process.poll() is None and not [*seen.iterdir()]:
         time.sleep(0.01)
     assert process.poll() is None, "nobody was at it"
@@ -162,7 +161,7 @@ def seen(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_a_machine_that_is_paused_and_one_that_is_added(
+def test_a_paused_worker_is_replaced_by_an_added_one(
     trees: Trees, address: str, shared: str, seen: Path
 ) -> None:
     user, first, added = trees(3)
@@ -186,7 +185,7 @@ def test_a_machine_that_is_paused_and_one_that_is_added(
 
 
 @pytest.mark.long
-def test_a_machine_that_is_replaced_by_another_version(
+def test_a_worker_replaced_by_another_version_gets_no_work(
     trees: Trees, address: str, shared: str, seen: Path
 ) -> None:
     user, first, other = trees(3)
@@ -205,7 +204,7 @@ def test_a_machine_that_is_replaced_by_another_version(
 
 
 @pytest.mark.long
-def test_a_scheduler_that_is_restarted(
+def test_a_restarted_scheduler_is_used_again(
     trees: Trees, shared: str, seen: Path, tmp_path: Path
 ) -> None:
     user, other = trees(2)
@@ -228,7 +227,9 @@ def test_a_scheduler_that_is_restarted(
 
 
 @pytest.mark.long
-def test_an_answer_that_is_cancelled(trees: Trees, address: str, shared: str, seen: Path) -> None:
+def test_a_cancelled_answer_is_requested_again(
+    trees: Trees, address: str, shared: str, seen: Path
+) -> None:
     from distributed import Client, Future
 
     user, other = trees(2)
@@ -245,8 +246,8 @@ def test_an_answer_that_is_cancelled(trees: Trees, address: str, shared: str, se
 
 
 @pytest.mark.long
-def test_machines_that_fail_at_random(tmp_path: Path) -> None:
-    """`make soak` has more of them."""
+def test_random_failures_of_workers(tmp_path: Path) -> None:
+    """`make soak` runs more of them."""
     counts = soak_fleet.soak(tmp_path, 2, 5, big=1)
     assert counts["builds"] == 2
 
@@ -261,7 +262,9 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", representative(LIES, "bytes"))
-def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) -> None:
+def test_a_lying_worker_gets_no_more_work(
+    lie: str, trees: Trees, address: str, shared: str
+) -> None:
     user, liar, *others = trees(4 if lie == "other" else 3)
     expected = toy_bundle()
     checks = "1" if lie == "other" else "0"
@@ -280,7 +283,7 @@ def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) 
 
 
 @pytest.mark.long
-def test_a_fleet_of_liars(trees: Trees, address: str, shared: str) -> None:
+def test_a_fleet_of_lying_workers_is_not_used(trees: Trees, address: str, shared: str) -> None:
     user, *others = trees(3)
     expected = toy_bundle()
     with workers(address, others, shared, ["bytes", "absent"]):
@@ -289,7 +292,7 @@ def test_a_fleet_of_liars(trees: Trees, address: str, shared: str) -> None:
     assert "runs here" in told
 
 
-def test_a_machine_with_other_code(trees: Trees, address: str, shared: str) -> None:
+def test_a_worker_with_other_code_is_not_used(trees: Trees, address: str, shared: str) -> None:
     user, other = trees(2)
     other.edit("stages/pack.py", "def run(", "import\n\n\ndef run(")
     with workers(address, [other], shared):
@@ -299,7 +302,9 @@ def test_a_machine_with_other_code(trees: Trees, address: str, shared: str) -> N
 
 
 @pytest.mark.long
-def test_a_machine_with_other_code_among_others(trees: Trees, address: str, shared: str) -> None:
+def test_a_build_uses_the_worker_with_the_same_code(
+    trees: Trees, address: str, shared: str
+) -> None:
     user, other, fitting = trees(3)
     other.edit("stages/pack.py", "def run(", "import sys\n\n\ndef run(")
     with workers(address, [other, fitting], shared):
@@ -315,7 +320,7 @@ def _emptied(shared: str) -> str:
 
 
 @pytest.mark.long
-def test_a_machine_with_another_cache(
+def test_a_worker_with_another_cache_is_reported(
     trees: Trees, address: str, shared: str, tmp_path: Path
 ) -> None:
     user, other = trees(2)
@@ -324,13 +329,13 @@ def test_a_machine_with_another_cache(
     with workers(address, [other], str(tmp_path / "elsewhere")):
         told = user.doit("build", "model=toy", **client(address, shared))
     assert user.bytes() == expected
-    assert "is its WEBKILN_REMOTE_CACHE the same?" in told
+    assert "check that its WEBKILN_REMOTE_CACHE is the same" in told
 
 
 @pytest.mark.long
-def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> None:
-    """A user without compilers has those of the fleet; and a fleet without any leaves what needs
-    them to the user.
+def test_compilers_of_other_machines_are_used(trees: Trees, address: str, shared: str) -> None:
+    """A user without compilers uses those of the fleet. A fleet without compilers leaves these
+    steps to the user.
     """
     user, other = trees(2)
     expected = toy_bundle()
@@ -353,7 +358,7 @@ def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> 
     assert user.bytes() == expected
 
 
-def test_a_scheduler_that_is_not_there(toy: Tree, shared: str) -> None:
+def test_a_missing_scheduler_is_an_error(toy: Tree, shared: str) -> None:
     toy.edit(
         "pipeline/webkiln/build/fleet/scheduler.py",
         "CONNECT_SECONDS, AGAIN_SECONDS = 30.0",
@@ -374,7 +379,9 @@ def test_a_scheduler_that_is_not_there(toy: Tree, shared: str) -> None:
         ({"WEBKILN_CACHE_WRITE": ""}, "WEBKILN_CACHE_WRITE is not 1"),
     ],
 )
-def test_what_a_fleet_needs(changed: dict[str, str], message: str, toy: Tree, shared: str) -> None:
+def test_invalid_variables_of_fleets_are_errors(
+    changed: dict[str, str], message: str, toy: Tree, shared: str
+) -> None:
     assert message in toy.doit(
         "build", "model=toy", status=2, **{**client("tcp://127.0.0.1:8786", shared), **changed}
     )
@@ -393,8 +400,8 @@ def test_a_worker_needs_a_cache_that_answers(toy: Tree) -> None:
 def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
     address: str, shared: str, tmp_path: Path
 ) -> None:
-    """A whole model, with the compilers and the frameworks of another machine, in a browser at a
-    WebDriver server.
+    """A real model with the compilers and the frameworks of another machine, verified in a browser
+    of a WebDriver server.
     """
     user, other = (
         checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=False) for n in range(2)
@@ -420,7 +427,7 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
 
 
 @pytest.mark.parametrize("count", representative([1, 2], 2))
-def test_so_many_steps_at_once_as_doit_is_told(count: int, trees: Trees, tmp_path: Path) -> None:
+def test_doit_runs_the_requested_number_of_steps(count: int, trees: Trees, tmp_path: Path) -> None:
     (user,) = trees(1)
     seen = tmp_path / "seen"
     seen.mkdir()

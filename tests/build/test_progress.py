@@ -1,4 +1,4 @@
-"""What is said while actions run."""
+"""What is printed while actions run."""
 
 import io
 from pathlib import Path
@@ -12,7 +12,7 @@ from webkiln.build.progress import Lines, Live
 from webkiln.build.share import PACKAGE, Share
 
 
-def test_lines_count_what_is_done_and_tell_how_long_the_rest_takes() -> None:
+def test_lines_count_finished_steps_and_estimate_the_remaining_time() -> None:
     stream = io.StringIO()
     lines = Lines(stream)
     lines.expect({"a": 0.0, "b": 0.1, "c": 40.0, "d": None})
@@ -28,7 +28,7 @@ def test_lines_count_what_is_done_and_tell_how_long_the_rest_takes() -> None:
     )
 
 
-def test_a_long_step_says_how_far_it_is_where_there_is_no_terminal(
+def test_a_long_step_reports_progress_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.5)

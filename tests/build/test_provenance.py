@@ -1,5 +1,5 @@
-"""Where results come from: with a key only those count that were built here or that the key signed,
-whatever a build without it took.
+"""The provenance of results. With a key, only results count that were built here or signed by the
+key, whatever a build without it accepted.
 """
 
 import json
@@ -30,7 +30,7 @@ KEY = 64 * "a"
 
 @pytest.fixture
 def trees(tmp_path: Path) -> list[Tree]:
-    """Checkouts of one project, each with a cache of its own, as on machines of their own."""
+    """Checkouts of one project, each with its own cache, as on separate machines."""
     return [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(2)]
 
 
@@ -42,8 +42,8 @@ def secret(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
-    """A server with what a build stored there, but for bundles, and code in place of the generated
-    code; and a tree that has built from it.
+    """A server with the results of a build except bundles, whose generated code was replaced; and a
+    tree that has built from it.
     """
     with faulty() as server:
         server.held |= held
@@ -67,7 +67,7 @@ def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]
 
 
 def stamp(tree: Tree) -> None:
-    """Let a tree be found up to date by stamps alone."""
+    """Make stamps prove that a tree is up to date."""
     time.sleep(STAMP_MARGIN_NS / 1e9)
     tree.doit("build", "model=toy")
     assert [*canonical.read(tree.state / "stamps.json")["rows"]] == ["bundle:toy"]
@@ -79,11 +79,11 @@ def stamp(tree: Tree) -> None:
         product(["kept", "stamped", "gone"], [True, False]), ("stamped", True), ("kept", False)
     ),
 )
-def test_a_key_ends_what_was_believed_without_one(
+def test_a_key_invalidates_results_accepted_without_it(
     state: str, remote: bool, poisoned: tuple[Faulty, Tree], secret: dict[str, str]
 ) -> None:
-    """What a tree was built of counts no more: not by its stamps, its manifests, its cache, nor by
-    the origin of its bundle.
+    """The former inputs of a tree no longer count: not by its stamps, its manifests, its cache, or
+    the source key of its bundle.
     """
     server, second = poisoned
     if state == "stamped":
@@ -99,7 +99,7 @@ def test_a_key_ends_what_was_believed_without_one(
     assert second.bytes() == toy_bundle()
 
 
-def test_nothing_foreign_is_signed(
+def test_results_of_others_are_not_signed(
     poisoned: tuple[Faulty, Tree], secret: dict[str, str], tmp_path: Path
 ) -> None:
     server, second = poisoned
@@ -126,7 +126,7 @@ def test_nothing_foreign_is_signed(
     assert second.bytes() == toy_bundle()
 
 
-def test_verify_tells_what_the_key_does_not_vouch_for(
+def test_verify_lists_results_that_the_key_did_not_sign(
     poisoned: tuple[Faulty, Tree], secret: dict[str, str]
 ) -> None:
     server, second = poisoned
@@ -140,7 +140,7 @@ def test_verify_tells_what_the_key_does_not_vouch_for(
     )
 
 
-def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -> None:
+def test_signed_results_are_trusted_with_their_key_only(trees: list[Tree], tmp_path: Path) -> None:
     first, second = trees
     private, public, other = (tmp_path / name for name in ("private.pem", "public.pem", "other"))
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
@@ -179,7 +179,7 @@ def test_entries_of_earlier_versions_do_not_count(toy: Tree) -> None:
     assert toy.make()
 
 
-def test_a_remote_does_not_say_where_it_is_from(tmp_path: Path) -> None:
+def test_a_provenance_from_a_remote_is_ignored(tmp_path: Path) -> None:
     """A provenance in an entry is not read."""
     result = {"outputs": {"x": {"sha256": KEY, "bytes": 1}}, "printed": "", "provenance": HERE}
     with faulty() as server:
@@ -222,7 +222,7 @@ def test_an_untrusted_entry_is_replaced(tmp_path: Path) -> None:
     assert (found.printed, found.provenance) == ("own", HERE)
 
 
-def test_what_is_made_of_parts_is_trusted_as_the_worst() -> None:
+def test_the_least_trusted_part_determines_the_provenance() -> None:
     assert combined_provenance([]) == combined_provenance([HERE]) == HERE
     assert combined_provenance([HERE, FLEET]) == FLEET
     assert combined_provenance([HERE, "key", FLEET]) == "key"
@@ -234,8 +234,8 @@ def test_what_is_made_of_parts_is_trusted_as_the_worst() -> None:
 def test_a_step_that_fails_with_foreign_inputs_is_built_here(
     held: dict[str, bytes], toy: Tree
 ) -> None:
-    """Without a key a remote may say that a result is anything; where that ends in an error, what
-    it gave is built here.
+    """Without a key, a remote may return any result. If that makes a step fail, its inputs are
+    built here.
     """
     with faulty() as server:
         server.held |= held

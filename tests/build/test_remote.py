@@ -1,5 +1,5 @@
-"""The remote cache: real servers, servers that fail, writers at once, signatures, and what a
-restored build asks for.
+"""The remote cache: real servers, failing servers, concurrent writers, signatures, and the requests
+of a restored build.
 """
 
 import json
@@ -44,7 +44,7 @@ KEY = 64 * "a"
 
 @pytest.fixture(autouse=True)
 def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy or authority but what a test sets."""
+    """No proxy or authority except those that a test sets."""
     for name in [name for name in os.environ if name.lower().endswith("_proxy") or name in BUNDLES]:
         monkeypatch.delenv(name)
 
@@ -59,7 +59,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str,
 
 @pytest.fixture
 def trees(tmp_path: Path) -> list[Tree]:
-    """Checkouts of one project, each with a cache of its own, as on machines of their own."""
+    """Checkouts of one project, each with its own cache, as on separate machines."""
     return [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(2)]
 
 
@@ -69,7 +69,7 @@ def warnings(told: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def buildgrid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server that takes seconds to start, for all tests that store what no other does."""
+    """A server that takes seconds to start, for all tests whose entries differ."""
     with REAL["reapi"](tmp_path_factory.mktemp("buildgrid")) as reached:
         yield reached
 
@@ -78,7 +78,7 @@ def buildgrid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 def standing(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
-    """A server for several tests, each of which stores what no other does."""
+    """A server for several tests, whose entries differ."""
     if request.param == "reapi":
         yield request.getfixturevalue("buildgrid")
         return
@@ -87,7 +87,9 @@ def standing(
 
 
 @pytest.mark.parametrize("standing", representative(REAL, "folder", "reapi"), indirect=True)
-def test_what_one_machine_built_another_takes(standing: dict[str, str], trees: list[Tree]) -> None:
+def test_results_of_one_machine_are_used_by_another(
+    standing: dict[str, str], trees: list[Tree]
+) -> None:
     for tree in trees:
         tree.edit("models/toy/model.json", "0.5", "0.625")
     first, second = trees
@@ -97,7 +99,7 @@ def test_what_one_machine_built_another_takes(standing: dict[str, str], trees: l
     assert not second.make(**standing), "what is there is looked at no more"
 
 
-def test_nothing_is_stored_without_being_asked_to(toy: Tree) -> None:
+def test_nothing_is_uploaded_without_permission(toy: Tree) -> None:
     with faulty() as server:
         assert toy.make(WEBKILN_REMOTE_CACHE=server.url)
         assert server.asked
@@ -106,14 +108,16 @@ def test_nothing_is_stored_without_being_asked_to(toy: Tree) -> None:
 
 
 @pytest.mark.long
-def test_what_was_not_stored_is_built_again(server: dict[str, str], trees: list[Tree]) -> None:
+def test_results_that_were_not_uploaded_are_built_again(
+    server: dict[str, str], trees: list[Tree]
+) -> None:
     first, second = trees
     first.make(**server)
     assert second.make(**server)
 
 
 @pytest.mark.parametrize("count", representative([2, 4], 2))
-def test_writers_at_once(count: int, server: dict[str, str], tmp_path: Path) -> None:
+def test_concurrent_writers(count: int, server: dict[str, str], tmp_path: Path) -> None:
     writers = [
         checkout(tmp_path / f"writer{n}", tmp_path / f"cache-of-{n}", toy=True)
         for n in range(count)
@@ -147,7 +151,7 @@ def test_a_whole_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[
 
 @pytest.fixture
 def filled(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
-    """A server that has what another tree built, and fails as it is told; and a tree that has built
+    """A server with the results of another tree, which fails on demand; and a tree that has built
     nothing.
     """
     with faulty() as server:
@@ -155,7 +159,7 @@ def filled(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
         yield server, toy
 
 
-def test_a_bundle_is_one_lookup_and_its_files(filled: tuple[Faulty, Tree]) -> None:
+def test_a_bundle_needs_one_lookup_and_its_files(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     second.webkiln("build", "models/toy", "-o", "out", WEBKILN_REMOTE_CACHE=server.url)
     entries = [line for line in server.asked if line.startswith("GET ac/")]
@@ -167,7 +171,7 @@ def test_a_bundle_is_one_lookup_and_its_files(filled: tuple[Faulty, Tree]) -> No
     assert len(server.asked) == len(entries) + len(blobs)
 
 
-def test_doit_asks_one_question_for_a_bundle(filled: tuple[Faulty, Tree]) -> None:
+def test_doit_makes_one_request_for_a_bundle(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
     assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1
@@ -175,8 +179,8 @@ def test_doit_asks_one_question_for_a_bundle(filled: tuple[Faulty, Tree]) -> Non
     assert not second.build(), "what was restored is up to date without the remote cache"
 
 
-def test_a_build_ends_when_its_results_are_stored(trees: list[Tree]) -> None:
-    """A server that answers late still stores when doit has printed its last line."""
+def test_a_build_ends_after_its_uploads(trees: list[Tree]) -> None:
+    """A server that answers late still receives results after doit has printed its last line."""
     first, second = trees
     with faulty() as server:
         server.latency = 0.3
@@ -189,7 +193,9 @@ def test_a_build_ends_when_its_results_are_stored(trees: list[Tree]) -> None:
         assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1
 
 
-def test_what_is_damaged_there_is_replaced(filled: tuple[Faulty, Tree], tmp_path: Path) -> None:
+def test_damaged_blobs_of_a_remote_are_replaced(
+    filled: tuple[Faulty, Tree], tmp_path: Path
+) -> None:
     server, second = filled
     server.held = {name: data[: len(data) // 2] for name, data in server.held.items()}
     assert (
@@ -263,7 +269,7 @@ FOREIGN = Signer("hmac-sha256", "", lambda body, value: False, lambda body: b"fo
 def test_a_damaged_entry_is_replaced_by_the_next_writer(
     how: str, standing: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By one that has not read it before, too; one that is sound stays."""
+    """A writer that has not read it before replaces it, too. An intact entry stays."""
     for name, value in standing.items():
         monkeypatch.setenv(name, value)
     url, own = standing["WEBKILN_REMOTE_CACHE"], signed(tmp_path) if "signed" in how else None
@@ -303,8 +309,8 @@ def test_two_writers_replace_a_damaged_entry_at_once(
         shared.close()
 
 
-def test_discovered_inputs_are_kept_here(tmp_path: Path) -> None:
-    """So that what was restored needs no remote cache any more."""
+def test_discovered_inputs_are_stored_locally(tmp_path: Path) -> None:
+    """After a restore, discovered inputs need no remote cache."""
     with faulty() as server:
         shared = SharedCache(server.url, writes=True)
         ActionCache(tmp_path / "one", shared).record_reads(KEY, ["0/a"], KEY)
@@ -321,8 +327,8 @@ def test_discovered_inputs_are_kept_here(tmp_path: Path) -> None:
     assert cache.reads(KEY) == []
 
 
-def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree], tmp_path: Path) -> None:
-    """By the documented nginx, but for its limit."""
+def test_a_rejected_large_file_does_not_affect_others(trees: list[Tree], tmp_path: Path) -> None:
+    """The documented nginx, but with a smaller limit."""
     first, second = trees
     directives = documented_directives()
     assert "client_max_body_size 0;" in directives
@@ -338,7 +344,7 @@ def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree], tmp_path:
         )
 
 
-def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree]) -> None:
+def test_a_server_that_rejects_uploads_is_still_read(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     server.fault = "no puts"
     second.edit("models/toy/model.json", "1 2 3", "4 5 6")
@@ -354,7 +360,7 @@ def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree]) 
     ("said", "writes"),
     [("0", False), ("false", False), ("", False), ("true", True), ("TRUE", True), ("1", True)],
 )
-def test_whether_results_are_stored(
+def test_values_of_the_write_variable(
     said: str, writes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", "/somewhere")
@@ -364,7 +370,7 @@ def test_whether_results_are_stored(
     assert found.writes is writes
 
 
-def test_what_says_neither_is_refused(toy: Tree) -> None:
+def test_an_invalid_write_variable_is_an_error(toy: Tree) -> None:
     told = toy.doit("build", status=2, WEBKILN_REMOTE_CACHE="/somewhere", WEBKILN_CACHE_WRITE="yes")
     assert "WEBKILN_CACHE_WRITE is 'yes', expected one of 1, 0, true, false" in told
 
@@ -386,7 +392,7 @@ def test_a_proxy_of_the_environment(trees: list[Tree]) -> None:
 @pytest.mark.parametrize(
     "excluded", ["127.0.0.1", "127.0.0.1:{port}", "localhost,127.0.0.0/8", "*"]
 )
-def test_servers_that_no_proxy_is_for(excluded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_excluded_from_proxies(excluded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with faulty() as server:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
         with (
@@ -427,7 +433,7 @@ PROXIES = [
 
 
 @pytest.mark.parametrize(("environment", "scheme", "host", "expected"), PROXIES)
-def test_which_proxy(
+def test_the_choice_of_a_proxy(
     environment: dict[str, str],
     scheme: str,
     host: str,
@@ -484,7 +490,7 @@ def test_proxies_of_buckets(
 def test_connections_through_a_proxy(
     kind: str, excluded: bool, trees: list[Tree], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """By CONNECT; a proxy that `NO_PROXY` excludes is asked for nothing."""
+    """Connections use CONNECT. A proxy that `NO_PROXY` excludes is not used."""
     first, second = trees
     running = (
         nullcontext(request.getfixturevalue("buildgrid"))
@@ -535,7 +541,7 @@ def test_an_authority_of_the_environment(
         assert "answers in" in toy.webkiln("cache", "stat", **reached, **{variable: authority})
 
 
-def test_certificates_that_are_none(toy: Tree, tmp_path: Path) -> None:
+def test_invalid_certificates_are_reported(toy: Tree, tmp_path: Path) -> None:
     told = toy.webkiln(
         "cache",
         "stat",
@@ -559,7 +565,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.sample("401", "bytes", "garbage")
-def test_a_build_goes_on_without_a_remote_that_fails(
+def test_a_build_continues_without_a_failing_remote(
     fault: str, filled: tuple[Faulty, Tree]
 ) -> None:
     server, second = filled
@@ -575,7 +581,7 @@ def test_a_build_goes_on_without_a_remote_that_fails(
     ("fault", "message"),
     [("full", "accepts no more files"), ("read-only", "denies access")],
 )
-def test_what_takes_nothing_may_still_give(
+def test_a_remote_that_rejects_writes_is_still_read(
     fault: str, message: str, filled: tuple[Faulty, Tree]
 ) -> None:
     server, second = filled
@@ -596,7 +602,7 @@ def test_what_takes_nothing_may_still_give(
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:{port}", "grpc://127.0.0.1:{port}", "/nowhere/at/all"]
 )
-def test_nobody_there_is_told_once(url: str, toy: Tree) -> None:
+def test_an_unreachable_remote_is_reported_once(url: str, toy: Tree) -> None:
     told = toy.doit(
         "build", "model=toy", WEBKILN_REMOTE_CACHE=url.format(port=free_port()), **WRITES
     )
@@ -605,13 +611,13 @@ def test_nobody_there_is_told_once(url: str, toy: Tree) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://somewhere", "s4://bucket"])
-def test_what_is_no_address_is_refused(url: str, toy: Tree) -> None:
+def test_an_invalid_address_is_an_error(url: str, toy: Tree) -> None:
     assert "expected a folder or an address" in toy.webkiln(
         "cache", "push", status=2, WEBKILN_REMOTE_CACHE=url, **WRITES
     )
 
 
-def test_a_transfer_that_was_cut_off_goes_on_where_it_ended(filled: tuple[Faulty, Tree]) -> None:
+def test_an_interrupted_transfer_is_resumed(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     server.fault = "cut"
     second.make(WEBKILN_REMOTE_CACHE=server.url)
@@ -626,7 +632,7 @@ def test_a_transfer_that_was_cut_off_goes_on_where_it_ended(filled: tuple[Faulty
     assert not list((second.cache / "arriving").glob("*"))
 
 
-def test_what_is_gone_there_is_made_here(filled: tuple[Faulty, Tree]) -> None:
+def test_missing_blobs_of_a_remote_are_rebuilt(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     server.held = {name: data for name, data in server.held.items() if name.startswith("ac/")}
     told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
@@ -635,7 +641,7 @@ def test_what_is_gone_there_is_made_here(filled: tuple[Faulty, Tree]) -> None:
 
 
 def keys(folder: Path, kind: str) -> tuple[str, str]:
-    """(what a writer's environment has, what a reader's has)."""
+    """(environment of the writer, environment of the reader)"""
     if kind == "hmac":
         (folder / "secret").write_bytes(b"s" * 32)
         return f"hmac:{folder}/secret", f"hmac:{folder}/secret"
@@ -650,9 +656,7 @@ def keys(folder: Path, kind: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("kind", representative(["hmac", "ed25519"], "ed25519"))
-def test_signed_entries_are_taken_and_others_are_not(
-    kind: str, trees: list[Tree], tmp_path: Path
-) -> None:
+def test_only_signed_entries_are_accepted(kind: str, trees: list[Tree], tmp_path: Path) -> None:
     writer, reader = keys(tmp_path, kind)
     first, second = trees
     with faulty() as server:
@@ -673,8 +677,8 @@ def test_signed_entries_are_taken_and_others_are_not(
 
 
 def poison(server: Faulty) -> None:
-    """Let every entry name other bytes, which are stored under their own digest, as whoever may
-    write there could.
+    """Let every entry name other bytes, stored under their own digest, as anyone with write access
+    could.
     """
     other = b"export const stolen = true;"
     server.held[f"cas/{canonical.digest(other)}"] = other
@@ -687,7 +691,7 @@ def poison(server: Faulty) -> None:
             server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
 
 
-def test_unsigned_entries_are_refused_where_a_key_is_given(
+def test_unsigned_entries_are_rejected_with_a_key(
     filled: tuple[Faulty, Tree], tmp_path: Path
 ) -> None:
     server, second = filled
@@ -711,14 +715,14 @@ def test_unsigned_entries_are_refused_where_a_key_is_given(
         ("ed25519:short", "is not a key in PEM"),
     ],
 )
-def test_what_is_no_key(key: str, message: str, toy: Tree) -> None:
+def test_invalid_keys_are_errors(key: str, message: str, toy: Tree) -> None:
     (toy.root / "short").write_bytes(b"short")
     assert message in toy.webkiln(
         "cache", "stat", status=2, WEBKILN_REMOTE_CACHE="http://127.0.0.1:1", WEBKILN_CACHE_KEY=key
     )
 
 
-def test_a_public_key_signs_nothing(toy: Tree, tmp_path: Path) -> None:
+def test_a_public_key_cannot_sign(toy: Tree, tmp_path: Path) -> None:
     _, public = keys(tmp_path, "ed25519")
     told = toy.webkiln(
         "cache",
@@ -753,7 +757,7 @@ EVIL = {
 
 
 @pytest.mark.parametrize("outputs", EVIL.values(), ids=EVIL)
-def test_names_and_digests_of_entries_are_no_paths(outputs: object) -> None:
+def test_names_in_entries_cannot_escape_as_paths(outputs: object) -> None:
     key = 64 * "b"
     with faulty() as server:
         entry = entries.written(key, {"result": {"outputs": outputs, "printed": ""}}, None)
@@ -763,7 +767,7 @@ def test_names_and_digests_of_entries_are_no_paths(outputs: object) -> None:
         shared.close()
 
 
-def test_a_result_has_what_its_action_writes_and_nothing_else() -> None:
+def test_a_result_has_exactly_the_outputs_of_its_action() -> None:
     blob = Blob(64 * "a", 1)
     rule = Expected(frozenset({"graph.json"}), {"kernels/": lambda name: name.endswith(".c")})
     assert not rule.fault({"graph.json": blob, "kernels/x.c": blob})

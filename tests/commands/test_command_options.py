@@ -211,10 +211,10 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = []
 
     def seen(
-        engine: Any, recipe: Any, backend: str, browser: str, file: Path, *, anew: bool = False
+        engine: Any, recipe: Any, backend: str, browser: str, file: Path, *, rerun: bool = False
     ) -> list[Retuned]:
         calls.append(
-            {"recipe": recipe, "backend": backend, "browser": browser, "file": file, "anew": anew}
+            {"recipe": recipe, "backend": backend, "browser": browser, "file": file, "rerun": rerun}
         )
         return [Retuned("k", "a", "b", 2.0, 1.0)]
 
@@ -225,7 +225,7 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("given", "changed"), [
     ((), {}),
     (("--browser", "node"), {"browser": "node"}),
-    (("--force",), {"anew": True}),
+    (("--force",), {"rerun": True}),
     (("--output", "there.json"), {"file": Path("there.json")}),
     (("-o", "there.json"), {"file": Path("there.json")}),
     (("--backend", "js"), {"backend": "js"}),
@@ -246,7 +246,7 @@ def test_what_is_tuned_and_where_it_goes(
         "backend": "wasm",
         "browser": "chromium",
         "file": Path("m/tuned.json"),
-        "anew": False,
+        "rerun": False,
     } | changed
     assert {name: seen[name] for name in wanted} == wanted
     assert str(wanted["file"]) in told
