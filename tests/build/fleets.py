@@ -178,10 +178,10 @@ def grid(place: Path) -> Iterator[str]:
         hub.shutdown()
 
 
-def warnings(told: str) -> list[str]:
-    return [line for line in told.splitlines() if line.startswith("warning:")]
+def warnings(output: str) -> list[str]:
+    return [line for line in output.splitlines() if line.startswith("warning:")]
 
 
-def addresses(told: str) -> set[str]:
+def addresses(output: str) -> set[str]:
     """The workers that warnings mention."""
-    return set(re.findall(r"tcp://[\d.]+:\d+", "\n".join(warnings(told))))
+    return set(re.findall(r"tcp://[\d.]+:\d+", "\n".join(warnings(output))))

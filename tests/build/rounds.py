@@ -24,9 +24,9 @@ def played(made: Rounds, builds: int) -> Counter[str]:
     for number in range(builds):
         made.round(number)
         if (number + 1) % EVERY == 0:
-            told = ", ".join(f"{count} {name}" for name, count in sorted(made.counts.items()))
+            output = ", ".join(f"{count} {name}" for name, count in sorted(made.counts.items()))
             print(
-                f"{number + 1} of {builds} builds without a difference: {told}",
+                f"{number + 1} of {builds} builds without a difference: {output}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -222,22 +222,22 @@ class Soak:
                 trouble = self.random.choice(self.machines.troubles)
                 lost += trouble()
                 events[trouble.__name__] += 1
-        told, _ = process.communicate()
+        output, _ = process.communicate()
         ending.cancel()
         what = f"seed {self.seed}, build {number} of {size} toys ({', '.join(events.elements())})"
-        assert process.returncode == 0, f"{what} ended with status {process.returncode}:\n{told}"
-        assert "Traceback" not in told, f"{what}:\n{told}"
+        assert process.returncode == 0, f"{what} ended with status {process.returncode}:\n{output}"
+        assert "Traceback" not in output, f"{what}:\n{output}"
         assert self.files() == expected, f"{what} published other bytes"
         lost, self.before = (
             lost + self.before,
             lost,
         )  # a worker that was paused may go on with what it was at before
         again = sum(count - 1 for count in executed(self.tree.log()).values())
-        assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{told}"
+        assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{output}"
         ran = self.ran_steps()
         repeated = (ran - steps).total()
         assert repeated <= lost * CHAIN, (
-            f"{what} ran {repeated} steps again, though {lost} workers were disturbed:\n{told}"
+            f"{what} ran {repeated} steps again, though {lost} workers were disturbed:\n{output}"
         )
         assert not steps.keys() - ran.keys(), (
             f"{what} ran no step of these: {steps.keys() - ran.keys()}"
@@ -247,7 +247,7 @@ class Soak:
                 "builds": 1,
                 "steps": steps.total(),
                 "steps run again": repeated,
-                "warnings": told.count("warning:"),
+                "warnings": output.count("warning:"),
             }
         )
         shutil.rmtree(self.folder / f"cache{number}")
@@ -261,8 +261,8 @@ class Soak:
         for model in models:
             if model not in self.known:
                 process = self.begun([model], f"alone-{model}")
-                told, _ = process.communicate()
-                assert process.returncode == 0, told
+                output, _ = process.communicate()
+                assert process.returncode == 0, output
                 self.known[model] = self.files(), self.ran_steps()
             expected |= self.known[model][0]
             steps += self.known[model][1]

@@ -86,12 +86,12 @@ class Soak:
                 shutil.copyfile(known, place / part / name)
         recipe = read_recipe(self.tree.root / "models" / "toy" / "recipe.toml")
         kept = {name: value for name, value in os.environ.items() if not name.startswith("WEBKILN")}
-        told: list[str] = []
+        output: list[str] = []
         warn.cache_clear()
         begun, errors = time.monotonic(), io.StringIO()
         with (
             mock.patch.dict(os.environ, kept | dict(environment), clear=True),
-            mock.patch("webkiln.build.remote.connection.warn", told.append),
+            mock.patch("webkiln.build.remote.connection.warn", output.append),
             mock.patch("sys.stderr", errors),
             Engine(
                 place / "state", cache=place / "cache", shared=self.share, executor=self.pool
@@ -104,7 +104,7 @@ class Soak:
             for path in (place / "bundle").rglob("*")
             if path.is_file()
         }
-        return Round(files, tuple(told), time.monotonic() - begun, errors.getvalue())
+        return Round(files, tuple(output), time.monotonic() - begun, errors.getvalue())
 
     def _written(self, place: Path, *, keyed: bool) -> Held:
         """The files that a good build stores in a folder, as `ac/KEY` and `cas/DIGEST`."""

@@ -38,8 +38,8 @@ def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
         "public/toy",
     )
     lines = output.splitlines()
-    told = next(number for number, line in enumerate(lines) if line.startswith("public/toy: "))
-    assert all(line.endswith("  cached") for line in lines[:told])
+    printed = next(number for number, line in enumerate(lines) if line.startswith("public/toy: "))
+    assert all(line.endswith("  cached") for line in lines[:printed])
     found = {path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()}
     assert found == toy.bytes()
 
@@ -69,21 +69,21 @@ def webkiln(tree: Tree, *arguments: str, status: int = 0) -> str:
 
 def test_the_last_line_of_a_build_names_the_bundle(toy: Tree) -> None:
     command = ("build", "models/toy/model.json", "-o", "public/toy")
-    told = webkiln(toy, *command)
+    printed = webkiln(toy, *command)
     assert re.search(
         r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n  code      .*, .* with"
         r" brotli\n  weights   .*, .* with brotli\n"
         r"  import \{ load \} from '\./public/toy/index\.js';$",
-        told,
+        printed,
         re.MULTILINE,
     )
-    assert re.search(r"^\[ *1/\d\d\] fetch:model  \d+\.\d s", told, re.MULTILINE)
+    assert re.search(r"^\[ *1/\d\d\] fetch:model  \d+\.\d s", printed, re.MULTILINE)
     assert webkiln(toy, *command).startswith("public/toy: up to date\n")
     assert "(wasm is no longer in it)" in webkiln(toy, *command, "--backend", "js")
 
 
 def test_encodings_are_a_list(toy: Tree) -> None:
-    told = webkiln(
+    printed = webkiln(
         toy,
         "build",
         "models/toy/model.json",
@@ -95,7 +95,7 @@ def test_encodings_are_a_list(toy: Tree) -> None:
         "js",
     )
     assert re.findall(
-        r"^(public/\S+): written\n  backends  js\n  encoding  (\w+)", told, re.MULTILINE
+        r"^(public/\S+): written\n  backends  js\n  encoding  (\w+)", printed, re.MULTILINE
     ) == [
         ("public/toy", "float32"),
         ("public/toy-int8", "int8"),
@@ -106,9 +106,11 @@ def test_user_files_in_the_way_are_reported_before_the_build(toy: Tree) -> None:
     public = toy.root / "public"
     public.mkdir()
     (public / "package.json").write_text("{}")
-    told = webkiln(toy, "build", "models/toy/model.json", "-o", "public", "--name", "toy", status=2)
-    assert told.startswith("error: ")
-    assert "package.json would be overwritten (no build wrote it)" in told
+    printed = webkiln(
+        toy, "build", "models/toy/model.json", "-o", "public", "--name", "toy", status=2
+    )
+    assert printed.startswith("error: ")
+    assert "package.json would be overwritten (no build wrote it)" in printed
     webkiln(warm(toy), "build", "models/toy/model.json", "-o", "public", "--force")
     assert "error: " in webkiln(toy, "build", "models/toy/model.json", "-o", "dodo.py/x", status=2)
 
@@ -147,10 +149,10 @@ def test_misspelt_names_get_suggestions(
         status = cli.main(arguments)
     except SystemExit as end:
         status = int(end.code or 0)
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert status == 2
-    assert message in told
-    assert "Traceback" not in told
+    assert message in printed
+    assert "Traceback" not in printed
 
 
 def test_the_version(unbuilt: Tree) -> None:
@@ -168,8 +170,8 @@ def test_a_descriptor_adds_backends_to_one_bundle(toy: Tree, tmp_path: Path) -> 
 @pytest.mark.parametrize("source", ["toy", "models/toy"])
 def test_a_recipe_of_the_project_is_built_by_its_name_or_folder(toy: Tree, source: str) -> None:
     built(toy)
-    told = webkiln(toy, "build", source, "-o", "public/toy", "--depfile", "public/toy.d")
-    assert "backends  wasm, js" in told
+    printed = webkiln(toy, "build", source, "-o", "public/toy", "--depfile", "public/toy.d")
+    assert "backends  wasm, js" in printed
     assert {
         path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()
     } == toy.bytes()

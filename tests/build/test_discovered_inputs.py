@@ -295,11 +295,13 @@ def test_the_cache_of_the_observers_compiler_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """As zig does, by default below the user's home."""
-    told = tmp_path / "told"
-    script = f'touch "$ZIG_GLOBAL_CACHE_DIR/kept" && echo "$ZIG_GLOBAL_CACHE_DIR" > {told}; exit 1'
+    output = tmp_path / "told"
+    script = (
+        f'touch "$ZIG_GLOBAL_CACHE_DIR/kept" && echo "$ZIG_GLOBAL_CACHE_DIR" > {output}; exit 1'
+    )
     monkeypatch.setattr(observer, "COMPILERS", (("/bin/sh", "-c", script),))
     assert observer.library(tmp_path / "cache") is None
-    place = Path(told.read_text().strip())
+    place = Path(output.read_text().strip())
     assert place.is_absolute()
     assert not place.exists()
 

@@ -97,10 +97,10 @@ def test_a_failed_verification_is_repeated_with_layers(toy: Tree) -> None:
 
 def test_info_forget_and_clean(toy: Tree) -> None:
     toy.build()
-    told = toy.doit("info", "lower:toy:wasm")
-    assert "up-to-date" in told
-    assert "inputs     : \n - graph.json: graph.json of optimize:toy:sort_nothing\n" in told
-    assert "outputs    : \n - program.json\n" in told
+    text = toy.doit("info", "lower:toy:wasm")
+    assert "up-to-date" in text
+    assert "inputs     : \n - graph.json: graph.json of optimize:toy:sort_nothing\n" in text
+    assert "outputs    : \n - program.json\n" in text
     assert f"source: {toy.root / 'models' / 'toy' / 'model.json'}" in toy.doit("info", "fetch:toy")
     assert " - dist/toy/manifest.json\n" in toy.doit("info", "bundle:toy")
     toy.doit("forget", "--all")
@@ -254,9 +254,9 @@ def test_a_forced_compiler_has_separate_results(toy: Tree, tmp_path: Path) -> No
         (programs / name).chmod(0o755)
     asked = {"PATH": f"{programs}:{os.environ['PATH']}", "EMSDK": "", "WEBKILN_COMPILER": "clang"}
     toy.build()
-    told = toy.doit("build", "model=toy", **asked)
-    assert "warning: emcc is not used here, " in told
-    assert "clang is clang version 19.9.9, LLD 19.9.9 here, " in told
+    text = toy.doit("build", "model=toy", **asked)
+    assert "warning: emcc is not used here, " in text
+    assert "clang is clang version 19.9.9, LLD 19.9.9 here, " in text
     assert not toy.build(**asked)
     made = executed(toy.log())
     assert (made["compile:toy:wasm:simd"], made["link:toy:wasm:simd"]) == (2, 2)

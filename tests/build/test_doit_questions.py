@@ -37,12 +37,12 @@ def state(tree: Tree) -> dict[str, bytes]:
     ],
 )
 def test_a_dry_run_runs_nothing(words: str, unbuilt: Tree) -> None:
-    told = unbuilt.doit(*words.split())
-    assert told.startswith(
+    output = unbuilt.doit(*words.split())
+    assert output.startswith(
         "fetch:toy  runs: it has not run here before\nload:toy  may run: it reads outputs of"
         " fetch:toy\n"
     )
-    assert re.search(r"\n1 run, \d+ may run after them\n$", told)
+    assert re.search(r"\n1 run, \d+ may run after them\n$", output)
     assert not unbuilt.log()
     assert not (unbuilt.root / "dist").exists()
 
@@ -52,11 +52,11 @@ def test_a_dry_run_prints_what_changed(toy: Tree) -> None:
     assert toy.doit("build", "model=toy", "--dry-run") == "1 up to date\n"
     toy.edit("models/toy/model.json", "0.25", "0.125")
     before = state(toy)
-    told = toy.doit("build", "model=toy", "--dry-run")
-    assert told.splitlines()[0] == "fetch:toy  runs: models/toy/model.json changed"
-    assert "bundle:toy  may run: it reads outputs of " in told
+    output = toy.doit("build", "model=toy", "--dry-run")
+    assert output.splitlines()[0] == "fetch:toy  runs: models/toy/model.json changed"
+    assert "bundle:toy  may run: it reads outputs of " in output
     assert state(toy) == before
-    steps = {line.split()[0] for line in told.splitlines()[:-1]}
+    steps = {line.split()[0] for line in output.splitlines()[:-1]}
     assert toy.build().keys() <= steps, "nothing runs that was not told"
 
 
@@ -78,11 +78,11 @@ def test_a_dry_run_of_an_unknown_task(unbuilt: Tree) -> None:
 def test_a_build_explains_itself(toy: Tree) -> None:
     assert "because" not in toy.doit("build", "model=toy")
     toy.edit("models/toy/model.json", "0.25", "0.125")
-    told = toy.doit("build", "model=toy", "--explain")
-    assert "fetch:toy  because models/toy/model.json changed\n" in told
-    assert "load:toy  because source of fetch:toy changed\n" in told
-    assert "optimize:toy:drop_noop  because" not in told, "the graph is as before"
-    assert "bundle:toy  because shards" in told
+    output = toy.doit("build", "model=toy", "--explain")
+    assert "fetch:toy  because models/toy/model.json changed\n" in output
+    assert "load:toy  because source of fetch:toy changed\n" in output
+    assert "optimize:toy:drop_noop  because" not in output, "the graph is as before"
+    assert "bundle:toy  because shards" in output
 
 
 def test_why(toy: Tree) -> None:
@@ -146,11 +146,11 @@ def test_why_is_short(toy: Tree) -> None:
 
 def test_query(toy: Tree) -> None:
     built(toy)
-    told = toy.doit("query", "load:toy").splitlines()
-    assert told[0] == "load:toy needs"
-    assert told[1:3] == ["  fetch:toy", "  models/toy/model.json"]
-    assert told[3] == "load:toy is needed by"
-    assert {"  convert:toy", "  bundle:toy"} <= {*told[4:]}
+    output = toy.doit("query", "load:toy").splitlines()
+    assert output[0] == "load:toy needs"
+    assert output[1:3] == ["  fetch:toy", "  models/toy/model.json"]
+    assert output[3] == "load:toy is needed by"
+    assert {"  convert:toy", "  bundle:toy"} <= {*output[4:]}
     assert toy.doit("query", "load:toy", "--deps").splitlines() == [
         "fetch:toy",
         "models/toy/model.json",
@@ -219,15 +219,15 @@ def test_a_second_doit_waits_and_names_the_first(toy: Tree) -> None:
     while not any(line["task"] == "lower:toy:js" for line in toy.log()):
         time.sleep(0.05)
     assert "up to date" not in toy.doit("list"), "reading waits for nobody"
-    told = toy.doit("build", "model=toy")
+    output = toy.doit("build", "model=toy")
     assert first.wait() == 0
     assert re.search(
         rf"^waiting for `doit build model=toy` \(process {first.pid}, since \d\d:\d\d:\d\d\), which"
         r" builds in this checkout$",
-        told,
+        output,
         re.MULTILINE,
     )
-    assert told.endswith("dist/toy: up to date\n") or "dist/toy: written" in told
+    assert output.endswith("dist/toy: up to date\n") or "dist/toy: written" in output
     assert executed(toy.log())["lower:toy:js"] == 1
     assert "waiting" not in toy.doit("build", "model=toy")
 
@@ -249,8 +249,8 @@ def test_ctrl_c_ends_the_wait(toy: Tree) -> None:
             waiting.stderr.readline() == "waiting for another doit, which builds in this checkout\n"
         )
         waiting.send_signal(signal.SIGINT)
-        _, told = waiting.communicate()
-    assert told == "interrupted; finished steps are kept\n"
+        _, output = waiting.communicate()
+    assert output == "interrupted; finished steps are kept\n"
     assert waiting.returncode == 130
 
 
@@ -280,9 +280,9 @@ def test_clean_stale(toy: Tree) -> None:
         == "dist/other: would be removed\ndist/toy-eightbit: would be removed\n"
     )
     assert (toy.root / "dist" / "toy-eightbit").exists()
-    told = toy.doit("clean", "--stale")
-    assert "dist/toy-eightbit: removed\n" in told
-    assert "warning: dist/other/js.js has changed since a build wrote it, and is kept\n" in told
+    output = toy.doit("clean", "--stale")
+    assert "dist/toy-eightbit: removed\n" in output
+    assert "warning: dist/other/js.js has changed since a build wrote it, and is kept\n" in output
     assert {
         path.relative_to(toy.root).as_posix()
         for path in (toy.root / "dist").glob("*/*")
@@ -347,11 +347,11 @@ def test_a_full_disk_under_the_project_is_one_line(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = Path(f"{project}-errors").read_text()
+    output = Path(f"{project}-errors").read_text()
     if status:
-        assert re.fullmatch(r"error: .*No space left on device.*\n", told)
+        assert re.fullmatch(r"error: .*No space left on device.*\n", output)
     else:
-        assert told == ""
+        assert output == ""
     bundle = toy_bundle()
     assert done.stdout == b"status %d\n" % status + b"".join(
         bundle[name] for name in sorted(bundle)

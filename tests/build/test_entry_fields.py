@@ -152,7 +152,7 @@ def team(tmp_path: Path) -> Path:
 
 
 def stored(team: Path, key: str, data: bytes) -> None:
-    place = entries.place(key)
+    place = entries.entry_key(key)
     (team / "ac" / place[:2]).mkdir(parents=True, exist_ok=True)
     (team / "ac" / place[:2] / place).write_bytes(data)
 

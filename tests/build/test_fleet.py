@@ -85,10 +85,10 @@ def begun(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Pope
 
 def ended(process: subprocess.Popen[str]) -> str:
     """The output of a build that succeeded."""
-    told, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, told
-    assert "Traceback" not in told
-    return told
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    return output
 
 
 def test_two_machines_give_the_bytes_and_errors_of_one(
@@ -97,7 +97,7 @@ def test_two_machines_give_the_bytes_and_errors_of_one(
     user, *others = trees(3)
     expected = toy_bundle()
     with workers(address, others, shared):
-        told = user.doit("build", "model=toy", **client(address, shared))
+        output = user.doit("build", "model=toy", **client(address, shared))
         source = user.root / "models" / "toy" / "model.json"
         good = source.read_bytes()
         source.write_text("{")
@@ -105,7 +105,7 @@ def test_two_machines_give_the_bytes_and_errors_of_one(
         source.write_bytes(good)
     assert "not a toy model" in failed
     assert "please report" not in failed
-    assert not warnings(told)
+    assert not warnings(output)
     assert user.bytes() == expected
     assert executed(user.log()).total() > 10
     here = {path.name for path in (user.cache / "blobs").glob("??/*")}
@@ -198,9 +198,9 @@ def test_a_worker_replaced_by_another_version_gets_no_work(
         replaced.process.send_signal(signal.SIGSTOP)
         with workers(address, [other], shared):
             replaced.kill()
-            told = ended(process)
+            output = ended(process)
     assert user.bytes() == expected
-    assert "its webkiln differs" in told
+    assert "its webkiln differs" in output
 
 
 @pytest.mark.long
@@ -221,9 +221,11 @@ def test_a_restarted_scheduler_is_used_again(
         while not any("waits for it" in line for line in worker.said):
             time.sleep(0.1)
         user.wipe()
-        told = ended(begun(user, address, _emptied(shared), WEBKILN_CACHE=str(user.root / "fresh")))
+        output = ended(
+            begun(user, address, _emptied(shared), WEBKILN_CACHE=str(user.root / "fresh"))
+        )
     assert user.bytes() == expected
-    assert not warnings(told), "the worker has found the new scheduler"
+    assert not warnings(output), "the worker has found the new scheduler"
 
 
 @pytest.mark.long
@@ -240,9 +242,9 @@ def test_a_cancelled_answer_is_requested_again(
         keys = [key for held in client.processing().values() for key in held]
         assert keys
         client.cancel([Future(key, client) for key in keys], force=True)
-        told = ended(process)
+        output = ended(process)
     assert user.bytes() == expected
-    assert not warnings(told)
+    assert not warnings(output)
 
 
 @pytest.mark.long
@@ -277,9 +279,11 @@ def test_a_lying_worker_gets_no_more_work(
             while process.poll() is None and "load:toy" not in executed(user.log()):
                 time.sleep(0.01)
             stack.enter_context(workers(address, others, shared))
-        told = ended(process)
+        output = ended(process)
     assert user.bytes() == expected
-    assert any(LIES[lie] in line and "gets no more work" in line for line in warnings(told)), told
+    assert any(LIES[lie] in line and "gets no more work" in line for line in warnings(output)), (
+        output
+    )
 
 
 @pytest.mark.long
@@ -287,17 +291,17 @@ def test_a_fleet_of_lying_workers_is_not_used(trees: Trees, address: str, shared
     user, *others = trees(3)
     expected = toy_bundle()
     with workers(address, others, shared, ["bytes", "absent"]):
-        told = user.doit("build", "model=toy", **client(address, shared))
+        output = user.doit("build", "model=toy", **client(address, shared))
     assert user.bytes() == expected
-    assert "runs here" in told
+    assert "are executed here" in output
 
 
 def test_a_worker_with_other_code_is_not_used(trees: Trees, address: str, shared: str) -> None:
     user, other = trees(2)
     other.edit("stages/pack.py", "def run(", "import\n\n\ndef run(")
     with workers(address, [other], shared):
-        told = user.doit("build", "model=toy", **client(address, shared))
-    assert "cannot do pack: its webkiln differs in stages/pack.py" in told
+        output = user.doit("build", "model=toy", **client(address, shared))
+    assert "cannot do pack: its webkiln differs in stages/pack.py" in output
     assert user.bytes() == toy_bundle()
 
 
@@ -308,9 +312,9 @@ def test_a_build_uses_the_worker_with_the_same_code(
     user, other, fitting = trees(3)
     other.edit("stages/pack.py", "def run(", "import sys\n\n\ndef run(")
     with workers(address, [other, fitting], shared):
-        told = user.doit("build", "model=toy", **client(address, shared))
+        output = user.doit("build", "model=toy", **client(address, shared))
     assert user.bytes() == toy_bundle()
-    assert len(addresses(told)) <= 1
+    assert len(addresses(output)) <= 1
 
 
 def _emptied(shared: str) -> str:
@@ -327,9 +331,9 @@ def test_a_worker_with_another_cache_is_reported(
     expected = toy_bundle()
     (tmp_path / "elsewhere").mkdir()
     with workers(address, [other], str(tmp_path / "elsewhere")):
-        told = user.doit("build", "model=toy", **client(address, shared))
+        output = user.doit("build", "model=toy", **client(address, shared))
     assert user.bytes() == expected
-    assert "check that its WEBKILN_REMOTE_CACHE is the same" in told
+    assert "check that its WEBKILN_REMOTE_CACHE is the same" in output
 
 
 @pytest.mark.long
@@ -342,19 +346,21 @@ def test_compilers_of_other_machines_are_used(trees: Trees, address: str, shared
     with workers(address, [other], shared):
         nowhere = {"PATH": "/nowhere", "EMSDK": "/nowhere"}
         hidden = without(user.root, "ziglang", pipeline=user.root / "pipeline")
-        told = user.doit("build", "model=toy", **client(address, shared), **hidden, **nowhere)
-    assert not warnings(told)
+        output = user.doit("build", "model=toy", **client(address, shared), **hidden, **nowhere)
+    assert not warnings(output)
     assert user.bytes() == expected
     user.wipe()
     _emptied(shared)
     fresh = {"WEBKILN_CACHE": str(other.root / "fresh")}
     lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | nowhere | fresh
     with workers(address, [other], shared, **lacking) as (bare,):
-        told = user.doit(
+        output = user.doit(
             "build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh")
         )
     assert "compiler" not in bare.said[0]
-    assert "compile: no worker offers the resources that it needs (0.5 memory, 1 compiler)" in told
+    assert (
+        "compile: no worker offers the resources that it needs (0.5 memory, 1 compiler)" in output
+    )
     assert user.bytes() == expected
 
 
@@ -364,11 +370,11 @@ def test_a_missing_scheduler_is_an_error(toy: Tree, shared: str) -> None:
         "CONNECT_SECONDS, AGAIN_SECONDS = 30.0",
         "CONNECT_SECONDS, AGAIN_SECONDS = 1.0",
     )
-    told = toy.doit(
+    output = toy.doit(
         "build", "model=toy", status=2, **client(f"tcp://127.0.0.1:{free_port()}", shared)
     )
-    assert "no scheduler answers at" in told
-    assert "dask scheduler" in told
+    assert "no scheduler answers at" in output
+    assert "dask scheduler" in output
 
 
 @pytest.mark.parametrize(
@@ -410,7 +416,7 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
         grid(tmp_path / "grid") as url,
         workers(address, [other], shared, SELENIUM_REMOTE_URL=url) as (worker,),
     ):
-        told = user.doit(
+        output = user.doit(
             "verify",
             "model=digits",
             "backend=js",
@@ -419,10 +425,10 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
             SELENIUM_REMOTE_URL=url,
         )
     assert "chromium at SELENIUM_REMOTE_URL" in worker.said[0]
-    assert ["results are cached separately" in line for line in warnings(told)] == [True], (
+    assert ["results are cached separately" in line for line in warnings(output)] == [True], (
         "no lock file says what browsers a grid has"
     )
-    assert "js in chromium: natural0/scores" in told
+    assert "js in chromium: natural0/scores" in output
     assert user.bytes()
 
 

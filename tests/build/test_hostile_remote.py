@@ -277,14 +277,14 @@ def test_a_disk_without_room_is_not_filled(
     monkeypatch.setattr("webkiln.build.remote.shared.FREE_BYTES", 1 << 60)
     blob = Blob(canonical.digest(bytes(2 << 20)), 2 << 20)
     with serving("", {f"cas/{blob.sha256}": bytes(2 << 20)}) as (server, _):
-        told: list[str] = []
-        monkeypatch.setattr("webkiln.build.remote.connection.warn", told.append)
+        output: list[str] = []
+        monkeypatch.setattr("webkiln.build.remote.connection.warn", output.append)
         shared = SharedCache(server.url)
         shared.download(
             [blob], lambda blob: tmp_path / blob.sha256, lambda blob, path: pytest.fail("was kept")
         )
         shared.close()
-    assert "has no room" in told[0]
+    assert "has no room" in output[0]
     assert not [*tmp_path.iterdir()]
 
 
@@ -393,8 +393,8 @@ def test_a_slow_but_steady_remote_is_used(
     """A connection of 100 KB a second transfers several blobs both ways, for longer than the
     timeout of an answer.
     """
-    told: list[str] = []
-    monkeypatch.setattr("webkiln.build.remote.connection.warn", told.append)
+    output: list[str] = []
+    monkeypatch.setattr("webkiln.build.remote.connection.warn", output.append)
     contents = [random.Random(number).randbytes(100_000) for number in range(4)]
     paths = {
         Blob(canonical.digest(data), len(data)): tmp_path / f"{number}"
@@ -418,7 +418,7 @@ def test_a_slow_but_steady_remote_is_used(
             shared.close()
     finally:
         server.close()
-    assert not told
+    assert not output
     assert set(kept) == set(paths)
 
 

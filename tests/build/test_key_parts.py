@@ -165,12 +165,12 @@ def test_versions_that_match_the_lock_file_count_as_locked(
     assert capsys.readouterr().err == ""
     here["numpy"] = "2.1"
     again = Toolchain(share.root, Derived(share.root / "derived.json"))
-    for told in (
+    for output in (
         "warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are cached separately\n",
         "",
     ):
         assert again.actual(["numpy", "gone"]) == {"numpy": "2.1", "gone": "absent"}
-        assert capsys.readouterr().err == told
+        assert capsys.readouterr().err == output
     assert again.locked(["other", "gone"]) == {"other": "7", "gone": "absent"}
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(ToolError, match="node is required"):

@@ -46,12 +46,12 @@ def test_a_long_step_reports_progress_without_a_terminal(
         progress=Lines(stream),
     ) as engine:
         engine.run(Action("long:m", "long", ("out",)))
-    told = [
+    output = [
         line.split("  ")[1].partition(",")[0]
         for line in stream.getvalue().splitlines()
         if "  " in line
     ]
-    assert {"runs", "half of it", "3 of 4 MB"} <= set(told)
+    assert {"runs", "half of it", "3 of 4 MB"} <= set(output)
 
 
 def test_the_display_of_a_terminal() -> None:

@@ -103,8 +103,8 @@ def test_results_of_others_are_not_signed(
     poisoned: tuple[Faulty, Tree], secret: dict[str, str], tmp_path: Path
 ) -> None:
     server, second = poisoned
-    told = second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url)
-    foreign = next(line for line in told.splitlines() if "from a remote cache, unsigned" in line)
+    output = second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url)
+    foreign = next(line for line in output.splitlines() if "from a remote cache, unsigned" in line)
     count = int(foreign.split()[0])
     assert count > 5
     assert f"{count} from a remote cache, unsigned, not used with this key" in second.webkiln(
@@ -112,10 +112,10 @@ def test_results_of_others_are_not_signed(
     )
     (tmp_path / "team").mkdir()
     team = {"WEBKILN_REMOTE_CACHE": str(tmp_path / "team"), **secret}
-    told = second.webkiln("cache", "push", **team, **WRITES)
+    output = second.webkiln("cache", "push", **team, **WRITES)
     assert (
         f"left out, since this key does not sign them: {count} from a remote cache, unsigned"
-        in told
+        in output
     )
     # What was built here of foreign code is signed for exactly that code, which a build with the
     # key never has.
@@ -133,8 +133,8 @@ def test_verify_lists_results_that_the_key_did_not_sign(
     assert "every byte is as it was stored" in second.webkiln(
         "cache", "verify", WEBKILN_REMOTE_CACHE=server.url
     )
-    told = second.webkiln("cache", "verify", status=1, WEBKILN_REMOTE_CACHE=server.url, **secret)
-    assert "(from a remote cache, unsigned)" in told
+    output = second.webkiln("cache", "verify", status=1, WEBKILN_REMOTE_CACHE=server.url, **secret)
+    assert "(from a remote cache, unsigned)" in output
     assert "every byte is as it was stored" in second.webkiln(
         "cache", "verify", WEBKILN_REMOTE_CACHE=server.url, **secret
     )
@@ -250,8 +250,8 @@ def test_a_step_that_fails_with_foreign_inputs_is_built_here(
                     server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
                 elif "graph.json" not in body["result"]["outputs"]:
                     del server.held[name]
-        told = toy.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
-    (warning,) = [line for line in told.splitlines() if line.startswith("warning:")]
+        output = toy.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
+    (warning,) = [line for line in output.splitlines() if line.startswith("warning:")]
     assert "succeeded with inputs built here" in warning
-    assert "Traceback" not in told
+    assert "Traceback" not in output
     assert toy.bytes() == toy_bundle()

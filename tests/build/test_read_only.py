@@ -40,11 +40,12 @@ def test_a_read_only_cache_is_read_and_new_results_are_stored_in_the_tree(toy: T
     held = {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")}
     toy.wipe()
     count = len(toy.log())
-    told = read_only(toy, DOIT)
+    output = read_only(toy, DOIT)
     assert (
-        f"warning: {toy.cache}: the cache is read-only; results of this build are stored in" in told
+        f"warning: {toy.cache}: the cache is read-only; results of this build are stored in"
+        in output
     )
-    assert told.count("warning") == 1
+    assert output.count("warning") == 1
     assert not executed(toy.log()[count:])
     assert toy.bytes() == before
     toy.edit("models/toy/model.json", "0.25", "0.125")
@@ -78,11 +79,11 @@ def test_a_damaged_blob_of_the_base_is_rebuilt_in_the_tree(toy: Tree) -> None:
 
 def test_commands_outside_of_checkouts(toy: Tree, tmp_path: Path) -> None:
     model = toy.root / "models" / "toy" / "model.json"
-    told = read_only(
+    output = read_only(
         toy,
         f"{WEBKILN} build {model} -o {tmp_path / 'out'} --backend js",
         XDG_STATE_HOME=str(tmp_path / "state"),
     )
     assert (tmp_path / "out" / "index.js").exists()
-    assert told.count("warning") == 1
+    assert output.count("warning") == 1
     assert (tmp_path / "state" / "webkiln" / "state").is_dir()

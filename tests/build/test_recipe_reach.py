@@ -29,12 +29,12 @@ def model(tmp_path: Path) -> Path:
 def described(action: Action) -> Any:
     """An action as it enters keys and messages, without its producers."""
 
-    def told(value: Any) -> Any:
+    def output(value: Any) -> Any:
         return (
             (value.action.task, value.path, value.pattern) if isinstance(value, Product) else value
         )
 
-    inputs = {role: told(value) for role, value in action.inputs.items()}
+    inputs = {role: output(value) for role, value in action.inputs.items()}
     return (
         action.stage,
         action.outputs,
@@ -170,11 +170,11 @@ def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_
     graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))
     choice = Selection(("wasm", "js"), layers=True)
     made = [*graph.verify(choice, "node"), *graph.verify(choice, "firefox", ("js",))]
-    told = [
+    output = [
         tuple(action.params[name] for name in ("backend", "variant", "browser", "layers"))
         for action in made
     ]
-    assert told == [
+    assert output == [
         ("wasm", "relaxed", "node", True),
         ("wasm", "simd", "node", True),
         ("js", "", "node", True),

@@ -63,8 +63,8 @@ def trees(tmp_path: Path) -> list[Tree]:
     return [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(2)]
 
 
-def warnings(told: str) -> list[str]:
-    return [line for line in told.splitlines() if line.startswith("warning:")]
+def warnings(output: str) -> list[str]:
+    return [line for line in output.splitlines() if line.startswith("warning:")]
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +123,12 @@ def test_concurrent_writers(count: int, server: dict[str, str], tmp_path: Path) 
         for n in range(count)
     ]
     with ThreadPoolExecutor(count) as pool:
-        told = list(
+        output = list(
             pool.map(
                 lambda tree: tree.doit("build", f"model={tree.model}", **server, **WRITES), writers
             )
         )
-    assert not [line for text in told for line in warnings(text)]
+    assert not [line for text in output for line in warnings(text)]
     reader = checkout(tmp_path / "reader", tmp_path / "cache-of-reader", toy=True)
     assert not reader.make(**server)
     assert {tuple(sorted(tree.bytes().items())) for tree in (*writers, reader)} == {
@@ -277,16 +277,16 @@ def test_a_damaged_entry_is_replaced_by_the_next_writer(
     result = ActionResult({"x": written.file(b"one")}, "first")
     with closing(open_remote(url)) as remote:
         remote.create(
-            entries.place(key),
+            entries.entry_key(key),
             DAMAGED[how](key, entries.written(key, {"result": result.to_json()}, None)),
             [],
             overwrite=True,
         )
         written.store(url, result, own, key)
         good = entries.written(key, {"result": result.to_json()}, own)
-        assert remote.entry(entries.place(key)) == good
+        assert remote.entry(entries.entry_key(key)) == good
         written.store(url, ActionResult({"x": written.file(b"one")}, "second"), own, key)
-        assert remote.entry(entries.place(key)) == good
+        assert remote.entry(entries.entry_key(key)) == good
 
 
 def test_two_writers_replace_a_damaged_entry_at_once(
@@ -298,7 +298,7 @@ def test_two_writers_replace_a_damaged_entry_at_once(
     results = [ActionResult({"x": written.file(data)}) for data in (b"one", b"two")]
     for _ in range(5):
         with closing(open_remote(url)) as remote:
-            remote.create(entries.place(KEY), b"garbage", [], overwrite=True)
+            remote.create(entries.entry_key(KEY), b"garbage", [], overwrite=True)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda result: written.store(url, result), results))
         shared = SharedCache(url)
@@ -335,8 +335,8 @@ def test_a_rejected_large_file_does_not_affect_others(trees: list[Tree], tmp_pat
     with nginx(
         tmp_path, directives.replace("client_max_body_size 0", "client_max_body_size 700")
     ) as server:
-        told = first.doit("build", f"model={first.model}", **server, **WRITES)
-        (warning,) = warnings(told)
+        output = first.doit("build", f"model={first.model}", **server, **WRITES)
+        (warning,) = warnings(output)
         assert "413 Request Entity Too Large), so it is not stored there" in warning
         assert 0 < len(second.make(**server)) < len(executed(first.log()))
         assert " results are not stored there" in first.webkiln(
@@ -348,9 +348,12 @@ def test_a_server_that_rejects_uploads_is_still_read(filled: tuple[Faulty, Tree]
     server, second = filled
     server.fault = "no puts"
     second.edit("models/toy/model.json", "1 2 3", "4 5 6")
-    told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    output = second.doit(
+        "build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES
+    )
     assert (
-        "405 Method Not Allowed); results that are not stored there stay here" in warnings(told)[0]
+        "405 Method Not Allowed); results that are not stored there stay here"
+        in warnings(output)[0]
     )
     second.edit("models/toy/model.json", "4 5 6", "1 2 3")
     assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
@@ -371,8 +374,10 @@ def test_values_of_the_write_variable(
 
 
 def test_an_invalid_write_variable_is_an_error(toy: Tree) -> None:
-    told = toy.doit("build", status=2, WEBKILN_REMOTE_CACHE="/somewhere", WEBKILN_CACHE_WRITE="yes")
-    assert "WEBKILN_CACHE_WRITE is 'yes', expected one of 1, 0, true, false" in told
+    output = toy.doit(
+        "build", status=2, WEBKILN_REMOTE_CACHE="/somewhere", WEBKILN_CACHE_WRITE="yes"
+    )
+    assert "WEBKILN_CACHE_WRITE is 'yes', expected one of 1, 0, true, false" in output
 
 
 def test_a_proxy_of_the_environment(trees: list[Tree]) -> None:
@@ -542,14 +547,14 @@ def test_an_authority_of_the_environment(
 
 
 def test_invalid_certificates_are_reported(toy: Tree, tmp_path: Path) -> None:
-    told = toy.webkiln(
+    output = toy.webkiln(
         "cache",
         "stat",
         status=1,
         WEBKILN_REMOTE_CACHE="https://127.0.0.1:1",
         SSL_CERT_FILE=str(tmp_path / "none.pem"),
     )
-    assert "none.pem cannot be read" in warnings(told)[0]
+    assert "none.pem cannot be read" in warnings(output)[0]
 
 
 FAULTS = {
@@ -570,9 +575,9 @@ def test_a_build_continues_without_a_failing_remote(
 ) -> None:
     server, second = filled
     server.fault = fault
-    told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url)
+    output = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url)
     assert second.bytes() == toy_bundle()
-    (warning,) = warnings(told)
+    (warning,) = warnings(output)
     assert FAULTS[fault] in warning
     assert server.url in warning
 
@@ -587,8 +592,10 @@ def test_a_remote_that_rejects_writes_is_still_read(
     server, second = filled
     server.fault = fault
     second.edit("models/toy/model.json", "0.5", "0.75")
-    told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
-    (warning,) = warnings(told)
+    output = second.doit(
+        "build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES
+    )
+    (warning,) = warnings(output)
     assert message in warning
     assert "stores nothing there" in warning
     second.edit("models/toy/model.json", "0.75", "0.5")
@@ -603,10 +610,10 @@ def test_a_remote_that_rejects_writes_is_still_read(
     "url", ["http://127.0.0.1:{port}", "grpc://127.0.0.1:{port}", "/nowhere/at/all"]
 )
 def test_an_unreachable_remote_is_reported_once(url: str, toy: Tree) -> None:
-    told = toy.doit(
+    output = toy.doit(
         "build", "model=toy", WEBKILN_REMOTE_CACHE=url.format(port=free_port()), **WRITES
     )
-    (warning,) = warnings(told)
+    (warning,) = warnings(output)
     assert "does not answer" in warning
 
 
@@ -635,9 +642,9 @@ def test_an_interrupted_transfer_is_resumed(filled: tuple[Faulty, Tree]) -> None
 def test_missing_blobs_of_a_remote_are_rebuilt(filled: tuple[Faulty, Tree]) -> None:
     server, second = filled
     server.held = {name: data for name, data in server.held.items() if name.startswith("ac/")}
-    told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
+    output = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
     assert second.bytes() == toy_bundle()
-    assert not warnings(told)
+    assert not warnings(output)
 
 
 def keys(folder: Path, kind: str) -> tuple[str, str]:
@@ -664,7 +671,7 @@ def test_only_signed_entries_are_accepted(kind: str, trees: list[Tree], tmp_path
         assert not second.make(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=reader)
         poison(server)
         second.wipe()
-        told = second.doit(
+        output = second.doit(
             "build",
             "model=toy",
             WEBKILN_REMOTE_CACHE=server.url,
@@ -672,7 +679,7 @@ def test_only_signed_entries_are_accepted(kind: str, trees: list[Tree], tmp_path
             WEBKILN_CACHE=str(tmp_path / "fresh"),
         )
         assert second.bytes() == first.bytes(), "what was put into it reaches no bundle"
-        (warning,) = warnings(told)
+        (warning,) = warnings(output)
         assert "signed by another key" in warning
 
 
@@ -695,14 +702,14 @@ def test_unsigned_entries_are_rejected_with_a_key(
     filled: tuple[Faulty, Tree], tmp_path: Path
 ) -> None:
     server, second = filled
-    told = second.doit(
+    output = second.doit(
         "build",
         "model=toy",
         WEBKILN_REMOTE_CACHE=server.url,
         WEBKILN_CACHE_KEY=keys(tmp_path, "hmac")[1],
     )
     assert second.bytes() == toy_bundle()
-    (warning,) = warnings(told)
+    (warning,) = warnings(output)
     assert "is not signed" in warning
 
 
@@ -724,7 +731,7 @@ def test_invalid_keys_are_errors(key: str, message: str, toy: Tree) -> None:
 
 def test_a_public_key_cannot_sign(toy: Tree, tmp_path: Path) -> None:
     _, public = keys(tmp_path, "ed25519")
-    told = toy.webkiln(
+    output = toy.webkiln(
         "cache",
         "stat",
         status=2,
@@ -732,7 +739,7 @@ def test_a_public_key_cannot_sign(toy: Tree, tmp_path: Path) -> None:
         WEBKILN_CACHE_KEY=public,
         **WRITES,
     )
-    assert "names a public key, which cannot sign" in told
+    assert "names a public key, which cannot sign" in output
 
 
 def test_an_entry_is_never_changed(filled: tuple[Faulty, Tree]) -> None:
@@ -761,7 +768,7 @@ def test_names_in_entries_cannot_escape_as_paths(outputs: object) -> None:
     key = 64 * "b"
     with faulty() as server:
         entry = entries.written(key, {"result": {"outputs": outputs, "printed": ""}}, None)
-        server.held[f"ac/{entries.place(key)}"] = wire.wrapped(entry, [])
+        server.held[f"ac/{entries.entry_key(key)}"] = wire.wrapped(entry, [])
         shared = SharedCache(server.url)
         assert shared.find(key) is None
         shared.close()

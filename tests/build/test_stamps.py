@@ -28,11 +28,11 @@ def noticed(tree: Tree, **environment: str) -> bool:
     manifests = tree.state / tree.model
     hidden = manifests.rename(manifests.with_name("hidden"))
     before = len(tree.log())
-    told = tree.doit("build", f"model={tree.model}", **environment)
+    output = tree.doit("build", f"model={tree.model}", **environment)
     looked = len(tree.log()) > before
     if not looked:
         hidden.rename(manifests)
-        assert told == "dist/toy: up to date\n"
+        assert output == "dist/toy: up to date\n"
     return looked
 
 

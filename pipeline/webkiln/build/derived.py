@@ -41,8 +41,8 @@ class Derived:
         with self._lock:
             if not self._is_new:
                 return
-            kept = self._read() | self._used
-            body = kept if len(kept) <= MOST else self._used
+            merged = self._read() | self._used
+            body = merged if len(merged) <= MOST else self._used
             self._is_new = False
         write_atomic(self._path, canonical.dumps({"sha256": canonical.key(body), "body": body}))
 

@@ -81,8 +81,8 @@ def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Di
             values[name] = (
                 canonical.key(
                     {
-                        place.relative_to(path).as_posix(): state.sha256
-                        for place, state in below.items()
+                        file.relative_to(path).as_posix(): state.sha256
+                        for file, state in below.items()
                     }
                 )
                 if path
@@ -139,31 +139,31 @@ def scripts_of(action: Action, names: Iterable[str]) -> tuple[Path, ...]:
 
 def _observed(action: Action, outcome: Outcome) -> dict[str, str | None]:
     """What a run observed, by name; None for a file, of which it recorded a stamp."""
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for path in outcome.files:
         if (name := _name(action, path)) is not None:
-            found[name] = None
+            values[name] = None
     for path, names in outcome.folders.items():
         if (name := _name(action, path)) is not None:
-            found[f"{name}/"] = names
+            values[f"{name}/"] = names
     for path, state in outcome.states.items():
         if (name := _name(action, path)) is not None:
-            found[STATE + name] = state
+            values[STATE + name] = state
     for path, modules in outcome.modules.items():
         if (name := _name(action, path)) is not None:
-            found[f"{MODULES}{name}:{','.join(sorted(modules))}"] = _candidates(modules)
-    return found
+            values[f"{MODULES}{name}:{','.join(sorted(modules))}"] = _candidates(modules)
+    return values
 
 
 def _tree(folder: Path, digests: FileDigests) -> dict[Path, FileState]:
     """All files below a folder, without caches and histories. Links to folders are not followed."""
-    found = {}
-    for place, folders, names in os.walk(folder):
+    files = {}
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - UNLISTED)
         for name in names:
             with suppress(OSError):
-                found[Path(place) / name] = digests.observe(Path(place) / name)
-    return found
+                files[Path(parent) / name] = digests.observe(Path(parent) / name)
+    return files
 
 
 def _candidates(modules: Mapping[str, Sequence[str]]) -> str:

@@ -90,12 +90,12 @@ class GraphCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
         todo = [known_in(known, name) for name in pos_args] or [
             task for task in self.task_list if not task.subtask_of
         ]
-        lines, seen = [], set()
+        lines, visited = [], set()
         while todo:
             task = todo.pop()
-            if task.name in seen:
+            if task.name in visited:
                 continue
-            seen.add(task.name)
+            visited.add(task.name)
             lines += [f'  "{producer}" -> "{task.name}";' for producer in task.task_dep]
             todo += [known[producer] for producer in task.task_dep]
         self.outstream.write("digraph webkiln {\n" + "\n".join(sorted(lines)) + "\n}\n")
@@ -138,12 +138,12 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
                     f"{name!r} is neither a task nor a file that a task reads; doit list --all"
                     " shows tasks"
                 )
-            found = (
+            consumers = (
                 readers
                 if direct
                 else [*dict.fromkeys([*readers, *known.needing(readers, direct=False)])]
             )
-            self._write(f"{name} is read by", found, alone=rdeps)
+            self._write(f"{name} is read by", consumers, alone=rdeps)
             return 0
         if not rdeps:
             self._write(
@@ -172,9 +172,9 @@ class Why(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
             return fail("doit why takes the name of one task; doit list --all shows them")
         (name,) = pos_args
         step = known_in(_steps_by_task(self.task_list), name)
-        what, found = causes(step.engine, step.action)
+        what, reasons_by_task = causes(step.engine, step.action)
         tasks: dict[str, list[str]] = {}
-        for task, reason in found:
+        for task, reason in reasons_by_task:
             tasks.setdefault(reason, []).append(task)
         lines = [
             reason if [name] == those else f"{reason} ({listed(sorted(those))})"

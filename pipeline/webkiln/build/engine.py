@@ -116,8 +116,8 @@ class Engine:
             self.log.save()
         if (shared := self.cache.shared) is not None:
             if shared.busy:
-                self.progress.start(shared.place)
-            shared.close(lambda text: self.progress.update(shared.place, text))
+                self.progress.start(shared.address)
+            shared.close(lambda text: self.progress.update(shared.address, text))
         self.progress.close()
 
     @property

@@ -29,17 +29,17 @@ Known = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`temporary` names the copies of a publication that has not ended. `made`: a build created the
+    """`temporary` names the copies of a publication that has not ended. `created`: a build created the
     folder.
     """
 
     files: Known = field(default_factory=dict)
     temporary: tuple[str, ...] = ()
-    made: bool = False
+    created: bool = False
 
     def to_json(self) -> dict[str, Any]:
         files = {name: sorted(digests) for name, digests in self.files.items()}
-        return {"files": files, "temporary": list(self.temporary), "made": self.made}
+        return {"files": files, "temporary": list(self.temporary), "made": self.created}
 
 
 class Records:

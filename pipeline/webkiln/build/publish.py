@@ -41,28 +41,30 @@ class Publisher:
         """Whether every file of the output is in `folder` with its digest, and no publication there
         was interrupted.
         """
-        place = Path(os.path.realpath(folder))
+        real_folder = Path(os.path.realpath(folder))
         try:
             same = all(
-                content(place / name, self._digests) == blob.sha256
+                content(real_folder / name, self._digests) == blob.sha256
                 for name, blob in _files(result, role).items()
             )
         except OSError:
             return False
-        return same and not self._records.read(place).temporary
+        return same and not self._records.read(real_folder).temporary
 
     def paths(self, result: ActionResult, role: str, folder: Path) -> dict[Path, str]:
         """The files of an output in `folder`, with their digests."""
-        place = Path(os.path.realpath(folder))
-        return {place / name: blob.sha256 for name, blob in _files(result, role).items()}
+        real_folder = Path(os.path.realpath(folder))
+        return {real_folder / name: blob.sha256 for name, blob in _files(result, role).items()}
 
     def check(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
         """Raise OutputError where `folder` cannot be written, or contains a file of one of these
         names that no build wrote.
         """
         folder = folder.absolute()
-        place = Path(os.path.realpath(folder))
-        existing = next(path for path in (place, *place.parents) if os.path.lexists(path))
+        real_folder = Path(os.path.realpath(folder))
+        existing = next(
+            path for path in (real_folder, *real_folder.parents) if os.path.lexists(path)
+        )
         if not existing.is_dir():
             raise OutputError(
                 f"{folder}: cannot be written: {existing} is a file, and a bundle is a folder;"
@@ -76,12 +78,12 @@ class Publisher:
         contents = {
             name: text
             for name in names
-            if (text := content(place / name, self._digests)) is not None
+            if (text := content(real_folder / name, self._digests)) is not None
         }
         _refuse(
             folder,
             contents,
-            self._known(place, self._records.read(place)) if contents else {},
+            self._known(real_folder, self._records.read(real_folder)) if contents else {},
             force=force,
         )
 
@@ -101,10 +103,12 @@ class Publisher:
         """
         folder = folder.absolute()
         files = _files(result, role)
-        with self._exclusive(folder) as place, writing(folder):
-            record = self._recovered(place)
-            known = self._known(place, record)
-            contents = {name: content(place / name, self._digests) for name in {*files, *known}}
+        with self._exclusive(folder) as real_folder, writing(folder):
+            record = self._recovered(real_folder)
+            known = self._known(real_folder, record)
+            contents = {
+                name: content(real_folder / name, self._digests) for name in {*files, *known}
+            }
             fresh = [name for name, blob in files.items() if contents[name] != blob.sha256]
             _refuse(
                 folder,
@@ -130,27 +134,27 @@ class Publisher:
             begun = Record(
                 united(known, ours),
                 (*temporary.values(), f".webkiln-{token}"),
-                record.made or not place.exists(),
+                record.created or not real_folder.exists(),
             )
-            self._records.write(place, begun)
+            self._records.write(real_folder, begun)
             if not self._copy(
-                place, {temporary[name]: (files[name], place / name) for name in fresh}
+                real_folder, {temporary[name]: (files[name], real_folder / name) for name in fresh}
             ):
-                self._records.write(place, record)
+                self._records.write(real_folder, record)
                 return False
             with _incomplete(folder):
                 for name in withdrawn:
-                    (place / name).unlink()
+                    (real_folder / name).unlink()
                 for name in fresh:
-                    (place / temporary[name]).replace(place / name)
+                    (real_folder / temporary[name]).replace(real_folder / name)
                 for name in stale:
-                    (place / name).unlink()
+                    (real_folder / name).unlink()
             remaining = (
                 {}
                 if replace_all
                 else {name: digests for name, digests in known.items() if contents[name] in digests}
             )
-            self._records.write(place, Record({**remaining, **ours}, (), begun.made))
+            self._records.write(real_folder, Record({**remaining, **ours}, (), begun.created))
         return True
 
     def remove(self, folder: Path) -> list[str]:
@@ -158,74 +162,74 @@ class Publisher:
         empty then. Files that have changed since stay and are returned.
         """
         folder = folder.absolute()
-        with self._exclusive(folder) as place, writing(folder):
-            record = self._recovered(place)
-            known = self._known(place, record)
-            contents = {name: content(place / name, self._digests) for name in known}
-            self._records.write(place, replace(record, files=known))
+        with self._exclusive(folder) as real_folder, writing(folder):
+            record = self._recovered(real_folder)
+            known = self._known(real_folder, record)
+            contents = {name: content(real_folder / name, self._digests) for name in known}
+            self._records.write(real_folder, replace(record, files=known))
             for name in reversed(_ordered(name for name in known if contents[name] in known[name])):
-                (place / name).unlink()
-            if record.made:
+                (real_folder / name).unlink()
+            if record.created:
                 with suppress(OSError):
-                    place.rmdir()
-            self._records.forget(place)
+                    real_folder.rmdir()
+            self._records.forget(real_folder)
         return sorted(
             name for name, text in contents.items() if text is not None and text not in known[name]
         )
 
-    def _copy(self, place: Path, copies: Mapping[str, tuple[Blob, Path]]) -> bool:
+    def _copy(self, real_folder: Path, copies: Mapping[str, tuple[Blob, Path]]) -> bool:
         """Write blobs into temporary files next to the files that they will replace, with the same
         modes. If one cannot be written, all are removed.
         """
-        created = not place.exists()
+        created = not real_folder.exists()
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            real_folder.mkdir(parents=True, exist_ok=True)
             self._store.fetch([blob for blob, _ in copies.values()])
             for name, (blob, target) in copies.items():
-                if not self._store.materialise(blob, place / name, own=True):
+                if not self._store.materialise(blob, real_folder / name, own=True):
                     break
                 with suppress(FileNotFoundError):
                     mode = os.lstat(target).st_mode
                     if stat.S_ISREG(mode):
-                        (place / name).chmod(stat.S_IMODE(mode))
+                        (real_folder / name).chmod(stat.S_IMODE(mode))
             else:
                 return True
         except OSError:
-            self._drop(place, copies, created=created)
+            self._drop(real_folder, copies, created=created)
             raise
-        self._drop(place, copies, created=created)
+        self._drop(real_folder, copies, created=created)
         return False
 
     @staticmethod
-    def _drop(place: Path, names: Iterable[str], *, created: bool) -> None:
+    def _drop(real_folder: Path, names: Iterable[str], *, created: bool) -> None:
         for name in names:
-            (place / name).unlink(missing_ok=True)
+            (real_folder / name).unlink(missing_ok=True)
         if created:
             with suppress(OSError):
-                place.rmdir()
+                real_folder.rmdir()
 
-    def _recovered(self, place: Path) -> Record:
+    def _recovered(self, real_folder: Path) -> Record:
         """The record of a folder, after removing the copies of an interrupted publication."""
-        record = self._records.read(place)
+        record = self._records.read(real_folder)
         for name in record.temporary:
             with suppress(FileNotFoundError, NotADirectoryError):
-                (place / name).unlink()
+                (real_folder / name).unlink()
         return record
 
     @staticmethod
-    def _known(place: Path, record: Record) -> Known:
-        return united(record.files, claimed(place))
+    def _known(real_folder: Path, record: Record) -> Known:
+        return united(record.files, claimed(real_folder))
 
     @contextmanager
     def reserve(self, folder: Path, report: Callable[[str], None]) -> Iterator[None]:
         """Reserve a folder for one build, from its checks to its last file. Another build waits
         here, and reports so; a publication of the same build does not wait.
         """
-        place = Path(os.path.realpath(folder))
-        if place in self._reserved:
+        real_folder = Path(os.path.realpath(folder))
+        if real_folder in self._reserved:
             yield
             return
-        path = self._records.path(place).with_suffix(".build")
+        path = self._records.path(real_folder).with_suffix(".build")
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = path.open("w")
@@ -235,23 +239,23 @@ class Publisher:
             except BlockingIOError:
                 report(f"{folder}: another build is writing there; this one waits for it")
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            self._reserved.add(place)
+            self._reserved.add(real_folder)
             try:
                 yield
             finally:
-                self._reserved.discard(place)
+                self._reserved.discard(real_folder)
 
     @contextmanager
     def _exclusive(self, folder: Path) -> Iterator[Path]:
         """The real path of the folder, for one publication at a time."""
-        place = Path(os.path.realpath(folder))
-        path = self._records.path(place).with_suffix(".lock")
+        real_folder = Path(os.path.realpath(folder))
+        path = self._records.path(real_folder).with_suffix(".lock")
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = path.open("w")
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield place
+            yield real_folder
 
 
 @contextmanager

@@ -60,11 +60,11 @@ class Recorder:
     def reads(self, path: Any) -> None:
         target = self._resolve(path)
         if target is not None and target not in self.files and not os.path.isdir(target):
-            found = stamp(target)
-            while found is not None and is_fresh(found, time.time()):
+            recorded = stamp(target)
+            while recorded is not None and is_fresh(recorded, time.time()):
                 time.sleep(TICK_SECONDS)
-                found = stamp(target)
-            self.files[target] = found
+                recorded = stamp(target)
+            self.files[target] = recorded
 
     def opens(self, path: Any, mode: Any, flags: Any) -> None:
         creates = (
@@ -137,7 +137,7 @@ class Recorder:
         """The folders that were listed, with digests of their names. Raises ChangedError where
         another process changed them.
         """
-        found = {}
+        digests = {}
         for target, names in self._names.items():
             now = names_in(target)
             own = {
@@ -145,8 +145,8 @@ class Recorder:
             }
             if names - own != now - own:
                 raise ChangedError
-            found[target] = digest_of_names(now)
-        return found
+            digests[target] = digest_of_names(now)
+        return digests
 
     def _resolve(self, path: Any) -> str | None:
         """The path below the roots that a path leads to; None where it is not recorded. Raises

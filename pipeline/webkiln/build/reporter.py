@@ -99,11 +99,11 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
 def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["DoitTask"]:
     """The steps that the selected tasks need."""
-    todo, seen = list(selected), set()
+    todo, visited = list(selected), set()
     while todo:
         task = tasks[todo.pop()]
-        if task.name not in seen:
-            seen.add(task.name)
+        if task.name not in visited:
+            visited.add(task.name)
             todo += task.task_dep
             if "step" in (task.meta or {}):
                 yield task.meta["step"]

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """`folder` contains the recipes, and `state` what the checkout remembers. `given` are the
+    """`folder` contains the recipes, and `state` what the checkout remembers. `arguments` are the
     variables of the command line.
     """
 
     state: Path
     folder: Path
-    given: Mapping[str, str]
+    arguments: Mapping[str, str]
     lock: CheckoutLock
 
     @cached_property
@@ -58,7 +58,7 @@ class Session:
         """Raises RecipeError where a recipe or a variable is invalid."""
         from webkiln.build.variables import read_variables
 
-        return read_variables(self.given, self.all_recipes())
+        return read_variables(self.arguments, self.all_recipes())
 
     def all_recipes(self) -> "Mapping[str, Recipe]":
         """The recipes of all models, whether requested or not."""
@@ -77,7 +77,7 @@ class Session:
         from webkiln.build.graph import ModelGraph
         from webkiln.build.variables import read_variables
 
-        variables = read_variables(self.given, self.all_recipes())
+        variables = read_variables(self.arguments, self.all_recipes())
         for recipe in variables.models.values():
             graph = ModelGraph(recipe, share)
             for encoding in variables.encodings or recipe.encodings:

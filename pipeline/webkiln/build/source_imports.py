@@ -77,8 +77,8 @@ def stripped(source: str) -> tuple[str, str]:
     """
     pieces = PIECES.findall(source)
     text, code = (
-        "".join([run or kept for run, kept in pieces]),
-        "".join([run or (kept and '""') for run, kept in pieces]),
+        "".join([run or string for run, string in pieces]),
+        "".join([run or (string and '""') for run, string in pieces]),
     )
     return text.strip("\n"), code.strip("\n")
 

@@ -155,10 +155,14 @@ def _environment(shared: Share) -> Mapping[str, Any]:
         *(path for folder in code for path in _files(os.fspath(folder))),
         *(os.fspath(shared.root / name) for name in LOCKS),
     ]
-    places = [*os.environ.get("PATH", "").split(os.pathsep), os.environ.get("EMSDK", ""), *sys.path]
+    folders = [
+        *os.environ.get("PATH", "").split(os.pathsep),
+        os.environ.get("EMSDK", ""),
+        *sys.path,
+    ]
     return {
         "files": {path: _stamp(path) for path in files},
-        "places": {path: _stamp(path) for path in places},
+        "places": {path: _stamp(path) for path in folders},
         "python": sys.version,
         "compiler": os.environ.get(VARIABLE),
         "environment": keyed(os.environ, reaches_network=True),

@@ -52,9 +52,9 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
     process with status 2.
     """
     try:
-        given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit has no public way to list the given variables
+        arguments = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit has no public way to list the arguments variables
         state = Path(".webkiln")
-        session = Session(state, Path(folder), given, CheckoutLock(state, _say))
+        session = Session(state, Path(folder), arguments, CheckoutLock(state, _say))
         sys.excepthook = partial(_handle_exception, session)
         warnings.showwarning = _show_warning
         if _changes_the_checkout(sys.argv[1:]):
@@ -66,7 +66,7 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
 
 
 def _tasks(session: Session) -> Iterator[dict[str, Any]]:
-    command = canonical.key([os.fspath(session.folder), [*sorted(session.given.items())]])
+    command = canonical.key([os.fspath(session.folder), [*sorted(session.arguments.items())]])
     recipes = recipe_stamps(session.folder) if _only_builds(sys.argv[1:]) else None
     if recipes:
         folders = session.stamps.command(command, recipes)

@@ -242,18 +242,18 @@ class Toolchain:
             self._derived.remember(key, known)
         return str(known)
 
-    def _remembered(self, name: str, places: Sequence[str], find: Callable[[], Found]) -> Found:
-        """A value found in these folders, as long as their stamps stay the same: installing,
+    def _remembered(self, name: str, folders: Sequence[str], find: Callable[[], Found]) -> Found:
+        """A value value in these folders, as long as their stamps stay the same: installing,
         upgrading and removing replaces names in them.
         """
-        now, stamps = time.time(), [stamp(place or ".") for place in places]
+        now, stamps = time.time(), [stamp(folder or ".") for folder in folders]
         known = self._found.get(name)
         if known is not None and known[0] == stamps:
             return cast("Found", known[1])
-        found = find()
-        if not any(place is not None and is_fresh(place, now) for place in stamps):
-            self._found[name] = (stamps, found)
-        return found
+        value = find()
+        if not any(folder is not None and is_fresh(folder, now) for folder in stamps):
+            self._found[name] = (stamps, value)
+        return value
 
 
 @dataclass(frozen=True, slots=True)

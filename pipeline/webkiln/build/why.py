@@ -124,13 +124,13 @@ def _values(where: str, old: Any, new: Any) -> Iterator[str]:
     """One line for each field that was added, removed or changed. Nested tables are compared."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
-            place = f"{where} {name}".strip()
+            field = f"{where} {name}".strip()
             if name not in old:
-                yield f"{place}: added, {_value(new[name])}"
+                yield f"{field}: added, {_value(new[name])}"
             elif name not in new:
-                yield f"{place}: removed, was {_value(old[name])}"
+                yield f"{field}: removed, was {_value(old[name])}"
             else:
-                yield from _values(place, old[name], new[name])
+                yield from _values(field, old[name], new[name])
     elif old != new:
         yield f"{where}: {_value(old)} -> {_value(new)}"
 

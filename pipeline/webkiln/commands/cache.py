@@ -73,7 +73,7 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
         else f"signed by {cache.shared.signer.key_id}"
     )
     print(
-        f"{cache.shared.place}:"
+        f"{cache.shared.address}:"
         f" {f'answers in {1000 * seconds:.0f} ms' if answers else 'does not answer'}; {writes};"
         f" {signed}"
     )
@@ -109,7 +109,9 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
     del options
     shared = _remote(cache)
     if not shared.writes:
-        raise RecipeError(f"{WRITE_VARIABLE} is not 1, so that nothing is stored in {shared.place}")
+        raise RecipeError(
+            f"{WRITE_VARIABLE} is not 1, so that nothing is stored in {shared.address}"
+        )
     count, left = 0, Counter[str]()
     for key, result in cache.results():
         if cache.upload(key, result):
@@ -119,9 +121,9 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
     shared.wait(_told)
     if shared.failed_uploads:
         raise ToolError(
-            f"{shared.place}: {shared.failed_uploads} of {count} results are not stored there"
+            f"{shared.address}: {shared.failed_uploads} of {count} results are not stored there"
         )
-    print(f"{shared.place}: {count} results are there")
+    print(f"{shared.address}: {count} results are there")
     for provenance, number in sorted(left.items()):
         print(
             f"left out, since this key does not sign them: {number} {describe_provenance(provenance)}"
@@ -147,11 +149,11 @@ def _pull(cache: ActionCache, options: argparse.Namespace) -> int:
     print(
         f"{cache.root}: {len(lacking) - len(left)} files of"
         f" {size(sum(blob.bytes for blob in lacking) - sum(blob.bytes for blob in left))} fetched"
-        f" from {shared.place}"
+        f" from {shared.address}"
     )
     if left:
         raise ToolError(
-            f"{shared.place}: {len(left)} files are not there; build again, which makes them"
+            f"{shared.address}: {len(left)} files are not there; build again, which makes them"
         )
     return 0
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from webkiln.build.action import FLEET, Action, ActionResult, Blob
 from webkiln.build.executor import failure
-from webkiln.build.fleet.address import VARIABLE, address
+from webkiln.build.fleet.address import VARIABLE, scheduler_address
 from webkiln.build.fleet.remote_action import Files, RemoteAction, resources
 from webkiln.build.fleet.requests import Plan, Planned, Requests, requirements_key
 from webkiln.build.fleet.scheduler import NoWorkerError, Scheduler, SchedulerLostError
@@ -44,12 +44,12 @@ def fleet_from_environment(store: LocalStore, shared: SharedCache | None) -> "Fl
     """The fleet that the environment names, if any. Raises RecipeError without a remote cache for
     its results.
     """
-    given = address()
-    if given is None:
+    address = scheduler_address()
+    if address is None:
         return None
     if shared is None or not shared.writes:
         raise RecipeError(
-            f"{VARIABLE} is {given}, but "
+            f"{VARIABLE} is {address}, but "
             + (
                 f"{CACHE_VARIABLE} names no remote cache"
                 if shared is None
@@ -58,7 +58,7 @@ def fleet_from_environment(store: LocalStore, shared: SharedCache | None) -> "Fl
             + "; workers of a fleet exchange files through a remote cache that all of them can"
             " read and write"
         )
-    return Fleet(given, store, shared)
+    return Fleet(address, store, shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class _Answer:
 class Fleet:
     """Used by several threads."""
 
-    def __init__(self, place: str, store: LocalStore, shared: SharedCache) -> None:
-        self.place = place
-        self._scheduler = Scheduler(place)
+    def __init__(self, address: str, store: LocalStore, shared: SharedCache) -> None:
+        self.address = address
+        self._scheduler = Scheduler(address)
         self._store = store
         self._requests = Requests(store, shared)
         self._shared = shared
@@ -118,8 +118,8 @@ class Fleet:
         steps = [Planned(action, trees, documents)]
         request = self._requests.build(steps[0])
         self._exclude_corrupt()
-        found = self._early_answer(request)
-        if found is None:
+        answer = self._early_answer(request)
+        if answer is None:
             steps += self._followers(action, predict)
             here = [
                 blob
@@ -128,9 +128,9 @@ class Fleet:
                 if self._store.is_here(blob)
             ]
             if not self._shared.upload_blobs(here, self._path):
-                self._warn_local(f"{self._shared.place} does not accept its inputs")
+                self._warn_local(f"{self._shared.address} does not accept its inputs")
                 return None
-            found = self._execute(
+            answer = self._execute(
                 [
                     (action, request),
                     *((step.action, self._requests.build(step)) for step in steps[1:]),
@@ -139,22 +139,22 @@ class Fleet:
                 report,
                 frozenset(),
             )
-        if found is not None and self._is_checked(action):
-            again = self._execute([(action, request)], trees, report, frozenset([found.worker]))
-            if again is not None and again.result.outputs != found.result.outputs:
-                self._disputes[action.task] = [found, again]
+        if answer is not None and self._is_checked(action):
+            again = self._execute([(action, request)], trees, report, frozenset([answer.worker]))
+            if again is not None and again.result.outputs != answer.result.outputs:
+                self._disputes[action.task] = [answer, again]
                 self._warn(
-                    f"{found.worker} and {again.worker} returned different results for"
+                    f"{answer.worker} and {again.worker} returned different results for"
                     f" {action.task}; it runs here"
                 )
                 return None
-        if found is None:
+        if answer is None:
             return None
         with self._lock:
             self._workers_by_blob |= {
-                blob.sha256: found.worker for blob in found.result.outputs.values()
+                blob.sha256: answer.worker for blob in answer.result.outputs.values()
             }
-        return found.result, request.tools[found.table]
+        return answer.result, request.tools[answer.table]
 
     def resolve_disputes(self, action: Action, result: ActionResult) -> None:
         """Exclude the workers whose results for an action differ from that of this machine."""
@@ -172,11 +172,11 @@ class Fleet:
         nothing unknown. While workers are idle, the chain ends where several steps could run in
         parallel.
         """
-        found: dict[str, Planned] = {}
+        planned: dict[str, Planned] = {}
         programs = resources(action, 0).keys()
         last = [] if action.per_file is not None else [action.task]
         while last:
-            known = {action.task, *found}
+            known = {action.task, *planned}
             nexts = {
                 each.task: each
                 for task in last
@@ -197,9 +197,9 @@ class Fleet:
             ]
             if len(steps) > 1 and not self._scheduler.is_busy:
                 break
-            found |= {step.action.task: step for step in steps}
+            planned |= {step.action.task: step for step in steps}
             last = [step.action.task for step in steps]
-        return [*found.values()]
+        return [*planned.values()]
 
     def _early_answer(self, request: RemoteAction) -> _Answer | None:
         """The answer of a worker that ran this step together with the one before, if the request is
@@ -237,8 +237,8 @@ class Fleet:
             answer = first if isinstance(first, Mapping) else {}
             match answer.get("status"):
                 case "done":
-                    if (found := self._accept(worker, steps, answers)) is not None:
-                        return found
+                    if (accepted := self._accept(worker, steps, answers)) is not None:
+                        return accepted
                 case "unfit":
                     self._unfit[need].add(worker)
                     self._warn(f"{worker} cannot do {action.stage}: {answer['text']}")
@@ -288,7 +288,7 @@ class Fleet:
         if self._shared.lacks(blobs):
             self._exclude(
                 worker,
-                f"claims that outputs of {answered[0].request.task} are in {self._shared.place},"
+                f"claims that outputs of {answered[0].request.task} are in {self._shared.address},"
                 " but they are missing there",
             )
             return None
@@ -321,7 +321,7 @@ class Fleet:
         if again or not items:
             self._exclude(
                 worker,
-                f"does not find the blobs that this build stored in {self._shared.place}; check"
+                f"does not find the blobs that this build stored in {self._shared.address}; check"
                 f" that its {CACHE_VARIABLE} is the same",
             )
         self._shared.upload_blobs(here, self._path, force=digests)
@@ -370,7 +370,7 @@ class Fleet:
         self._warn(f"{worker} {why}; it gets no more work")
 
     def _warn_local(self, why: str) -> None:
-        self._warn(f"actions that {self.place} cannot run are executed here: {why}")
+        self._warn(f"actions that {self.address} cannot run are executed here: {why}")
 
     def _warn(self, message: str) -> None:
         with self._lock:

@@ -79,8 +79,8 @@ class Scheduler:
     connection is lost.
     """
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, address: str) -> None:
+        self.address = address
         self._connecting = Lock()
         self._changed = Condition()
         self._client: Client | None = None
@@ -133,7 +133,7 @@ class Scheduler:
             with self._slot(needed, avoided, report) as workers:
                 sent = self._send(request, task, needed, workers)
                 while not sent.ended.wait(POLL_SECONDS):
-                    report(f"runs in {self.place}")
+                    report(f"runs in {self.address}")
                 if sent.future is not None:
                     sent.future.release()
             if sent.worker:
@@ -163,7 +163,7 @@ class Scheduler:
             Thread(target=self._watch, name="webkiln-fleet", daemon=True).start()
 
     def _new_client(self, seconds: float) -> "Client":
-        client = connect(self.place, seconds)
+        client = connect(self.address, seconds)
         client.subscribe_topic(client.id, self._handle_answer)
         return client
 
@@ -180,11 +180,11 @@ class Scheduler:
                 self._busy[name] >= self._room(name) for name in names
             ):
                 if self._closed.is_set():
-                    raise SchedulerLostError(f"{self.place} is closed")
+                    raise SchedulerLostError(f"{self.address} is closed")
                 if not workers:
                     self._expect(needed, avoided)
                 self._changed.wait(POLL_SECONDS)
-                report(f"waiting for {self.place}")
+                report(f"waiting for {self.address}")
             self._busy.update(names)
         try:
             yield workers
@@ -221,7 +221,7 @@ class Scheduler:
         replace.
         """
         if self.is_gone:
-            raise SchedulerLostError(f"{self.place} does not answer")
+            raise SchedulerLostError(f"{self.address} does not answer")
         machines = [machine for worker, machine in self._machines.items() if worker not in avoided]
         if self._is_connected and not any(
             machine.is_alive and machine.fits(needed) for machine in machines
@@ -339,7 +339,7 @@ class Scheduler:
             self._end(key)
         if client is not None:
             _leave(client)
-        if not _listens(self.place):
+        if not _listens(self.address):
             return
         try:
             again = self._new_client(AGAIN_SECONDS)
@@ -354,7 +354,7 @@ class Scheduler:
             _leave(again)
 
 
-def connect(place: str, seconds: float) -> "Client":
+def connect(address: str, seconds: float) -> "Client":
     """A client of the scheduler at an address. Raises ToolError where there is none, with
     instructions to start one.
     """
@@ -367,11 +367,11 @@ def connect(place: str, seconds: float) -> "Client":
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        return Client(place, timeout=seconds, set_as_default=False)
+        return Client(address, timeout=seconds, set_as_default=False)
     except OSError as error:
         raise ToolError(
-            f"{VARIABLE}: no scheduler answers at {place} ({error}); start one with `dask"
-            f" scheduler`, and workers with `webkiln worker {place}`; or unset {VARIABLE}"
+            f"{VARIABLE}: no scheduler answers at {address} ({error}); start one with `dask"
+            f" scheduler`, and workers with `webkiln worker {address}`; or unset {VARIABLE}"
         ) from error
 
 
@@ -387,8 +387,8 @@ def _leave(client: "Client") -> None:
     closing.join(AGAIN_SECONDS)
 
 
-def _listens(place: str) -> bool:
-    parts = urlsplit(place)
+def _listens(address: str) -> bool:
+    parts = urlsplit(address)
     try:
         socket.create_connection((parts.hostname or "", parts.port or 8786), AGAIN_SECONDS).close()
     except OSError:

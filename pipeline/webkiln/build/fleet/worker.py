@@ -124,14 +124,14 @@ class RemoteWorker:
         store.mark_remote(blobs)
         with sandbox(cache.sandboxes) as folder:
             inputs = place_inputs(store, folder / "in", items)
-            places = output_paths(folder / "out", request.outputs)
+            paths = output_paths(folder / "out", request.outputs)
             stage = self._share.stage(request.stage)
             outcome = self._pool.execute(
                 Job(
                     request.task,
                     stage,
                     inputs,
-                    places,
+                    paths,
                     request.params,
                     request.code,
                     request.timeout,
@@ -144,7 +144,7 @@ class RemoteWorker:
             force=request.doubted,
             recheck=True,
         ):
-            raise _UnfitError(f"it cannot store results in {shared.place}")
+            raise _UnfitError(f"it cannot store results in {shared.address}")
         return outputs, outcome.printed
 
     def _connected(self) -> ActionCache:

@@ -40,7 +40,7 @@ class RemoteConnection:
     """Used by several threads, and by forked processes, each of which has its own connections."""
 
     def __init__(self, url: str, *, writes: bool) -> None:
-        self.place = without_login(url)
+        self.address = without_login(url)
         self.writes = writes
         self._url = url
         self._lock = Lock()
@@ -67,7 +67,7 @@ class RemoteConnection:
             if not uploads:
                 return
             for number, upload in enumerate(uploads):
-                report(f"storing results in {self.place}: {number} of {len(uploads)}")
+                report(f"storing results in {self.address}: {number} of {len(uploads)}")
                 upload.result()
 
     def close(self, report: Callable[[str], None] = lambda text: None) -> None:
@@ -99,14 +99,14 @@ class RemoteConnection:
             )
         except LargeError as error:
             self._warn(
-                f"{self.place} rejects a file of this size ({error}), so it is not stored there;"
+                f"{self.address} rejects a file of this size ({error}), so it is not stored there;"
                 " check the limits of the server"
             )
         except UnreachableError as error:
             self._stop(error, "does not answer", writing=writing)
         except RemoteError as error:
             self._warn(
-                f"{self.place} failed ({error});"
+                f"{self.address} failed ({error});"
                 f" {'results that are not stored there stay' if writing else 'what it does not provide is built'}"
                 " here"
             )
@@ -159,7 +159,7 @@ class RemoteConnection:
         self.writes = False
         self._off = self._off or not writing
         self._warn(
-            f"{self.place} {what} ({error}); the build continues"
+            f"{self.address} {what} ({error}); the build continues"
             f" {'and stores nothing there' if writing else 'without it'}"
         )
 

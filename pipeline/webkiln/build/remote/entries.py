@@ -39,7 +39,7 @@ class EntryError(Exception):
         self.malformed = malformed
 
 
-def place(key: str) -> str:
+def entry_key(key: str) -> str:
     """The key of an entry in the remote cache. It includes the schema, so that entries of other
     formats do not collide.
     """
@@ -69,12 +69,12 @@ def read(data: bytes, key: str, signer: Signer | None) -> dict[str, Any]:
         value = bytes.fromhex(header[2].decode()) if len(header[2]) % 2 == 0 else b""
         if header[1].decode() != signer.algorithm or not signer.check(body, value):
             raise EntryError("is signed by another key", malformed=False)
-    found = _parsed(body)
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+    fields = _parsed(body)
+    if not isinstance(fields, dict) or fields.get("schema") != SCHEMA:
         raise EntryError("has an invalid format")
-    if found.get("key") != key:
+    if fields.get("key") != key:
         raise EntryError("belongs to another key")
-    return found
+    return fields
 
 
 def result_of(body: dict[str, Any], provenance: str) -> ActionResult:
@@ -126,14 +126,14 @@ def is_path(path: object) -> bool:
 def _is_read(name: object) -> bool:
     if not isinstance(name, str) or len(name) > LONGEST_IMPORT:
         return False
-    found = IMPORT.fullmatch(name) or READ.fullmatch(name)
-    if found is None:
+    match = IMPORT.fullmatch(name) or READ.fullmatch(name)
+    if match is None:
         return PACKAGE.fullmatch(name) is not None
     # Python imports modules of any name, such as `_sysconfigdata__linux_x86_64-linux-gnu`.
-    if "modules" in found.groupdict() and not all(map(is_path, found["modules"].split(","))):
+    if "modules" in match.groupdict() and not all(map(is_path, match["modules"].split(","))):
         return False
-    return found["path"] in (".", "./", *([""] if name.startswith("tree:") else [])) or is_path(
-        found["path"]
+    return match["path"] in (".", "./", *([""] if name.startswith("tree:") else [])) or is_path(
+        match["path"]
     )
 
 

@@ -80,9 +80,9 @@ class FolderRemote:
         with (
             _translated(f"cas/{blob.sha256}"),
             self._folder("cas", blob.sha256, make=True) as folder,
-            _temporary(folder, blob.sha256) as made,
+            _temporary(folder, blob.sha256) as created,
         ):
-            temporary, file = made
+            temporary, file = created
             file.writelines(parts(path))
             file.close()
             os.replace(temporary, blob.sha256, src_dir_fd=folder, dst_dir_fd=folder)
@@ -94,10 +94,10 @@ class FolderRemote:
         with _translated(f"cas/{blob.sha256}"):
             try:
                 with self._folder("cas", blob.sha256) as folder:
-                    found = os.stat(blob.sha256, dir_fd=folder, follow_symlinks=False)
+                    status = os.stat(blob.sha256, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 return False
-            return stat.S_ISREG(found.st_mode) and found.st_size == blob.bytes
+            return stat.S_ISREG(status.st_mode) and status.st_size == blob.bytes
 
     @contextmanager
     def _opened(self, part: str, name: str) -> Iterator[BinaryIO]:

@@ -50,14 +50,14 @@ def proxy(scheme: str, host: str, port: int) -> Proxy | None:
     """
     proxies = getproxies()
     names = SCHEMES.get(scheme, (scheme,))
-    place = next((proxies[name] for name in (*names, "all") if proxies.get(name)), "")
+    address = next((proxies[name] for name in (*names, "all") if proxies.get(name)), "")
     if (
-        not place
+        not address
         or proxy_bypass(f"{host}:{port}")
         or _is_in_excluded_network(host, proxies.get("no", ""))
     ):
         return None
-    split = urlsplit(place if "://" in place else f"http://{place}")
+    split = urlsplit(address if "://" in address else f"http://{address}")
     login, _, _ = split.netloc.rpartition("@")
     if split.scheme != "http" or not split.hostname:
         raise RemoteError(
@@ -96,15 +96,15 @@ def tls() -> ssl.SSLContext:
     """The context of TLS connections. Raises RemoteError where the certificates that the
     environment names cannot be read.
     """
-    place = authorities()
-    if place is None:
+    certificates = authorities()
+    if certificates is None:
         return ssl.create_default_context()
     try:
-        if place.is_dir():
-            return ssl.create_default_context(capath=place)
-        return ssl.create_default_context(cafile=place)
+        if certificates.is_dir():
+            return ssl.create_default_context(capath=certificates)
+        return ssl.create_default_context(cafile=certificates)
     except (OSError, ssl.SSLError) as error:
-        raise RemoteError(f"the certificates in {place} cannot be read: {error}") from error
+        raise RemoteError(f"the certificates in {certificates} cannot be read: {error}") from error
 
 
 def untrusted(error: Exception) -> str:

@@ -64,7 +64,7 @@ class ObjectRemote:
     def entry(self, key: str) -> bytes | None:
         data = bytearray()
         try:
-            for chunk in self._stream(_place("ac", key), 0, LARGEST + 1):
+            for chunk in self._stream(_object_path("ac", key), 0, LARGEST + 1):
                 data += chunk
         except AbsentError:
             return None
@@ -77,7 +77,7 @@ class ObjectRemote:
         mode: Any = "overwrite" if overwrite else "create"
         with self._translated(), suppress(self._errors.AlreadyExistsError):
             self._wait(
-                lambda: self._do.put_async(self._store, _place("ac", key), entry, mode=mode),
+                lambda: self._do.put_async(self._store, _object_path("ac", key), entry, mode=mode),
                 _seconds(len(entry)),
             )
 
@@ -87,14 +87,14 @@ class ObjectRemote:
             return {blob for blob, is_present in zip(blobs, present, strict=True) if not is_present}
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
-        return self._stream(_place("cas", blob.sha256), start, blob.bytes, blob.bytes)
+        return self._stream(_object_path("cas", blob.sha256), start, blob.bytes, blob.bytes)
 
     def write(self, blob: Blob, path: Path) -> None:
         with self._large.take(blob.bytes), self._translated():
             if blob.bytes <= PART:
                 self._wait(
                     lambda: self._do.put_async(
-                        self._store, _place("cas", blob.sha256), path.read_bytes()
+                        self._store, _object_path("cas", blob.sha256), path.read_bytes()
                     ),
                     _seconds(blob.bytes),
                 )
@@ -121,7 +121,7 @@ class ObjectRemote:
             task = asyncio.ensure_future(
                 _awaited(
                     lambda: self._do.put_async(
-                        self._store, _place("cas", blob.sha256), read(), **options
+                        self._store, _object_path("cas", blob.sha256), read(), **options
                     )
                 )
             )
@@ -134,7 +134,7 @@ class ObjectRemote:
 
         asyncio.run_coroutine_threadsafe(upload(), self._loop).result()
 
-    def _stream(self, place: str, start: int, end: int, size: int | None = None) -> Iterator[bytes]:
+    def _stream(self, path: str, start: int, end: int, size: int | None = None) -> Iterator[bytes]:
         """The bytes of an object from `start` to at most `end`. Raises RemoteError where it has
         another size than `size`.
         """
@@ -143,12 +143,12 @@ class ObjectRemote:
         deadline = Deadline()
         with self._translated():
             options: Any = {"range": {"offset": start}} if start else {}
-            found = self._wait(
-                lambda: self._do.get_async(self._store, place, options=options), deadline.left()
+            answer = self._wait(
+                lambda: self._do.get_async(self._store, path, options=options), deadline.left()
             )
-            if size is not None and found.meta["size"] != size:
-                raise RemoteError(f"{place} has {found.meta['size']} bytes there, expected {size}")
-            stream = found.stream(min_chunk_size=1)
+            if size is not None and answer.meta["size"] != size:
+                raise RemoteError(f"{path} has {answer.meta['size']} bytes there, expected {size}")
+            stream = answer.stream(min_chunk_size=1)
             while start < end:
                 try:
                     chunk = bytes(self._wait(stream.__anext__, deadline.left()))
@@ -161,13 +161,13 @@ class ObjectRemote:
     def _holds(self, blob: Blob) -> bool:
         with self._translated():
             try:
-                found = self._wait(
-                    lambda: self._do.head_async(self._store, _place("cas", blob.sha256)),
+                metadata = self._wait(
+                    lambda: self._do.head_async(self._store, _object_path("cas", blob.sha256)),
                     ANSWER_SECONDS,
                 )
             except FileNotFoundError:
                 return False
-            return int(found["size"]) == blob.bytes
+            return int(metadata["size"]) == blob.bytes
 
     def _wait(self, call: Callable[[], Awaitable[Any]], seconds: float) -> Any:
         """The value of an awaitable that `call` creates in the loop. Raises TimeoutError."""
@@ -211,15 +211,15 @@ def _seconds(size: int) -> float:
 
 def _allows_http() -> bool:
     """Whether the environment names a service without TLS, such as one on this machine."""
-    places = (
+    endpoints = (
         value
         for name, value in os.environ.items()
         if name.startswith(("AWS_ENDPOINT", "AZURE_", "AZURITE_", "GOOGLE_"))
     )
-    return any(value.startswith("http://") for value in places)
+    return any(value.startswith("http://") for value in endpoints)
 
 
-def _place(part: str, name: str) -> str:
+def _object_path(part: str, name: str) -> str:
     return f"{part}/{name[:2]}/{name}"
 
 

@@ -68,7 +68,7 @@ class ReapiRemote:
             ("grpc.max_receive_message_length", MESSAGE_BYTES),
             ("grpc.max_send_message_length", MESSAGE_BYTES),
         ]
-        place = split.netloc.rpartition("@")[2]
+        host = split.netloc.rpartition("@")[2]
         secure = split.scheme == "grpcs"
         through = proxy(split.scheme, split.hostname or "", split.port or PORTS[split.scheme])
         # Otherwise gRPC would read the variables itself, in lower case only.
@@ -77,9 +77,9 @@ class ReapiRemote:
         )
         self._grpc = grpc
         self._channel = (
-            grpc.secure_channel(place, grpc.ssl_channel_credentials(_roots()), options)
+            grpc.secure_channel(host, grpc.ssl_channel_credentials(_roots()), options)
             if secure
-            else grpc.insecure_channel(place, options)
+            else grpc.insecure_channel(host, options)
         )
         self._instance = split.path.strip("/")
         self._metadata = _authorisation(split.username, split.password)
@@ -113,7 +113,7 @@ class ReapiRemote:
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         by_digest = {blob.sha256: blob for blob in blobs}
-        found: set[Blob] = set()
+        absent: set[Blob] = set()
         ordered = list(blobs)
         for at in range(0, len(ordered), QUERY_BATCH):
             with self._translated("FindMissingBlobs"):
@@ -122,8 +122,8 @@ class ReapiRemote:
                 )
                 answer = self._call(f"{V2}ContentAddressableStorage/FindMissingBlobs", request)
             names = map(_hash, wire.values(answer, 2))
-            found |= {by_digest[name] for name in names if name in by_digest}
-        return found
+            absent |= {by_digest[name] for name in names if name in by_digest}
+        return absent
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
         request = field(1, self._resource(f"blobs/{blob.sha256}/{blob.bytes}")) + field(
@@ -257,10 +257,10 @@ def _joined(chunks: Iterator[bytes], size: int) -> bytes:
 
 def _hash(digest: bytes) -> str:
     """The SHA-256 in a digest message. Raises RemoteError where it is invalid."""
-    found = [text.decode("ascii", "replace") for text in wire.values(digest, wire.HASH)]
-    if len(found) != 1 or DIGEST.fullmatch(found[0]) is None:
+    hashes = [text.decode("ascii", "replace") for text in wire.values(digest, wire.HASH)]
+    if len(hashes) != 1 or DIGEST.fullmatch(hashes[0]) is None:
         raise RemoteError("it answers with an invalid digest")
-    return found[0]
+    return hashes[0]
 
 
 def _key(key: str) -> bytes:
@@ -271,14 +271,14 @@ def _roots() -> bytes | None:
     """The certificates in the file that the environment names; gRPC does not support folders.
     Raises RemoteError where they cannot be read.
     """
-    place = authorities()
-    if place is None or place.is_dir():
+    certificates = authorities()
+    if certificates is None or certificates.is_dir():
         return None
     try:
-        return place.read_bytes()
+        return certificates.read_bytes()
     except OSError as error:
         raise RemoteError(
-            f"the certificates in {place} cannot be read: {error.strerror}"
+            f"the certificates in {certificates} cannot be read: {error.strerror}"
         ) from error
 
 

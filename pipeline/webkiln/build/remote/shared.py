@@ -99,7 +99,7 @@ class SharedCache(RemoteConnection):
 
     def _entry(self, key: str, read: Callable[[dict[str, Any]], Read]) -> Read | None:
         data = self._query(
-            lambda remote: self._timed(lambda: remote.entry(entries.place(key))), None
+            lambda remote: self._timed(lambda: remote.entry(entries.entry_key(key))), None
         )
         if data is None:
             return None
@@ -111,7 +111,7 @@ class SharedCache(RemoteConnection):
 
     def distrust(self, key: str, what: str, *, malformed: bool = True) -> None:
         """Warn of an entry that is not used. The next result of this key replaces it."""
-        self._warn(f"{self.place}: the entry {key} {what}; such entries are not used")
+        self._warn(f"{self.address}: the entry {key} {what}; such entries are not used")
         self.replace(key)
         if malformed and not self.writes:
             self._fail()
@@ -125,16 +125,16 @@ class SharedCache(RemoteConnection):
         here.
         """
         self._warn(
-            f"{self.place}: {task} failed with inputs from it, and succeeded with inputs built here"
+            f"{self.address}: {task} failed with inputs from it, and succeeded with inputs built here"
         )
 
     def download(
         self,
         blobs: Collection[Blob],
-        place: Callable[[Blob], Path],
+        path: Callable[[Blob], Path],
         keep: Callable[[Blob, Path], None],
     ) -> None:
-        """Download blobs in parallel, each to `place`, where an interrupted transfer is continued.
+        """Download blobs in parallel, each to `path`, where an interrupted transfer is continued.
         `keep` takes those whose bytes match their digests. If too many are missing, the rest is not
         requested.
         """
@@ -143,7 +143,7 @@ class SharedCache(RemoteConnection):
         lost: list[Blob] = []
 
         def download(blob: Blob) -> None:
-            if len(lost) < LOST and not self._download(blob, place(blob), keep):
+            if len(lost) < LOST and not self._download(blob, path(blob), keep):
                 lost.append(blob)
                 self._unavailable.add(blob.sha256)
 
@@ -176,7 +176,7 @@ class SharedCache(RemoteConnection):
                 keep(blob, name)
         if arrived is False:
             self._warn(
-                f"{self.place} sent bytes that do not match {blob.sha256}; they are not used, and"
+                f"{self.address} sent bytes that do not match {blob.sha256}; they are not used, and"
                 " what needs them is built here"
             )
         return bool(arrived)
@@ -191,7 +191,7 @@ class SharedCache(RemoteConnection):
             fits = self._arriving - path.stat().st_size <= room
         if not fits and blob.bytes > CHUNK:
             self._warn(
-                f"{self.place}: {path.parent} has no room for {blob.bytes} bytes of {blob.sha256};"
+                f"{self.address}: {path.parent} has no room for {blob.bytes} bytes of {blob.sha256};"
                 " what needs them is built here"
             )
         return fits or blob.bytes <= CHUNK
@@ -309,7 +309,7 @@ class SharedCache(RemoteConnection):
                 self._timed(
                     partial(remote.write, blob, path(blob)), blob.bytes / SLOWEST, writing=True
                 )
-            existing = self._timed(lambda: remote.entry(entries.place(key)), writing=True)
+            existing = self._timed(lambda: remote.entry(entries.entry_key(key)), writing=True)
             if not self.writes:
                 return False
             if (
@@ -319,7 +319,7 @@ class SharedCache(RemoteConnection):
             ):
                 self._timed(
                     lambda: remote.create(
-                        entries.place(key), entry, blobs, overwrite=existing is not None
+                        entries.entry_key(key), entry, blobs, overwrite=existing is not None
                     ),
                     USUAL_SECONDS,
                     writing=True,

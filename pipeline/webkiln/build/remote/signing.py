@@ -43,22 +43,22 @@ def signer_from_environment() -> Signer | None:
 
 def signer(text: str) -> Signer:
     """The key in the file that the variable names. Raises RecipeError where either is invalid."""
-    algorithm, _, place = text.partition(":")
-    if algorithm not in MAKERS or not place:
+    algorithm, _, file = text.partition(":")
+    if algorithm not in MAKERS or not file:
         raise RecipeError(f"{VARIABLE} is {text!r}, expected the file of a key. {HELP}")
     try:
-        data = Path(place).expanduser().read_bytes()
+        data = Path(file).expanduser().read_bytes()
     except OSError as error:
         raise RecipeError(
-            f"{VARIABLE}: {place}: cannot be read: {error.strerror}. {HELP}"
+            f"{VARIABLE}: {file}: cannot be read: {error.strerror}. {HELP}"
         ) from error
-    return MAKERS[algorithm](data, place)
+    return MAKERS[algorithm](data, file)
 
 
-def _hmac(data: bytes, place: str) -> Signer:
+def _hmac(data: bytes, file: str) -> Signer:
     if len(data) < LEAST_BYTES:
         raise RecipeError(
-            f"{VARIABLE}: {place} has {len(data)} bytes, expected at least {LEAST_BYTES}. {HELP}"
+            f"{VARIABLE}: {file} has {len(data)} bytes, expected at least {LEAST_BYTES}. {HELP}"
         )
 
     def sign(body: bytes) -> bytes:
@@ -70,7 +70,7 @@ def _hmac(data: bytes, place: str) -> Signer:
     )
 
 
-def _ed25519(data: bytes, place: str) -> Signer:
+def _ed25519(data: bytes, file: str) -> Signer:
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives import serialization
@@ -92,10 +92,10 @@ def _ed25519(data: bytes, place: str) -> Signer:
             else serialization.load_pem_public_key(data)
         )
     except (ValueError, TypeError) as error:
-        raise RecipeError(f"{VARIABLE}: {place} is not a key in PEM: {error}. {HELP}") from error
+        raise RecipeError(f"{VARIABLE}: {file} is not a key in PEM: {error}. {HELP}") from error
     if not isinstance(read, Ed25519PrivateKey | Ed25519PublicKey):
         raise RecipeError(
-            f"{VARIABLE}: {place} is not an Ed25519 key ({type(read).__name__}). {HELP}"
+            f"{VARIABLE}: {file} is not an Ed25519 key ({type(read).__name__}). {HELP}"
         )
     public = read.public_key() if isinstance(read, Ed25519PrivateKey) else read
 

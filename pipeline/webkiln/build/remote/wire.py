@@ -64,13 +64,22 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 def values(data: bytes, number: int) -> list[bytes]:
     """The values of a repeated field of bytes, strings or messages."""
-    return [value for found, value in fields(data) if found == number and isinstance(value, bytes)]
+    return [
+        value
+        for field_number, value in fields(data)
+        if field_number == number and isinstance(value, bytes)
+    ]
 
 
 def integer(data: bytes, number: int) -> int:
     """The value of an integer field, 0 where it is absent."""
     return next(
-        (value for found, value in fields(data) if found == number and isinstance(value, int)), 0
+        (
+            value
+            for field_number, value in fields(data)
+            if field_number == number and isinstance(value, int)
+        ),
+        0,
     )
 
 
