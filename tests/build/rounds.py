@@ -19,7 +19,7 @@ class Rounds(Protocol):
     def round(self, number: int) -> None: ...
 
 
-def played(made: Rounds, builds: int) -> Counter[str]:
+def run_rounds(made: Rounds, builds: int) -> Counter[str]:
     """Run rounds, and report on stderr. Returns the counts."""
     for number in range(builds):
         made.round(number)

@@ -79,7 +79,7 @@ def bundles_of(commit: str) -> Digests:
     if kept.exists():
         found: Digests = json.loads(kept.read_text())
         return found
-    # The same path for every commit: a bundle may hold the path of its source.
+    # The path is the same for every commit: a bundle may contain the path of its source.
     place = Path(tempfile.gettempdir()) / "same-bundles-tree"
     shutil.rmtree(place, ignore_errors=True)
     subprocess.run(["git", "clone", "-q", str(REPOSITORY), str(place)], check=True)

@@ -100,7 +100,7 @@ class Soak:
             {path.name: path.read_bytes() for path in self.place.iterdir()},
             self.clean(),
         )
-        assert found.pop("mine.txt") == b"mine", "a file of the user's"
+        assert found.pop("mine.txt") == b"mine", "a user file"
         assert found.keys() == expected.keys(), f"{found.keys() ^ expected.keys()} differ"
         for name, data in expected.items():
             assert found[name] == data, f"{name} differs"

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
-from tests.build.rounds import main, played
+from tests.build.rounds import main, run_rounds
 from tests.build.tree import checkout
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
@@ -258,7 +258,7 @@ def soak(folder: Path, builds: int, seed: int) -> Counter[str]:
     """Returns how often each edit and each result occurred. AssertionError names a difference."""
     made = Soak(folder, seed)
     try:
-        return played(made, builds)
+        return run_rounds(made, builds)
     finally:
         made.pool.close()
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.build.fleets import FleetWorker, started_worker
 from tests.build.remotes import free_port, started
-from tests.build.rounds import main, played
+from tests.build.rounds import main, run_rounds
 from tests.build.tree import Tree, checkout, executed
 
 STEPS = 15
@@ -198,7 +198,7 @@ class Soak:
         size = self.big if number % BIG_EVERY == BIG_EVERY - 1 else self.random.choice(SIZES)
         expected, steps = self.alone(self.models[:size])
         self.machines.restore()
-        # What builds share is gone, so that every step runs.
+        # Shared results are deleted, so that every step runs.
         shutil.rmtree(self.shared / "ac", ignore_errors=True)
         process = self.begun(
             self.models[:size],
@@ -231,7 +231,7 @@ class Soak:
         lost, self.before = (
             lost + self.before,
             lost,
-        )  # a worker that was paused may go on with what it was at before
+        )  # a paused worker may continue its earlier step
         again = sum(count - 1 for count in executed(self.tree.log()).values())
         assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{output}"
         ran = self.ran_steps()
@@ -300,7 +300,7 @@ def soak(folder: Path, builds: int, seed: int, big: int = BIG) -> Counter[str]:
     """The number of each event. AssertionError names a difference."""
     made = Soak(folder, seed, big)
     try:
-        return played(made, builds)
+        return run_rounds(made, builds)
     finally:
         made.machines.close()
 

@@ -168,7 +168,7 @@ class Soak:
     def _held(self, *, keyed: bool, poison: bool) -> Held:
         held = dict(self.good[keyed])
         names = [name for name in held if name.startswith("ac/")]
-        # Without some entries, builds ask for those of the steps before.
+        # Without some entries, builds request those of earlier steps.
         for name in self.random.sample(names, self.random.choice((0, 0, 1, 2, len(names) // 2))):
             del held[name]
         if poison:

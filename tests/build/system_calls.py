@@ -34,7 +34,7 @@ def killed_at(number: int, work: Callable[[], object]) -> bool:
             return False
         if os.WSTOPSIG(status) == signal.SIGTRAP | 0x80:
             stops += 1
-            if stops == 2 * number - 1:  # a call stops at its entry and at its end
+            if stops == 2 * number - 1:  # each call stops at entry and exit
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 return True

@@ -164,7 +164,7 @@ def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
         assert "js.js would be overwritten (changed since a build wrote it)" in toy.doit(
             command, "model=toy", status=2
         )
-    assert len(toy.log()) == before, "refused before anything is built"
+    assert len(toy.log()) == before, "the error comes before anything is built"
     assert (toy.bundle / "js.js").read_text() == "changed"
     toy.build("force=yes")
     assert (toy.bundle / "index.html").read_text() == "mine"
@@ -180,7 +180,7 @@ def test_an_unwritable_destination_is_one_error(toy: Tree) -> None:
     output = toy.doit("build", "model=toy", status=2)
     assert output.count("error: ") == 1
     assert "cannot be written" in output
-    assert not toy.log(), "told before anything is built"
+    assert not toy.log(), "the error comes before anything is built"
     assert "Traceback" not in output
 
 
@@ -261,7 +261,7 @@ def test_a_forced_compiler_has_separate_results(toy: Tree, tmp_path: Path) -> No
     made = executed(toy.log())
     assert (made["compile:toy:wasm:simd"], made["link:toy:wasm:simd"]) == (2, 2)
     assert made["generate:toy:wasm"] == 1
-    assert not toy.build(), "the results of the other one are still there"
+    assert not toy.build(), "the results of the other compiler are cached"
     unknown = toy.doit("build", "model=toy", status=2, WEBKILN_COMPILER="gcc")
     assert "WEBKILN_COMPILER is 'gcc', expected emcc, clang, zig" in unknown
     assert "Traceback" not in unknown

@@ -57,7 +57,7 @@ def test_a_dry_run_prints_what_changed(toy: Tree) -> None:
     assert "bundle:toy  may run: it reads outputs of " in output
     assert state(toy) == before
     steps = {line.split()[0] for line in output.splitlines()[:-1]}
-    assert toy.build().keys() <= steps, "nothing runs that was not told"
+    assert toy.build().keys() <= steps, "only predicted steps run"
 
 
 def test_a_dry_run_checks_the_cache(toy: Tree) -> None:
@@ -81,7 +81,7 @@ def test_a_build_explains_itself(toy: Tree) -> None:
     output = toy.doit("build", "model=toy", "--explain")
     assert "fetch:toy  because models/toy/model.json changed\n" in output
     assert "load:toy  because source of fetch:toy changed\n" in output
-    assert "optimize:toy:drop_noop  because" not in output, "the graph is as before"
+    assert "optimize:toy:drop_noop  because" not in output, "the graph is unchanged"
     assert "bundle:toy  because shards" in output
 
 
@@ -218,7 +218,7 @@ def test_a_second_doit_waits_and_names_the_first(toy: Tree) -> None:
     )
     while not any(line["task"] == "lower:toy:js" for line in toy.log()):
         time.sleep(0.05)
-    assert "up to date" not in toy.doit("list"), "reading waits for nobody"
+    assert "up to date" not in toy.doit("list"), "read-only commands do not wait"
     output = toy.doit("build", "model=toy")
     assert first.wait() == 0
     assert re.search(
@@ -266,7 +266,7 @@ def test_clean_stale(toy: Tree) -> None:
         'source = "../toy/model.json"\nbackends = ["js"]\n'
     )
     toy.doit("build", "model=other")
-    assert toy.doit("clean", "--stale") == "", "all is named"
+    assert toy.doit("clean", "--stale") == "", "nothing is stale"
     recipe.write_text(re.sub(r"encodings = .*\n", "", text))
     (toy.root / "models" / "other" / "recipe.toml").unlink()
     (toy.root / "dist" / "mine").mkdir()
@@ -297,7 +297,7 @@ def test_clean_stale(toy: Tree) -> None:
         if "eightbit" in path.name or path.parent.name == "other"
     ]
     assert (toy.root / "dist" / "elsewhere" / "manifest.json").exists()
-    assert not toy.build(), "the rest is as it was"
+    assert not toy.build(), "the rest is unchanged"
 
 
 FULL = """

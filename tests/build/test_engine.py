@@ -133,7 +133,7 @@ def test_a_tool_that_differs_from_the_lock_is_keyed_separately_with_a_warning(
         assert session.current(action) is not None
     (share.root / "toolchain.lock").write_text('[tools]\nnode = "2"\n')
     with engine(share) as session:
-        assert session.current(action) is not None, "what really ran has not changed"
+        assert session.current(action) is not None, "the actual tools have not changed"
     assert "2 in the lock file" in capsys.readouterr().err
 
 

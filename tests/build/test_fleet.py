@@ -112,7 +112,9 @@ def test_two_machines_give_the_bytes_and_errors_of_one(
     assert here == {canonical.digest(data) for data in (*expected.values(), good, b"{")}, (
         "what lies between comes to nobody who does not need it"
     )
-    assert not user.build(WEBKILN_REMOTE_CACHE=shared), "what a fleet made is up to date without it"
+    assert not user.build(WEBKILN_REMOTE_CACHE=shared), (
+        "results of a fleet are up to date without it"
+    )
 
 
 def test_a_worker_killed_during_a_step_is_replaced(
@@ -141,7 +143,7 @@ def test_a_worker_killed_during_a_step_is_replaced(
                 None,
             )
             time.sleep(0.01)
-        assert victim is not None, "nobody was at it"
+        assert victim is not None, "no worker was busy"
         victim.kill()
         assert process.wait(120) == 0
     assert user.bytes() == expected
@@ -151,7 +153,7 @@ def at_work(seen: Path, process: subprocess.Popen[str]) -> None:
     """Wait until a slow step runs."""
     while process.poll() is None and not [*seen.iterdir()]:
         time.sleep(0.01)
-    assert process.poll() is None, "nobody was at it"
+    assert process.poll() is None, "no slow step ran"
 
 
 @pytest.fixture
@@ -272,7 +274,7 @@ def test_a_lying_worker_gets_no_more_work(
     checks = "1" if lie == "other" else "0"
     with ExitStack() as stack:
         stack.enter_context(workers(address, [liar], shared, [lie]))
-        if lie == "other":  # which nobody finds who is alone with it
+        if lie == "other":  # a single worker cannot be contradicted
             stack.enter_context(workers(address, others, shared))
         process = begun(user, address, shared, WEBKILN_EXECUTOR_CHECKS=checks)
         if lie != "other":

@@ -148,7 +148,7 @@ def test_backends_and_encodings_are_built_separately(tree: Tree) -> None:
 def test_the_recipe_determines_the_backends_of_a_bundle(tree: Tree) -> None:
     only = ("backend=js", "encoding=float32", "browser=node")
     tree.doit("report", f"model={tree.model}", *only)
-    assert not list(tree.bundle.glob("*.wasm")), "nothing was there to be kept"
+    assert not list(tree.bundle.glob("*.wasm")), "no earlier bundle had wasm"
     tree.build("encoding=float32")
     before = tree.bytes()
     assert "wasm.js" in before

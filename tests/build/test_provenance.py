@@ -62,7 +62,7 @@ def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]
                 elif "bundle/manifest.json" in outputs:
                     del server.held[name]
         toy.make(WEBKILN_REMOTE_CACHE=server.url)
-        assert toy.bytes()["js.js"] == STOLEN, "without a key it is believed"
+        assert toy.bytes()["js.js"] == STOLEN, "without a key it is accepted"
         yield server, toy
 
 
@@ -94,8 +94,8 @@ def test_a_key_invalidates_results_accepted_without_it(
         "build", "model=toy", **secret, **({"WEBKILN_REMOTE_CACHE": server.url} if remote else {})
     )
     assert second.bytes() == toy_bundle()
-    assert not second.build(**secret), "and is then up to date"
-    assert not second.build(), "without the key, too"
+    assert not second.build(**secret), "then it is up to date"
+    assert not second.build(), "also without the key"
     assert second.bytes() == toy_bundle()
 
 
@@ -117,8 +117,8 @@ def test_results_of_others_are_not_signed(
         f"left out, since this key does not sign them: {count} from a remote cache, unsigned"
         in output
     )
-    # What was built here of foreign code is signed for exactly that code, which a build with the
-    # key never has.
+    # A result built here from foreign code is signed for exactly that code, which a build with
+    # the key never has.
     other = checkout(tmp_path / "other", tmp_path / "fresh", toy=True)
     other.make(**team)
     assert other.bytes() == toy_bundle()
@@ -154,7 +154,7 @@ def test_signed_results_are_trusted_with_their_key_only(trees: list[Tree], tmp_p
         assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **reader)
         second.webkiln("cache", "pull", WEBKILN_REMOTE_CACHE=server.url, **reader)
     assert "from a remote cache, signed by ed25519:" in second.webkiln("cache", "stat", **reader)
-    assert not second.make(**reader), "what was taken is here, and signed"
+    assert not second.make(**reader), "downloaded results are local and signed"
     assert second.make(WEBKILN_CACHE_KEY=f"hmac:{other}"), "another key did not sign it"
 
 
@@ -204,7 +204,7 @@ def test_discovered_inputs_have_a_provenance(tmp_path: Path) -> None:
         keyed.record_reads(KEY, ["0/b"], KEY, UNSIGNED)
         assert keyed.shared is not None
         keyed.shared.wait(lambda text: None)
-        assert not [name for name in server.asked if name.startswith("PUT")], "and are not signed"
+        assert not [name for name in server.asked if name.startswith("PUT")], "they are not signed"
         keyed.record_reads(KEY, ["0/c"], KEY)
         assert keyed.reads(KEY) == [("0/c",)]
 

@@ -226,7 +226,7 @@ def test_no_manifest_or_record_makes_builds_touch_user_files(
         path: path.read_text() for path in bench.root.rglob("precious") if "link" not in path.parts
     }
     if (where, name) == ("record", "precious"):
-        # a record is webkiln's own: what it says of a plain name with this digest was published
+        # records belong to webkiln: a plain name with this digest counts as published
         return
     bench.publish(a="2")
     bench.publisher.remove(bench.folder)

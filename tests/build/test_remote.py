@@ -96,7 +96,7 @@ def test_results_of_one_machine_are_used_by_another(
     assert first.make(**standing, **WRITES)
     assert not second.make(**standing)
     assert second.bytes() == first.bytes()
-    assert not second.make(**standing), "what is there is looked at no more"
+    assert not second.make(**standing), "local results are not requested"
 
 
 def test_nothing_is_uploaded_without_permission(toy: Tree) -> None:
@@ -146,7 +146,7 @@ def test_a_whole_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[
     assert "fetched from" in second.webkiln("cache", "pull", **server)
     assert "0 files" in second.webkiln("cache", "pull", **server)
     second.bundle.rename(second.root / "gone")
-    assert not second.make(), "nothing is asked for any more"
+    assert not second.make(), "nothing is requested any more"
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_doit_makes_one_request_for_a_bundle(filled: tuple[Faulty, Tree]) -> Non
     assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
     assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1
     assert second.bytes() == toy_bundle()
-    assert not second.build(), "what was restored is up to date without the remote cache"
+    assert not second.build(), "restored results are up to date without the remote cache"
 
 
 def test_a_build_ends_after_its_uploads(trees: list[Tree]) -> None:
@@ -678,7 +678,7 @@ def test_only_signed_entries_are_accepted(kind: str, trees: list[Tree], tmp_path
             WEBKILN_CACHE_KEY=reader,
             WEBKILN_CACHE=str(tmp_path / "fresh"),
         )
-        assert second.bytes() == first.bytes(), "what was put into it reaches no bundle"
+        assert second.bytes() == first.bytes(), "injected bytes do not reach a bundle"
         (warning,) = warnings(output)
         assert "signed by another key" in warning
 

@@ -60,7 +60,7 @@ def test_a_folder_is_left_while_its_process_lives(
         assert folder.is_dir()
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert folder.is_dir(), "nobody was left to remove it"
+    assert folder.is_dir(), "no process was left to remove it"
     sweep()
     assert list(cache.sandboxes.iterdir()) == []
 

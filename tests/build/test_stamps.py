@@ -38,7 +38,7 @@ def noticed(tree: Tree, **environment: str) -> bool:
 
 def test_a_null_build_only_compares_stamps(stamped: Tree) -> None:
     assert not noticed(stamped)
-    assert not noticed(stamped), "and told again"
+    assert not noticed(stamped), "the next build is a null build"
 
 
 CHANGES: dict[str, Callable[[Tree], object]] = {

@@ -68,7 +68,7 @@ def test_changes_are_rebuilt(toy: Tree, watching: Watching) -> None:
     ran = executed(toy.log()[before:])
     assert ran["load:toy"] == 1, ran
     assert "compile:toy:wasm:simd" not in ran, "a change of weights compiles nothing"
-    assert not toy.build(), "it is the bundle that a build makes"
+    assert not toy.build(), "the bundle equals that of a build"
 
 
 def test_an_error_is_reported_and_the_next_change_is_built(toy: Tree, watching: Watching) -> None:
@@ -182,7 +182,7 @@ def test_a_build_waits_until_a_file_is_written(
     with pytest.raises(Stop):
         watcher.run(sleep)
     assert len(builds) == 2
-    assert builds[1] > 8, "no build while it grows, and one when it has rested"
+    assert builds[1] > 8, "no build while it grows, one after it rests"
 
 
 def test_changes_during_the_first_build_are_rebuilt(

@@ -34,5 +34,5 @@ def test_a_wheel_builds_models_in_any_folder(toy: Tree, tmp_path: Path) -> None:
     shutil.copytree(toy.root / "models" / "toy", own.root / "models" / "toy")
     shutil.copyfile(toy.root / "dodo.py", own.root / "dodo.py")
     own.doit("build", "model=toy", PYTHONPATH=str(site))
-    assert not executed(own.log()), "keys do not depend on where the files lie"
+    assert not executed(own.log()), "keys do not depend on the location of the files"
     assert own.bytes() == toy.bytes()

@@ -149,7 +149,7 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
     The cache starts with the imports of webkiln's own files and the versions of the compilers,
     which take most of the time of a first build.
     """
-    tree = copied(root, cache, toy=toy)
+    tree = copy_checkout(root, cache, toy=toy)
     cache.mkdir(parents=True, exist_ok=True)
     (cache / "derived.json").write_bytes(_clean_build().derived)
     return tree
@@ -183,7 +183,7 @@ class Toy:
 def _toy() -> Toy:
     folder = tempfile.mkdtemp(prefix="webkiln-toy-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
+    tree = copy_checkout(Path(folder) / "tree", Path(folder) / "cache", toy=True)
     pool = WarmPool(tree.root / "pipeline", size=1)
     atexit.register(LocalPool.close, pool)
     return Toy(tree.root, pool)
@@ -199,7 +199,7 @@ def _same(one: Path, other: Path) -> bool:
 @functools.cache
 def _clean_build() -> CleanBuild:
     with tempfile.TemporaryDirectory() as folder:
-        tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
+        tree = copy_checkout(Path(folder) / "tree", Path(folder) / "cache", toy=True)
         tree.build()
         kept = (
             path
@@ -242,8 +242,8 @@ def built(tree: Tree) -> Tree:
     return tree
 
 
-def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """As `checkout`, with an empty cache. Byte code is copied, too; otherwise each new process
+def copy_checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
+    """As `checkout`, with an empty cache. Byte code is copy_checkout, too; otherwise each new process
     would compile the modules that it imports.
     """
     shutil.copytree(
@@ -272,7 +272,7 @@ def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
 def _put(source: str, target: str) -> None:
     """Link byte code, which Python replaces and never changes in place. Copy all other files."""
     if source.endswith(".pyc"):
-        with suppress(OSError):  # of a target on another file system
+        with suppress(OSError):  # the target is on another file system
             os.link(source, target)
             return
     shutil.copy2(source, target)

@@ -274,7 +274,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     monkeypatch.setattr(
         worker,
         "own_cache",
-        lambda: SimpleNamespace(probe=lambda: (True, 0.0), close=lambda: None, place="here"),
+        lambda: SimpleNamespace(probe=lambda: (True, 0.0), close=lambda: None, address="here"),
     )
     monkeypatch.setattr(worker, "missing_compilers", list)
     monkeypatch.setattr(worker, "find", Path)
@@ -330,7 +330,7 @@ def test_a_worker_without_a_cache_that_answers_says_so(
     monkeypatch.setattr(
         worker,
         "own_cache",
-        lambda: SimpleNamespace(probe=lambda: (False, 0.0), close=lambda: None, place="nowhere"),
+        lambda: SimpleNamespace(probe=lambda: (False, 0.0), close=lambda: None, address="nowhere"),
     )
     assert "nowhere does not answer" in call("worker", "tcp://there:8786", code=2)
     assert not offered
