@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.models import MODELS, Model
+from tests.build.projects import Project
 from tests.build.remotes import QUICK, REAL, Faulty, faulty
 from tests.build.tree import Tree, checkout
 from tests.sampling import representative
@@ -128,3 +129,8 @@ def standing(
         return
     with REAL[request.param](tmp_path_factory.mktemp("server")) as reached:
         yield reached
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "one", tmp_path / "cache")

@@ -1,105 +1,18 @@
 """Files that user code reads are inputs of its action. Its environment does not depend on the user."""
 
-import functools
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
 import pytest
 
-from tests.build.tree import checkout, executed, python
+from tests.build.projects import Project, observing
 from tests.sampling import representative
 from webkiln.build import observer
-from webkiln.build.action import Action, Local
-from webkiln.build.engine import Engine
-from webkiln.build.share import PACKAGE, Share
 from webkiln.errors import RecipeError
-
-STAGE = """
-from pathlib import Path
-from webkiln.plugins import import_file
-
-DATA = ()
-
-
-def run(inputs, outputs, params):
-    outputs["out"].write_text(str(import_file(inputs["script.py"]).make()))
-"""
-
-
-@functools.cache
-def compiled() -> tuple[str, bytes]:
-    """The library that observes native code, which is compiled once for each cache: its path there,
-    and its bytes.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        made = observer.library(Path(folder))
-        assert made is not None
-        return made.relative_to(folder).as_posix(), made.read_bytes()
-
-
-def observing(cache: Path) -> None:
-    """Put the library into a cache."""
-    name, data = compiled()
-    (cache / name).parent.mkdir(parents=True, exist_ok=True)
-    (cache / name).write_bytes(data)
-
-
-class Project:
-    """A folder with a script whose `make` is run by an action."""
-
-    def __init__(self, root: Path, cache: Path) -> None:
-        self.root = root
-        self.cache = cache
-        observing(cache)
-        self.runs = 0
-        (root / "stages").mkdir(parents=True)
-        (root / "stages" / "make.py").write_text(STAGE)
-        self.project = root / "project"
-        self.project.mkdir()
-
-    def script(self, body: str) -> None:
-        lines = "\n".join(f"    {line}" for line in body.splitlines())
-        (self.project / "make.py").write_text(
-            "import sys, os\nfrom pathlib import Path\nHERE = Path(__file__).parent\n\ndef"
-            f" make():\n{lines}\n"
-        )
-
-    def make(self, *reads: Path) -> str:
-        share = Share(self.root, PACKAGE)
-        script = self.project / "make.py"
-        roots = (self.project, *reads)
-        action = Action(
-            "make:m",
-            "make",
-            ("out",),
-            {"script.py": Local(script)},
-            code=(script,),
-            roots=roots,
-            tracked_roots=reads,
-        )
-        with Engine(self.root / "state", cache=self.cache, shared=share) as engine:
-            before = len(self.log())
-            blob = engine.run(action).outputs["out"]
-            self.runs = len(self.log()) - before
-            return engine.cache.store.path(blob.sha256).read_text()
-
-    def log(self) -> list[str]:
-        path = self.root / "state" / "log.jsonl"
-        return (
-            [line for line in path.read_text().splitlines() if '"execute"' in line]
-            if path.exists()
-            else []
-        )
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "one", tmp_path / "cache")
 
 
 def _write_h5(path: Path, value: int) -> None:
@@ -464,95 +377,6 @@ def test_the_environment_of_user_code_is_fixed(
     assert first == second
     assert first.startswith(
         "['channels_last', 'float32', 18, 'UTC', 'C.UTF-8', 'tensorflow', None,"
-    )
-
-
-TOY_EXPORT = """
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-import layers_of_mine
-
-
-def export(path):
-    path.write_text(layers_of_mine.model(Path(__file__).with_name("units.txt").read_text()))
-"""
-EXPORT = """
-import sys
-from pathlib import Path
-
-import keras
-
-sys.path.insert(0, str(Path(__file__).parent))
-import layers_of_mine
-
-
-def export(path):
-    x = keras.Input((6, 6, 3), name="x")
-    units = int(Path(__file__).with_name("units.txt").read_text())
-    y = layers_of_mine.head(keras.layers.Conv2D(2, 3, kernel_initializer="ones")(x), units)
-    keras.Model(x, y).save(path)
-"""
-
-
-HELPERS = {
-    "toy": (
-        "import json\n\ndef model(units):\n    return json.dumps({'layers': ['conv', 'dense'],"
-        " 'weights': {'dense': units}})\n"
-    ),
-    "keras": (
-        "import keras\n\ndef head(x, units):\n    x = keras.layers.GlobalAveragePooling2D()(x)\n"
-        "    return keras.layers.Dense(units, kernel_initializer='ones')(x)\n"
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", representative(HELPERS, "toy"))
-def test_an_export_script_reruns_for_its_helper_and_its_data(kind: str, tmp_path: Path) -> None:
-    is_toy = kind == "toy"
-    tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=is_toy)
-    folder = tree.root / "models" / "mine"
-    folder.mkdir()
-    (folder / "make.py").write_text(TOY_EXPORT if is_toy else EXPORT)
-    (folder / "layers_of_mine.py").write_text(HELPERS[kind])
-    (folder / "units.txt").write_text("3")
-    (folder / "recipe.toml").write_text(
-        'source = { script = "make.py", function = "export" }\nbackends = ["js"]\n'
-    )
-    home = tmp_path / "home" / ".keras"
-    home.mkdir(parents=True)
-    (home / "keras.json").write_text('{"image_data_format": "channels_first"}')
-
-    def build() -> set[str]:
-        before = len(tree.log())
-        tree.doit("build", "model=mine", HOME=str(home.parent))
-        return {task.split(":")[0] for task in executed(tree.log()[before:])}
-
-    assert "fetch" in build()
-    types = (tree.root / "dist" / "mine" / "index.d.ts").read_text()
-    assert is_toy or "[1, 6, 6, 3]" in types
-    assert not build()
-    python(tree, "-m", "webkiln.cli", "build", "mine", "-o", "public", "--depfile", "public.d")
-    made_of = {
-        folder / name for name in ("make.py", "layers_of_mine.py", "units.txt", "recipe.toml")
-    }
-    assert set(map(Path, (tree.root / "public.d").read_text().splitlines())) >= made_of
-    (folder / "units.txt").write_text("4")
-    assert {"fetch", "load", "bundle"} <= build()
-    (folder / "layers_of_mine.py").write_text(
-        (folder / "layers_of_mine.py").read_text() + "# a comment\n"
-    )
-    assert "fetch" in build()
-    operator = tree.root / "pipeline" / "webkiln" / "ops" / "conv.py"
-    operator.write_text(operator.read_text() + "# a comment\n")
-    assert not build() & {"fetch", "load", "reference"}
-    source = tree.root / "models" / ("toy/model.json" if is_toy else "digits/digits.keras")
-    made = folder / f"made{source.suffix}"
-    shutil.copyfile(source, made)
-    (folder / "recipe.toml").write_text(f'source = "{made.name}"\nbackends = ["js"]\n')
-    assert "fetch" in build(), (
-        "the task has the name that it had, and reads nothing of what it read"
     )
 
 
