@@ -4,8 +4,6 @@ Answers are events of dask, which carry the address of the worker and pass throu
 result is fetched from a worker, which may be gone by then.
 """
 
-import logging
-import socket
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -13,11 +11,10 @@ from dataclasses import dataclass, field
 from threading import Condition, Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
-from webkiln.build.fleet.address import VARIABLE
-from webkiln.errors import ToolError, missing_package
+from webkiln.build.fleet.client import RECONNECT_SECONDS, connect, leave, listens
+from webkiln.errors import ToolError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -28,8 +25,8 @@ PATIENCE_SECONDS = 15.0
 """A worker without a sign of life for this long counts as lost. A build waits as long for a worker
 that replaces the last one that could run a step, and for the scheduler.
 """
-CONNECT_SECONDS, AGAIN_SECONDS = 30.0, 3.0
-"""How long the first connection may take, and each attempt to reconnect."""
+CONNECT_SECONDS = 30.0
+"""How long the first connection may take."""
 LOSSES = 3
 """The number of workers that may be lost with one request."""
 
@@ -146,7 +143,7 @@ class Scheduler:
         self._closed.set()
         client, self._client = self._client, None
         if client is not None:
-            _leave(client)
+            leave(client)
 
     def _connect(self) -> None:
         with self._connecting:
@@ -338,11 +335,11 @@ class Scheduler:
         for key in [*self._sent]:
             self._end(key)
         if client is not None:
-            _leave(client)
-        if not _listens(self.address):
+            leave(client)
+        if not listens(self.address):
             return
         try:
-            again = self._new_client(AGAIN_SECONDS)
+            again = self._new_client(RECONNECT_SECONDS)
         except ToolError:
             return
         with self._changed:
@@ -351,49 +348,7 @@ class Scheduler:
                 machine.heard, machine.listed = monotonic(), False
         self._update_workers()
         if self._closed.is_set():
-            _leave(again)
-
-
-def connect(address: str, seconds: float) -> "Client":
-    """A client of the scheduler at an address. Raises ToolError where there is none, with
-    instructions to start one.
-    """
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise missing_package(error, "a fleet") or ToolError(str(error)) from error
-    # The build reports the state of connections itself.
-    for name in [*logging.root.manager.loggerDict]:
-        if name.partition(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    try:
-        return Client(address, timeout=seconds, set_as_default=False)
-    except OSError as error:
-        raise ToolError(
-            f"{VARIABLE}: no scheduler answers at {address} ({error}); start one with `dask"
-            f" scheduler`, and workers with `webkiln worker {address}`; or unset {VARIABLE}"
-        ) from error
-
-
-def _leave(client: "Client") -> None:
-    """Close a client, even if its scheduler is gone."""
-
-    def close() -> None:
-        with suppress(Exception):
-            client.close(AGAIN_SECONDS)
-
-    closing = Thread(target=close, daemon=True)
-    closing.start()
-    closing.join(AGAIN_SECONDS)
-
-
-def _listens(address: str) -> bool:
-    parts = urlsplit(address)
-    try:
-        socket.create_connection((parts.hostname or "", parts.port or 8786), AGAIN_SECONDS).close()
-    except OSError:
-        return False
-    return True
+            leave(again)
 
 
 def _failure(task: str, error: BaseException) -> Exception:
