@@ -41,7 +41,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         case "url" | "labels" as kind:
             _download(params["url"], params["sha256"], target, ADVICE[kind])
         case "export" | "module":
-            stage.tell("runs the code that makes the model")
+            stage.report_progress("runs the code that makes the model")
             program(params["format"], "fetch").fetch(inputs, params, target)
         case kind:
             raise RecipeError(
@@ -68,7 +68,9 @@ def _download(url: str, sha256: str, target: Path, advice: str) -> None:
             size, whole = 0, int(response.headers.get("Content-Length") or 0)
             while chunk := response.read(CHUNK):
                 size += len(chunk)
-                stage.tell(f"{size / 1e6:.0f}{f' of {whole / 1e6:.0f}' if whole else ''} MB")
+                stage.report_progress(
+                    f"{size / 1e6:.0f}{f' of {whole / 1e6:.0f}' if whole else ''} MB"
+                )
                 if size > MAX_BYTES:
                     raise SourceError(f"{url}: sends more than {MAX_BYTES} bytes; refused")
                 file.write(chunk)

@@ -54,7 +54,7 @@ def _computed(
             **fitting_sizes(canonical.read(inputs["sizes.json"]), samples, SAMPLE_SIZE),
             **samples,
         }
-    stage.tell("computes reference outputs")
+    stage.report_progress("computes reference outputs")
     try:
         found: tuple[dict[str, Array], dict[str, Array]] = program(
             params["format"], "reference"

@@ -38,7 +38,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     }
     kernels, variant = {}, None
     if decided:
-        stage.tell(f"{len(programs)} programs")
+        stage.report_progress(f"{len(programs)} programs")
         given = next(iter(sample_inputs(manifest).values()))
         rounds = host.profile_bundles(
             list(programs), backend, given, host=browser, runs=RUNS, rounds=ROUNDS

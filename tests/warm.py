@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from webkiln.build import engine
+from webkiln.build import execution
 from webkiln.build.environment import environment
 from webkiln.build.executor import LocalPool
 from webkiln.build.share import share
@@ -47,7 +47,7 @@ def warm_workers() -> Iterator[None]:
         return pools[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "LocalPool", pool)
+        patch.setattr(execution, "LocalPool", pool)
         yield
     for warm in pools.values():
         LocalPool.close(warm)

@@ -27,8 +27,8 @@ FILE = Path(sys.argv[1])
 answered, asked, brought, delivered = (
     worker.perform,
     Scheduler.ask,
-    SharedCache._bring,
-    SharedCache._delivered,
+    SharedCache._download,
+    SharedCache._upload_blob,
 )
 moved: list[int] = []
 first: list[float] = []
@@ -85,8 +85,8 @@ def ask(scheduler: Scheduler, *more: Any) -> tuple[str, Any]:
 
 WORKER = (
     (worker, "perform", perform),
-    (SharedCache, "_bring", bring),
-    (SharedCache, "_delivered", deliver),
+    (SharedCache, "_download", bring),
+    (SharedCache, "_upload_blob", deliver),
 )
 BUILD = ((Scheduler, "ask", ask),)
 """What each of them notes. A build that replaced `perform` would send its own one to the workers.

@@ -1,16 +1,21 @@
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.build.models import MODELS, Model
-from tests.build.remotes import faulty
+from tests.build.projects import Project
+from tests.build.remotes import QUICK, REAL, Faulty, faulty
 from tests.build.tree import Tree, checkout
+from tests.sampling import representative
+from webkiln.build.remote.network import BUNDLES
 from webkiln.build.share import Share
 
 HERE = Path(__file__).parent
 BRIEF = {"test_two_checkouts_give_identical_bytes"}
-"""What is tried with a real model in every run; the toy, whose stages take no time, goes through
-all tests.
+"""Tests that also run with a real model every time. The toy, whose stages take no time, goes
+through all tests.
 """
 
 
@@ -43,7 +48,7 @@ def toy(tmp_path: Path) -> Tree:
 
 @pytest.fixture
 def share(tmp_path: Path) -> Share:
-    """A root with two stages and a package beside it."""
+    """A root with two stages, and a package outside of it."""
     root, package = tmp_path / "root", tmp_path / "lib" / "webkiln"
     (root / "stages").mkdir(parents=True)
     package.mkdir(parents=True)
@@ -59,18 +64,73 @@ def share(tmp_path: Path) -> Share:
 
 
 @pytest.fixture(scope="session")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """A checkout in which nothing is built and nothing edited: it is only asked questions."""
-    place = tmp_path_factory.mktemp("asked")
+def unbuilt(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """A checkout in which nothing is built or edited, for queries."""
+    place = tmp_path_factory.mktemp("unbuilt")
     return checkout(place / "tree", place / "cache", toy=True)
 
 
 @pytest.fixture(scope="session")
 def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What a server holds after a build of the toy that stored its results there."""
+    """The contents of a server after a build of the toy with uploads."""
     place = tmp_path_factory.mktemp("held")
     with faulty() as server:
         checkout(place / "tree", place / "cache", toy=True).make(
             WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_WRITE="1"
         )
         return dict(server.held)
+
+
+@pytest.fixture
+def direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy or authority except those that a test sets."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy") or name in BUNDLES]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> list[Tree]:
+    """Checkouts of one project, each with its own cache, as on separate machines."""
+    return [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(2)]
+
+
+@pytest.fixture(scope="module")
+def buildgrid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A server that takes seconds to start, for all tests whose entries differ."""
+    with REAL["reapi"](tmp_path_factory.mktemp("buildgrid")) as reached:
+        yield reached
+
+
+@pytest.fixture
+def filled(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
+    """A server with the results of another tree, which fails on demand; and a tree that has built
+    nothing.
+    """
+    with faulty() as server:
+        server.held |= held
+        yield server, toy
+
+
+@pytest.fixture(params=representative(REAL, "nginx"))
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    place = tmp_path / "server"
+    place.mkdir()
+    with REAL[request.param](place) as reached:
+        yield reached
+
+
+@pytest.fixture(scope="module", params=representative(REAL, *QUICK))
+def standing(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """A server for several tests, whose entries differ."""
+    if request.param == "reapi":
+        yield request.getfixturevalue("buildgrid")
+        return
+    with REAL[request.param](tmp_path_factory.mktemp("server")) as reached:
+        yield reached
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "one", tmp_path / "cache")

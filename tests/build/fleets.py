@@ -1,5 +1,5 @@
-"""A fleet on this machine: a scheduler of dask, and workers in processes and with caches of their
-own.
+"""A fleet on this machine: a dask scheduler, and workers in separate processes with separate
+caches.
 """
 
 import json
@@ -25,7 +25,7 @@ START_SECONDS = 120.0
 
 
 class FleetWorker:
-    """One machine of a fleet: what it says, and its end."""
+    """One worker process of a fleet, and its output."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -41,7 +41,7 @@ class FleetWorker:
                 self.offers.set()
 
     def kill(self) -> None:
-        """As a machine ends whose power is cut: nothing is said to anybody."""
+        """Kill it without a farewell, as a power failure does."""
         os.kill(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
@@ -82,7 +82,7 @@ def started_worker(
     processors: int = 2,
     **environment: str,
 ) -> FleetWorker:
-    """A worker with the code and the cache of a tree, which may not yet be ready."""
+    """A worker with the code and the cache of a tree. It may not be ready yet."""
     process = subprocess.Popen(
         [*program, "worker", address, "--processors", str(processors), "--memory", "16"],
         cwd=tree.root,
@@ -104,7 +104,7 @@ def workers(
     processors: int = 2,
     **environment: str,
 ) -> Iterator[list[FleetWorker]]:
-    """A worker for each tree, with its code and its cache; the first ones lie in the given ways."""
+    """A worker for each tree, with its code and its cache. The first ones lie in the given ways."""
     with ExitStack() as stack:
         found = []
         for number, tree in enumerate(trees):
@@ -120,12 +120,12 @@ def workers(
 
 
 GRID_FLAGS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage")
-"""What the nodes of a grid give their browsers, which sessions do not ask for."""
+"""The options that the nodes of a grid pass to their browsers, and sessions do not request."""
 
 
 @contextmanager
 def grid(place: Path) -> Iterator[str]:
-    """A WebDriver server, as a Selenium Grid with a node that has Chromium is one."""
+    """A WebDriver server, like a Selenium Grid with one node that has Chromium."""
     place.mkdir()
     port = free_port()
 
@@ -178,10 +178,10 @@ def grid(place: Path) -> Iterator[str]:
         hub.shutdown()
 
 
-def warnings(told: str) -> list[str]:
-    return [line for line in told.splitlines() if line.startswith("warning:")]
+def warnings(output: str) -> list[str]:
+    return [line for line in output.splitlines() if line.startswith("warning:")]
 
 
-def addresses(told: str) -> set[str]:
-    """The workers that warnings are about."""
-    return set(re.findall(r"tcp://[\d.]+:\d+", "\n".join(warnings(told))))
+def addresses(output: str) -> set[str]:
+    """The workers that warnings mention."""
+    return set(re.findall(r"tcp://[\d.]+:\d+", "\n".join(warnings(output))))

@@ -1,5 +1,5 @@
-"""Entries that no webkiln wrote, made of good ones. What a forger without the key can do is in
-`FORGED`; none of it may be used.
+"""Entries that webkiln did not write, derived from good ones. `FORGED` contains what is possible
+without the key; none of it may be used.
 """
 
 import json
@@ -119,7 +119,7 @@ FORGED = (*OUTPUTS, *TEXTS, "reads", "header")
 
 
 def forged(entry: bytes, how: str, random: random.Random) -> bytes:
-    """An entry changed in one of the ways of `FORGED`. The header stays, but for "header"."""
+    """An entry changed in one of the ways of `FORGED`. The header stays, except for "header"."""
     header, _, body = entry.partition(b"\n")
     if how == "header":
         return random.choice(HEADERS) + body
@@ -134,9 +134,7 @@ def forged(entry: bytes, how: str, random: random.Random) -> bytes:
 
 
 def poisoned(entry: bytes, blob: bytes) -> bytes:
-    """A well-formed entry whose outputs are all other bytes: without a key it is believed as it
-    stands.
-    """
+    """A well-formed entry whose outputs have other bytes. Without a key it is accepted."""
     header, _, body = entry.partition(b"\n")
     data = json.loads(body)
     for output in data.get("result", {}).get("outputs", {}).values():

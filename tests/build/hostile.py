@@ -1,6 +1,4 @@
-"""Remote caches that attack: what they hold is good, and how they give it, or what they say of it,
-is not.
-"""
+"""Hostile remote caches: their contents are good, but their answers are not."""
 
 import functools
 import random
@@ -20,11 +18,11 @@ from webkiln.build.remote import wire
 DRIP_SECONDS = 3.0
 Held = dict[str, bytes]
 Give = Callable[["Peer", bytes], None]
-"""Answers a request for an object of these bytes, in its way."""
+"""Answers a request for an object with these bytes, in one of the ways."""
 
 
 class Peer:
-    """One connection, of which a request was read."""
+    """One connection, from which a request was read."""
 
     def __init__(
         self,
@@ -46,7 +44,7 @@ class Peer:
         self.connection.sendall(data)
 
     def drip(self, data: bytes) -> None:
-        """A byte every three seconds."""
+        """One byte every three seconds."""
         for byte in data:
             self.send(bytes([byte]))
             if self.ended.wait(DRIP_SECONDS):
@@ -85,7 +83,7 @@ def _status(line: str, *more: str) -> Give:
 
 
 def _flood(piece: bytes, head: bytes = b"HTTP/1.1 200 OK\r\n", pieces: int = 4000) -> Give:
-    """Much of the same, for as long as the other side reads."""
+    """Repeat data as long as the other side reads."""
 
     def give(peer: Peer, data: bytes) -> None:
         peer.send(head)
@@ -202,10 +200,9 @@ HTTP: Mapping[str, Give] = {"": Peer.good, **QUICK, **SLOW}
 
 
 class Hostile:
-    """An HTTP server on raw sockets over a table. `choose` names the fault of each request;
-    `counts`
-    says how often each was used; `visits` how often the host was asked that redirects lead to, and
-    `leaks` how often with a login.
+    """An HTTP server on raw sockets that serves a table. `choose` names the fault of each request.
+    `counts`: how often each fault was used. `visits`: the number of requests to the target of
+    redirects, and `leaks` the number of those with a login.
     """
 
     def __init__(self, choose: Callable[[str, str], str]) -> None:
@@ -264,7 +261,7 @@ class Hostile:
         path: str,
         headers: Mapping[str, str],
     ) -> bool:
-        """Whether the connection can be used again."""
+        """Whether the connection can be reused."""
         name = f"{'ac' if '/ac/' in path else 'cas'}/{path.rpartition('/')[2]}"
         fault = self.choose(method, name)
         self.counts[f"http {fault or 'good'}"] += 1
@@ -338,7 +335,7 @@ RPC_SLOW = ("no answer", "slow stream", "stalled stream")
 
 
 class HostileReapi:
-    """A server of the Remote Execution API over the same table."""
+    """A server of the Remote Execution API for the same table."""
 
     def __init__(self, choose: Callable[[str, str], str]) -> None:
         import grpc
@@ -416,7 +413,7 @@ class HostileReapi:
         return made.get(fault, good)
 
     def _get(self, asked: bytes, context: Any) -> bytes:
-        key = wire.texts(wire.texts(asked, 2)[0], 1)[0].decode()
+        key = wire.values(wire.values(asked, 2)[0], 1)[0].decode()
         fault = self._fault("GET", f"ac/{key}", context)
         if f"ac/{key}" not in self.held and not fault:
             context.abort(self.grpc.StatusCode.NOT_FOUND, "")
@@ -424,22 +421,22 @@ class HostileReapi:
 
     def _update(self, asked: bytes, context: Any) -> bytes:
         self._fault("PUT", "ac/", context)
-        key = wire.texts(wire.texts(asked, 2)[0], 1)[0].decode()
-        self.held.setdefault(f"ac/{key}", wire.texts(asked, 3)[0])
+        key = wire.values(wire.values(asked, 2)[0], 1)[0].decode()
+        self.held.setdefault(f"ac/{key}", wire.values(asked, 3)[0])
         return b""
 
     def _missing(self, asked: bytes, context: Any) -> bytes:
         fault = self._fault("HEAD", "cas/", context)
         digests = [
             digest
-            for digest in wire.texts(asked, 2)
-            if f"cas/{wire.texts(digest, 1)[0].decode()}" not in self.held
+            for digest in wire.values(asked, 2)
+            if f"cas/{wire.values(digest, 1)[0].decode()}" not in self.held
         ]
         return self._odd(fault, b"".join(wire.field(2, digest) for digest in digests))
 
     def _read(self, asked: bytes, context: Any) -> Iterator[bytes]:
-        name = wire.texts(asked, 1)[0].decode().split("/")[-2]
-        data, start = self.held.get(f"cas/{name}"), wire.whole(asked, 2)
+        name = wire.values(asked, 1)[0].decode().split("/")[-2]
+        data, start = self.held.get(f"cas/{name}"), wire.integer(asked, 2)
         fault = self.choose("GET", f"cas/{name}")
         if fault in ("slow stream", "stalled stream"):
             self.counts[f"grpc {fault}"] += 1
@@ -466,8 +463,8 @@ class HostileReapi:
     def _write(self, requests: Iterator[bytes], context: Any) -> bytes:
         fault = self._fault("PUT", "cas/", context)
         parts = list(requests)
-        data = b"".join(part for request in parts for part in wire.texts(request, 10))
-        name = wire.texts(parts[0], 1)[0].decode().split("/")[-2]
+        data = b"".join(part for request in parts for part in wire.values(request, 10))
+        name = wire.values(parts[0], 1)[0].decode().split("/")[-2]
         if not fault:
             self.held.setdefault(f"cas/{name}", data)
         return self._odd(fault, wire.field(1, len(data)))

@@ -1,4 +1,4 @@
-"""A worker that lies: `liar.py LIE worker ADDRESS ...`. What it says has the form of truth."""
+"""A worker that lies: `liar.py LIE worker ADDRESS ...`. Its answers are well-formed."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from webkiln.build.fleet.remote_action import RemoteAction
 from webkiln.build.remote.shared import SharedCache
 
 honest = worker.RemoteWorker.perform
-delivered = SharedCache._delivered
+delivered = SharedCache._upload_blob
 
 
 def stores_nothing(shared: SharedCache, blob: Blob, path: Path) -> bool:
@@ -37,15 +37,15 @@ def says_nothing_sensible(worker: worker.RemoteWorker, request: RemoteAction) ->
 
 
 def computes_something_else(worker: worker.RemoteWorker, request: RemoteAction) -> dict[str, Any]:
-    """The outputs, with one of the inputs in place of each."""
+    """Replace each of the outputs by one of the inputs."""
     answer = honest(worker, request)
     blob = next(iter(request.blobs()))
     return {**answer, "outputs": {path: [blob.sha256, blob.bytes] for path in answer["outputs"]}}
 
 
 LIES: Mapping[str, tuple[type, str, Callable[..., Any]]] = {
-    "absent": (SharedCache, "_delivered", stores_nothing),
-    "bytes": (SharedCache, "_delivered", stores_other_bytes),
+    "absent": (SharedCache, "_upload_blob", stores_nothing),
+    "bytes": (SharedCache, "_upload_blob", stores_other_bytes),
     "outputs": (worker.RemoteWorker, "perform", names_other_outputs),
     "nonsense": (worker.RemoteWorker, "perform", says_nothing_sensible),
     "other": (worker.RemoteWorker, "perform", computes_something_else),

@@ -1,4 +1,6 @@
-"""What the proofs of the build edit, per model: a row here runs all of them on one more DAG."""
+"""The edits that the tests of the build make in each model. A new row runs all of them on another
+DAG.
+"""
 
 import io
 import zipfile
@@ -12,8 +14,8 @@ from tests.build.tree import Tree
 
 @dataclass(frozen=True)
 class Model:
-    """`template` is a place (path, text) in a template that some kernels use; `quiet` is a pass
-    that changes nothing in this model.
+    """`template` is a (path, text) in a template that some kernels use. `quiet` is a pass that
+    changes nothing in this model.
     """
 
     toy: bool

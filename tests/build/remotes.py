@@ -1,30 +1,26 @@
-"""Servers that keep a remote cache: real ones, and one of the HTTP protocol that fails in a chosen
-way.
-"""
+"""Servers of remote caches: real ones, and one of the HTTP protocol that fails in a chosen way."""
 
 import base64
 import hmac
 import os
 import re
-import select
 import shutil
 import socket
-import socketserver
-import ssl
 import subprocess
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.build.proxies import Certificate, certified, tls_proxy
+
 SERVERS = Path(__file__).resolve().parents[2] / ".venv" / "servers" / "bin"
-"""Programs of packages that have an environment of their own."""
+"""Programs of packages that have a separate environment."""
 STORES = Path(__file__).parent / "servers" / "node_modules" / ".bin"
 START_SECONDS = 60.0
 DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "ci.md"
@@ -84,7 +80,7 @@ def free_port() -> int:
 def started(
     command: Sequence[str | Path], port: int, folder: Path, **environment: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server process that listens at a port."""
+    """A server process that listens on a port."""
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
             list(map(str, command)), stdout=log, stderr=log, env=os.environ | environment
@@ -121,7 +117,7 @@ def folder(place: Path) -> Iterator[Reached]:
 
 
 def documented_directives() -> str:
-    """What docs/ci.md says of the configuration of nginx."""
+    """The configuration of nginx in docs/ci.md."""
     (found,) = re.findall(r"nginx with `([^`]+)`", DOCUMENTED.read_text())
     return found
 
@@ -130,9 +126,7 @@ def documented_directives() -> str:
 def nginx(
     place: Path, directives: str = "", certificate: "Certificate | None" = None
 ) -> Iterator[Reached]:
-    """Nginx with the directives of docs/ci.md, or with these; with TLS where there is a
-    certificate.
-    """
+    """Nginx with the directives of docs/ci.md, or with these; with TLS if there is a certificate."""
     port = free_port()
     (place / "data").mkdir()
     tls = (
@@ -184,7 +178,7 @@ def _bucket(port: int) -> Reached:
 
 @contextmanager
 def azurite(place: Path) -> Iterator[Reached]:
-    """A container of Azurite, which is Azure Blob Storage on one's own machine."""
+    """A container of Azurite, the local emulator of Azure Blob Storage."""
     port = free_port()
     options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     with started(
@@ -271,142 +265,9 @@ REAL = {
 QUICK = ("folder", "nginx", "s3", "reapi")
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A certificate of localhost with its key, and that of the authority that signed it."""
-
-    authority: Path
-    chain: Path
-    key: Path
-
-
-def certified(place: Path) -> Certificate:
-    made = Certificate(*(place / name for name in ("authority.pem", "chain.pem", "key.pem")))
-    authority_key, request = place / "authority-key.pem", place / "request.pem"
-    names = ["-addext", "subjectAltName=DNS:localhost"]
-    for command in (
-        [
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-subj",
-            "/CN=authority",
-            "-keyout",
-            authority_key,
-            "-out",
-            made.authority,
-        ],
-        [
-            "req",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-subj",
-            "/CN=localhost",
-            *names,
-            "-keyout",
-            made.key,
-            "-out",
-            request,
-        ],
-        [
-            "x509",
-            "-req",
-            "-in",
-            request,
-            "-CA",
-            made.authority,
-            "-CAkey",
-            authority_key,
-            "-copy_extensions",
-            "copy",
-            "-out",
-            made.chain,
-        ],
-    ):
-        subprocess.run(["openssl", *command], check=True, capture_output=True)
-    return made
-
-
-@contextmanager
-def tls_proxy(port: int, certificate: Certificate, protocol: str) -> Iterator[int]:
-    """The port of a proxy that ends TLS before a server that has none; `protocol` is what it
-    speaks, as ALPN names it.
-    """
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate.chain, certificate.key)
-    context.set_alpn_protocols([protocol])
-    with forwarding(lambda near: (context.wrap_socket(near, server_side=True), port)) as here:
-        yield here
-
-
-@contextmanager
-def connect_proxy(login: str = "") -> Iterator[tuple[int, list[str]]]:
-    """The port of a proxy that knows the method CONNECT alone and reaches every host name on this
-    machine, and the places that it was asked for; with a `login`, which is `user:password`, it
-    knows nobody else.
-    """
-    asked: list[str] = []
-    expected = f"Proxy-Authorization: Basic {base64.b64encode(login.encode()).decode()}"
-
-    def connected(near: socket.socket) -> tuple[socket.socket, int]:
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            head += near.recv(1)
-        lines = head.decode().split("\r\n")
-        method, place, _ = lines[0].split()
-        if method != "CONNECT" or (login and expected.lower() not in map(str.lower, lines)):
-            near.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
-            raise OSError(lines[0])
-        asked.append(place)
-        near.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-        return near, int(place.rpartition(":")[2])
-
-    with forwarding(connected) as here:
-        yield here, asked
-
-
-@contextmanager
-def forwarding(accepted: Callable[[socket.socket], tuple[socket.socket, int]]) -> Iterator[int]:
-    """The port of a server that passes bytes on: `accepted` gives of a connection that under which
-    they come, and the port that they go to.
-    """
-
-    class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            with suppress(OSError):
-                near, port = accepted(self.request)
-                with near, socket.create_connection(("127.0.0.1", port)) as far:
-                    _exchange(near, far)
-
-    class Server(socketserver.ThreadingTCPServer):
-        daemon_threads = True
-        block_on_close = False
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
-
-
-def _exchange(near: socket.socket, far: socket.socket) -> None:
-    """Pass bytes on both ways until one side ends."""
-    other = {near: far, far: near}
-    while True:
-        is_read = isinstance(near, ssl.SSLSocket) and near.pending()
-        for source in [near] if is_read else select.select([*other], [], [])[0]:
-            data = source.recv(1 << 16)
-            if not data:
-                return
-            other[source].sendall(data)
-
-
 class Faulty:
-    """The HTTP protocol over a table. `fault`: how it fails; `asked`: the requests, as `GET
-    ac/...`;
-    `latency`: the seconds before each answer; `logins`: what requests say to a proxy.
+    """The HTTP protocol for a table. `fault`: how it fails. `asked`: the requests, as `GET ac/...`.
+    `latency`: the seconds before each answer. `logins`: the proxy authorisation of requests.
     """
 
     def __init__(self, fault: str = "") -> None:
@@ -532,3 +393,7 @@ def faulty(fault: str = "") -> Iterator[Faulty]:
         yield server
     finally:
         server.close()
+
+
+def warnings(output: str) -> list[str]:
+    return [line for line in output.splitlines() if line.startswith("warning:")]

@@ -1,4 +1,4 @@
-"""What soaks of builds share: rounds with a report now and then, and a command line."""
+"""Shared by the soaks of builds: rounds with a report now and then, and a command line."""
 
 import sys
 import tempfile
@@ -12,21 +12,21 @@ EVERY = 10
 
 
 class Rounds(Protocol):
-    """`counts` has what came up so far; a round raises AssertionError where builds differ."""
+    """`counts` are the events so far. A round raises AssertionError where builds differ."""
 
     counts: Counter[str]
 
     def round(self, number: int) -> None: ...
 
 
-def played(made: Rounds, builds: int) -> Counter[str]:
-    """Run rounds, and report on stderr; returns the counts."""
+def run_rounds(made: Rounds, builds: int) -> Counter[str]:
+    """Run rounds, and report on stderr. Returns the counts."""
     for number in range(builds):
         made.round(number)
         if (number + 1) % EVERY == 0:
-            told = ", ".join(f"{count} {name}" for name, count in sorted(made.counts.items()))
+            output = ", ".join(f"{count} {name}" for name, count in sorted(made.counts.items()))
             print(
-                f"{number + 1} of {builds} builds without a difference: {told}",
+                f"{number + 1} of {builds} builds without a difference: {output}",
                 file=sys.stderr,
                 flush=True,
             )

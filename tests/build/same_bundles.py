@@ -23,7 +23,7 @@ BACKENDS = ("webgpu", "wasm", "webgl", "js")
 KEPT = Path(os.environ.get("WEBKILN_SAME_BUNDLES", "/tmp/same-bundles"))
 
 Digests = dict[str, dict[str, str]]
-"""Of each bundle, by recipe: the SHA-256 of each file, by its path."""
+"""For each bundle, by recipe: the SHA-256 of each file, by its path."""
 
 
 def corpus_files(root: Path) -> list[Path]:
@@ -32,7 +32,9 @@ def corpus_files(root: Path) -> list[Path]:
 
 
 def write_recipes(tree: Path, project: Path) -> None:
-    """A recipe for each model file, which stays where it is: files that belong to it lie beside it."""
+    """A recipe for each model file. The file stays in its folder, since other files there may
+    belong to it.
+    """
     for path in corpus_files(tree):
         where = path.relative_to(tree / CORPORA)
         name = "-".join((*where.parts[:-1], where.name)).replace(".", "_").lower()
@@ -77,7 +79,7 @@ def bundles_of(commit: str) -> Digests:
     if kept.exists():
         found: Digests = json.loads(kept.read_text())
         return found
-    # The same path for every commit: a bundle may hold the path of its source.
+    # The path is the same for every commit: a bundle may contain the path of its source.
     place = Path(tempfile.gettempdir()) / "same-bundles-tree"
     shutil.rmtree(place, ignore_errors=True)
     subprocess.run(["git", "clone", "-q", str(REPOSITORY), str(place)], check=True)

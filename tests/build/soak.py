@@ -1,5 +1,5 @@
-"""Random edits of a checkout. After each, what an incremental build publishes must equal, byte for
-byte, a build from nothing.
+"""Random edits of a checkout. After each, the result of an incremental build must equal, byte for
+byte, that of a clean build.
 
 `python -m tests.build.soak [EDITS] [SEED] [MODEL]`; MODEL is `toy`, whose stages take no time, or
 `digits`.
@@ -50,7 +50,7 @@ ELSEWHERE = (
 
 
 class Soak:
-    """One tree with its cache; `edit` changes something, `check` builds and compares."""
+    """One tree with its cache. `edit` changes something, `check` builds and compares."""
 
     def __init__(self, folder: Path, seed: int, model: str) -> None:
         self.random = random.Random(seed)
@@ -74,7 +74,7 @@ class Soak:
         self.pool.close()
 
     def edit(self) -> str:
-        """Change something at random; returns what."""
+        """Make a random change. Returns its name."""
         names = [
             name
             for name in dir(self)
@@ -85,7 +85,7 @@ class Soak:
         return name.partition("_")[2]
 
     def check(self) -> str:
-        """Build in one of several ways and compare; returns the way."""
+        """Build in one of several ways and compare. Returns the way."""
         ways: list[Callable[[], None]] = [self.build_here] * 6 + [
             self.build_by_doit,
             self.build_twice_at_once,
@@ -100,7 +100,7 @@ class Soak:
             {path.name: path.read_bytes() for path in self.place.iterdir()},
             self.clean(),
         )
-        assert found.pop("mine.txt") == b"mine", "a file of the user's"
+        assert found.pop("mine.txt") == b"mine", "a user file"
         assert found.keys() == expected.keys(), f"{found.keys() ^ expected.keys()} differ"
         for name, data in expected.items():
             assert found[name] == data, f"{name} differs"
@@ -108,7 +108,7 @@ class Soak:
 
     @property
     def place(self) -> Path:
-        """Where doit publishes, by the encoding of the recipe."""
+        """The folder that doit publishes into, by the encoding of the recipe."""
         (encoding,) = self.recipe.get("encodings", ["float32"])
         return (
             self.tree.bundle
@@ -197,7 +197,7 @@ class Soak:
         (self.model / "recipe.toml").write_text("\n".join(lines) + "\n")
 
     def append(self, path: Path, text: str) -> None:
-        """Add a line, so that what is there before stays as it is."""
+        """Append a line, so that the rest stays the same."""
         self.versions += 1
         path.write_text(path.read_text() + text.format(self.random.choice((1, 2, self.versions))))
 
@@ -258,9 +258,7 @@ class Soak:
             os.utime(path, (when, when))
 
     def edit_within_one_stamp(self) -> None:
-        """The same size and the same time of change, as version control and copying tools leave
-        them.
-        """
+        """Keep size and modification time, as version control and copying tools do."""
         path = self.model / "recipe.toml"
         stat = path.stat()
         self.recipe["backends"] = self.random.choice((["js", "wasm"], ["wasm", "js"]))
@@ -378,8 +376,8 @@ class Soak:
 
 
 def soak(folder: Path, edits: int, seed: int, model: str = "toy") -> Counter[str]:
-    """Make random edits and compare each time; returns how often each edit and each way to build
-    came up. AssertionError names a difference.
+    """Make random edits and compare each time. Returns how often each edit and each way to build
+    occurred. AssertionError names a difference.
     """
     run = Soak(folder, seed, model)
     history: list[str] = []

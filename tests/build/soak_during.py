@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
-from tests.build.rounds import main, played
+from tests.build.rounds import main, run_rounds
 from tests.build.tree import checkout
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
@@ -61,7 +61,7 @@ Bundle = Mapping[str, bytes]
 
 
 def content(name: str, number: int) -> bytes:
-    """One of the variants of a source; two of each are of one size."""
+    """One of the variants of a source. Two of each have the same size."""
     if name in PYTHON:
         return PYTHON[name].replace("{}", f"{number}").encode()
     layers = ["conv", "relu", "noop", "dense"][: 2 + number % 3]
@@ -71,8 +71,8 @@ def content(name: str, number: int) -> bytes:
 
 
 class Editor(threading.Thread):
-    """Edits the files of a folder a few times, at random moments; `states` are all that the folder
-    was in.
+    """Edits the files of a folder a few times, at random moments. `states` are all states that the
+    folder was in.
     """
 
     def __init__(self, folder: Path, seed: int, *, scripted: bool) -> None:
@@ -101,7 +101,7 @@ class Editor(threading.Thread):
         self.states.append(state(self.folder))
 
     def replaced(self, path: Path, data: bytes) -> None:
-        """With the old times, as copying tools may leave them."""
+        """Restore the old times, as copying tools may do."""
         times = path.stat() if path.exists() else None
         copy = self.folder / ".copy"
         copy.write_bytes(data)
@@ -111,7 +111,7 @@ class Editor(threading.Thread):
         self.note()
 
     def rewritten(self, path: Path, data: bytes) -> None:
-        """In place, and in parts."""
+        """Write in place, and in parts."""
         with path.open("wb") as file:
             self.note()
             file.write(data[: len(data) // 2])
@@ -140,14 +140,14 @@ class Editor(threading.Thread):
             path.touch()
 
     def there_and_back(self, path: Path, data: bytes) -> None:
-        """Other bytes for a moment."""
+        """Change the bytes for a moment."""
         before = path.read_bytes() if path.exists() else data
         self.replaced(path, data)
         time.sleep(self.random.uniform(0, 0.1))
         self.replaced(path, before)
 
     def beside(self, path: Path, data: bytes) -> None:
-        """A file comes or goes whose name alone counts."""
+        """Create or delete a file of which only the name counts."""
         other = self.folder / f"{self.random.choice('ab')}.txt"
         if other.exists():
             other.unlink()
@@ -217,8 +217,8 @@ class Soak:
         ] += 1
 
     def build(self, model: Path, place: Path) -> Bundle | None:
-        """What a build publishes; None where it fails. It knows what webkiln's own files import, so
-        that most of its time is its steps'.
+        """The bundle that a build publishes; None where it fails. The imports of webkiln's own
+        files are cached, so that most of its time is spent in steps.
         """
         if self.derived and not (place / "cache").exists():
             (place / "cache").mkdir(parents=True)
@@ -236,7 +236,7 @@ class Soak:
         return {path.name: path.read_bytes() for path in (place / "bundle").iterdir()}
 
     def clean(self, files: State) -> Bundle | None:
-        """What a build from nothing publishes of these sources."""
+        """The bundle that a clean build publishes from these sources."""
         key = repr(sorted(files.items()))
         if key not in self.expected:
             with tempfile.TemporaryDirectory(dir=self.folder) as name, mock.patch.dict(os.environ):
@@ -255,10 +255,10 @@ class Soak:
 
 
 def soak(folder: Path, builds: int, seed: int) -> Counter[str]:
-    """Returns how often each edit and each result came up. AssertionError names a difference."""
+    """Returns how often each edit and each result occurred. AssertionError names a difference."""
     made = Soak(folder, seed)
     try:
-        return played(made, builds)
+        return run_rounds(made, builds)
     finally:
         made.pool.close()
 

@@ -25,13 +25,13 @@ from pathlib import Path
 
 from tests.build.fleets import FleetWorker, started_worker
 from tests.build.remotes import free_port, started
-from tests.build.rounds import main, played
+from tests.build.rounds import main, run_rounds
 from tests.build.tree import Tree, checkout, executed
 
 STEPS = 15
-"""Of one toy."""
+"""The steps of one toy."""
 CHAIN = 9
-"""So many of them a worker may do in one go."""
+"""The number of them that a worker may run together."""
 SIZES = (1, 1, 2, 3)
 BIG, BIG_EVERY = 40, 50
 WORKERS = 3
@@ -52,7 +52,7 @@ NAP = """def run(inputs, outputs, params):
         file.write(os.path.basename(__file__) + " " + hashlib.sha256(what.encode()).hexdigest() + "\\n")
     time.sleep({})
 """
-"""Notes which step runs, then sleeps."""
+"""Logs which step runs, then sleeps."""
 
 
 class Machines:
@@ -93,7 +93,7 @@ class Machines:
         return worker
 
     def restore(self) -> None:
-        """Have at least some workers that could do everything, before a build begins."""
+        """Start workers that can run every step, if there are too few, before a build begins."""
         for worker, fitting in [*self.workers.items()]:
             worker.process.send_signal(signal.SIGCONT)
             if worker.process.poll() is not None or not fitting:
@@ -121,7 +121,7 @@ class Machines:
         return 1
 
     def pause(self) -> int:
-        """For a moment, or for longer than anybody waits."""
+        """Pause it for a moment, or for longer than a timeout."""
         if (worker := self.one()) is not None:
             worker.process.send_signal(signal.SIGSTOP)
             time.sleep(self.random.uniform(0.1, 1.6 * PATIENCE_SECONDS))
@@ -134,14 +134,14 @@ class Machines:
         return 0
 
     def replace(self) -> int:
-        """By one of another version."""
+        """Replace it by one of another version."""
         self.kill()
         if len(self.workers) < MOST_WORKERS:
             self.add(fitting=False)
         return 1
 
     def reschedule(self) -> int:
-        """It is killed, or ends as it is told to."""
+        """Kill it, or let it shut down in order."""
         if self.random.random() < 0.5:
             self.scheduler.kill()
         self.scheduling.close()
@@ -151,7 +151,7 @@ class Machines:
 
     @property
     def troubles(self) -> tuple[Callable[[], int], ...]:
-        """What can happen; each tells how many workers it may have cost what they were at."""
+        """The possible events. Each returns how many workers may have lost their steps."""
         return (self.kill, self.stop, self.pause, self.grow, self.replace, self.reschedule)
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ class Soak:
         size = self.big if number % BIG_EVERY == BIG_EVERY - 1 else self.random.choice(SIZES)
         expected, steps = self.alone(self.models[:size])
         self.machines.restore()
-        # What builds share is gone, so that every step runs.
+        # Shared results are deleted, so that every step runs.
         shutil.rmtree(self.shared / "ac", ignore_errors=True)
         process = self.begun(
             self.models[:size],
@@ -222,22 +222,22 @@ class Soak:
                 trouble = self.random.choice(self.machines.troubles)
                 lost += trouble()
                 events[trouble.__name__] += 1
-        told, _ = process.communicate()
+        output, _ = process.communicate()
         ending.cancel()
         what = f"seed {self.seed}, build {number} of {size} toys ({', '.join(events.elements())})"
-        assert process.returncode == 0, f"{what} ended with status {process.returncode}:\n{told}"
-        assert "Traceback" not in told, f"{what}:\n{told}"
+        assert process.returncode == 0, f"{what} ended with status {process.returncode}:\n{output}"
+        assert "Traceback" not in output, f"{what}:\n{output}"
         assert self.files() == expected, f"{what} published other bytes"
         lost, self.before = (
             lost + self.before,
             lost,
-        )  # a worker that was paused may go on with what it was at before
+        )  # a paused worker may continue its earlier step
         again = sum(count - 1 for count in executed(self.tree.log()).values())
-        assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{told}"
+        assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{output}"
         ran = self.ran_steps()
         repeated = (ran - steps).total()
         assert repeated <= lost * CHAIN, (
-            f"{what} ran {repeated} steps again, though {lost} workers were disturbed:\n{told}"
+            f"{what} ran {repeated} steps again, though {lost} workers were disturbed:\n{output}"
         )
         assert not steps.keys() - ran.keys(), (
             f"{what} ran no step of these: {steps.keys() - ran.keys()}"
@@ -247,29 +247,29 @@ class Soak:
                 "builds": 1,
                 "steps": steps.total(),
                 "steps run again": repeated,
-                "warnings": told.count("warning:"),
+                "warnings": output.count("warning:"),
             }
         )
         shutil.rmtree(self.folder / f"cache{number}")
 
     def alone(self, models: Sequence[str]) -> tuple[dict[str, bytes], Counter[str]]:
-        """What one machine publishes of these toys, and the steps that it runs for each of them,
-        summed.
+        """The bundles that one machine publishes of these toys, and the sum of the steps that it
+        runs.
         """
         expected: dict[str, bytes] = {}
         steps: Counter[str] = Counter()
         for model in models:
             if model not in self.known:
                 process = self.begun([model], f"alone-{model}")
-                told, _ = process.communicate()
-                assert process.returncode == 0, told
+                output, _ = process.communicate()
+                assert process.returncode == 0, output
                 self.known[model] = self.files(), self.ran_steps()
             expected |= self.known[model][0]
             steps += self.known[model][1]
         return expected, steps
 
     def ran_steps(self) -> Counter[str]:
-        """How often each step ran since the last build began."""
+        """How often each step has run since the last build began."""
         return Counter(self.ran.read_text().splitlines())
 
     def begun(self, models: Sequence[str], cache: str, **environment: str) -> subprocess.Popen[str]:
@@ -297,10 +297,10 @@ class Soak:
 
 
 def soak(folder: Path, builds: int, seed: int, big: int = BIG) -> Counter[str]:
-    """What was counted. AssertionError names a difference."""
+    """The number of each event. AssertionError names a difference."""
     made = Soak(folder, seed, big)
     try:
-        return played(made, builds)
+        return run_rounds(made, builds)
     finally:
         made.machines.close()
 

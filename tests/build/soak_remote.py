@@ -47,7 +47,7 @@ SPECIAL = ("pipe", "folder", "link", "short", "device", "loop")
 
 @dataclass(frozen=True)
 class Round:
-    """What was seen of one build."""
+    """The outcome of one build."""
 
     files: dict[str, bytes]
     warnings: tuple[str, ...]
@@ -77,7 +77,7 @@ class Soak:
         return {"WEBKILN_CACHE_KEY": f"hmac:{self.key}"}
 
     def build(self, place: Path, environment: Mapping[str, str]) -> Round:
-        """One build, with what the machine knows of its own files."""
+        """One build, with the digests of the machine's own files cached."""
         for part, name in (("state", "digests.json"), ("cache", "derived.json")):
             (place / part).mkdir(parents=True, exist_ok=True)
             if (known := self.folder / "alone" / part / name).is_file() and not (
@@ -86,12 +86,12 @@ class Soak:
                 shutil.copyfile(known, place / part / name)
         recipe = read_recipe(self.tree.root / "models" / "toy" / "recipe.toml")
         kept = {name: value for name, value in os.environ.items() if not name.startswith("WEBKILN")}
-        told: list[str] = []
+        output: list[str] = []
         warn.cache_clear()
         begun, errors = time.monotonic(), io.StringIO()
         with (
             mock.patch.dict(os.environ, kept | dict(environment), clear=True),
-            mock.patch("webkiln.build.remote.shared.warn", told.append),
+            mock.patch("webkiln.build.remote.connection.warn", output.append),
             mock.patch("sys.stderr", errors),
             Engine(
                 place / "state", cache=place / "cache", shared=self.share, executor=self.pool
@@ -104,10 +104,10 @@ class Soak:
             for path in (place / "bundle").rglob("*")
             if path.is_file()
         }
-        return Round(files, tuple(told), time.monotonic() - begun, errors.getvalue())
+        return Round(files, tuple(output), time.monotonic() - begun, errors.getvalue())
 
     def _written(self, place: Path, *, keyed: bool) -> Held:
-        """What a good build stores in a folder, as `ac/KEY` and `cas/DIGEST`."""
+        """The files that a good build stores in a folder, as `ac/KEY` and `cas/DIGEST`."""
         shared = place / "shared"
         shared.mkdir(parents=True)
         self.build(
@@ -168,7 +168,7 @@ class Soak:
     def _held(self, *, keyed: bool, poison: bool) -> Held:
         held = dict(self.good[keyed])
         names = [name for name in held if name.startswith("ac/")]
-        # Without some entries, builds ask for those of the steps before.
+        # Without some entries, builds request those of earlier steps.
         for name in self.random.sample(names, self.random.choice((0, 0, 1, 2, len(names) // 2))):
             del held[name]
         if poison:
@@ -198,7 +198,7 @@ class Soak:
     def _served(
         self, transport: str, held: Held, place: Path, *, slow: bool, broken: bool
     ) -> Iterator[dict[str, str]]:
-        """The environment in which a build reaches what is held."""
+        """The environment in which a build reaches the server."""
         if transport == "folder":
             self._laid_out(held, place / "shared", broken=broken)
             yield {"WEBKILN_REMOTE_CACHE": str(place / "shared")}
@@ -248,7 +248,7 @@ class Soak:
         return choose
 
     def _laid_out(self, held: Held, root: Path, *, broken: bool) -> None:
-        """Objects as files; of some, something else."""
+        """Write objects as files, and some as something else."""
         share = self.random.choice((0.0, 0.1, 1.0)) if broken else 0.0
         for name, data in held.items():
             part, digest = name.split("/")
@@ -279,7 +279,9 @@ class Soak:
 
 
 def soak(builds: int, seed: int) -> tuple[Counter[str], float]:
-    """What was counted, and the seconds of the longest build. Raises what a round fails with."""
+    """The number of each event, and the seconds of the longest build. Raises the failure of a
+    round.
+    """
     with tempfile.TemporaryDirectory() as folder:
         made = Soak(Path(folder), seed)
         try:
@@ -291,7 +293,7 @@ def soak(builds: int, seed: int) -> tuple[Counter[str], float]:
 
 
 def main(builds: int, seed: int, processes: int) -> tuple[Counter[str], float]:
-    """As `soak`, in parts of fifty builds, several at once; the first failure ends it."""
+    """As `soak`, in parts of fifty builds, several in parallel. The first failure ends it."""
     shares = [min(PART, builds - begun) for begun in range(0, builds, PART)]
     counts, longest, context = Counter[str](), 0.0, multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, context) as pool:

@@ -13,8 +13,8 @@ LIBC.ptrace.restype = ctypes.c_long
 
 
 def killed_at(number: int, work: Callable[[], object]) -> bool:
-    """Run `work` in a child; True where it was killed, False where it ended before its `number`-th
-    system call.
+    """Run `work` in a child. True if it was killed, False if it ended before its `number`-th system
+    call.
     """
     child = os.fork()
     if child == 0:
@@ -34,7 +34,7 @@ def killed_at(number: int, work: Callable[[], object]) -> bool:
             return False
         if os.WSTOPSIG(status) == signal.SIGTRAP | 0x80:
             stops += 1
-            if stops == 2 * number - 1:  # a call stops at its entry and at its end
+            if stops == 2 * number - 1:  # each call stops at entry and exit
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 return True

@@ -1,4 +1,4 @@
-"""Which edits of webkiln's own code count."""
+"""Which edits of webkiln's own code change keys."""
 
 import ast
 import sys
@@ -12,12 +12,13 @@ from tests.backends.harness import TEMPLATES, node_job
 from tests.build.tree import REPOSITORY, Tree, built, checkout, executed
 from webkiln.backends.table import TARGETS
 from webkiln.build.action import Action
-from webkiln.build.closure import Closures, imports_in, modules_in, stripped
+from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
+from webkiln.build.file_stamps import TICK_SECONDS
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.build.reads import TICK_SECONDS
 from webkiln.build.share import Share, share
+from webkiln.build.source_imports import imports_in, modules_in, stripped
 from webkiln.codegen.program import write_code
 from webkiln.errors import RecipeError
 from webkiln.ops.table import find
@@ -42,7 +43,7 @@ PARTS = 6
     "if x:\n    pass\n# at the end",
     "",
 ])  # fmt: skip
-def test_what_is_left_runs_the_same(source: str) -> None:
+def test_stripped_source_has_the_same_ast(source: str) -> None:
     left, _ = stripped(source)
     assert ast.dump(ast.parse(left)) == ast.dump(ast.parse(source))
     assert left.count("#") == source.count("#") - sum(
@@ -62,7 +63,7 @@ def test_what_is_left_runs_the_same(source: str) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.sample("0")
-def test_all_of_webkiln_runs_the_same(part: int) -> None:
+def test_stripped_webkiln_has_the_same_ast(part: int) -> None:
     assert len(SOURCES) > 500
     for path in SOURCES[part::PARTS]:
         source = path.read_text("utf-8")
@@ -87,13 +88,13 @@ def test_imports_are_found_without_parsing(part: int) -> None:
     '"""\nimport a\n"""\nx = \'\'\'\nfrom b import c\'\'\'\nimport d\n',
     "def f():\n    raise ValueError(\n    ) from error\n\n\nimportant = 1\n",
 ])  # fmt: skip
-def test_what_is_an_import(source: str) -> None:
+def test_kinds_of_imports(source: str) -> None:
     assert {*imports_in(stripped(source)[1], Path("x"))} == {
         *modules_in(ast.parse(source), Path("x"))
     }
 
 
-def test_a_relative_import_is_refused() -> None:
+def test_a_relative_import_is_an_error() -> None:
     with pytest.raises(RecipeError, match="relative import"):
         [*imports_in("from .a import b", Path("x"))]
 
@@ -138,7 +139,7 @@ DATA = ("kernels/*.txt",)
 
 @pytest.fixture
 def small(tmp_path: Path) -> Share:
-    """A package of four files with one stage, a template and a file that nothing imports."""
+    """A package of four files with one stage, a template, and a file that is not imported."""
     place = tmp_path / "shared"
     for name, text in {
         "webkiln/__init__.py": "",
@@ -169,7 +170,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_of_what_was_read_shows(small: Share, tmp_path: Path, change: str) -> None:
+def test_a_change_of_a_closure_is_noticed(small: Share, tmp_path: Path, change: str) -> None:
     known, roots = closures(tmp_path, small), (small.stage("stage"),)
     assert {*known.of(roots)[0]} == {
         *(
@@ -188,7 +189,7 @@ def test_a_change_of_what_was_read_shows(small: Share, tmp_path: Path, change: s
     assert not known.is_unchanged(roots)
 
 
-def test_the_stamp_of_a_fresh_file_tells_nothing(small: Share, tmp_path: Path) -> None:
+def test_the_stamp_of_a_fresh_file_proves_nothing(small: Share, tmp_path: Path) -> None:
     (small.root / "webkiln" / "a.py").write_text("one = 2\n")
     known = closures(tmp_path, small)
     known.of((small.stage("stage"),))
@@ -197,7 +198,7 @@ def test_the_stamp_of_a_fresh_file_tells_nothing(small: Share, tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection[str]]:
-    """The files of webkiln's that are in the key of each task."""
+    """webkiln's own files in the key of each task."""
     known = closures(tmp_path_factory.mktemp("reading"))
     return {
         action.task.replace(":model", ""): known.of((share().stage(action.stage), *action.code))[0]
@@ -216,7 +217,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection
     "kernels/profile.js.jinja": {"bundle"},
     "webkiln/backends/toolchain.py": {"compile:wasm:simd", "compile:wasm:relaxed", "link:wasm:simd", "link:wasm:relaxed"},
 }.items())  # fmt: skip
-def test_what_an_edit_of_a_printer_or_a_template_reaches(
+def test_an_edited_printer_or_template_changes_only_dependent_keys(
     name: str, stages: set[str], reading: Mapping[str, Collection[str]]
 ) -> None:
     assert {task for task, files in reading.items() if name in files} == stages

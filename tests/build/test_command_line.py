@@ -38,13 +38,13 @@ def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
         "public/toy",
     )
     lines = output.splitlines()
-    told = next(number for number, line in enumerate(lines) if line.startswith("public/toy: "))
-    assert all(line.endswith("  cached") for line in lines[:told])
+    printed = next(number for number, line in enumerate(lines) if line.startswith("public/toy: "))
+    assert all(line.endswith("  cached") for line in lines[:printed])
     found = {path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()}
     assert found == toy.bytes()
 
 
-def test_build_tells_user_errors_in_one_line(toy: Tree) -> None:
+def test_build_prints_user_errors_in_one_line(toy: Tree) -> None:
     cases = {
         ("nowhere.keras",): "no such file",
         (
@@ -67,22 +67,22 @@ def webkiln(tree: Tree, *arguments: str, status: int = 0) -> str:
     return python(tree, "-m", "webkiln.cli", *arguments, status=status)
 
 
-def test_the_end_of_a_build_says_what_was_made(toy: Tree) -> None:
+def test_the_last_line_of_a_build_names_the_bundle(toy: Tree) -> None:
     command = ("build", "models/toy/model.json", "-o", "public/toy")
-    told = webkiln(toy, *command)
+    printed = webkiln(toy, *command)
     assert re.search(
         r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n  code      .*, .* with Brotli\n  weights   .*, .* with Brotli\n"
         r"  import \{ load \} from '\./public/toy/index\.js';$",
-        told,
+        printed,
         re.MULTILINE,
     )
-    assert re.search(r"^\[ *1/\d\d\] fetch:model  \d+\.\d s", told, re.MULTILINE)
+    assert re.search(r"^\[ *1/\d\d\] fetch:model  \d+\.\d s", printed, re.MULTILINE)
     assert webkiln(toy, *command).startswith("public/toy: up to date\n")
     assert "(wasm removed)" in webkiln(toy, *command, "--backend", "js")
 
 
 def test_encodings_are_a_list(toy: Tree) -> None:
-    told = webkiln(
+    printed = webkiln(
         toy,
         "build",
         "models/toy/model.json",
@@ -94,20 +94,22 @@ def test_encodings_are_a_list(toy: Tree) -> None:
         "js",
     )
     assert re.findall(
-        r"^(public/\S+): written\n  backends  js\n  encoding  (\w+)", told, re.MULTILINE
+        r"^(public/\S+): written\n  backends  js\n  encoding  (\w+)", printed, re.MULTILINE
     ) == [
         ("public/toy", "float32"),
         ("public/toy-int8", "int8"),
     ]
 
 
-def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
+def test_user_files_in_the_way_are_reported_before_the_build(toy: Tree) -> None:
     public = toy.root / "public"
     public.mkdir()
     (public / "package.json").write_text("{}")
-    told = webkiln(toy, "build", "models/toy/model.json", "-o", "public", "--name", "toy", status=2)
-    assert told.startswith("error: ")
-    assert "package.json would be overwritten, which no build wrote" in told
+    printed = webkiln(
+        toy, "build", "models/toy/model.json", "-o", "public", "--name", "toy", status=2
+    )
+    assert printed.startswith("error: ")
+    assert "package.json would be overwritten (no build wrote it)" in printed
     webkiln(warm(toy), "build", "models/toy/model.json", "-o", "public", "--force")
     assert "error: " in webkiln(toy, "build", "models/toy/model.json", "-o", "dodo.py/x", status=2)
 
@@ -134,26 +136,26 @@ def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
         (("build", "digist", "-o", "p"), "did you mean digits?"),
     ],
 )
-def test_what_was_nearly_written_is_named(
-    asked: Tree,
+def test_misspelt_names_get_suggestions(
+    unbuilt: Tree,
     arguments: tuple[str, ...],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(asked.root)
+    monkeypatch.chdir(unbuilt.root)
     try:
         status = cli.main(arguments)
     except SystemExit as end:
         status = int(end.code or 0)
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert status == 2
-    assert message in told
-    assert "Traceback" not in told
+    assert message in printed
+    assert "Traceback" not in printed
 
 
-def test_the_version(asked: Tree) -> None:
-    assert re.fullmatch(r"webkiln \d[\w.]*\n", webkiln(asked, "--version"))
+def test_the_version(unbuilt: Tree) -> None:
+    assert re.fullmatch(r"webkiln \d[\w.]*\n", webkiln(unbuilt, "--version"))
 
 
 def test_a_descriptor_adds_backends_to_one_bundle(toy: Tree, tmp_path: Path) -> None:
@@ -167,8 +169,8 @@ def test_a_descriptor_adds_backends_to_one_bundle(toy: Tree, tmp_path: Path) -> 
 @pytest.mark.parametrize("source", ["toy", "models/toy"])
 def test_a_recipe_of_the_project_is_built_by_its_name_or_folder(toy: Tree, source: str) -> None:
     built(toy)
-    told = webkiln(toy, "build", source, "-o", "public/toy", "--depfile", "public/toy.d")
-    assert "backends  wasm, js" in told
+    printed = webkiln(toy, "build", source, "-o", "public/toy", "--depfile", "public/toy.d")
+    assert "backends  wasm, js" in printed
     assert {
         path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()
     } == toy.bytes()

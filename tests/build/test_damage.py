@@ -80,7 +80,7 @@ def test_one_damaged_blob_reruns_only_what_needs_it(tree: Tree) -> None:
 
 
 def clean(tree: Tree, folder: Path) -> dict[str, bytes]:
-    """What a build from nothing publishes."""
+    """The bundle of a clean build."""
     if tree.model == "toy":
         return toy_bundle()
     other = checkout(folder / "clean", folder / "clean-cache", toy=False)
@@ -138,7 +138,7 @@ def test_two_builds_of_one_tree_at_once(tree: Tree) -> None:
     assert tree.bytes()
 
 
-def test_failures_are_not_cached_and_tell_one_thing(toy: Tree) -> None:
+def test_failures_are_not_cached_and_print_one_error(toy: Tree) -> None:
     model = toy.root / "models" / "toy" / "model.json"
     good = model.read_text()
     model.write_text(good[:20])
@@ -167,7 +167,7 @@ def test_a_stage_must_write_what_it_declares(toy: Tree) -> None:
     assert "did not write its output model.wasm" in toy.doit("build", "model=toy", status=1)
 
 
-def test_a_result_made_from_changing_inputs_is_not_kept(toy: Tree) -> None:
+def test_a_result_of_changing_inputs_is_not_stored(toy: Tree) -> None:
     toy.edit(
         "stages/fetch.py",
         'shutil.copyfile(inputs["source"]',

@@ -1,4 +1,4 @@
-"""What follows from the content of files, remembered for all trees."""
+"""Values derived from the content of files, remembered for all trees."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from webkiln.build import derived
 from webkiln.build.derived import Derived
 
 
-def test_trees_add_to_what_others_remember(tmp_path):
+def test_trees_merge_their_values(tmp_path):
     path = tmp_path / "cache" / "derived.json"
     one, other = Derived(path), Derived(path)
     assert one.get("a") is None
@@ -25,7 +25,7 @@ def test_trees_add_to_what_others_remember(tmp_path):
 @pytest.mark.parametrize(
     "damage", [b"", b"{", b"[]", b'{"body":{"a":1},"sha256":"0"}', b'{"body":[],"sha256":1}']
 )
-def test_what_is_damaged_is_found_anew(damage, tmp_path):
+def test_a_damaged_file_is_computed_again(damage, tmp_path):
     path = tmp_path / "derived.json"
     session = Derived(path)
     session.remember("a", 1)
@@ -38,7 +38,7 @@ def test_what_is_damaged_is_found_anew(damage, tmp_path):
     assert Derived(path).get("a") == 2
 
 
-def test_what_nobody_uses_any_more_goes(tmp_path, monkeypatch):
+def test_unused_values_are_dropped(tmp_path, monkeypatch):
     monkeypatch.setattr(derived, "MOST", 3)
     path = tmp_path / "derived.json"
     first = Derived(path)

@@ -1,4 +1,4 @@
-"""Remembered digests of files: each part of a stamp that changes has the file read again."""
+"""Remembered digests of files: any change of a stamp causes a new read."""
 
 import os
 import time
@@ -27,15 +27,13 @@ def memo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileDigests:
 
 
 def wait_for_a_tick(path: Path) -> None:
-    """Until the clock of the file system shows another time than a file's last change."""
+    """Wait until the clock of the file system differs from a file's last change."""
     while time.time_ns() - os.stat(path).st_ctime_ns < 40_000_000:
         time.sleep(0.01)
 
 
 def in_place(path: Path) -> None:
-    """As many bytes, and the time of the last change set back, as rsync -t, tar and restored
-    backups do.
-    """
+    """Keep size and modification time, as rsync -t, tar and restored backups do."""
     stat = os.stat(path)
     path.write_bytes(b"after!")
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
@@ -72,7 +70,7 @@ def test_a_changed_file_is_read_again(
     memo.save()
     change(file)
     asked = FileDigests(tmp_path / "state" / "digests.json") if again else memo
-    assert asked.known(file, before) is None
+    assert asked.stamp_of(file, before) is None
     assert asked.digest(file) == canonical.file_digest(file) != before
 
 
@@ -83,10 +81,10 @@ def test_every_field_of_a_stamp_counts(field: int, file: Path, memo: FileDigests
     assert len(row) == 5
     row[4] = "remembered"
     assert memo.digest(file) == "remembered"
-    assert memo.known(file, "remembered") is not None
-    assert memo.known(file, right) is None
+    assert memo.stamp_of(file, "remembered") is not None
+    assert memo.stamp_of(file, right) is None
     row[field] += 1
-    assert memo.known(file, "remembered") is None
+    assert memo.stamp_of(file, "remembered") is None
     assert memo.digest(file) == right
 
 
@@ -94,12 +92,12 @@ def test_a_fresh_file_is_not_remembered(file: Path, tmp_path: Path) -> None:
     """Two changes within a tick of the clock leave equal stamps."""
     memo = FileDigests(tmp_path / "digests.json")
     digest = memo.digest(file)
-    assert memo.known(file, digest) is None
+    assert memo.stamp_of(file, digest) is None
     assert not memo._rows
 
 
 @pytest.mark.parametrize("older", ["mtime", "both"])
-def test_a_file_whose_last_change_is_recent_by_either_time_is_fresh(
+def test_a_file_is_fresh_if_either_of_its_times_is_recent(
     older: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memo = FileDigests(file.with_name("digests.json"))
@@ -111,7 +109,7 @@ def test_a_file_whose_last_change_is_recent_by_either_time_is_fresh(
     assert bool(memo._rows) == (older == "both")
 
 
-def test_what_is_remembered_outlives_the_process(
+def test_digests_outlive_the_process(
     file: Path, memo: FileDigests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     digest = memo.digest(file)
@@ -122,7 +120,7 @@ def test_what_is_remembered_outlives_the_process(
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"rows":{}}', '{"files":3}', '{"files":{"a":'])
-def test_a_damaged_memory_is_forgotten(
+def test_a_damaged_file_of_digests_is_ignored(
     damage: str, file: Path, tmp_path: Path, memo: FileDigests
 ) -> None:
     path = tmp_path / "digests.json"

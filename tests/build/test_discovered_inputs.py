@@ -1,105 +1,18 @@
-"""What code of the user's reads is an input of its action, in an environment that is nobody's own."""
+"""Files that user code reads are inputs of its action. Its environment does not depend on the user."""
 
-import functools
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
 import pytest
 
-from tests.build.tree import checkout, executed, python
+from tests.build.projects import Project, observing
 from tests.sampling import representative
 from webkiln.build import observer
-from webkiln.build.action import Action, Local
-from webkiln.build.engine import Engine
-from webkiln.build.share import PACKAGE, Share
 from webkiln.errors import RecipeError
-
-STAGE = """
-from pathlib import Path
-from webkiln.plugins import import_file
-
-DATA = ()
-
-
-def run(inputs, outputs, params):
-    outputs["out"].write_text(str(import_file(inputs["script.py"]).make()))
-"""
-
-
-@functools.cache
-def compiled() -> tuple[str, bytes]:
-    """The library that sees what native code reads, which builds compile once for each cache: its
-    place there, and its bytes.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        made = observer.library(Path(folder))
-        assert made is not None
-        return made.relative_to(folder).as_posix(), made.read_bytes()
-
-
-def observing(cache: Path) -> None:
-    """Put the library there."""
-    name, data = compiled()
-    (cache / name).parent.mkdir(parents=True, exist_ok=True)
-    (cache / name).write_bytes(data)
-
-
-class Project:
-    """A folder with a script whose `make` is run by an action."""
-
-    def __init__(self, root: Path, cache: Path) -> None:
-        self.root = root
-        self.cache = cache
-        observing(cache)
-        self.runs = 0
-        (root / "stages").mkdir(parents=True)
-        (root / "stages" / "make.py").write_text(STAGE)
-        self.project = root / "project"
-        self.project.mkdir()
-
-    def script(self, body: str) -> None:
-        lines = "\n".join(f"    {line}" for line in body.splitlines())
-        (self.project / "make.py").write_text(
-            "import sys, os\nfrom pathlib import Path\nHERE = Path(__file__).parent\n\ndef"
-            f" make():\n{lines}\n"
-        )
-
-    def make(self, *reads: Path) -> str:
-        share = Share(self.root, PACKAGE)
-        script = self.project / "make.py"
-        roots = (self.project, *reads)
-        action = Action(
-            "make:m",
-            "make",
-            ("out",),
-            {"script.py": Local(script)},
-            code=(script,),
-            roots=roots,
-            whole=reads,
-        )
-        with Engine(self.root / "state", cache=self.cache, shared=share) as engine:
-            before = len(self.log())
-            blob = engine.run(action).outputs["out"]
-            self.runs = len(self.log()) - before
-            return engine.cache.store.path(blob.sha256).read_text()
-
-    def log(self) -> list[str]:
-        path = self.root / "state" / "log.jsonl"
-        return (
-            [line for line in path.read_text().splitlines() if '"execute"' in line]
-            if path.exists()
-            else []
-        )
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "one", tmp_path / "cache")
 
 
 def _write_h5(path: Path, value: int) -> None:
@@ -241,11 +154,11 @@ MOST = (
     "what native code lists",
     "what may be there",
 )
-"""The others are seen by the same means as one of these."""
+"""The other ways to read are observed by the same means as one of these."""
 
 
 @pytest.mark.parametrize("what", representative(READS, *MOST))
-def test_what_is_read_reruns_when_it_changes(project: Project, what: str) -> None:
+def test_a_change_of_a_read_file_reruns_the_action(project: Project, what: str) -> None:
     body, write = READS[what]
     project.script(body)
     write(project.project, 0)
@@ -261,8 +174,8 @@ def test_what_is_read_reruns_when_it_changes(project: Project, what: str) -> Non
     assert second != first
 
 
-def test_a_folder_that_is_listed_is_an_input_as_a_whole(project: Project, tmp_path: Path) -> None:
-    """Also what was not seen to be read."""
+def test_a_folder_in_reads_is_an_input_with_all_its_files(project: Project, tmp_path: Path) -> None:
+    """Files whose reads were not observed count, too."""
     listed = tmp_path / "listed"
     (listed / "below").mkdir(parents=True)
     (listed / "below" / "data.txt").write_text("1")
@@ -279,32 +192,34 @@ def test_a_folder_that_is_listed_is_an_input_as_a_whole(project: Project, tmp_pa
 def test_a_program_that_cannot_be_observed_is_warned_of(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a compiler for the observer; `ldconfig` is linked statically where it is installed."""
+    """Without a compiler for the observer. `ldconfig` is statically linked on Debian."""
     project.script(
         "import subprocess\nsubprocess.run(['/sbin/ldconfig', '--version'],"
         " stdout=subprocess.DEVNULL)\nreturn 1"
     )
     project.make()
     assert (
-        "make:m: /sbin/ldconfig is run, and what it reads is not seen; list that as reads = [...]"
+        "make:m: runs /sbin/ldconfig, whose reads cannot be observed; list the files"
         in capfd.readouterr().err
     )
 
 
-def test_what_the_observers_compiler_keeps_is_thrown_away(
+def test_the_cache_of_the_observers_compiler_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """As zig does, by default below the user's home."""
-    told = tmp_path / "told"
-    script = f'touch "$ZIG_GLOBAL_CACHE_DIR/kept" && echo "$ZIG_GLOBAL_CACHE_DIR" > {told}; exit 1'
+    output = tmp_path / "told"
+    script = (
+        f'touch "$ZIG_GLOBAL_CACHE_DIR/kept" && echo "$ZIG_GLOBAL_CACHE_DIR" > {output}; exit 1'
+    )
     monkeypatch.setattr(observer, "COMPILERS", (("/bin/sh", "-c", script),))
     assert observer.library(tmp_path / "cache") is None
-    place = Path(told.read_text().strip())
+    place = Path(output.read_text().strip())
     assert place.is_absolute()
     assert not place.exists()
 
 
-def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:
+def test_transitive_helpers_and_their_reads_are_inputs(project: Project) -> None:
     package = project.project / "mine"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -324,7 +239,7 @@ def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:
     )
 
 
-def test_going_back_finds_the_earlier_result(project: Project) -> None:
+def test_reverting_an_edit_finds_the_earlier_result(project: Project) -> None:
     project.script("return (HERE / (HERE / 'which.txt').read_text()).read_text()")
     for name in "ab":
         (project.project / name).write_text(f"content of {name}")
@@ -337,7 +252,7 @@ def test_going_back_finds_the_earlier_result(project: Project) -> None:
     assert project.runs == 0
 
 
-def test_other_users_of_the_cache_get_what_theirs_would_give(
+def test_another_user_of_the_cache_gets_results_for_their_own_files(
     project: Project, tmp_path: Path
 ) -> None:
     project.script("return (HERE / 'data.txt').read_text()")
@@ -365,7 +280,7 @@ def test_reading_elsewhere_is_an_error_unless_the_recipe_lists_it(
     with pytest.raises(
         RecipeError,
         match=(
-            r"elsewhere/data\.txt: read by the model's own code, and outside the project .*reads ="
+            r"elsewhere/data\.txt: read by the model's own code, but outside the project .*reads ="
             r" \[\.\.\.\]"
         ),
     ):
@@ -389,7 +304,7 @@ def test_a_listed_file_counts_however_it_is_read(project: Project, tmp_path: Pat
     assert project.make(data) == "2"
 
 
-def test_temporary_files_and_packages_are_nobodys_inputs(project: Project) -> None:
+def test_temporary_files_and_packages_are_not_inputs(project: Project) -> None:
     project.script(
         "import tempfile, numpy, encodings.idna, sqlite3\n"
         "with tempfile.TemporaryDirectory() as folder:\n"
@@ -403,7 +318,7 @@ def test_temporary_files_and_packages_are_nobodys_inputs(project: Project) -> No
     assert "package:numpy" in names
 
 
-def test_a_file_that_changes_while_it_is_read_makes_no_result(project: Project) -> None:
+def test_a_file_that_changes_while_it_is_read_gives_no_result(project: Project) -> None:
     (project.project / "data.txt").write_text("0")
     project.script(
         "path = HERE / 'data.txt'\ntext = path.read_text()\nif text == '0':\n    os.unlink(path)\n "
@@ -423,7 +338,7 @@ return [keras['image_data_format'], keras['floatx'], umask, time.tzname[0], loca
 """
 
 
-def test_the_environment_is_not_the_users(
+def test_the_environment_of_user_code_is_fixed(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     project.script(ENVIRONMENT)
@@ -465,97 +380,8 @@ def test_the_environment_is_not_the_users(
     )
 
 
-TOY_EXPORT = """
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-import layers_of_mine
-
-
-def export(path):
-    path.write_text(layers_of_mine.model(Path(__file__).with_name("units.txt").read_text()))
-"""
-EXPORT = """
-import sys
-from pathlib import Path
-
-import keras
-
-sys.path.insert(0, str(Path(__file__).parent))
-import layers_of_mine
-
-
-def export(path):
-    x = keras.Input((6, 6, 3), name="x")
-    units = int(Path(__file__).with_name("units.txt").read_text())
-    y = layers_of_mine.head(keras.layers.Conv2D(2, 3, kernel_initializer="ones")(x), units)
-    keras.Model(x, y).save(path)
-"""
-
-
-HELPERS = {
-    "toy": (
-        "import json\n\ndef model(units):\n    return json.dumps({'layers': ['conv', 'dense'],"
-        " 'weights': {'dense': units}})\n"
-    ),
-    "keras": (
-        "import keras\n\ndef head(x, units):\n    x = keras.layers.GlobalAveragePooling2D()(x)\n"
-        "    return keras.layers.Dense(units, kernel_initializer='ones')(x)\n"
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", representative(HELPERS, "toy"))
-def test_an_export_script_its_helper_and_its_data(kind: str, tmp_path: Path) -> None:
-    is_toy = kind == "toy"
-    tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=is_toy)
-    folder = tree.root / "models" / "mine"
-    folder.mkdir()
-    (folder / "make.py").write_text(TOY_EXPORT if is_toy else EXPORT)
-    (folder / "layers_of_mine.py").write_text(HELPERS[kind])
-    (folder / "units.txt").write_text("3")
-    (folder / "recipe.toml").write_text(
-        'source = { script = "make.py", function = "export" }\nbackends = ["js"]\n'
-    )
-    home = tmp_path / "home" / ".keras"
-    home.mkdir(parents=True)
-    (home / "keras.json").write_text('{"image_data_format": "channels_first"}')
-
-    def build() -> set[str]:
-        before = len(tree.log())
-        tree.doit("build", "model=mine", HOME=str(home.parent))
-        return {task.split(":")[0] for task in executed(tree.log()[before:])}
-
-    assert "fetch" in build()
-    types = (tree.root / "dist" / "mine" / "index.d.ts").read_text()
-    assert is_toy or "[1, 6, 6, 3]" in types
-    assert not build()
-    python(tree, "-m", "webkiln.cli", "build", "mine", "-o", "public", "--depfile", "public.d")
-    made_of = {
-        folder / name for name in ("make.py", "layers_of_mine.py", "units.txt", "recipe.toml")
-    }
-    assert set(map(Path, (tree.root / "public.d").read_text().splitlines())) >= made_of
-    (folder / "units.txt").write_text("4")
-    assert {"fetch", "load", "bundle"} <= build()
-    (folder / "layers_of_mine.py").write_text(
-        (folder / "layers_of_mine.py").read_text() + "# a comment\n"
-    )
-    assert "fetch" in build()
-    operator = tree.root / "pipeline" / "webkiln" / "ops" / "conv.py"
-    operator.write_text(operator.read_text() + "# a comment\n")
-    assert not build() & {"fetch", "load", "reference"}
-    source = tree.root / "models" / ("toy/model.json" if is_toy else "digits/digits.keras")
-    made = folder / f"made{source.suffix}"
-    shutil.copyfile(source, made)
-    (folder / "recipe.toml").write_text(f'source = "{made.name}"\nbackends = ["js"]\n')
-    assert "fetch" in build(), (
-        "the task has the name that it had, and reads nothing of what it read"
-    )
-
-
-def test_a_script_that_is_a_link_reads_beside_the_link(project, tmp_path):
-    """What lies beside the file that it leads to is outside the project."""
+def test_a_linked_script_reads_files_next_to_the_link(project, tmp_path):
+    """Files next to the target of the link are outside the project."""
     project.script("return (HERE / 'words.txt').read_text()")
     (project.project / "words.txt").write_text("inside")
     aside = tmp_path / "elsewhere" / "made.py"

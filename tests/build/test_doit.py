@@ -34,18 +34,18 @@ from webkiln.recipe.read import parse_recipe
     ],
 )
 def test_unknown_variables_and_values_list_the_valid_ones(
-    asked: Tree, argument: str, message: str
+    unbuilt: Tree, argument: str, message: str
 ) -> None:
-    output = asked.doit("build", argument, status=2)
+    output = unbuilt.doit("build", argument, status=2)
     assert output.startswith(f"error: {message}")
     assert output.count("\n") == 1
 
 
-def test_list_shows_groups_and_all_shows_every_task(asked: Tree) -> None:
+def test_list_shows_groups_and_all_shows_every_task(unbuilt: Tree) -> None:
     assert {"build", "verify", "report"} <= {
-        line.split()[0] for line in asked.doit("list").splitlines()
+        line.split()[0] for line in unbuilt.doit("list").splitlines()
     }
-    names = {line.split()[0] for line in asked.doit("list", "--all").splitlines()}
+    names = {line.split()[0] for line in unbuilt.doit("list", "--all").splitlines()}
     assert {
         "optimize:toy:drop_noop",
         "compile:toy:wasm:simd",
@@ -54,7 +54,7 @@ def test_list_shows_groups_and_all_shows_every_task(asked: Tree) -> None:
     } <= names
 
 
-def test_what_is_built_on_request_has_tasks_where_it_is_named(toy: Tree) -> None:
+def test_recipes_on_request_have_tasks_only_where_named(toy: Tree) -> None:
     folder = toy.root / "models"
     (folder / "rare").mkdir()
     (folder / "rare" / "recipe.toml").write_text(
@@ -64,7 +64,7 @@ def test_what_is_built_on_request_has_tasks_where_it_is_named(toy: Tree) -> None
     assert "fetch:rare" in toy.doit("list", "--all", "model=rare")
 
 
-def test_weights_reach_the_export_scripts_that_take_them() -> None:
+def test_weights_are_passed_to_export_scripts_that_accept_them() -> None:
     table = {"script": "make.py", "function": "make"}
     takes = parse_recipe(
         "takes", {"source": table, "parameters": {"weights": "pretrained"}}, Path("/m/recipe.toml")
@@ -91,17 +91,17 @@ def test_a_failed_verification_is_repeated_with_layers(toy: Tree) -> None:
     assert printed.endswith("it is wrong, layers True\n")
     toy.edit("stages/verify.py", "    raise", "    if not params['layers']: raise")
     assert (
-        "it is wrong, layers False\n  with its layers kept, which leaves less to fuse, the bundle"
+        "it is wrong, layers False\n  with its layers kept, which prevents some fusion, the bundle"
         " verifies" in toy.doit("verify:toy:js:chromium", status=2)
     )
 
 
 def test_info_forget_and_clean(toy: Tree) -> None:
     toy.build()
-    told = toy.doit("info", "lower:toy:wasm")
-    assert "up-to-date" in told
-    assert "inputs     : \n - graph.json: graph.json of optimize:toy:sort_nothing\n" in told
-    assert "outputs    : \n - program.json\n" in told
+    text = toy.doit("info", "lower:toy:wasm")
+    assert "up-to-date" in text
+    assert "inputs     : \n - graph.json: graph.json of optimize:toy:sort_nothing\n" in text
+    assert "outputs    : \n - program.json\n" in text
     assert f"source: {toy.root / 'models' / 'toy' / 'model.json'}" in toy.doit("info", "fetch:toy")
     assert " - dist/toy/manifest.json\n" in toy.doit("info", "bundle:toy")
     toy.doit("forget", "--all")
@@ -112,9 +112,9 @@ def test_info_forget_and_clean(toy: Tree) -> None:
     assert toy.bundle.exists()
 
 
-def test_graph_prints_dot(asked: Tree) -> None:
-    assert '"load:toy" -> "convert:toy";' in asked.doit("graph")
-    assert "bundle" not in asked.doit("graph", "lower:toy:js")
+def test_graph_prints_dot(unbuilt: Tree) -> None:
+    assert '"load:toy" -> "convert:toy";' in unbuilt.doit("graph")
+    assert "bundle" not in unbuilt.doit("graph", "lower:toy:js")
 
 
 def test_cache_commands(toy: Tree) -> None:
@@ -142,7 +142,7 @@ def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
     assert toy.build()["load:toy"] == 1
 
 
-def test_report_stands_beside_the_bundle_until_the_bundle_changes(toy: Tree) -> None:
+def test_the_report_stays_with_the_bundle_until_the_bundle_changes(toy: Tree) -> None:
     output = toy.doit("report", "model=toy")
     assert "toy wasm: error 0" in output
     assert (toy.bundle / "report.html").exists()
@@ -173,10 +173,10 @@ def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
     toy.edit("models/toy/model.json", "0.5", "0.75")
     before = len(toy.log())
     for command in ("build", "verify"):
-        assert "js.js would be overwritten, changed since a build wrote it" in toy.doit(
+        assert "js.js would be overwritten (changed since a build wrote it)" in toy.doit(
             command, "model=toy", status=2
         )
-    assert len(toy.log()) == before, "refused before anything is built"
+    assert len(toy.log()) == before, "the error comes before anything is built"
     assert (toy.bundle / "js.js").read_text() == "changed"
     toy.build("force=yes")
     assert (toy.bundle / "index.html").read_text() == "mine"
@@ -192,25 +192,25 @@ def test_an_unwritable_destination_is_one_error(toy: Tree) -> None:
     output = toy.doit("build", "model=toy", status=2)
     assert output.count("error: ") == 1
     assert "cannot be written" in output
-    assert not toy.log(), "told before anything is built"
+    assert not toy.log(), "the error comes before anything is built"
     assert "Traceback" not in output
 
 
-def test_the_end_of_a_build_says_what_became_of_each_bundle(toy: Tree) -> None:
+def test_the_last_lines_of_a_build_state_the_outcome_of_each_bundle(toy: Tree) -> None:
     assert warm(toy).doit("build", "model=toy").endswith("dist/toy: written\n")
     assert toy.doit("build", "model=toy") == "dist/toy: up to date\n"
 
 
-def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
+def test_files_that_no_build_wrote_are_reported_before_the_build(toy: Tree) -> None:
     toy.bundle.mkdir(parents=True)
     (toy.bundle / "index.js").write_text("mine")
     output = toy.doit("build", "model=toy", status=2)
-    assert "dist/toy: index.js would be overwritten, which no build wrote" in output
+    assert "dist/toy: index.js would be overwritten (no build wrote it)" in output
     assert not toy.log()
     warm(toy).build("force=yes")
 
 
-def test_a_bundle_says_what_it_consists_of_where_all_else_is_lost(toy: Tree) -> None:
+def test_the_manifest_replaces_lost_records_of_a_publication(toy: Tree) -> None:
     built(toy)
     shutil.rmtree(toy.state)
     shutil.rmtree(toy.cache)
@@ -221,7 +221,7 @@ def test_a_bundle_says_what_it_consists_of_where_all_else_is_lost(toy: Tree) -> 
     assert not list(toy.bundle.iterdir())
 
 
-def test_a_publication_that_was_cut_short_is_finished(toy: Tree) -> None:
+def test_an_interrupted_publication_is_completed(toy: Tree) -> None:
     built(toy)
     (record,) = (path for path in (toy.cache / "published").iterdir() if not path.suffix)
     (toy.bundle / ".webkiln-0123456789abcdef-0").write_text("half a copy")
@@ -258,7 +258,7 @@ def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(
     assert "wasm.js" in toy.bytes()
 
 
-def test_a_compiler_that_is_asked_for_has_results_of_its_own(toy: Tree, tmp_path: Path) -> None:
+def test_a_forced_compiler_has_separate_results(toy: Tree, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("clang-19", "wasm-ld-19"):
@@ -266,20 +266,20 @@ def test_a_compiler_that_is_asked_for_has_results_of_its_own(toy: Tree, tmp_path
         (programs / name).chmod(0o755)
     asked = {"PATH": f"{programs}:{os.environ['PATH']}", "EMSDK": "", "WEBKILN_COMPILER": "clang"}
     toy.build()
-    told = toy.doit("build", "model=toy", **asked)
-    assert "warning: emcc is not used here, " in told
-    assert "clang is clang version 19.9.9, LLD 19.9.9 here, " in told
+    text = toy.doit("build", "model=toy", **asked)
+    assert "warning: emcc is not used here, " in text
+    assert "clang is clang version 19.9.9, LLD 19.9.9 here, " in text
     assert not toy.build(**asked)
     made = executed(toy.log())
     assert (made["compile:toy:wasm:simd"], made["link:toy:wasm:simd"]) == (2, 2)
     assert made["generate:toy:wasm"] == 1
-    assert not toy.build(), "the results of the other one are still there"
+    assert not toy.build(), "the results of the other compiler are cached"
     unknown = toy.doit("build", "model=toy", status=2, WEBKILN_COMPILER="gcc")
     assert "WEBKILN_COMPILER is 'gcc', expected emcc, clang, zig" in unknown
     assert "Traceback" not in unknown
 
 
-def test_a_dodo_of_ones_own_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
+def test_a_custom_dodo_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
     own = Tree(tmp_path / "own", warm(toy).cache, "mine")
     shutil.copytree(toy.root / "models" / "toy", own.root / "recipes" / "mine")
     (own.root / "dodo.py").write_text(

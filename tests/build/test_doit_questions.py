@@ -1,4 +1,4 @@
-"""What doit tells of builds that were, that are, and that would be; and one build at a time."""
+"""What doit prints about past, present and future builds; and one build at a time."""
 
 import fcntl
 import json
@@ -18,7 +18,7 @@ from webkiln.build.doit_run import Run, options_first
 
 
 def state(tree: Tree) -> dict[str, bytes]:
-    """What the tree remembers, but for caches of digests."""
+    """The state of the tree, without caches of digests."""
     files = [
         path
         for path in tree.state.rglob("*")
@@ -36,53 +36,53 @@ def state(tree: Tree) -> dict[str, bytes]:
         "build model=toy --dry-run",
     ],
 )
-def test_a_dry_run_runs_nothing(words: str, asked: Tree) -> None:
-    told = asked.doit(*words.split())
-    assert told.startswith(
-        "fetch:toy  runs: it has not run here before\nload:toy  may run: it takes what fetch:toy"
-        " makes\n"
+def test_a_dry_run_runs_nothing(words: str, unbuilt: Tree) -> None:
+    output = unbuilt.doit(*words.split())
+    assert output.startswith(
+        "fetch:toy  runs: it has not run here before\nload:toy  may run: it reads outputs of"
+        " fetch:toy\n"
     )
-    assert re.search(r"\n1 run, \d+ may run after them\n$", told)
-    assert not asked.log()
-    assert not (asked.root / "dist").exists()
+    assert re.search(r"\n1 run, \d+ may run after them\n$", output)
+    assert not unbuilt.log()
+    assert not (unbuilt.root / "dist").exists()
 
 
-def test_a_dry_run_says_what_changed(toy: Tree) -> None:
+def test_a_dry_run_prints_what_changed(toy: Tree) -> None:
     toy.build()
     assert toy.doit("build", "model=toy", "--dry-run") == "1 up to date\n"
     toy.edit("models/toy/model.json", "0.25", "0.125")
     before = state(toy)
-    told = toy.doit("build", "model=toy", "--dry-run")
-    assert told.splitlines()[0] == "fetch:toy  runs: models/toy/model.json changed"
-    assert "bundle:toy  may run: it takes what " in told
+    output = toy.doit("build", "model=toy", "--dry-run")
+    assert output.splitlines()[0] == "fetch:toy  runs: models/toy/model.json changed"
+    assert "bundle:toy  may run: it reads outputs of " in output
     assert state(toy) == before
-    steps = {line.split()[0] for line in told.splitlines()[:-1]}
-    assert toy.build().keys() <= steps, "nothing runs that was not told"
+    steps = {line.split()[0] for line in output.splitlines()[:-1]}
+    assert toy.build().keys() <= steps, "only predicted steps run"
 
 
-def test_a_dry_run_knows_the_cache(toy: Tree) -> None:
+def test_a_dry_run_checks_the_cache(toy: Tree) -> None:
     warm(toy)
     assert (
         toy.doit("build", "model=toy", "--dry-run")
-        == "bundle:toy  is taken from the cache\n1 from the cache\n"
+        == "bundle:toy  is in the cache\n1 from the cache\n"
     )
     assert not toy.bundle.exists()
     steps = toy.doit("--dry-run", "lower:toy:wasm").splitlines()
-    assert steps[-2:] == ["lower:toy:wasm  is taken from the cache", "1 from the cache"]
+    assert steps[-2:] == ["lower:toy:wasm  is in the cache", "1 from the cache"]
 
 
-def test_a_dry_run_of_what_a_recipe_lacks(asked: Tree) -> None:
-    assert "unknown task 'bundle:tox'" in asked.doit("bundle:tox", "--dry-run", status=2)
+def test_a_dry_run_of_an_unknown_task(unbuilt: Tree) -> None:
+    assert "unknown task 'bundle:tox'" in unbuilt.doit("bundle:tox", "--dry-run", status=2)
 
 
 def test_a_build_explains_itself(toy: Tree) -> None:
     assert "because" not in toy.doit("build", "model=toy")
     toy.edit("models/toy/model.json", "0.25", "0.125")
-    told = toy.doit("build", "model=toy", "--explain")
-    assert "fetch:toy  because models/toy/model.json changed\n" in told
-    assert "load:toy  because source of fetch:toy changed\n" in told
-    assert "optimize:toy:drop_noop  because" not in told, "the graph is as before"
-    assert "bundle:toy  because shards" in told
+    output = toy.doit("build", "model=toy", "--explain")
+    assert "fetch:toy  because models/toy/model.json changed\n" in output
+    assert "load:toy  because source of fetch:toy changed\n" in output
+    assert "optimize:toy:drop_noop  because" not in output, "the graph is unchanged"
+    assert "bundle:toy  because shards" in output
 
 
 def test_why(toy: Tree) -> None:
@@ -146,11 +146,11 @@ def test_why_is_short(toy: Tree) -> None:
 
 def test_query(toy: Tree) -> None:
     built(toy)
-    told = toy.doit("query", "load:toy").splitlines()
-    assert told[0] == "load:toy needs"
-    assert told[1:3] == ["  fetch:toy", "  models/toy/model.json"]
-    assert told[3] == "load:toy is needed by"
-    assert {"  convert:toy", "  bundle:toy"} <= {*told[4:]}
+    output = toy.doit("query", "load:toy").splitlines()
+    assert output[0] == "load:toy needs"
+    assert output[1:3] == ["  fetch:toy", "  models/toy/model.json"]
+    assert output[3] == "load:toy is needed by"
+    assert {"  convert:toy", "  bundle:toy"} <= {*output[4:]}
     assert toy.doit("query", "load:toy", "--deps").splitlines() == [
         "fetch:toy",
         "models/toy/model.json",
@@ -163,18 +163,18 @@ def test_query(toy: Tree) -> None:
     assert toy.doit("query", "report:toy", "--rdeps") == ""
 
 
-def test_query_by_file(asked: Tree) -> None:
-    readers = asked.doit("query", "models/toy/model.json", "--rdeps", "--direct").split()
+def test_query_by_file(unbuilt: Tree) -> None:
+    readers = unbuilt.doit("query", "models/toy/model.json", "--rdeps", "--direct").split()
     assert readers == ["fetch:toy"]
-    assert "bundle:toy" in asked.doit("query", "models/toy", "--rdeps").split(), (
+    assert "bundle:toy" in unbuilt.doit("query", "models/toy", "--rdeps").split(), (
         "what lies below a folder"
     )
-    assert asked.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == [
+    assert unbuilt.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == [
         "lower:toy:wasm",
         "lower:toy:js",
     ]
-    assert "no task" in asked.doit("query", "models/tox", status=2)
-    assert "at most one of" in asked.doit("query", "load:toy", "--deps", "--rdeps", status=2)
+    assert "neither a task" in unbuilt.doit("query", "models/tox", status=2)
+    assert "at most one of" in unbuilt.doit("query", "load:toy", "--deps", "--rdeps", status=2)
 
 
 def test_a_trace_of_a_build(toy: Tree) -> None:
@@ -203,7 +203,7 @@ def test_a_trace_of_a_build(toy: Tree) -> None:
     assert "cannot be written" in toy.doit("build", "model=toy", "--trace", "dodo.py/x", status=2)
 
 
-def test_a_second_doit_waits_and_says_for_whom(toy: Tree) -> None:
+def test_a_second_doit_waits_and_names_the_first(toy: Tree) -> None:
     nap = "    import pathlib, time\n    pathlib.Path('/proc/self/cwd')\n    time.sleep(3)\n"
     toy.edit(
         "stages/lower.py",
@@ -218,21 +218,21 @@ def test_a_second_doit_waits_and_says_for_whom(toy: Tree) -> None:
     )
     while not any(line["task"] == "lower:toy:js" for line in toy.log()):
         time.sleep(0.05)
-    assert "up to date" not in toy.doit("list"), "reading waits for nobody"
-    told = toy.doit("build", "model=toy")
+    assert "up to date" not in toy.doit("list"), "read-only commands do not wait"
+    output = toy.doit("build", "model=toy")
     assert first.wait() == 0
     assert re.search(
         rf"^waiting for `doit build model=toy` \(process {first.pid}, since \d\d:\d\d:\d\d\), which"
         r" builds in this checkout$",
-        told,
+        output,
         re.MULTILINE,
     )
-    assert told.endswith("dist/toy: up to date\n") or "dist/toy: written" in told
+    assert output.endswith("dist/toy: up to date\n") or "dist/toy: written" in output
     assert executed(toy.log())["lower:toy:js"] == 1
     assert "waiting" not in toy.doit("build", "model=toy")
 
 
-def test_a_wait_ends_with_ctrl_c(toy: Tree) -> None:
+def test_ctrl_c_ends_the_wait(toy: Tree) -> None:
     toy.state.mkdir()
     with (toy.state / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -249,8 +249,8 @@ def test_a_wait_ends_with_ctrl_c(toy: Tree) -> None:
             waiting.stderr.readline() == "waiting for another doit, which builds in this checkout\n"
         )
         waiting.send_signal(signal.SIGINT)
-        _, told = waiting.communicate()
-    assert told == "interrupted; the steps that were done are kept\n"
+        _, output = waiting.communicate()
+    assert output == "interrupted; finished steps are kept\n"
     assert waiting.returncode == 130
 
 
@@ -266,7 +266,7 @@ def test_clean_stale(toy: Tree) -> None:
         'source = "../toy/model.json"\nbackends = ["js"]\n'
     )
     toy.doit("build", "model=other")
-    assert toy.doit("clean", "--stale") == "", "all is named"
+    assert toy.doit("clean", "--stale") == "", "nothing is stale"
     recipe.write_text(re.sub(r"encodings = .*\n", "", text))
     (toy.root / "models" / "other" / "recipe.toml").unlink()
     (toy.root / "dist" / "mine").mkdir()
@@ -280,9 +280,9 @@ def test_clean_stale(toy: Tree) -> None:
         == "dist/other: would be removed\ndist/toy-eightbit: would be removed\n"
     )
     assert (toy.root / "dist" / "toy-eightbit").exists()
-    told = toy.doit("clean", "--stale")
-    assert "dist/toy-eightbit: removed\n" in told
-    assert "warning: dist/other/js.js has changed since a build wrote it, and stays\n" in told
+    output = toy.doit("clean", "--stale")
+    assert "dist/toy-eightbit: removed\n" in output
+    assert "warning: dist/other/js.js has changed since a build wrote it, and is kept\n" in output
     assert {
         path.relative_to(toy.root).as_posix()
         for path in (toy.root / "dist").glob("*/*")
@@ -297,7 +297,7 @@ def test_clean_stale(toy: Tree) -> None:
         if "eightbit" in path.name or path.parent.name == "other"
     ]
     assert (toy.root / "dist" / "elsewhere" / "manifest.json").exists()
-    assert not toy.build(), "the rest is as it was"
+    assert not toy.build(), "the rest is unchanged"
 
 
 FULL = """
@@ -319,7 +319,8 @@ doit build > {project}-out 2>&1
 find . -name '.*.[0-9]*-*' -o -name '.webkiln-*'
 cat dist/toy/*
 """
-"""A build in a project on a disk with so many kilobytes left, and one when there is room again."""
+"""A build in a project on a disk with this number of kilobytes left, and one with free space again.
+"""
 
 
 @pytest.mark.parametrize(("prepare", "left", "status"), [
@@ -346,11 +347,11 @@ def test_a_full_disk_under_the_project_is_one_line(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = Path(f"{project}-errors").read_text()
+    output = Path(f"{project}-errors").read_text()
     if status:
-        assert re.fullmatch(r"error: .*No space left on device.*\n", told)
+        assert re.fullmatch(r"error: .*No space left on device.*\n", output)
     else:
-        assert told == ""
+        assert output == ""
     bundle = toy_bundle()
     assert done.stdout == b"status %d\n" % status + b"".join(
         bundle[name] for name in sorted(bundle)
@@ -366,7 +367,7 @@ def test_a_full_disk_under_the_project_is_one_line(
     "build --unknown": "build --unknown",
     "bundle:a bundle:b -c": "-c bundle:a bundle:b",
 }.items())  # fmt: skip
-def test_options_may_stand_behind_tasks(words: str, expected: str) -> None:
+def test_options_may_follow_tasks(words: str, expected: str) -> None:
     class Option:
         def __init__(self, table: dict[str, object]) -> None:
             self.short, self.long, self.type = (

@@ -1,4 +1,4 @@
-"""The engine on actions of one's own, without doit."""
+"""The engine with custom actions, without doit."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from webkiln import canonical
-from webkiln.build.action import Action, Each, Folder, Local, Product
+from webkiln.build.action import Action, Folder, Local, PerFile, Product
 from webkiln.build.engine import Engine
 from webkiln.build.share import PACKAGE, Share
 from webkiln.build.tools import find
@@ -34,7 +34,7 @@ def engine(share: Share) -> Engine:
 
 
 def running(argument: str) -> bool:
-    """Whether any process was started with this argument."""
+    """Whether a process was started with this argument."""
     text = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     return any(argument in line.split() for line in text.splitlines())
 
@@ -44,7 +44,7 @@ def events(share: Share, kind: str) -> int:
     return path.read_text().count(f'"event":"{kind}"') if path.exists() else 0
 
 
-def test_a_stage_that_takes_too_long_is_killed_with_what_it_started(share: Share) -> None:
+def test_a_stage_that_times_out_is_killed_with_its_children(share: Share) -> None:
     stage(share, "slow", "import subprocess\nsubprocess.run(['sleep', '987.25'])")
     action = Action("slow:m", "slow", ("out",), timeout=0.8)
     start = time.monotonic()
@@ -82,7 +82,7 @@ def test_a_missing_source_names_the_file(share: Share) -> None:
         session.run(Action("copy:m", "copy", ("out",), {"in": Local(share.root / "nowhere.keras")}))
 
 
-def test_each_file_of_a_batch_is_cached_on_its_own_and_shared(share: Share) -> None:
+def test_each_file_of_a_batch_is_cached_separately_and_shared(share: Share) -> None:
     stage(
         share,
         "compile",
@@ -101,7 +101,7 @@ def test_each_file_of_a_batch_is_cached_on_its_own_and_shared(share: Share) -> N
             "compile",
             ("obj/",),
             {"src/": Folder(tuple(files))},
-            each=Each("src/", "obj/", ".o"),
+            per_file=PerFile("src/", "obj/", ".o"),
         )
 
     with engine(share) as session:
@@ -117,7 +117,7 @@ def test_each_file_of_a_batch_is_cached_on_its_own_and_shared(share: Share) -> N
     assert log.count(".c") == 3, "each distinct text was compiled once"
 
 
-def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(
+def test_a_tool_that_differs_from_the_lock_is_keyed_separately_with_a_warning(
     share: Share, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage(share, "tool", "outputs['out'].write_text('x')")
@@ -125,7 +125,7 @@ def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(
     with engine(share) as session:
         session.run(action)
     assert re.fullmatch(
-        r"warning: node is \d+ here, 1 in the lock file; results are kept apart\n",
+        r"warning: node is \d+ here, 1 in the lock file; results are cached separately\n",
         capsys.readouterr().err,
     )
     assert events(share, "execute") == 1
@@ -133,11 +133,11 @@ def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(
         assert session.current(action) is not None
     (share.root / "toolchain.lock").write_text('[tools]\nnode = "2"\n')
     with engine(share) as session:
-        assert session.current(action) is not None, "what really ran has not changed"
+        assert session.current(action) is not None, "the actual tools have not changed"
     assert "2 in the lock file" in capsys.readouterr().err
 
 
-def test_an_installed_package_takes_the_versions_that_it_finds(
+def test_an_installed_package_uses_installed_versions_without_warnings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     package = tmp_path / "webkiln"
@@ -155,7 +155,9 @@ def test_an_installed_package_takes_the_versions_that_it_finds(
     assert capsys.readouterr().err == ""
 
 
-def test_a_missing_tool_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_error_of_a_missing_tool_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("EMSDK", raising=False)
     with pytest.raises(ToolError, match="apt-get install emscripten"):

@@ -1,5 +1,5 @@
-"""Entries of the local and of the remote cache: each field, header and signature counts, of results
-and of discovered inputs alike.
+"""Entries of the local and of the remote cache: each field, header and signature counts, for
+results and for discovered inputs.
 """
 
 import json
@@ -39,7 +39,7 @@ def own(tmp_path: Path) -> Signer:
 
 
 def edited(data: bytes, **changes: Any) -> bytes:
-    """An entry with other fields in its body, under the header that it had."""
+    """An entry with other fields in its body and the old header."""
     head, _, body = data.partition(b"\n")
     return head + b"\n" + canonical.dumps({**json.loads(body), **changes})
 
@@ -68,16 +68,14 @@ FORGED: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("said", [SAID, READS], ids=["result", "reads"])
 @pytest.mark.parametrize("how", FORGED)
-def test_a_signed_entry_that_was_touched_is_none(
-    how: str, said: dict[str, Any], own: Signer
-) -> None:
+def test_a_modified_signed_entry_is_rejected(how: str, said: dict[str, Any], own: Signer) -> None:
     data = entries.written(KEY, said, own)
     assert entries.read(data, KEY, own)["key"] == KEY
     with pytest.raises(EntryError):
         entries.read(FORGED[how](data), KEY, own)
 
 
-def test_an_entry_of_another_key_or_signer_is_none(own: Signer, tmp_path: Path) -> None:
+def test_an_entry_of_another_key_or_signer_is_rejected(own: Signer, tmp_path: Path) -> None:
     signed, plain = entries.written(KEY, SAID, own), entries.written(KEY, SAID, None)
     for data, key, by in (
         (signed, OTHER, own),
@@ -97,7 +95,7 @@ def test_an_entry_of_another_key_or_signer_is_none(own: Signer, tmp_path: Path) 
 @pytest.mark.parametrize(
     "changes", [{"schema": "webkiln.entry/1"}, {"schema": None}, {"key": OTHER}]
 )
-def test_an_entry_of_another_schema_is_none(changes: dict[str, Any]) -> None:
+def test_an_entry_of_another_schema_is_rejected(changes: dict[str, Any]) -> None:
     with pytest.raises(EntryError):
         entries.read(edited(entries.written(KEY, SAID, None), **changes), KEY, None)
 
@@ -113,7 +111,7 @@ def result_with(**changes: Any) -> dict[str, Any]:
     {"result": {"outputs": {}, "printed": "\ud800"}}, result_with(sha256="c" * 63), result_with(sha256="C" * 64), result_with(sha256=3),
     result_with(bytes=-1), result_with(bytes=True), result_with(bytes="3"), result_with(bytes=1.0), result_with(bytes=1 << 60),
 ])  # fmt: skip
-def test_what_is_no_result(body: dict[str, Any]) -> None:
+def test_invalid_results_are_rejected(body: dict[str, Any]) -> None:
     assert entries.result_of(SAID, UNSIGNED).outputs == {"x": BLOB}
     with pytest.raises(EntryError):
         entries.result_of(body, UNSIGNED)
@@ -138,12 +136,12 @@ def test_what_is_no_result(body: dict[str, Any]) -> None:
         3,
     ],
 )
-def test_what_is_no_path(path: object) -> None:
+def test_invalid_paths(path: object) -> None:
     assert not entries.is_path(path)
 
 
 @pytest.mark.parametrize("path", ["x", "a/b.c", "a/", "-x", "é", "n" * 200])
-def test_what_is_a_path(path: str) -> None:
+def test_valid_paths(path: str) -> None:
     assert entries.is_path(path)
 
 
@@ -154,7 +152,7 @@ def team(tmp_path: Path) -> Path:
 
 
 def stored(team: Path, key: str, data: bytes) -> None:
-    place = entries.place(key)
+    place = entries.entry_key(key)
     (team / "ac" / place[:2]).mkdir(parents=True, exist_ok=True)
     (team / "ac" / place[:2] / place).write_bytes(data)
 
@@ -168,7 +166,7 @@ def shared(team: Path, own: Signer) -> Iterator[SharedCache]:
 
 @pytest.mark.parametrize("by", ["nobody", "another", "own"])
 @pytest.mark.parametrize("kind", ["result", "reads"])
-def test_a_build_with_a_key_takes_what_it_signed(
+def test_a_build_with_a_key_accepts_its_own_signatures(
     kind: str, by: str, shared: SharedCache, team: Path, own: Signer, tmp_path: Path
 ) -> None:
     signers = {"nobody": None, "another": secret(tmp_path, "t"), "own": own}
@@ -179,7 +177,7 @@ def test_a_build_with_a_key_takes_what_it_signed(
         assert found.provenance == own.key_id
 
 
-def test_an_entry_of_one_kind_is_none_of_the_other(
+def test_entries_of_results_and_of_reads_are_not_interchangeable(
     shared: SharedCache, team: Path, own: Signer
 ) -> None:
     stored(team, KEY, entries.written(KEY, READS, own))
@@ -230,14 +228,14 @@ DAMAGE: dict[str, Callable[[Path, Any], object]] = {
 
 
 @pytest.mark.parametrize("how", DAMAGE)
-def test_a_damaged_entry_is_a_miss_and_is_made_again(how: str, cache: ActionCache) -> None:
+def test_a_damaged_entry_is_a_miss_and_is_rebuilt(how: str, cache: ActionCache) -> None:
     result = ActionResult({"x": blob(cache, b"abc")}, "said")
     cache.put(KEY, result)
     assert cache.get(KEY, single("x")) == result
     path = entry_of(cache)
     DAMAGE[how](path, canonical.read(path))
     assert cache.get(KEY, single("x")) is None
-    assert cache.own(KEY) is None
+    assert cache.local(KEY) is None
     assert cache.verify() == [f"action {KEY}"]
     cache.put(KEY, result)
     assert cache.get(KEY, single("x")) == result
@@ -253,7 +251,7 @@ def test_a_result_without_its_bytes_is_a_miss(how: str, cache: ActionCache) -> N
     assert cache.get(KEY, Expected(frozenset({"x", "y"}))) is None
 
 
-def test_a_result_that_lacks_what_is_expected_is_a_miss(cache: ActionCache) -> None:
+def test_a_result_without_expected_outputs_is_a_miss(cache: ActionCache) -> None:
     cache.put(KEY, ActionResult({"x": blob(cache, b"abc")}))
     assert cache.get(KEY, Expected(frozenset({"x", "y"}))) is None
     assert cache.get(KEY, single("y")) is None
@@ -263,7 +261,7 @@ def test_a_result_that_lacks_what_is_expected_is_a_miss(cache: ActionCache) -> N
 @pytest.mark.parametrize(("provenance", "plain", "keyed", "built"), [
     (HERE, True, True, True), (FLEET, True, True, True), (UNSIGNED, True, False, False), ("own", True, True, False), ("another", True, False, False),
 ])  # fmt: skip
-def test_whose_results_count(
+def test_which_provenances_are_trusted(
     provenance: str,
     plain: bool,
     keyed: bool,
@@ -274,19 +272,19 @@ def test_whose_results_count(
 ) -> None:
     named = {"own": own.key_id, "another": secret(tmp_path, "t").key_id}.get(provenance, provenance)
     cache.put(KEY, ActionResult({"x": blob(cache, b"abc")}, provenance=named))
-    cache.note_reads(KEY, ["0/a"], OTHER, named)
+    cache.record_reads(KEY, ["0/a"], OTHER, named)
     with_key = ActionCache(cache.root, None, own)
     assert (
         cache.get(KEY, single("x")) is not None,
         with_key.get(KEY, single("x")) is not None,
     ) == (plain, keyed)
     assert (bool(cache.reads(KEY)), bool(with_key.reads(KEY))) == (plain, keyed)
-    assert (cache.get(KEY, single("x"), built=True) is not None) == built
+    assert (cache.get(KEY, single("x"), built_only=True) is not None) == built
     assert len(cache.verify()) == 0
     assert len(with_key.verify()) == (not keyed)
 
 
-def test_what_was_built_takes_the_place_of_what_was_fetched_and_not_the_other_way(
+def test_built_results_replace_downloaded_ones_but_not_vice_versa(
     cache: ActionCache,
 ) -> None:
     fetched = ActionResult({"x": blob(cache, b"abc")}, "fetched", UNSIGNED)
@@ -294,9 +292,9 @@ def test_what_was_built_takes_the_place_of_what_was_fetched_and_not_the_other_wa
     again = ActionResult({"x": blob(cache, b"abe")}, "again", HERE)
     for result, kept in ((fetched, fetched), (built, built), (fetched, built), (again, built)):
         cache.put(KEY, result)
-        assert cache.own(KEY) == kept
-    cache.put(KEY, again, anew=True)
-    assert cache.own(KEY) == again
+        assert cache.local(KEY) == kept
+    cache.put(KEY, again, overwrite=True)
+    assert cache.local(KEY) == again
 
 
 READ_DAMAGE: dict[str, Callable[[Path, Any], object]] = {
@@ -308,9 +306,9 @@ READ_DAMAGE: dict[str, Callable[[Path, Any], object]] = {
 
 
 @pytest.mark.parametrize("how", READ_DAMAGE)
-def test_damaged_sets_of_discovered_inputs_are_none(how: str, cache: ActionCache) -> None:
-    cache.note_reads(KEY, ["0/a"], OTHER)
-    cache.note_reads(KEY, ["0/a", "0/b"], OTHER)
+def test_damaged_sets_of_discovered_inputs_are_misses(how: str, cache: ActionCache) -> None:
+    cache.record_reads(KEY, ["0/a"], OTHER)
+    cache.record_reads(KEY, ["0/a", "0/b"], OTHER)
     assert cache.reads(KEY) == [("0/a", "0/b"), ("0/a",)]
     path = entry_of(cache, "reads")
     READ_DAMAGE[how](path, canonical.read(path))
@@ -321,27 +319,27 @@ def test_the_latest_sets_of_discovered_inputs_come_first_and_few_are_kept(
     cache: ActionCache,
 ) -> None:
     for number in range(20):
-        cache.note_reads(KEY, [f"0/{number}"], OTHER)
+        cache.record_reads(KEY, [f"0/{number}"], OTHER)
     latest = cache.reads(KEY)
     assert latest[0] == ("0/19",)
     assert 1 < len(latest) < 20
-    cache.note_reads(KEY, ["0/18"], OTHER)
+    cache.record_reads(KEY, ["0/18"], OTHER)
     assert cache.reads(KEY)[:2] == [("0/18",), ("0/19",)]
     assert len(cache.reads(KEY)) == len(latest)
 
 
-def test_a_cache_below_is_read_and_not_changed(cache: ActionCache, tmp_path: Path) -> None:
+def test_the_base_cache_is_read_but_not_changed(cache: ActionCache, tmp_path: Path) -> None:
     result = ActionResult({"x": blob(cache, b"abc")}, "below")
     cache.put(KEY, result)
-    cache.note_reads(KEY, ["0/a"], OTHER)
+    cache.record_reads(KEY, ["0/a"], OTHER)
     held = {path: path.stat().st_mtime_ns for path in cache.root.rglob("*")}
     above = ActionCache(tmp_path / "above", base=cache.root)
     assert above.get(KEY, single("x")) == result
     assert above.reads(KEY) == [("0/a",)]
-    above.note_reads(KEY, ["0/b"], OTHER)
+    above.record_reads(KEY, ["0/b"], OTHER)
     assert above.reads(KEY) == [("0/b",), ("0/a",)]
     mine = ActionResult({"x": blob(above, b"abd")}, "above")
-    above.put(KEY, mine, anew=True)
+    above.put(KEY, mine, overwrite=True)
     assert above.get(KEY, single("x")) == mine
     assert above.store.read(result.outputs["x"]) == b"abc"
     assert {path: path.stat().st_mtime_ns for path in cache.root.rglob("*")} == held
@@ -354,7 +352,7 @@ def live(cache: ActionCache, folder: Path, result: ActionResult) -> None:
     cache.register(state.root)
 
 
-def test_gc_keeps_what_trees_have_and_what_is_young(cache: ActionCache, tmp_path: Path) -> None:
+def test_gc_keeps_live_and_recent_results(cache: ActionCache, tmp_path: Path) -> None:
     kept, left, half = (
         ActionResult({"x": blob(cache, data)}) for data in (b"kept", b"left", b"half")
     )
@@ -366,18 +364,16 @@ def test_gc_keeps_what_trees_have_and_what_is_young(cache: ActionCache, tmp_path
         cache.put(key, result)
     live(cache, tmp_path, kept)
     for key, result in (("1" * 64, "1" * 64), ("2" * 64, "2" * 64)):
-        cache.note_reads(key, ["0/a"], result)
+        cache.record_reads(key, ["0/a"], result)
     assert cache.gc() == {"actions": 0, "blobs": 0, "bytes": 0}
     assert cache.gc(grace=-1) == {"actions": 2, "blobs": 2, "bytes": 8}
-    assert cache.own("1" * 64) == kept
+    assert cache.local("1" * 64) == kept
     assert cache.reads("1" * 64) == [("0/a",)]
     assert cache.reads("2" * 64) == []
     assert [*cache.store.digests()] == [kept.outputs["x"].sha256]
 
 
-def test_gc_forgets_trees_that_are_gone_and_what_was_on_its_way(
-    cache: ActionCache, tmp_path: Path
-) -> None:
+def test_gc_removes_deleted_trees_and_partial_downloads(cache: ActionCache, tmp_path: Path) -> None:
     result = ActionResult({"x": blob(cache, b"kept")})
     cache.put(KEY, result)
     live(cache, tmp_path, result)
@@ -394,7 +390,7 @@ def test_gc_forgets_trees_that_are_gone_and_what_was_on_its_way(
     assert not [*(cache.root / "trees").iterdir()]
 
 
-def test_shrink_removes_what_was_used_longest_ago(cache: ActionCache) -> None:
+def test_shrink_removes_the_least_recently_used(cache: ActionCache) -> None:
     blobs = [blob(cache, bytes([number]) * 10) for number in range(4)]
     for number, made in enumerate(blobs):
         cache.put(str(number) * 64, ActionResult({"x": made}))
@@ -407,7 +403,7 @@ def test_shrink_removes_what_was_used_longest_ago(cache: ActionCache) -> None:
     assert [*cache.store.digests()] == [young.sha256]
 
 
-def test_a_damaged_blob_is_not_given_and_a_blob_without_bytes_is_an_error(
+def test_a_damaged_blob_is_not_used_and_a_missing_one_is_an_error(
     cache: ActionCache, tmp_path: Path
 ) -> None:
     made = blob(cache, b"abc")
@@ -424,7 +420,9 @@ def test_a_damaged_blob_is_not_given_and_a_blob_without_bytes_is_an_error(
 
 
 @pytest.mark.parametrize("own_copy", [True, False])
-def test_who_may_change_what_is_given(own_copy: bool, cache: ActionCache, tmp_path: Path) -> None:
+def test_only_own_copies_do_not_share_bytes_with_the_store(
+    own_copy: bool, cache: ActionCache, tmp_path: Path
+) -> None:
     made = blob(cache, b"abc")
     assert cache.store.materialise(made, tmp_path / "a" / "out", own=own_copy)
     assert (tmp_path / "a" / "out").read_bytes() == b"abc"
@@ -432,7 +430,7 @@ def test_who_may_change_what_is_given(own_copy: bool, cache: ActionCache, tmp_pa
     assert same == (not own_copy)
 
 
-def test_a_manifest_of_a_tree_has_all_that_is_asked_of_it(tmp_path: Path) -> None:
+def test_a_manifest_of_a_tree_has_all_fields(tmp_path: Path) -> None:
     state = TreeState(tmp_path / "state")
     result = ActionResult({"x": BLOB}, "said", UNSIGNED)
     for number in range(3):
@@ -444,7 +442,7 @@ def test_a_manifest_of_a_tree_has_all_that_is_asked_of_it(tmp_path: Path) -> Non
         )
     found = state.manifest("load:m:detail")
     assert found is not None
-    assert (found.result, found.result.provenance, found.reads, found.origin) == (
+    assert (found.result, found.result.provenance, found.reads, found.source_key) == (
         result,
         UNSIGNED,
         ("0/a", "0/b"),
@@ -458,7 +456,7 @@ def test_a_manifest_of_a_tree_has_all_that_is_asked_of_it(tmp_path: Path) -> Non
     state.save("load:m:detail", {"n": 1}, result, {})
     again = state.manifest("load:m:detail")
     assert again is not None
-    assert (again.reads, again.origin) == ((), None)
+    assert (again.reads, again.source_key) == ((), None)
     assert [run.document["n"] for run in state.runs("load:m:detail")] == [1, 2]
     state.manifest_path("load:m:detail").write_text("{")
     assert state.manifest("load:m:detail") is None

@@ -1,4 +1,4 @@
-"""What stages are given of the environment, and what of it is in keys."""
+"""The environment that stages get, and which of it is part of keys."""
 
 import os
 import shutil
@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.build.remotes import certified, connect_proxy, faulty, tls_proxy
+from tests.build.proxies import certified, connect_proxy, tls_proxy
+from tests.build.remotes import faulty
 from tests.build.tree import REPOSITORY
 from webkiln import canonical
-from webkiln.build import reads
+from webkiln.build import system_paths
 from webkiln.build.derived import Derived
 from webkiln.build.environment import environment, keyed
-from webkiln.build.reads import TICK_SECONDS
+from webkiln.build.file_stamps import TICK_SECONDS
 from webkiln.build.tools import Toolchain, find, read_version
 
 SHELL = {
@@ -38,7 +39,7 @@ SHELL = {
 }
 
 
-def test_stages_of_webkiln_find_tools_and_nothing_else() -> None:
+def test_stages_get_only_variables_that_locate_tools() -> None:
     given = environment(Path("/home/stage"), Path("/pipeline"), SHELL)
     assert given["PATH"] == "/opt/strange/bin"
     assert given["EMSDK"] == "/opt/emsdk"
@@ -52,7 +53,7 @@ def test_stages_of_webkiln_find_tools_and_nothing_else() -> None:
     )
 
 
-def test_code_of_the_users_has_the_systems_own_programs() -> None:
+def test_user_code_finds_only_system_programs() -> None:
     given = environment(Path("/home/stage"), Path("/pipeline"), SHELL, foreign=True)
     assert str(Path(sys.executable).parent) in given["PATH"].split(os.pathsep)
     assert "/opt/strange/bin" not in given["PATH"]
@@ -60,7 +61,7 @@ def test_code_of_the_users_has_the_systems_own_programs() -> None:
     assert given["HTTPS_PROXY"] == "http://proxy:3128"
 
 
-def test_what_keys_have_of_it() -> None:
+def test_variables_in_keys() -> None:
     assert keyed(SHELL, reaches_network=False) == {}
     found = keyed({**SHELL, "HTTPS_PROXY": "http://me:secret@proxy:3128"}, reaches_network=True)
     assert found.keys() == {"HTTPS_PROXY", "SSL_CERT_FILE"}
@@ -71,7 +72,7 @@ def test_what_keys_have_of_it() -> None:
     }
 
 
-def test_a_compiler_is_all_that_it_says_of_itself() -> None:
+def test_the_identity_of_a_compiler_is_all_its_version_lines() -> None:
     assert "clang version " in read_version("clang", find("clang"))
     version, clang = read_version("emcc", find("emcc")).split("; ")
     assert version[:1].isdigit()
@@ -79,7 +80,7 @@ def test_a_compiler_is_all_that_it_says_of_itself() -> None:
 
 
 def install(site: Path, version: str) -> None:
-    """Put a distribution of this version where an earlier one was, as pip does."""
+    """Replace a distribution by this version, as pip does."""
     for old in site.glob("small-*.dist-info"):
         shutil.rmtree(old)
     folder = site / f"small-{version}.dist-info"
@@ -157,13 +158,11 @@ def test_downloads_have_the_users_proxy_and_authorities(variable: str, tmp_path:
     assert asked == [f"localhost:{port}"]
 
 
-def test_packages_behind_a_link_are_installed(
+def test_packages_reached_through_a_link_count_as_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A virtual environment may be reached through a link, and a library be opened by its real
-    path.
-    """
+    """A virtual environment may be reached through a link, and a library opened by its real path."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.setattr("sys.prefix", str(tmp_path / "link"))
-    assert {str(tmp_path / "link"), str(tmp_path / "real")} <= {*reads.installed()}
+    assert {str(tmp_path / "link"), str(tmp_path / "real")} <= {*system_paths.python_folders()}

@@ -1,4 +1,4 @@
-"""Worker processes: how they end."""
+"""How worker processes end."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def run(inputs, outputs, params):
 """
 
 
-def test_an_idle_worker_closes_what_it_keeps_open(tmp_path: Path) -> None:
+def test_an_idle_worker_runs_its_exit_handlers(tmp_path: Path) -> None:
     stage = tmp_path / "stage.py"
     stage.write_text(STAGE)
     outputs = {name: tmp_path / name for name in ("made", "closed")}

@@ -1,5 +1,5 @@
-"""Builds on several machines: the same bytes as on one, whatever becomes of the machines and
-whatever they say.
+"""Builds on several machines: the same bytes as on one, whatever happens to the machines and
+whatever they answer.
 """
 
 import signal
@@ -26,9 +26,8 @@ Trees = Callable[[int], list[Tree]]
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Trees:
-    """Checkouts of one project, each with a cache of its own, as on machines of their own; some
-    stages
-    take a while, and say in `tmp_path/seen`, where that is, that they run.
+    """Checkouts of one project, each with its own cache, as on separate machines. Some stages take
+    a while, and report in `tmp_path/seen`, where they are, that they run.
     """
 
     def made(count: int) -> list[Tree]:
@@ -72,7 +71,7 @@ def client(address: str, shared: str) -> dict[str, str]:
 
 
 def begun(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Popen[str]:
-    """A build that runs."""
+    """A running build."""
     environment = tree.environment(**client(address, shared), **more)
     return subprocess.Popen(
         tree.command("build", "model=toy"),
@@ -85,20 +84,20 @@ def begun(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Pope
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """What a build told that has succeeded."""
-    told, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, told
-    assert "Traceback" not in told
-    return told
+    """The output of a build that succeeded."""
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    return output
 
 
-def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(
+def test_two_machines_give_the_bytes_and_errors_of_one(
     trees: Trees, address: str, shared: str
 ) -> None:
     user, *others = trees(3)
     expected = toy_bundle()
     with workers(address, others, shared):
-        told = user.doit("build", "model=toy", **client(address, shared))
+        output = user.doit("build", "model=toy", **client(address, shared))
         source = user.root / "models" / "toy" / "model.json"
         good = source.read_bytes()
         source.write_text("{")
@@ -106,17 +105,19 @@ def test_two_machines_make_the_bytes_of_one_and_tell_its_errors(
         source.write_bytes(good)
     assert "not a toy model" in failed
     assert "please report" not in failed
-    assert not warnings(told)
+    assert not warnings(output)
     assert user.bytes() == expected
     assert executed(user.log()).total() > 10
     here = {path.name for path in (user.cache / "blobs").glob("??/*")}
     assert here == {canonical.digest(data) for data in (*expected.values(), good, b"{")}, (
         "what lies between comes to nobody who does not need it"
     )
-    assert not user.build(WEBKILN_REMOTE_CACHE=shared), "what a fleet made is up to date without it"
+    assert not user.build(WEBKILN_REMOTE_CACHE=shared), (
+        "results of a fleet are up to date without it"
+    )
 
 
-def test_a_machine_that_is_killed_in_the_middle(
+def test_a_worker_killed_during_a_step_is_replaced(
     trees: Trees, address: str, shared: str, tmp_path: Path
 ) -> None:
     user, *others = trees(3)
@@ -142,17 +143,17 @@ def test_a_machine_that_is_killed_in_the_middle(
                 None,
             )
             time.sleep(0.01)
-        assert victim is not None, "nobody was at it"
+        assert victim is not None, "no worker was busy"
         victim.kill()
         assert process.wait(120) == 0
     assert user.bytes() == expected
 
 
 def at_work(seen: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until a step runs that takes a while."""
+    """Wait until a slow step runs."""
     while process.poll() is None and not [*seen.iterdir()]:
         time.sleep(0.01)
-    assert process.poll() is None, "nobody was at it"
+    assert process.poll() is None, "no slow step ran"
 
 
 @pytest.fixture
@@ -162,7 +163,7 @@ def seen(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_a_machine_that_is_paused_and_one_that_is_added(
+def test_a_paused_worker_is_replaced_by_an_added_one(
     trees: Trees, address: str, shared: str, seen: Path
 ) -> None:
     user, first, added = trees(3)
@@ -186,7 +187,7 @@ def test_a_machine_that_is_paused_and_one_that_is_added(
 
 
 @pytest.mark.long
-def test_a_machine_that_is_replaced_by_another_version(
+def test_a_worker_replaced_by_another_version_gets_no_work(
     trees: Trees, address: str, shared: str, seen: Path
 ) -> None:
     user, first, other = trees(3)
@@ -199,13 +200,13 @@ def test_a_machine_that_is_replaced_by_another_version(
         replaced.process.send_signal(signal.SIGSTOP)
         with workers(address, [other], shared):
             replaced.kill()
-            told = ended(process)
+            output = ended(process)
     assert user.bytes() == expected
-    assert "its webkiln is another one" in told
+    assert "its webkiln differs" in output
 
 
 @pytest.mark.long
-def test_a_scheduler_that_is_restarted(
+def test_a_restarted_scheduler_is_used_again(
     trees: Trees, shared: str, seen: Path, tmp_path: Path
 ) -> None:
     user, other = trees(2)
@@ -222,13 +223,17 @@ def test_a_scheduler_that_is_restarted(
         while not any("waits for it" in line for line in worker.said):
             time.sleep(0.1)
         user.wipe()
-        told = ended(begun(user, address, _emptied(shared), WEBKILN_CACHE=str(user.root / "fresh")))
+        output = ended(
+            begun(user, address, _emptied(shared), WEBKILN_CACHE=str(user.root / "fresh"))
+        )
     assert user.bytes() == expected
-    assert not warnings(told), "the worker has found the new scheduler"
+    assert not warnings(output), "the worker has found the new scheduler"
 
 
 @pytest.mark.long
-def test_an_answer_that_is_cancelled(trees: Trees, address: str, shared: str, seen: Path) -> None:
+def test_a_cancelled_answer_is_requested_again(
+    trees: Trees, address: str, shared: str, seen: Path
+) -> None:
     from distributed import Client, Future
 
     user, other = trees(2)
@@ -239,73 +244,79 @@ def test_an_answer_that_is_cancelled(trees: Trees, address: str, shared: str, se
         keys = [key for held in client.processing().values() for key in held]
         assert keys
         client.cancel([Future(key, client) for key in keys], force=True)
-        told = ended(process)
+        output = ended(process)
     assert user.bytes() == expected
-    assert not warnings(told)
+    assert not warnings(output)
 
 
 @pytest.mark.long
-def test_machines_that_fail_at_random(tmp_path: Path) -> None:
-    """`make soak` has more of them."""
+def test_random_failures_of_workers(tmp_path: Path) -> None:
+    """`make soak` runs more of them."""
     counts = soak_fleet.soak(tmp_path, 2, 5, big=1)
     assert counts["builds"] == 2
 
 
 LIES = {
-    "absent": "which does not have them",
-    "bytes": "stored other bytes than those of",
-    "outputs": "with other outputs than",
-    "nonsense": "with what is no answer",
-    "other": "made another result of",
+    "absent": "claims that outputs of",
+    "bytes": "stored bytes that do not match",
+    "outputs": "with outputs other than",
+    "nonsense": "sent an invalid answer",
+    "other": "returned another result for",
 }
 
 
 @pytest.mark.parametrize("lie", representative(LIES, "bytes"))
-def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) -> None:
+def test_a_lying_worker_gets_no_more_work(
+    lie: str, trees: Trees, address: str, shared: str
+) -> None:
     user, liar, *others = trees(4 if lie == "other" else 3)
     expected = toy_bundle()
     checks = "1" if lie == "other" else "0"
     with ExitStack() as stack:
         stack.enter_context(workers(address, [liar], shared, [lie]))
-        if lie == "other":  # which nobody finds who is alone with it
+        if lie == "other":  # a single worker cannot be contradicted
             stack.enter_context(workers(address, others, shared))
         process = begun(user, address, shared, WEBKILN_EXECUTOR_CHECKS=checks)
         if lie != "other":
             while process.poll() is None and "load:toy" not in executed(user.log()):
                 time.sleep(0.01)
             stack.enter_context(workers(address, others, shared))
-        told = ended(process)
+        output = ended(process)
     assert user.bytes() == expected
-    assert any(LIES[lie] in line and "asked no more" in line for line in warnings(told)), told
+    assert any(LIES[lie] in line and "gets no more work" in line for line in warnings(output)), (
+        output
+    )
 
 
 @pytest.mark.long
-def test_a_fleet_of_liars(trees: Trees, address: str, shared: str) -> None:
+def test_a_fleet_of_lying_workers_is_not_used(trees: Trees, address: str, shared: str) -> None:
     user, *others = trees(3)
     expected = toy_bundle()
     with workers(address, others, shared, ["bytes", "absent"]):
-        told = user.doit("build", "model=toy", **client(address, shared))
+        output = user.doit("build", "model=toy", **client(address, shared))
     assert user.bytes() == expected
-    assert "runs here" in told
+    assert "are executed here" in output
 
 
-def test_a_machine_with_other_code(trees: Trees, address: str, shared: str) -> None:
+def test_a_worker_with_other_code_is_not_used(trees: Trees, address: str, shared: str) -> None:
     user, other = trees(2)
     other.edit("stages/pack.py", "def run(", "import\n\n\ndef run(")
     with workers(address, [other], shared):
-        told = user.doit("build", "model=toy", **client(address, shared))
-    assert "cannot do pack: its webkiln is another one: stages/pack.py differs" in told
+        output = user.doit("build", "model=toy", **client(address, shared))
+    assert "cannot do pack: its webkiln differs in stages/pack.py" in output
     assert user.bytes() == toy_bundle()
 
 
 @pytest.mark.long
-def test_a_machine_with_other_code_among_others(trees: Trees, address: str, shared: str) -> None:
+def test_a_build_uses_the_worker_with_the_same_code(
+    trees: Trees, address: str, shared: str
+) -> None:
     user, other, fitting = trees(3)
     other.edit("stages/pack.py", "def run(", "import sys\n\n\ndef run(")
     with workers(address, [other, fitting], shared):
-        told = user.doit("build", "model=toy", **client(address, shared))
+        output = user.doit("build", "model=toy", **client(address, shared))
     assert user.bytes() == toy_bundle()
-    assert len(addresses(told)) <= 1
+    assert len(addresses(output)) <= 1
 
 
 def _emptied(shared: str) -> str:
@@ -315,66 +326,70 @@ def _emptied(shared: str) -> str:
 
 
 @pytest.mark.long
-def test_a_machine_with_another_cache(
+def test_a_worker_with_another_cache_is_reported(
     trees: Trees, address: str, shared: str, tmp_path: Path
 ) -> None:
     user, other = trees(2)
     expected = toy_bundle()
     (tmp_path / "elsewhere").mkdir()
     with workers(address, [other], str(tmp_path / "elsewhere")):
-        told = user.doit("build", "model=toy", **client(address, shared))
+        output = user.doit("build", "model=toy", **client(address, shared))
     assert user.bytes() == expected
-    assert "is its WEBKILN_REMOTE_CACHE the same?" in told
+    assert "check that its WEBKILN_REMOTE_CACHE is the same" in output
 
 
 @pytest.mark.long
-def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> None:
-    """A user without compilers has those of the fleet; and a fleet without any leaves what needs
-    them to the user.
+def test_compilers_of_other_machines_are_used(trees: Trees, address: str, shared: str) -> None:
+    """A user without compilers uses those of the fleet. A fleet without compilers leaves these
+    steps to the user.
     """
     user, other = trees(2)
     expected = toy_bundle()
     with workers(address, [other], shared):
         nowhere = {"PATH": "/nowhere", "EMSDK": "/nowhere"}
         hidden = without(user.root, "ziglang", pipeline=user.root / "pipeline")
-        told = user.doit("build", "model=toy", **client(address, shared), **hidden, **nowhere)
-    assert not warnings(told)
+        output = user.doit("build", "model=toy", **client(address, shared), **hidden, **nowhere)
+    assert not warnings(output)
     assert user.bytes() == expected
     user.wipe()
     _emptied(shared)
     fresh = {"WEBKILN_CACHE": str(other.root / "fresh")}
     lacking = without(other.root, "ziglang", pipeline=other.root / "pipeline") | nowhere | fresh
     with workers(address, [other], shared, **lacking) as (bare,):
-        told = user.doit(
+        output = user.doit(
             "build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh")
         )
     assert "compiler" not in bare.said[0]
-    assert "compile: no machine offers it what it needs (0.5 memory, 1 compiler)" in told
+    assert (
+        "compile: no worker offers the resources that it needs (0.5 memory, 1 compiler)" in output
+    )
     assert user.bytes() == expected
 
 
-def test_a_scheduler_that_is_not_there(toy: Tree, shared: str) -> None:
+def test_a_missing_scheduler_is_an_error(toy: Tree, shared: str) -> None:
     toy.edit(
         "pipeline/webkiln/build/fleet/scheduler.py",
-        "CONNECT_SECONDS, AGAIN_SECONDS = 30.0",
-        "CONNECT_SECONDS, AGAIN_SECONDS = 1.0",
+        "CONNECT_SECONDS = 30.0",
+        "CONNECT_SECONDS = 1.0",
     )
-    told = toy.doit(
+    output = toy.doit(
         "build", "model=toy", status=2, **client(f"tcp://127.0.0.1:{free_port()}", shared)
     )
-    assert "no scheduler answers at" in told
-    assert "dask scheduler" in told
+    assert "no scheduler answers at" in output
+    assert "dask scheduler" in output
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"WEBKILN_EXECUTOR": "build.local:8786"}, "expected the address of a scheduler"),
+        ({"WEBKILN_EXECUTOR": "build.local:8786"}, "expected the address of a dask scheduler"),
         ({"WEBKILN_REMOTE_CACHE": ""}, "WEBKILN_REMOTE_CACHE names no remote cache"),
         ({"WEBKILN_CACHE_WRITE": ""}, "WEBKILN_CACHE_WRITE is not 1"),
     ],
 )
-def test_what_a_fleet_needs(changed: dict[str, str], message: str, toy: Tree, shared: str) -> None:
+def test_invalid_variables_of_fleets_are_errors(
+    changed: dict[str, str], message: str, toy: Tree, shared: str
+) -> None:
     assert message in toy.doit(
         "build", "model=toy", status=2, **{**client("tcp://127.0.0.1:8786", shared), **changed}
     )
@@ -393,8 +408,8 @@ def test_a_worker_needs_a_cache_that_answers(toy: Tree) -> None:
 def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
     address: str, shared: str, tmp_path: Path
 ) -> None:
-    """A whole model, with the compilers and the frameworks of another machine, in a browser at a
-    WebDriver server.
+    """A real model with the compilers and the frameworks of another machine, verified in a browser
+    of a WebDriver server.
     """
     user, other = (
         checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=False) for n in range(2)
@@ -403,7 +418,7 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
         grid(tmp_path / "grid") as url,
         workers(address, [other], shared, SELENIUM_REMOTE_URL=url) as (worker,),
     ):
-        told = user.doit(
+        output = user.doit(
             "verify",
             "model=digits",
             "backend=js",
@@ -412,15 +427,15 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(
             SELENIUM_REMOTE_URL=url,
         )
     assert "chromium at SELENIUM_REMOTE_URL" in worker.said[0]
-    assert ["results are kept apart" in line for line in warnings(told)] == [True], (
+    assert ["results are cached separately" in line for line in warnings(output)] == [True], (
         "no lock file says what browsers a grid has"
     )
-    assert "js in chromium: natural0/scores" in told
+    assert "js in chromium: natural0/scores" in output
     assert user.bytes()
 
 
 @pytest.mark.parametrize("count", representative([1, 2], 2))
-def test_so_many_steps_at_once_as_doit_is_told(count: int, trees: Trees, tmp_path: Path) -> None:
+def test_doit_runs_the_requested_number_of_steps(count: int, trees: Trees, tmp_path: Path) -> None:
     (user,) = trees(1)
     seen = tmp_path / "seen"
     seen.mkdir()

@@ -1,5 +1,5 @@
-"""A bad remote costs one warning: entries that no webkiln wrote, and answers that break every rule,
-over each transport.
+"""A hostile remote cache costs one warning: forged entries, and answers that break every rule, over
+each transport.
 """
 
 import random
@@ -19,9 +19,10 @@ from tests.sampling import representative
 from webkiln import canonical
 from webkiln.build.action import Blob
 from webkiln.build.remote import entries, wire
+from webkiln.build.remote.addresses import open_remote
 from webkiln.build.remote.entries import EntryError
 from webkiln.build.remote.remote import UnreachableError
-from webkiln.build.remote.shared import SharedCache, opened
+from webkiln.build.remote.shared import SharedCache
 from webkiln.build.remote.signing import signer
 from webkiln.build.remote.timeouts import Deadline, Turns
 
@@ -58,7 +59,7 @@ STALLS = ("no answer", "slow head", "slow body")
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stalls end after three seconds instead of ten. `make soak` waits the ten."""
+    """Stalls end after three seconds instead of ten. `make soak` uses the ten."""
     for module in ("timeouts", "objects", "reapi"):
         monkeypatch.setattr(f"webkiln.build.remote.{module}.ANSWER_SECONDS", 3.0)
     monkeypatch.setattr("tests.build.hostile.DRIP_SECONDS", 1.0)
@@ -79,7 +80,7 @@ def checked(made: Soak, found: Round, place: Path) -> str:
 
 
 def served(held: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Entries and blobs as HTTP and gRPC servers hold them."""
+    """Entries and blobs in the form of HTTP and gRPC servers."""
     return {
         name: wire.wrapped(data, []) if name.startswith("ac/") else data
         for name, data in held.items()
@@ -87,7 +88,7 @@ def served(held: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def wrapped(made: Soak, how: str = "") -> dict[str, bytes]:
-    """What a server holds, with every entry forged in one way."""
+    """The contents of a server, with every entry forged in one way."""
     changed = {
         name: forged(data, how, random.Random(0)) if how and name.startswith("ac/") else data
         for name, data in made.good[False].items()
@@ -99,8 +100,8 @@ def wrapped(made: Soak, how: str = "") -> dict[str, bytes]:
 def serving(
     fault: str, held: Mapping[str, bytes], *, method: str = "", s3: bool = False
 ) -> Iterator[tuple[Hostile, dict[str, str]]]:
-    """An HTTP server that fails in one way, for requests of one method or all, and how builds reach
-    it.
+    """An HTTP server that fails in one way, for requests of one method or all, and the environment
+    of builds that use it.
     """
     server = Hostile(lambda asked, name: fault if method in ("", asked) else "")
     server.held = dict(held)
@@ -122,7 +123,7 @@ def serving(
 
 
 @pytest.mark.parametrize("how", representative(FORGED, *LISTED))
-def test_forged_entries(how: str, made: Soak, tmp_path: Path) -> None:
+def test_forged_entries_are_not_used(how: str, made: Soak, tmp_path: Path) -> None:
     with serving("", wrapped(made, how)) as (_, reached):
         found = made.build(tmp_path, reached)
     made.check("the build", found, tmp_path, poison=False)
@@ -130,8 +131,8 @@ def test_forged_entries(how: str, made: Soak, tmp_path: Path) -> None:
     assert not [*(tmp_path / "cache" / "arriving").glob("*")]
 
 
-def test_an_incomplete_bundle_is_no_result(made: Soak, tmp_path: Path) -> None:
-    """Whatever the keyless remote says, `runtime.js` is published, now and later."""
+def test_an_incomplete_bundle_is_rejected(made: Soak, tmp_path: Path) -> None:
+    """Whatever the keyless remote answers, `runtime.js` is published, now and later."""
     with serving("", wrapped(made, "no runtime")) as (_, reached):
         first = made.build(tmp_path, reached)
         assert "lacks the output bundle/runtime.js" in checked(made, first, tmp_path)
@@ -140,8 +141,8 @@ def test_an_incomplete_bundle_is_no_result(made: Soak, tmp_path: Path) -> None:
     assert not again.warnings
 
 
-def test_a_bundle_is_what_its_manifest_lists(made: Soak, tmp_path: Path) -> None:
-    """A shard may be left out without a missing name; its manifest knows."""
+def test_a_bundle_must_match_its_manifest(made: Soak, tmp_path: Path) -> None:
+    """A missing shard is not a missing name, but the manifest lists it."""
     held = dict(made.good[False])
     for name, data in held.items():
         if b'"bundle/weights-' in data and name.startswith("ac/"):
@@ -156,11 +157,11 @@ def test_a_bundle_is_what_its_manifest_lists(made: Soak, tmp_path: Path) -> None
         )
 
 
-def test_a_result_that_becomes_suspect_while_another_input_is_made(
+def test_a_result_that_becomes_suspect_while_another_input_is_built(
     made: Soak, tmp_path: Path
 ) -> None:
-    """`bundle` has taken empty code for wasm from the remote when `link`, another of its inputs,
-    fails with it.
+    """`bundle` has got empty code for wasm from the remote when `link`, another of its inputs,
+    fails with that.
     """
     held = {name: data for name, data in made.good[False].items() if not name.startswith("ac/")}
     (code,) = (
@@ -170,7 +171,9 @@ def test_a_result_that_becomes_suspect_while_another_input_is_made(
     )
     held[code] = forged(made.good[False][code], "none", random.Random(0))
     with serving("", served(held)) as (_, reached):
-        assert "made the step fail" in checked(made, made.build(tmp_path, reached), tmp_path)
+        assert "failed with inputs from it" in checked(
+            made, made.build(tmp_path, reached), tmp_path
+        )
 
 
 @pytest.mark.parametrize("fault", representative(QUICK, *ANSWERS))
@@ -191,7 +194,7 @@ def test_slow_answers(fault: str, made: Soak, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_blobs_that_drip(made: Soak, tmp_path: Path) -> None:
-    """Entries are good, and their blobs come byte by byte."""
+    """Entries are good, and their blobs arrive byte by byte."""
     server = Hostile(lambda method, name: "slow body" if name.startswith("cas/") else "")
     server.held = wrapped(made)
     try:
@@ -245,7 +248,7 @@ def test_broken_calls(fault: str, made: Soak, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
-def test_what_is_no_file_in_a_folder(
+def test_only_regular_files_of_a_folder_are_read(
     kind: str, made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.build.soak_remote.SPECIAL", (kind,))
@@ -260,7 +263,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "shared" / "ac").symlink_to(tmp_path / "outside")
     shared = SharedCache(str(tmp_path / "shared"), writes=True)
-    shared.note(64 * "a", {"reads": []})
+    shared.upload_entry(64 * "a", {"reads": []})
     shared.close()
     assert not [*(tmp_path / "outside").rglob("*")]
 
@@ -268,20 +271,20 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 def test_a_disk_without_room_is_not_filled(
     made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An entry that names more bytes than fit costs nothing but a warning, though the server would
-    send them.
+    """An entry that names more bytes than fit causes only a warning, though the server would send
+    them.
     """
     monkeypatch.setattr("webkiln.build.remote.shared.FREE_BYTES", 1 << 60)
     blob = Blob(canonical.digest(bytes(2 << 20)), 2 << 20)
     with serving("", {f"cas/{blob.sha256}": bytes(2 << 20)}) as (server, _):
-        told: list[str] = []
-        monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
+        output: list[str] = []
+        monkeypatch.setattr("webkiln.build.remote.connection.warn", output.append)
         shared = SharedCache(server.url)
-        shared.bring(
+        shared.download(
             [blob], lambda blob: tmp_path / blob.sha256, lambda blob, path: pytest.fail("was kept")
         )
         shared.close()
-    assert "has no room" in told[0]
+    assert "has no room" in output[0]
     assert not [*tmp_path.iterdir()]
 
 
@@ -320,12 +323,12 @@ LEADING_OUT = (
 
 
 @pytest.mark.parametrize("name", LEADING_OUT)
-def test_discovered_inputs_lead_nowhere(name: object) -> None:
+def test_discovered_inputs_outside_roots_are_rejected(name: object) -> None:
     with pytest.raises(EntryError):
         entries.reads_of({"reads": [name]})
 
 
-def test_discovered_inputs() -> None:
+def test_valid_discovered_inputs() -> None:
     names = (
         "0/a.py",
         "12/b/c d/",
@@ -341,8 +344,8 @@ def test_discovered_inputs() -> None:
 
 @contextmanager
 def throttled(port: int, rate: int) -> Iterator[int]:
-    """The port of a proxy that passes on so many bytes a second in each direction, of all
-    connections together.
+    """The port of a proxy that forwards a limited number of bytes a second in each direction, for
+    all connections together.
     """
     ended, locks = threading.Event(), (threading.Lock(), threading.Lock())
     listening = socket.socket()
@@ -384,14 +387,14 @@ def throttled(port: int, rate: int) -> Iterator[int]:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_a_remote_that_is_slow_and_good(
+def test_a_slow_but_steady_remote_is_used(
     scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line of 100 KB a second carries blobs both ways, several at once, longer than an answer may
-    take.
+    """A connection of 100 KB a second transfers several blobs both ways, for longer than the
+    timeout of an answer.
     """
-    told: list[str] = []
-    monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
+    output: list[str] = []
+    monkeypatch.setattr("webkiln.build.remote.connection.warn", output.append)
     contents = [random.Random(number).randbytes(100_000) for number in range(4)]
     paths = {
         Blob(canonical.digest(data), len(data)): tmp_path / f"{number}"
@@ -408,18 +411,18 @@ def test_a_remote_that_is_slow_and_good(
     try:
         with throttled(server.port, 100_000) as port:
             shared = SharedCache(f"{scheme}://127.0.0.1:{port}", writes=True)
-            assert shared.deliver(paths, paths.__getitem__)
-            shared.bring(
+            assert shared.upload_blobs(paths, paths.__getitem__)
+            shared.download(
                 paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: kept.append(blob)
             )
             shared.close()
     finally:
         server.close()
-    assert not told
+    assert not output
     assert set(kept) == set(paths)
 
 
-def test_a_stall_is_noticed_however_fast_it_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stall_is_noticed_after_a_fast_start(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("webkiln.build.remote.timeouts.time.monotonic", lambda: now[0])
     deadline = Deadline()
@@ -434,7 +437,7 @@ def test_a_stall_is_noticed_however_fast_it_was_before(monkeypatch: pytest.Monke
         deadline.left()
 
 
-def test_transfers_behind_a_late_one_are_not_begun() -> None:
+def test_transfers_after_a_late_one_are_not_started() -> None:
     turns = Turns(10)
     with turns.take(11):
         pass
@@ -446,14 +449,14 @@ def test_transfers_behind_a_late_one_are_not_begun() -> None:
         pass
 
 
-def test_large_blobs_that_stall_are_asked_for_once(
+def test_large_blobs_that_stall_are_requested_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webkiln.build.remote.timeouts.ANSWER_SECONDS", 1.0)
     blobs = [Blob(64 * digit, 100_000) for digit in "abcdef"]
     with closing(HostileReapi(lambda method, name: "stalled stream")) as server:
         shared = SharedCache(server.url)
-        shared.bring(
+        shared.download(
             blobs,
             lambda blob: tmp_path / blob.sha256,
             lambda blob, path: pytest.fail("it has no bytes"),
@@ -462,8 +465,8 @@ def test_large_blobs_that_stall_are_asked_for_once(
         shared.close()
 
 
-def test_a_resumed_transfer_with_wrong_bytes_is_read_anew(made: Soak, tmp_path: Path) -> None:
-    """What a bad server left of a transfer does not make a good one look bad."""
+def test_a_resumed_transfer_with_wrong_bytes_is_restarted(made: Soak, tmp_path: Path) -> None:
+    """The remains of a transfer from a bad server do not make a good one look bad."""
     (tmp_path / "cache" / "arriving").mkdir(parents=True)
     for name in made.good[False]:
         if name.startswith("cas/"):
@@ -474,8 +477,8 @@ def test_a_resumed_transfer_with_wrong_bytes_is_read_anew(made: Soak, tmp_path: 
     assert not found.warnings
 
 
-def test_an_address_that_is_none() -> None:
-    remote = opened("http://127.0.0.1:9")
+def test_an_invalid_address_is_an_error() -> None:
+    remote = open_remote("http://127.0.0.1:9")
     with pytest.raises(UnreachableError):
         remote.entry(64 * "a")
     remote.close()
@@ -485,8 +488,8 @@ def test_an_address_that_is_none() -> None:
     ("builds", "seed", "warned"), representative([(6, 1, 3), (12, 1, 6)], (6, 1, 3))
 )
 def test_attacks_at_random(builds: int, seed: int, warned: int) -> None:
-    """Seed 1 begins with two poisoned rounds and a good one: three builds that may not warn. `make
-    soak` has more rounds.
+    """Seed 1 begins with two poisoned rounds and a good one: three builds without warnings. `make
+    soak` runs more rounds.
     """
     counts, longest = soak(builds, seed)
     assert counts["builds with a warning"] >= warned

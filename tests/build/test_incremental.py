@@ -1,4 +1,4 @@
-"""What runs again after which change, by counting executed actions."""
+"""Which actions run again after which change, by counting executed actions."""
 
 import os
 import time
@@ -138,7 +138,7 @@ def test_two_checkouts_share_a_cache(model: Model, tmp_path: Path) -> None:
     assert second.bytes() == first.bytes()
 
 
-def test_backends_and_encodings_are_built_apart(tree: Tree) -> None:
+def test_backends_and_encodings_are_built_separately(tree: Tree) -> None:
     built(tree)
     counts = tree.build("encoding=eightbit")
     assert {task.split(":")[0] for task in counts} >= {"lower", "pack", "bundle"}
@@ -146,10 +146,10 @@ def test_backends_and_encodings_are_built_apart(tree: Tree) -> None:
     assert (tree.root / "dist" / f"{tree.model}-eightbit" / "manifest.json").exists()
 
 
-def test_which_backends_a_bundle_has_is_a_matter_of_its_recipe(tree: Tree) -> None:
+def test_the_recipe_determines_the_backends_of_a_bundle(tree: Tree) -> None:
     only = ("backend=js", "encoding=float32", "browser=node")
     tree.doit("report", f"model={tree.model}", *only)
-    assert not list(tree.bundle.glob("*.wasm")), "nothing was there to be kept"
+    assert not list(tree.bundle.glob("*.wasm")), "no earlier bundle had wasm"
     tree.build("encoding=float32")
     before = tree.bytes()
     assert "wasm.js" in before
@@ -176,8 +176,8 @@ def test_tuned_choices_are_an_input_of_lowering_alone(tree: Tree, model: Model) 
     assert tree.build("encoding=float32") == lowered
 
 
-def test_trials_and_tuned_choices_are_apart(tmp_path: Path) -> None:
-    """What is measured does not depend on what was measured."""
+def test_tuning_builds_do_not_use_tuned_choices(tmp_path: Path) -> None:
+    """Measurements do not depend on earlier measurements."""
     plain = Recipe("m", PathSource(tmp_path / "m.keras"), backends=("wasm",))
     tuned = replace(plain, tuned=tmp_path / "tuned.json")
     trial, usual = Selection(("wasm",), trial=(1, 2)), Selection(("wasm",))
@@ -190,7 +190,7 @@ def test_trials_and_tuned_choices_are_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_doit_tunes_beside_the_recipe(tmp_path: Path) -> None:
+def test_doit_tune_writes_next_to_the_recipe(tmp_path: Path) -> None:
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
     asked = ("tune", "model=digits", "browser=node", "encoding=float32")
     assert "choices change" in tree.doit(*asked)

@@ -1,4 +1,4 @@
-"""`pip install .` gives the commands, and they build digits in an empty folder, with no file of the
+"""`pip install .` installs the commands, and they build digits in an empty folder, without the
 checkout.
 """
 
@@ -20,7 +20,7 @@ DODO = (
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory) -> Path:
-    """A new virtual environment with webkiln installed from a wheel; third-party packages are those
+    """A new virtual environment with webkiln installed from a wheel. Third-party packages are those
     of this one.
     """
     folder = tmp_path_factory.mktemp("install") / "venv"

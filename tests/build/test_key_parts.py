@@ -1,4 +1,4 @@
-"""Everything that a result depends on is part of its key, part by part."""
+"""Everything that a result depends on is part of its key."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +50,7 @@ def test_every_part_of_an_action_is_in_its_key(share: Share) -> None:
 
 
 @pytest.mark.parametrize("said", ["task", "timeout", "source", "final"])
-def test_what_is_said_of_an_action_is_not_in_its_key(said: str, share: Share) -> None:
+def test_metadata_of_an_action_is_not_in_its_key(said: str, share: Share) -> None:
     values: dict[str, Any] = {
         "task": "other:m",
         "timeout": 5.0,
@@ -118,7 +118,7 @@ def source_key(share: Share, action: Action) -> str:
         return found.key
 
 
-def test_a_source_key_says_which_part_of_a_product_is_taken(share: Share) -> None:
+def test_a_source_key_includes_the_selected_part_of_a_product(share: Share) -> None:
     first = Action("one:m", "one", ("a/", "b/"))
     other = Action("one:n", "one", ("a/", "b/"), {}, {"n": 2})
     (share.root / "x").write_text("1")
@@ -139,11 +139,11 @@ def test_a_source_key_says_which_part_of_a_product_is_taken(share: Share) -> Non
     assert len({*found}) == len(found)
 
 
-def test_what_a_lock_says_is_here_where_it_is(
+def test_versions_that_match_the_lock_file_count_as_locked(
     share: Share, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One of several versions, and builds of one version, are as locked; another is told of once,
-    and keyed as it is.
+    """If several versions or builds are locked, each counts as locked. Another version is reported
+    once, and keyed separately.
     """
     (share.root / "requirements.lock").write_text(
         "numpy==1.0\nNumPy==2.0 ; python_version < '3'\nTorch_Vision==3\n# no==1\n"
@@ -165,19 +165,19 @@ def test_what_a_lock_says_is_here_where_it_is(
     assert capsys.readouterr().err == ""
     here["numpy"] = "2.1"
     again = Toolchain(share.root, Derived(share.root / "derived.json"))
-    for told in (
-        "warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are kept apart\n",
+    for output in (
+        "warning: numpy is 2.1 here, 1.0|2.0 in the lock file; results are cached separately\n",
         "",
     ):
         assert again.actual(["numpy", "gone"]) == {"numpy": "2.1", "gone": "absent"}
-        assert capsys.readouterr().err == told
+        assert capsys.readouterr().err == output
     assert again.locked(["other", "gone"]) == {"other": "7", "gone": "absent"}
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(ToolError, match="node is needed"):
+    with pytest.raises(ToolError, match="node is required"):
         Toolchain(share.root, Derived(share.root / "derived.json")).actual(["node"])
 
 
-def test_the_version_of_a_program_is_asked_for_again_when_it_changes(
+def test_the_version_of_a_program_is_queried_again_when_it_changes(
     share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "bin" / "node"

@@ -1,5 +1,5 @@
-"""Two builds into one folder at once: the second waits before it does any work. What steps printed
-reaches a terminal plain.
+"""Two builds into one folder: the second waits before it does any work. Output of steps reaches a
+terminal without control characters.
 """
 
 import fcntl
@@ -89,6 +89,6 @@ def test_control_characters_do_not_reach_the_terminal(printed: str, shown: str) 
         assert stream.getvalue().split("\n", 1)[1].rstrip("\n") == shown.rstrip("\n")
 
 
-def test_warnings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_contain_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     progress.warn("server says \x1b[2Jgone")
     assert capsys.readouterr().err == "warning: server says gone\n"

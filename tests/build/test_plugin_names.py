@@ -1,4 +1,4 @@
-"""Files of the user's that are called alike: each is run, each is in the keys, and each reruns what
+"""User files with the same name: each is run, each is in the keys, and each reruns the steps that
 it is part of.
 """
 
@@ -29,8 +29,8 @@ def handler(call):
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Recipe:
-    """A model of two operators, each converted by a plugin of its own folder that is called as the
-    other is.
+    """A model of two operators, each converted by a plugin in its own folder; both have the same
+    name.
     """
     folder = tmp_path / "models" / "net"
     for part, name in {"a": "First", "b": "Second"}.items():
@@ -62,7 +62,7 @@ def graph_of(recipe: Recipe, folder: Path) -> bytes:
         )
 
 
-def test_both_are_run_and_both_are_in_the_keys(recipe: Recipe, tmp_path: Path) -> None:
+def test_both_plugins_run_and_are_in_the_keys(recipe: Recipe, tmp_path: Path) -> None:
     first = graph_of(recipe, tmp_path)
     for alpha, plugin, name in (
         (0.25, recipe.plugins[0], "First"),
@@ -74,7 +74,7 @@ def test_both_are_run_and_both_are_in_the_keys(recipe: Recipe, tmp_path: Path) -
         first = again
 
 
-def test_keys_have_the_digest_of_each(recipe: Recipe, tmp_path: Path) -> None:
+def test_keys_contain_the_digest_of_each_plugin(recipe: Recipe, tmp_path: Path) -> None:
     with Engine(tmp_path / ".webkiln") as engine:
         action = ModelGraph(recipe, share()).convert()
         engine.run(action)
@@ -85,7 +85,7 @@ def test_keys_have_the_digest_of_each(recipe: Recipe, tmp_path: Path) -> None:
         }
 
 
-def test_modules_of_equal_files_are_apart(tmp_path: Path) -> None:
+def test_modules_of_equal_files_are_distinct(tmp_path: Path) -> None:
     files = [tmp_path / part / "plugin.py" for part in ("a", "b")]
     for file in files:
         file.parent.mkdir()

@@ -1,4 +1,4 @@
-"""What is said while actions run."""
+"""What is printed while actions run."""
 
 import io
 from pathlib import Path
@@ -12,7 +12,7 @@ from webkiln.build.progress import Lines, Live
 from webkiln.build.share import PACKAGE, Share
 
 
-def test_lines_count_what_is_done_and_tell_how_long_the_rest_takes() -> None:
+def test_lines_count_finished_steps_and_estimate_the_remaining_time() -> None:
     stream = io.StringIO()
     lines = Lines(stream)
     lines.expect({"a": 0.0, "b": 0.1, "c": 40.0, "d": None})
@@ -28,7 +28,7 @@ def test_lines_count_what_is_done_and_tell_how_long_the_rest_takes() -> None:
     )
 
 
-def test_a_long_step_says_how_far_it_is_where_there_is_no_terminal(
+def test_a_long_step_reports_progress_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.5)
@@ -36,7 +36,7 @@ def test_a_long_step_says_how_far_it_is_where_there_is_no_terminal(
     (tmp_path / "stages" / "long.py").write_text(
         "import time\nfrom webkiln.build import stage\n\ndef run(inputs, outputs, params):\n   "
         " time.sleep(1.2)\n    print('half of it\\r', end='')\n    time.sleep(1.2)\n   "
-        " stage.tell('3 of 4 MB')\n    time.sleep(1.2)\n    outputs['out'].write_text('')\n"
+        " stage.report_progress('3 of 4 MB')\n    time.sleep(1.2)\n    outputs['out'].write_text('')\n"
     )
     stream = io.StringIO()
     with Engine(
@@ -46,19 +46,19 @@ def test_a_long_step_says_how_far_it_is_where_there_is_no_terminal(
         progress=Lines(stream),
     ) as engine:
         engine.run(Action("long:m", "long", ("out",)))
-    told = [
+    output = [
         line.split("  ")[1].partition(",")[0]
         for line in stream.getvalue().splitlines()
         if "  " in line
     ]
-    assert {"runs", "half of it", "3 of 4 MB"} <= set(told)
+    assert {"runs", "half of it", "3 of 4 MB"} <= set(output)
 
 
 def test_the_display_of_a_terminal() -> None:
     live = Live(io.StringIO())
     live.expect({"a": None, "b": None})
     live.start("a")
-    live.tell("a", "12 of 30 MB")
+    live.update("a", "12 of 30 MB")
     assert live._display is not None
     assert [task.description for task in live._display.tasks] == ["0 of 2 done", "a  12 of 30 MB"]
     live.done("a", "")

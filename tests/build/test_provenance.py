@@ -1,5 +1,5 @@
-"""Where results come from: with a key only those count that were built here or that the key signed,
-whatever a build without it took.
+"""The provenance of results. With a key, only results count that were built here or signed by the
+key, whatever a build without it accepted.
 """
 
 import json
@@ -15,7 +15,7 @@ from tests.build.remotes import Faulty, faulty
 from tests.build.tree import Tree, checkout, toy_bundle, warm
 from tests.sampling import representative
 from webkiln import canonical
-from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob, joint
+from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob, combined_provenance
 from webkiln.build.cache import ActionCache
 from webkiln.build.digests import STAMP_MARGIN_NS
 from webkiln.build.outputs import single
@@ -30,7 +30,7 @@ KEY = 64 * "a"
 
 @pytest.fixture
 def trees(tmp_path: Path) -> list[Tree]:
-    """Checkouts of one project, each with a cache of its own, as on machines of their own."""
+    """Checkouts of one project, each with its own cache, as on separate machines."""
     return [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(2)]
 
 
@@ -42,8 +42,8 @@ def secret(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]:
-    """A server with what a build stored there, but for bundles, and code in place of the generated
-    code; and a tree that has built from it.
+    """A server with the results of a build except bundles, whose generated code was replaced; and a
+    tree that has built from it.
     """
     with faulty() as server:
         server.held |= held
@@ -62,12 +62,12 @@ def poisoned(held: dict[str, bytes], toy: Tree) -> Iterator[tuple[Faulty, Tree]]
                 elif "bundle/manifest.json" in outputs:
                     del server.held[name]
         toy.make(WEBKILN_REMOTE_CACHE=server.url)
-        assert toy.bytes()["js.js"] == STOLEN, "without a key it is believed"
+        assert toy.bytes()["js.js"] == STOLEN, "without a key it is accepted"
         yield server, toy
 
 
 def stamp(tree: Tree) -> None:
-    """Let a tree be found up to date by stamps alone."""
+    """Make stamps prove that a tree is up to date."""
     time.sleep(STAMP_MARGIN_NS / 1e9)
     tree.doit("build", "model=toy")
     assert [*canonical.read(tree.state / "stamps.json")["rows"]] == ["bundle:toy"]
@@ -79,11 +79,11 @@ def stamp(tree: Tree) -> None:
         product(["kept", "stamped", "gone"], [True, False]), ("stamped", True), ("kept", False)
     ),
 )
-def test_a_key_ends_what_was_believed_without_one(
+def test_a_key_invalidates_results_accepted_without_it(
     state: str, remote: bool, poisoned: tuple[Faulty, Tree], secret: dict[str, str]
 ) -> None:
-    """What a tree was built of counts no more: not by its stamps, its manifests, its cache, nor by
-    the origin of its bundle.
+    """The former inputs of a tree no longer count: not by its stamps, its manifests, its cache, or
+    the source key of its bundle.
     """
     server, second = poisoned
     if state == "stamped":
@@ -94,17 +94,17 @@ def test_a_key_ends_what_was_believed_without_one(
         "build", "model=toy", **secret, **({"WEBKILN_REMOTE_CACHE": server.url} if remote else {})
     )
     assert second.bytes() == toy_bundle()
-    assert not second.build(**secret), "and is then up to date"
-    assert not second.build(), "without the key, too"
+    assert not second.build(**secret), "then it is up to date"
+    assert not second.build(), "also without the key"
     assert second.bytes() == toy_bundle()
 
 
-def test_nothing_foreign_is_signed(
+def test_results_of_others_are_not_signed(
     poisoned: tuple[Faulty, Tree], secret: dict[str, str], tmp_path: Path
 ) -> None:
     server, second = poisoned
-    told = second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url)
-    foreign = next(line for line in told.splitlines() if "from a remote cache, unsigned" in line)
+    output = second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url)
+    foreign = next(line for line in output.splitlines() if "from a remote cache, unsigned" in line)
     count = int(foreign.split()[0])
     assert count > 5
     assert f"{count} from a remote cache, unsigned, not readable with this key" in second.webkiln(
@@ -112,12 +112,13 @@ def test_nothing_foreign_is_signed(
     )
     (tmp_path / "team").mkdir()
     team = {"WEBKILN_REMOTE_CACHE": str(tmp_path / "team"), **secret}
-    told = second.webkiln("cache", "push", **team, **WRITES)
+    output = second.webkiln("cache", "push", **team, **WRITES)
     assert (
-        f"omitted, since this key does not sign them: {count} from a remote cache, unsigned" in told
+        f"omitted, since this key does not sign them: {count} from a remote cache, unsigned"
+        in output
     )
-    # What was built here of foreign code is signed for exactly that code, which a build with the
-    # key never has.
+    # A result built here from foreign code is signed for exactly that code, which a build with
+    # the key never has.
     other = checkout(tmp_path / "other", tmp_path / "fresh", toy=True)
     other.make(**team)
     assert other.bytes() == toy_bundle()
@@ -125,21 +126,21 @@ def test_nothing_foreign_is_signed(
     assert second.bytes() == toy_bundle()
 
 
-def test_verify_tells_what_the_key_does_not_vouch_for(
+def test_verify_lists_results_that_the_key_did_not_sign(
     poisoned: tuple[Faulty, Tree], secret: dict[str, str]
 ) -> None:
     server, second = poisoned
     assert "all bytes are intact" in second.webkiln(
         "cache", "verify", WEBKILN_REMOTE_CACHE=server.url
     )
-    told = second.webkiln("cache", "verify", status=1, WEBKILN_REMOTE_CACHE=server.url, **secret)
-    assert "(from a remote cache, unsigned)" in told
+    output = second.webkiln("cache", "verify", status=1, WEBKILN_REMOTE_CACHE=server.url, **secret)
+    assert "(from a remote cache, unsigned)" in output
     assert "all bytes are intact" in second.webkiln(
         "cache", "verify", WEBKILN_REMOTE_CACHE=server.url, **secret
     )
 
 
-def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -> None:
+def test_signed_results_are_trusted_with_their_key_only(trees: list[Tree], tmp_path: Path) -> None:
     first, second = trees
     private, public, other = (tmp_path / name for name in ("private.pem", "public.pem", "other"))
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
@@ -153,7 +154,7 @@ def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -
         assert not second.make(WEBKILN_REMOTE_CACHE=server.url, **reader)
         second.webkiln("cache", "pull", WEBKILN_REMOTE_CACHE=server.url, **reader)
     assert "from a remote cache, signed by ed25519:" in second.webkiln("cache", "stat", **reader)
-    assert not second.make(**reader), "what was taken is here, and signed"
+    assert not second.make(**reader), "downloaded results are local and signed"
     assert second.make(WEBKILN_CACHE_KEY=f"hmac:{other}"), "another key did not sign it"
 
 
@@ -178,12 +179,12 @@ def test_entries_of_earlier_versions_do_not_count(toy: Tree) -> None:
     assert toy.make()
 
 
-def test_a_remote_does_not_say_where_it_is_from(tmp_path: Path) -> None:
+def test_a_provenance_from_a_remote_is_ignored(tmp_path: Path) -> None:
     """A provenance in an entry is not read."""
     result = {"outputs": {"x": {"sha256": KEY, "bytes": 1}}, "printed": "", "provenance": HERE}
     with faulty() as server:
         shared = SharedCache(server.url, writes=True)
-        shared.note(KEY, {"result": result, "provenance": HERE})
+        shared.upload_entry(KEY, {"result": result, "provenance": HERE})
         shared.wait(lambda text: None)
         found = ActionCache(tmp_path, shared).get(KEY, single("x"))
         shared.close()
@@ -196,15 +197,15 @@ def test_discovered_inputs_have_a_provenance(tmp_path: Path) -> None:
     own = signer(f"hmac:{tmp_path}/secret")
     with faulty() as server:
         keyless = ActionCache(tmp_path / "cache", SharedCache(server.url))
-        keyless.note_reads(KEY, ["0/a"], KEY, UNSIGNED)
+        keyless.record_reads(KEY, ["0/a"], KEY, UNSIGNED)
         assert keyless.reads(KEY) == [("0/a",)]
         keyed = ActionCache(tmp_path / "cache", SharedCache(server.url, own, writes=True), own)
         assert keyed.reads(KEY) == []
-        keyed.note_reads(KEY, ["0/b"], KEY, UNSIGNED)
+        keyed.record_reads(KEY, ["0/b"], KEY, UNSIGNED)
         assert keyed.shared is not None
         keyed.shared.wait(lambda text: None)
-        assert not [name for name in server.asked if name.startswith("PUT")], "and are not signed"
-        keyed.note_reads(KEY, ["0/c"], KEY)
+        assert not [name for name in server.asked if name.startswith("PUT")], "they are not signed"
+        keyed.record_reads(KEY, ["0/c"], KEY)
         assert keyed.reads(KEY) == [("0/c",)]
 
 
@@ -221,18 +222,20 @@ def test_an_untrusted_entry_is_replaced(tmp_path: Path) -> None:
     assert (found.printed, found.provenance) == ("own", HERE)
 
 
-def test_what_is_made_of_parts_is_trusted_as_the_worst() -> None:
-    assert joint([]) == joint([HERE]) == HERE
-    assert joint([HERE, FLEET]) == FLEET
-    assert joint([HERE, "key", FLEET]) == "key"
-    assert joint(["key", "other"]) == joint([HERE, UNSIGNED]) == UNSIGNED
+def test_the_least_trusted_part_determines_the_provenance() -> None:
+    assert combined_provenance([]) == combined_provenance([HERE]) == HERE
+    assert combined_provenance([HERE, FLEET]) == FLEET
+    assert combined_provenance([HERE, "key", FLEET]) == "key"
+    assert (
+        combined_provenance(["key", "other"]) == combined_provenance([HERE, UNSIGNED]) == UNSIGNED
+    )
 
 
 def test_a_step_that_fails_with_foreign_inputs_is_built_here(
     held: dict[str, bytes], toy: Tree
 ) -> None:
-    """Without a key a remote may say that a result is anything; where that ends in an error, what
-    it gave is built here.
+    """Without a key, a remote may return any result. If that makes a step fail, its inputs are
+    built here.
     """
     with faulty() as server:
         server.held |= held
@@ -247,8 +250,8 @@ def test_a_step_that_fails_with_foreign_inputs_is_built_here(
                     server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
                 elif "graph.json" not in body["result"]["outputs"]:
                     del server.held[name]
-        told = toy.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
-    (warning,) = [line for line in told.splitlines() if line.startswith("warning:")]
-    assert "was built here instead" in warning
-    assert "Traceback" not in told
+        output = toy.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
+    (warning,) = [line for line in output.splitlines() if line.startswith("warning:")]
+    assert "succeeded with inputs built here" in warning
+    assert "Traceback" not in output
     assert toy.bytes() == toy_bundle()

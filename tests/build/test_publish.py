@@ -1,4 +1,4 @@
-"""Publishing changes what builds wrote and nothing else, whatever stops it."""
+"""Publishing changes files that builds wrote and nothing else, whatever interrupts it."""
 
 import errno
 import json
@@ -21,8 +21,8 @@ from webkiln.errors import OutputError
 
 
 class Bench:
-    """A folder and a publisher that has just been started; `publish(index="1")` publishes a file
-    `index.js` that holds `1`.
+    """A folder and a new publisher. `publish(index="1")` publishes a file `index.js` with the
+    content `1`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -46,7 +46,7 @@ class Bench:
 
     def publish(self, *, force: bool = False, whole: bool = True, **texts: str) -> bool:
         return self.publisher.publish(
-            self.result(**texts), "bundle/", self.folder, whole=whole, force=force
+            self.result(**texts), "bundle/", self.folder, replace_all=whole, force=force
         )
 
     def texts(self) -> dict[str, str]:
@@ -62,7 +62,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def test_files_of_an_earlier_build_go_and_others_stay(bench: Bench) -> None:
+def test_files_of_an_earlier_build_are_removed_and_others_stay(bench: Bench) -> None:
     bench.publish(a="1", b="2")
     (bench.folder / "mine").write_text("mine")
     bench.publish(a="3", c="4")
@@ -89,12 +89,12 @@ def test_a_damaged_blob_changes_nothing(bench: Bench) -> None:
     bench.publish(a="1")
     result = bench.result(a="2")
     bench.store.path(result.outputs["bundle/a.js"].sha256).unlink()
-    assert not bench.publisher.publish(result, "bundle/", bench.folder, whole=True)
+    assert not bench.publisher.publish(result, "bundle/", bench.folder, replace_all=True)
     assert bench.texts() == {"a.js": "1"}
 
 
 @pytest.mark.parametrize("kind", ["file", "changed", "link", "folder"])
-def test_what_no_build_wrote_is_not_overwritten(bench: Bench, kind: str) -> None:
+def test_files_that_no_build_wrote_are_not_overwritten(bench: Bench, kind: str) -> None:
     path = bench.folder / "index.js"
     bench.folder.mkdir(parents=True)
     if kind == "file":
@@ -122,7 +122,7 @@ def test_what_no_build_wrote_is_not_overwritten(bench: Bench, kind: str) -> None
         assert (bench.root / "mine").read_text() == "mine"
 
 
-def test_what_is_there_already_is_nobodys_loss(bench: Bench) -> None:
+def test_equal_files_may_be_replaced(bench: Bench) -> None:
     bench.folder.mkdir(parents=True)
     (bench.folder / "index.js").write_text("1")
     assert bench.publish(index="1")
@@ -149,16 +149,14 @@ def test_links_to_the_folder_its_mode_and_empty_folders_stay(bench: Bench) -> No
     assert [path.name for path in real.iterdir()] == ["empty"]
 
 
-def test_modes_that_the_user_gave_stay(bench: Bench) -> None:
+def test_modes_set_by_the_user_stay(bench: Bench) -> None:
     bench.publish(a="1")
     (bench.folder / "a.js").chmod(0o640)
     bench.publish(a="2")
     assert stat.S_IMODE((bench.folder / "a.js").stat().st_mode) == 0o640
 
 
-def test_publishing_here_leaves_the_shell_where_it_is(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_publishing_keeps_the_folder_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.folder.mkdir(parents=True)
     monkeypatch.chdir(bench.folder)
     bench.folder = Path()
@@ -169,7 +167,7 @@ def test_publishing_here_leaves_the_shell_where_it_is(
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
-def test_removing_takes_what_was_published(bench: Bench, forgotten: bool) -> None:
+def test_removing_deletes_published_files(bench: Bench, forgotten: bool) -> None:
     bench.publish(a="1", b="2")
     (bench.folder / "b.js").write_text("mine")
     if forgotten:
@@ -196,7 +194,9 @@ HOSTILE = (
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("where", ["manifest", "record", "temporary"])
-def test_no_list_of_files_reaches_what_no_build_wrote(bench: Bench, name: str, where: str) -> None:
+def test_no_manifest_or_record_makes_builds_touch_user_files(
+    bench: Bench, name: str, where: str
+) -> None:
     name = name.replace("{root}", str(bench.root))
     bench.publish(a="1")
     for folder in (bench.root, bench.folder):
@@ -226,7 +226,7 @@ def test_no_list_of_files_reaches_what_no_build_wrote(bench: Bench, name: str, w
         path: path.read_text() for path in bench.root.rglob("precious") if "link" not in path.parts
     }
     if (where, name) == ("record", "precious"):
-        # a record is webkiln's own: what it says of a plain name with this digest was published
+        # records belong to webkiln: a plain name with this digest counts as published
         return
     bench.publish(a="2")
     bench.publisher.remove(bench.folder)
@@ -235,9 +235,7 @@ def test_no_list_of_files_reaches_what_no_build_wrote(bench: Bench, name: str, w
 
 
 def _kills(bench: Bench, step: int, **texts: str) -> Iterator[int]:
-    """Every `step`th system call of a publication, from the same beginning; each time it is killed
-    there.
-    """
+    """Kill a publication at every `step`-th system call, each time from the same initial state."""
     saved = bench.root.parent / "saved"
     shutil.copytree(bench.root, saved, symlinks=True)
     number = 0
@@ -253,7 +251,7 @@ def _kills(bench: Bench, step: int, **texts: str) -> Iterator[int]:
 
 @pytest.mark.parametrize("step", [1, 11])
 @pytest.mark.sample("11")
-def test_a_kill_at_any_system_call_costs_nothing(step: int, tmp_path: Path) -> None:
+def test_a_kill_at_any_system_call_loses_nothing(step: int, tmp_path: Path) -> None:
     bench = Bench(tmp_path / "bench")
     bench.root.mkdir()
     old = {"index": "old 1", "runtime": "old 2", "gone": "old 3", "same": "same"}
@@ -285,7 +283,7 @@ def test_a_kill_at_any_system_call_costs_nothing(step: int, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("step", [1, 5])
 @pytest.mark.sample("5")
-def test_a_kill_while_removing_costs_nothing(step: int, tmp_path: Path) -> None:
+def test_a_kill_while_removing_loses_nothing(step: int, tmp_path: Path) -> None:
     bench = Bench(tmp_path / "bench")
     bench.root.mkdir()
     bench.publish(index="1", a="2", b="3")
@@ -303,7 +301,7 @@ def test_a_kill_while_removing_costs_nothing(step: int, tmp_path: Path) -> None:
     assert number > 20
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_the_build(bench: Bench) -> None:
+def test_an_unwritable_folder_is_reported_before_the_build(bench: Bench) -> None:
     bench.folder.parent.mkdir()
     bench.folder.parent.chmod(0o555)
     (bench.root / "file").write_text("")

@@ -1,5 +1,5 @@
-"""After any sequence of edits, before builds and during them, what an incremental build gives
-equals what a clean build gives.
+"""After any sequence of edits, before builds and during them, an incremental build gives the result
+of a clean build.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ def test_random_edits(model: str, edits: int, seed: int, tmp_path: Path) -> None
 
 
 def test_edits_while_builds_run(tmp_path: Path) -> None:
-    """`make soak` has more of them."""
+    """`make soak` runs more of them."""
     counts = soak_during.soak(tmp_path, 2, 3)
     assert counts["built while sources changed"]
     assert counts["final states that build"]

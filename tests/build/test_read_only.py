@@ -1,4 +1,4 @@
-"""Builds whose cache cannot be written: one of an image, or of another user."""
+"""Builds with a read-only cache, as in an image or of another user."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ cd {root}
 
 
 def read_only(tree: Tree, command: str, **environment: str) -> str:
-    """Run a command where the cache of a tree is on a read-only file system; what it prints."""
+    """Run a command with the cache of a tree on a read-only file system. Returns its output."""
     script = SCRIPT.format(cache=tree.cache, root=tree.root, command=command)
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script],
@@ -34,18 +34,18 @@ DOIT = f"{sys.executable} -m doit build model=toy"
 WEBKILN = f"{sys.executable} -m webkiln.cli"
 
 
-def test_a_read_only_cache_is_read_and_what_is_new_is_kept_in_the_tree(toy: Tree) -> None:
+def test_a_read_only_cache_is_read_and_new_results_are_stored_in_the_tree(toy: Tree) -> None:
     built(toy)
     before = toy.bytes()
     held = {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")}
     toy.wipe()
     count = len(toy.log())
-    told = read_only(toy, DOIT)
+    output = read_only(toy, DOIT)
     assert (
-        f"warning: {toy.cache}: the cache cannot be written here; it is read, and what this build"
-        " makes is kept in" in told
+        f"warning: {toy.cache}: the cache is read-only; results of this build are stored in"
+        in output
     )
-    assert told.count("warning") == 1
+    assert output.count("warning") == 1
     assert not executed(toy.log()[count:])
     assert toy.bytes() == before
     toy.edit("models/toy/model.json", "0.25", "0.125")
@@ -67,7 +67,7 @@ def test_a_read_only_cache_is_read_and_what_is_new_is_kept_in_the_tree(toy: Tree
     assert toy.bytes() == before != changed
 
 
-def test_a_damaged_blob_below_is_made_again_in_the_tree(toy: Tree) -> None:
+def test_a_damaged_blob_of_the_base_is_rebuilt_in_the_tree(toy: Tree) -> None:
     warm(toy)
     for path in toy.cache.glob("blobs/??/*"):
         path.chmod(0o644)
@@ -79,11 +79,11 @@ def test_a_damaged_blob_below_is_made_again_in_the_tree(toy: Tree) -> None:
 
 def test_commands_outside_of_checkouts(toy: Tree, tmp_path: Path) -> None:
     model = toy.root / "models" / "toy" / "model.json"
-    told = read_only(
+    output = read_only(
         toy,
         f"{WEBKILN} build {model} -o {tmp_path / 'out'} --backend js",
         XDG_STATE_HOME=str(tmp_path / "state"),
     )
     assert (tmp_path / "out" / "index.js").exists()
-    assert told.count("warning") == 1
+    assert output.count("warning") == 1
     assert (tmp_path / "state" / "webkiln" / "state").is_dir()

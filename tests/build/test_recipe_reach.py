@@ -22,14 +22,14 @@ def model(tmp_path: Path) -> Path:
 
 
 def described(action: Action) -> Any:
-    """An action as it enters keys and messages, without what leads to it."""
+    """An action as it enters keys and messages, without its producers."""
 
-    def told(value: Any) -> Any:
+    def output(value: Any) -> Any:
         return (
             (value.action.task, value.path, value.pattern) if isinstance(value, Product) else value
         )
 
-    inputs = {role: told(value) for role, value in action.inputs.items()}
+    inputs = {role: output(value) for role, value in action.inputs.items()}
     return (
         action.stage,
         action.outputs,
@@ -38,7 +38,7 @@ def described(action: Action) -> Any:
         action.code,
         action.tools,
         action.roots,
-        action.whole,
+        action.tracked_roots,
     )
 
 
@@ -46,7 +46,7 @@ CHOICE = Selection(("webgpu", "js"))
 
 
 def stages_of(recipe: Recipe, choice: Selection = CHOICE) -> dict[str, Any]:
-    """All actions of a model, by stage and what they are of."""
+    """All actions of a model, by stage and detail."""
     graph = ModelGraph(recipe, Share(PACKAGE.parent.parent, PACKAGE))
     graph.report(choice, ("node",))
     return {action.task: described(action) for action in graph.actions()}
@@ -88,7 +88,7 @@ REACH: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "tuned": ("onnx", {"tuned": Path("/nowhere/tuned.json")}, {"lower"}),
 }  # fmt: skip
 NOWHERE = {"name", "source_format", "backends", "encodings", "on_request", "project", "reads"}
-"""What names tasks, chooses formats and tasks, or counts where code of the user's runs alone."""
+"""Keys of recipes that name tasks, choose formats and tasks, or only concern user code."""
 
 
 def test_every_key_of_a_recipe_has_a_row() -> None:
@@ -98,8 +98,8 @@ def test_every_key_of_a_recipe_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("row", REACH)
-def test_what_a_key_of_a_recipe_reaches(row: str, tmp_path: Path) -> None:
-    """The actions themselves change; what follows them does if their results do."""
+def test_actions_that_depend_on_a_recipe_key(row: str, tmp_path: Path) -> None:
+    """The actions that change themselves. Those that follow run only if their inputs change."""
     kind, given, stages = REACH[row]
     (tmp_path / "a").write_bytes(b"")
     recipe = Recipe("m", PathSource(tmp_path / "a"), source_format=kind)
@@ -111,7 +111,7 @@ def test_what_a_key_of_a_recipe_reaches(row: str, tmp_path: Path) -> None:
     (Selection(("webgpu", "js"), layers=True), {"lower", "generate", "bundle", "verify", "report"}),
     (Selection(("js",)), {"lower", "generate", "bundle", "verify", "report"}),
 ])  # fmt: skip
-def test_what_is_asked_for_reaches_all_that_depends_on_it(
+def test_actions_that_depend_on_the_selection(
     choice: Selection, stages: set[str], model: Path
 ) -> None:
     recipe = Recipe("m", PathSource(model))
@@ -165,11 +165,11 @@ def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_
     graph = ModelGraph(Recipe("m", PathSource(model)), Share(PACKAGE.parent.parent, PACKAGE))
     choice = Selection(("wasm", "js"), layers=True)
     made = [*graph.verify(choice, "node"), *graph.verify(choice, "firefox", ("js",))]
-    told = [
+    output = [
         tuple(action.params[name] for name in ("backend", "variant", "browser", "layers"))
         for action in made
     ]
-    assert told == [
+    assert output == [
         ("wasm", "relaxed", "node", True),
         ("wasm", "simd", "node", True),
         ("js", "", "node", True),
@@ -178,7 +178,7 @@ def test_verification_is_of_each_variant_and_browser_and_of_those_backends_that_
     assert [action.tools for action in made] == [("node",)] * 3 + [("firefox",)]
 
 
-def test_a_choice_that_is_tried_takes_no_tuned_ones(model: Path) -> None:
+def test_a_tuning_candidate_uses_no_tuned_choices(model: Path) -> None:
     graph = ModelGraph(
         Recipe("m", PathSource(model), tuned=FILE), Share(PACKAGE.parent.parent, PACKAGE)
     )
@@ -186,7 +186,7 @@ def test_a_choice_that_is_tried_takes_no_tuned_ones(model: Path) -> None:
     assert "tuned.json" not in graph.lower("js", Selection(("js",), trial=(0, 0))).inputs
 
 
-def test_every_part_of_a_source_that_is_fetched_is_in_its_key(tmp_path: Path) -> None:
+def test_every_part_of_a_fetched_source_is_in_its_key(tmp_path: Path) -> None:
     script = ExportSource(FILE, "save", {"n": 1})
     module = ModuleSource(tmp_path, "makes", "net", {"n": 1})
     (tmp_path / "makes.py").write_text("")
@@ -214,7 +214,7 @@ def test_every_part_of_a_source_that_is_fetched_is_in_its_key(tmp_path: Path) ->
     assert all(a != b for number, a in enumerate(found) for b in found[:number])
 
 
-def test_code_of_the_users_may_look_below_its_roots_alone(tmp_path: Path, model: Path) -> None:
+def test_user_code_may_only_read_below_its_roots(tmp_path: Path, model: Path) -> None:
     share = Share(PACKAGE.parent.parent, PACKAGE)
     plugin, data = tmp_path / "code" / "p.py", tmp_path / "data"
     recipe = Recipe(
@@ -227,7 +227,7 @@ def test_code_of_the_users_may_look_below_its_roots_alone(tmp_path: Path, model:
         assert action.roots == ((tmp_path / "app", tmp_path / "code", data) if runs else ()), (
             action.task
         )
-        assert action.whole == ((data,) if runs else ())
+        assert action.tracked_roots == ((data,) if runs else ())
     plain = ModelGraph(replace(recipe, plugins=()), share)
     plain.report(Selection(("js",)), ("node",))
     assert not any(action.roots for action in plain.actions())

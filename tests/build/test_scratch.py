@@ -1,4 +1,4 @@
-"""Folders of running processes, which a sweep of the cache leaves however old they are."""
+"""Scratch folders of running processes stay when the cache is swept, however old they are."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def cache(tmp_path: Path) -> ActionCache:
 
 @pytest.fixture
 def sweep(cache: ActionCache) -> Callable[[], None]:
-    """Sweeps when everything is older than the grace."""
+    """Sweeps when everything is older than the grace period."""
 
     def run() -> None:
         for path in cache.sandboxes.glob("*"):
@@ -60,7 +60,7 @@ def test_a_folder_is_left_while_its_process_lives(
         assert folder.is_dir()
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert folder.is_dir(), "nobody was left to remove it"
+    assert folder.is_dir(), "no process was left to remove it"
     sweep()
     assert list(cache.sandboxes.iterdir()) == []
 
@@ -88,9 +88,7 @@ def test_an_old_sandbox_is_left(cache: ActionCache, sweep: Callable[[], None]) -
     assert list(cache.sandboxes.iterdir()) == []
 
 
-def test_what_nobody_holds_is_swept_when_it_is_old(
-    cache: ActionCache, sweep: Callable[[], None]
-) -> None:
+def test_an_unlocked_old_folder_is_swept(cache: ActionCache, sweep: Callable[[], None]) -> None:
     cache.sandboxes.mkdir(parents=True)
     (cache.sandboxes / "7-abc").mkdir()
     (cache.sandboxes / "8-abc.lock").touch()
@@ -100,7 +98,7 @@ def test_what_nobody_holds_is_swept_when_it_is_old(
     assert list(cache.sandboxes.iterdir()) == []
 
 
-def test_a_folder_that_is_dropped_is_removed(tmp_path: Path) -> None:
+def test_a_folder_without_references_is_removed(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path / "x")
     folder = scratch.folder
     del scratch

@@ -1,4 +1,4 @@
-"""All that a stamped bundle depends on is looked at, part by part."""
+"""All that a stamped bundle depends on is checked, part by part."""
 
 import os
 import sys
@@ -19,7 +19,9 @@ from webkiln.cli import main
 
 @pytest.fixture
 def noted(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stamps]:
-    """What is noted of a tree with one bundle, made of one file, as the next build reads it."""
+    """The recorded stamps of a tree with one bundle, built from one file, as the next build reads
+    them.
+    """
     monkeypatch.setattr(digests, "STAMP_MARGIN_NS", -(1 << 62))
     monkeypatch.setattr(stamps, "is_fresh", lambda stamp, now: False)
     for name in ("kernels", "runtime"):
@@ -33,10 +35,10 @@ def noted(share: Share, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call
 
     made = read()
     digest = known.digest(tmp_path / "source")
-    made.note("bundle:m", "facts", {tmp_path / "source": digest})
+    made.record("bundle:m", "facts", {tmp_path / "source": digest})
     (tmp_path / "models" / "m").mkdir(parents=True)
     (tmp_path / "models" / "m" / "recipe.toml").write_text("")
-    made.note_command(
+    made.record_command(
         "build", stamps.recipe_stamps(tmp_path / "models"), {"bundle:m": tmp_path / "dist"}
     )
     made.save()
@@ -71,7 +73,7 @@ SURROUNDINGS: dict[str, Callable[[Share, pytest.MonkeyPatch], object]] = {
 
 
 @pytest.mark.parametrize("what", SURROUNDINGS)
-def test_whatever_surrounds_a_tree_is_looked_at(
+def test_the_environment_of_a_tree_is_part_of_its_stamps(
     what: str,
     noted: Callable[..., Stamps],
     share: Share,
@@ -82,7 +84,7 @@ def test_whatever_surrounds_a_tree_is_looked_at(
     assert holds(noted(), tmp_path) == (False, None)
 
 
-def test_files_that_nothing_runs_are_not_looked_at(
+def test_unused_files_are_not_part_of_the_stamps(
     noted: Callable[..., Stamps], share: Share, tmp_path: Path
 ) -> None:
     for folder in ("__pycache__", "node_modules"):
@@ -91,9 +93,7 @@ def test_files_that_nothing_runs_are_not_looked_at(
     assert holds(noted(), tmp_path)[0]
 
 
-def test_what_was_noted_with_a_key_holds_with_that_key(
-    noted: Callable[..., Stamps], tmp_path: Path
-) -> None:
+def test_stamps_count_only_with_the_same_key(noted: Callable[..., Stamps], tmp_path: Path) -> None:
     assert holds(noted("hmac-sha256:1"), tmp_path) == (False, None)
     assert holds(noted(), tmp_path)[0]
 
@@ -101,7 +101,7 @@ def test_what_was_noted_with_a_key_holds_with_that_key(
 @pytest.mark.parametrize(
     "change", ["source", "gone", "facts", "task", "command", "recipe", "another recipe", "schema"]
 )
-def test_a_note_holds_for_what_it_was_made_of(
+def test_stamps_count_only_with_the_same_facts_and_files(
     change: str, noted: Callable[..., Stamps], tmp_path: Path
 ) -> None:
     task, facts, command = "bundle:m", "facts", "build"
@@ -130,17 +130,17 @@ def test_a_note_holds_for_what_it_was_made_of(
     assert (found is not None) == (change in ("facts", "task"))
 
 
-def test_a_file_that_changed_since_is_not_noted(
+def test_a_file_that_changed_since_is_not_stamped(
     noted: Callable[..., Stamps], tmp_path: Path
 ) -> None:
     read = noted()
-    read.note("bundle:m", "facts", {tmp_path / "source": "0" * 64})
+    read.record("bundle:m", "facts", {tmp_path / "source": "0" * 64})
     assert not read.holds("bundle:m", "facts")
     read.save()
     assert not noted().holds("bundle:m", "facts")
 
 
-def test_a_recipe_that_changed_just_now_settles_nothing(tmp_path: Path) -> None:
+def test_a_recipe_that_changed_just_now_has_no_stamp(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "recipe.toml").write_text("")
     path = tmp_path / "m" / "recipe.toml"
@@ -153,8 +153,8 @@ def test_a_recipe_that_changed_just_now_settles_nothing(tmp_path: Path) -> None:
 
 
 def in_place(path: Path, old: bytes, new: bytes) -> None:
-    """Other bytes of the same size, with the time of the last change set back, as rsync -t, tar and
-    restored backups do.
+    """Other bytes of the same size with the old modification time, as rsync -t, tar and restored
+    backups leave them.
     """
     stat, data = os.stat(path), path.read_bytes()
     assert data.count(old) == 1
@@ -170,7 +170,7 @@ def in_place(path: Path, old: bytes, new: bytes) -> None:
     )
 
 
-def test_a_build_sees_a_model_that_changed_within_its_stamps(
+def test_a_build_notices_a_model_that_changed_with_equal_stamps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(digests, "STAMP_MARGIN_NS", -(1 << 62))

@@ -1,4 +1,4 @@
-"""A build with nothing to do looks at stamps alone; whatever changes, it sees."""
+"""A null build only compares stamps, and notices every change."""
 
 import time
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from webkiln.build.tasks import _only_builds
 
 @pytest.fixture
 def stamped(toy: Tree) -> Tree:
-    """A tree whose bundle is noted: it was built, and found up to date when its files were old
-    enough for their stamps to tell.
+    """A tree with a stamped bundle: it was built, and found up to date when its files were old
+    enough for their stamps to count.
     """
     built(toy)
     time.sleep(STAMP_MARGIN_NS / 1e9)
@@ -24,23 +24,21 @@ def stamped(toy: Tree) -> Tree:
 
 
 def noticed(tree: Tree, **environment: str) -> bool:
-    """Whether a build looks at the steps: it then reads what was noted of each, or says that it
-    ran.
-    """
+    """Whether a build checks the steps: it then reads their manifests, or reports that they ran."""
     manifests = tree.state / tree.model
     hidden = manifests.rename(manifests.with_name("hidden"))
     before = len(tree.log())
-    told = tree.doit("build", f"model={tree.model}", **environment)
+    output = tree.doit("build", f"model={tree.model}", **environment)
     looked = len(tree.log()) > before
     if not looked:
         hidden.rename(manifests)
-        assert told == "dist/toy: up to date\n"
+        assert output == "dist/toy: up to date\n"
     return looked
 
 
-def test_nothing_to_do_is_told_by_stamps(stamped: Tree) -> None:
+def test_a_null_build_only_compares_stamps(stamped: Tree) -> None:
     assert not noticed(stamped)
-    assert not noticed(stamped), "and told again"
+    assert not noticed(stamped), "the next build is a null build"
 
 
 CHANGES: dict[str, Callable[[Tree], object]] = {
@@ -59,17 +57,17 @@ CHANGES: dict[str, Callable[[Tree], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.sample(2)
-def test_every_change_is_seen(change: str, stamped: Tree) -> None:
+def test_every_change_is_noticed(change: str, stamped: Tree) -> None:
     CHANGES[change](stamped)
     assert noticed(stamped)
 
 
-def test_what_was_changed_by_hand_is_not_written_over(stamped: Tree) -> None:
+def test_manual_changes_are_not_overwritten(stamped: Tree) -> None:
     (stamped.bundle / "manifest.json").write_text("{}")
     assert "would be overwritten" in stamped.doit("build", "model=toy", status=2)
 
 
-def test_what_a_changed_tree_builds_is_right(stamped: Tree) -> None:
+def test_a_changed_tree_builds_the_right_bundle(stamped: Tree) -> None:
     stamped.edit("models/toy/model.json", "0.5", "0.75")
     assert stamped.build()
     changed = stamped.bytes()
@@ -78,23 +76,23 @@ def test_what_a_changed_tree_builds_is_right(stamped: Tree) -> None:
     assert stamped.bytes() == changed
 
 
-def test_other_questions_are_answered_in_full(stamped: Tree) -> None:
+def test_other_commands_ignore_stamps(stamped: Tree) -> None:
     assert "optimize:toy:drop_noop" in stamped.doit("list", "--all")
     assert noticed(stamped, PATH=f"{stamped.root}:/usr/bin:/bin"), (
         "programs are looked for elsewhere"
     )
 
 
-def test_another_compiler_is_another_question(stamped: Tree) -> None:
+def test_another_compiler_invalidates_stamps(stamped: Tree) -> None:
     assert noticed(stamped, WEBKILN_COMPILER="emcc")
 
 
-def test_what_is_forgotten_is_looked_at(stamped: Tree) -> None:
+def test_forgetting_a_task_discards_stamps(stamped: Tree) -> None:
     stamped.doit("forget", "bundle:toy")
     assert noticed(stamped)
 
 
-def test_a_damaged_note_is_none(stamped: Tree) -> None:
+def test_a_damaged_file_of_stamps_is_ignored(stamped: Tree) -> None:
     (stamped.state / "stamps.json").write_text("{")
     assert not stamped.build()
 
@@ -106,5 +104,5 @@ def test_a_damaged_note_is_none(stamped: Tree) -> None:
         ("list", False), ("build -a", False), ("verify", False), ("build verify", False), ("bundle:toy", False), ("clean", False),
     ],
 )  # fmt: skip
-def test_which_calls_want_bundles_alone(words: str, quick: bool) -> None:
+def test_which_commands_only_build_bundles(words: str, quick: bool) -> None:
     assert _only_builds(words.split()) is quick

@@ -1,4 +1,4 @@
-"""What each `name=value` of a doit command asks for."""
+"""The effect of each `name=value` of a doit command."""
 
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ SIZED = Recipe(
 RECIPES = {recipe.name: recipe for recipe in (FILE, MADE, SIZED)}
 
 
-def test_without_variables_all_is_asked_for_that_is_usual() -> None:
+def test_the_defaults_without_variables() -> None:
     read = read_variables({}, RECIPES)
     assert read.models == {"file": FILE, "made": MADE}
     assert (read.backends, read.encodings, len(read.browsers), read.layers, read.force) == (
@@ -57,9 +57,7 @@ def test_without_variables_all_is_asked_for_that_is_usual() -> None:
     ({"force": "yes"}, {"force": True}),
     ({"force": "no"}, {}),
 ])  # fmt: skip
-def test_a_variable_changes_what_is_asked_for(
-    given: dict[str, str], changed: dict[str, Any]
-) -> None:
+def test_a_variable_changes_the_request(given: dict[str, str], changed: dict[str, Any]) -> None:
     plain, read = read_variables({}, RECIPES), read_variables(given, RECIPES)
     for name, value in changed.items():
         found = getattr(read, name)
@@ -70,7 +68,7 @@ def test_a_variable_changes_what_is_asked_for(
     }
 
 
-def test_weights_are_for_functions_that_take_them() -> None:
+def test_weights_are_for_functions_that_accept_them() -> None:
     models = read_variables({"weights": "random", "model": "file,made,sized"}, RECIPES).models
     assert (models["file"], models["sized"]) == (FILE, SIZED)
     made = models["made"].source
@@ -90,14 +88,14 @@ def test_weights_are_for_functions_that_take_them() -> None:
         {"force": "1"},
     ],
 )
-def test_what_is_no_variable_or_value(given: dict[str, str]) -> None:
+def test_unknown_variables_and_values_are_errors(given: dict[str, str]) -> None:
     with pytest.raises(RecipeError, match=r"valid: "):
         read_variables(given, RECIPES)
     with pytest.raises(RecipeError):
         read_variables({}, {"sized": SIZED})
 
 
-def test_each_choice_has_a_folder() -> None:
+def test_each_selection_has_a_folder() -> None:
     places = {
         destination("m", Selection(("js",), encoding, layers))
         for encoding in ("float32", "int8", "float16")
@@ -115,7 +113,7 @@ def engine(tmp_path: Path) -> Any:
         yield made
 
 
-def test_backends_that_are_asked_for_join_those_that_are_there(tmp_path: Path) -> None:
+def test_requested_backends_join_existing_ones(tmp_path: Path) -> None:
     recipe = Recipe("m", PathSource(tmp_path / "m"), backends=("wasm", "webgl", "js"))
     backends_for = partial(backends_of, recipe, folder=tmp_path)
     assert backends_for(None, keep=False) == ("wasm", "webgl", "js")
@@ -134,7 +132,7 @@ def test_backends_that_are_asked_for_join_those_that_are_there(tmp_path: Path) -
     ("given", "backends"),
     [({}, ("js",)), ({"backend": "js"}, ("js",)), ({"backend": "wasm,js"}, ("wasm", "js"))],
 )
-def test_without_compilers_wasm_is_left_out_unless_it_is_asked_for(
+def test_without_compilers_wasm_is_left_out_unless_requested(
     given: dict[str, str],
     backends: tuple[str, ...],
     engine: Engine,

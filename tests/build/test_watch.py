@@ -1,4 +1,4 @@
-"""`doit watch`: what is built again, what is told, and how it ends."""
+"""`doit watch`: what it rebuilds, what it prints, and how it ends."""
 
 import json
 import signal
@@ -18,7 +18,7 @@ from webkiln.recipe.read import read_recipes
 
 
 class Watching:
-    """A running `doit watch` and what it has printed."""
+    """A running `doit watch` and its output."""
 
     def __init__(self, tree: Tree, *arguments: str) -> None:
         self.output = tree.root / "watch.txt"
@@ -36,7 +36,7 @@ class Watching:
         return self.output.read_text().splitlines()
 
     def waits_for(self, *parts: str) -> str:
-        """The newest line, once it holds all of these."""
+        """The newest line, once it contains all of these."""
         deadline = time.monotonic() + 120
         while not (self.lines() and all(part in self.lines()[-1] for part in parts)):
             assert time.monotonic() < deadline, (parts, self.lines())
@@ -58,8 +58,8 @@ def watching(toy: Tree) -> Iterator[Watching]:
         started.process.wait()
 
 
-def test_what_changes_is_built_again(toy: Tree, watching: Watching) -> None:
-    watching.waits_for("watching 2 files; Ctrl-C ends it")
+def test_changes_are_rebuilt(toy: Tree, watching: Watching) -> None:
+    watching.waits_for("watching 2 files; press Ctrl-C to stop")
     assert watching.lines()[0].startswith("dist/toy: written, ")
     before = len(toy.log())
     toy.edit("models/toy/model.json", "0.5", "0.75")
@@ -68,10 +68,10 @@ def test_what_changes_is_built_again(toy: Tree, watching: Watching) -> None:
     ran = executed(toy.log()[before:])
     assert ran["load:toy"] == 1, ran
     assert "compile:toy:wasm:simd" not in ran, "a change of weights compiles nothing"
-    assert not toy.build(), "it is the bundle that a build makes"
+    assert not toy.build(), "the bundle equals that of a build"
 
 
-def test_an_error_is_told_and_the_next_change_is_built(toy: Tree, watching: Watching) -> None:
+def test_an_error_is_reported_and_the_next_change_is_built(toy: Tree, watching: Watching) -> None:
     watching.waits_for("watching")
     kept = toy.bytes()
     model = toy.root / "models" / "toy" / "model.json"
@@ -98,20 +98,20 @@ def test_models_come_and_go(toy: Tree, watching: Watching) -> None:
     watching.waits_for("dist/toy: written, ")
     assert [line.partition(":")[0] for line in watching.lines()] == [
         "dist/toy",
-        "watching 2 files; Ctrl-C ends it",
+        "watching 2 files; press Ctrl-C to stop",
         "dist/other",
         "dist/toy",
     ]
 
 
-def test_it_ends_cleanly(toy: Tree, watching: Watching) -> None:
+def test_ctrl_c_ends_it_cleanly(toy: Tree, watching: Watching) -> None:
     watching.waits_for("watching")
     assert watching.interrupt() == 0
     assert "Traceback" not in watching.output.read_text()
     assert not _children_of(toy.root)
 
 
-def test_it_ends_while_it_builds(toy: Tree) -> None:
+def test_ctrl_c_ends_it_during_a_build(toy: Tree) -> None:
     toy.edit(
         "stages/load.py",
         "def run(inputs, outputs, params):",
@@ -139,7 +139,7 @@ def _children_of(root: Path) -> list[str]:
     return found
 
 
-def test_one_model_alone(toy: Tree) -> None:
+def test_one_model_can_be_watched(toy: Tree) -> None:
     (toy.root / "models" / "other").mkdir()
     (toy.root / "models" / "other" / "recipe.toml").write_text('source = "../toy/model.json"\n')
     watching = Watching(toy, "model=toy", "backend=js")
@@ -153,7 +153,7 @@ class Stop(Exception):
     """Ends the loop in a test."""
 
 
-def test_a_file_that_is_still_written_is_waited_for(
+def test_a_build_waits_until_a_file_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "models" / "net").mkdir(parents=True)
@@ -182,10 +182,10 @@ def test_a_file_that_is_still_written_is_waited_for(
     with pytest.raises(Stop):
         watcher.run(sleep)
     assert len(builds) == 2
-    assert builds[1] > 8, "no build while it grows, and one when it has rested"
+    assert builds[1] > 8, "no build while it grows, one after it rests"
 
 
-def test_what_changes_during_the_first_build_is_built_again(
+def test_changes_during_the_first_build_are_rebuilt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "models" / "net").mkdir(parents=True)
@@ -218,7 +218,7 @@ def test_what_changes_during_the_first_build_is_built_again(
     assert read[-1] == "second"
 
 
-def test_what_is_watched_is_what_depfiles_list(toy: Tree) -> None:
+def test_watched_files_are_those_in_depfiles(toy: Tree) -> None:
     toy.build()
     recipes = read_recipes(toy.root / "models")
     with Engine(toy.root / ".webkiln", cache=toy.cache) as engine:

@@ -1,4 +1,4 @@
-"""The wheel carries the shared files and works without a checkout."""
+"""The wheel contains the shared files and works without a checkout."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.build.tree import REPOSITORY, Tree, built, executed
 
 
-def test_a_wheel_builds_models_in_a_folder_of_ones_own(toy: Tree, tmp_path: Path) -> None:
+def test_a_wheel_builds_models_in_any_folder(toy: Tree, tmp_path: Path) -> None:
     built(toy)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copyfile(REPOSITORY / name, toy.root / name)
@@ -34,5 +34,5 @@ def test_a_wheel_builds_models_in_a_folder_of_ones_own(toy: Tree, tmp_path: Path
     shutil.copytree(toy.root / "models" / "toy", own.root / "models" / "toy")
     shutil.copyfile(toy.root / "dodo.py", own.root / "dodo.py")
     own.doit("build", "model=toy", PYTHONPATH=str(site))
-    assert not executed(own.log()), "keys do not depend on where the files lie"
+    assert not executed(own.log()), "keys do not depend on the location of the files"
     assert own.bytes() == toy.bytes()

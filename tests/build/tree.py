@@ -1,6 +1,4 @@
-"""Throw-away checkouts to build in: the repository's own, or one with tiny stages that follow the
-same contract.
-"""
+"""Temporary checkouts: of the repository itself, or with tiny stages that follow the same contract."""
 
 import atexit
 import functools
@@ -28,15 +26,15 @@ from webkiln.recipe.read import read_recipe
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOY = Path(__file__).parent / "toy"
 PASSES = ("drop_noop", "sort_nothing")
-"""Of the toy."""
+"""The passes of the toy."""
 IGNORED = shutil.ignore_patterns("__pycache__", "node_modules")
 UNFINISHED = shutil.ignore_patterns("*.pyc.*")
-"""What Python is about to rename to a file of byte code."""
+"""Temporary files of byte code that Python is about to rename."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A checkout with a cache of its own; `model` is the model it builds."""
+    """A checkout with its own cache. `model` is the model that it builds."""
 
     root: Path
     cache: Path
@@ -66,11 +64,11 @@ class Tree:
         return [sys.executable, "-m", "doit", *arguments]
 
     def doit(self, *arguments: str, status: int = 0, **environment: str) -> str:
-        """Run doit here; returns stdout and stderr together."""
+        """Run doit in this tree. Returns stdout and stderr together."""
         return self._run(self.command(*arguments), status, environment)
 
     def webkiln(self, *arguments: str, status: int = 0, **environment: str) -> str:
-        """Run webkiln here, likewise."""
+        """Run webkiln in this tree. Returns stdout and stderr together."""
         return self._run([sys.executable, "-m", "webkiln.cli", *arguments], status, environment)
 
     def _run(self, command: list[str], status: int, environment: dict[str, str]) -> str:
@@ -87,14 +85,14 @@ class Tree:
         return process.stdout
 
     def build(self, *arguments: str, **environment: str) -> Counter[str]:
-        """Build the model; returns how often each task executed (cache hits do not count)."""
+        """Build the model. Returns how often each task was executed; cache hits do not count."""
         before = len(self.log())
         self.doit("build", f"model={self.model}", *arguments, **environment)
         return executed(self.log()[before:])
 
     def make(self, **environment: str) -> Counter[str]:
-        """As `build`, for the toy by the engine of this process with stages of this tree, as long
-        as nothing of its package is edited.
+        """As `build`; the toy is built by the engine of this process with the stages of this tree,
+        if nothing in its package is edited.
         """
         if self.model != "toy":
             return self.build(**environment)
@@ -145,14 +143,13 @@ def executed(log: list[dict[str, object]]) -> Counter[str]:
 
 
 def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """Copy the working tree; for a toy, with its stages, passes, kernels and one model instead of
-    the
+    """Copy the working tree. A toy has its own stages, passes, kernels and one model instead of the
     real ones.
 
-    Its cache starts with the imports of webkiln's own files and the versions of the compilers,
-    which take most of a first build's time to compute.
+    The cache starts with the imports of webkiln's own files and the versions of the compilers,
+    which take most of the time of a first build.
     """
-    tree = copied(root, cache, toy=toy)
+    tree = copy_checkout(root, cache, toy=toy)
     cache.mkdir(parents=True, exist_ok=True)
     (cache / "derived.json").write_bytes(_clean_build().derived)
     return tree
@@ -160,8 +157,8 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
 
 @dataclass(frozen=True)
 class CleanBuild:
-    """What a build of the unchanged toy from nothing publishes, by path in the bundle, and what it
-    leaves in its cache, by path there.
+    """What a clean build of the unchanged toy publishes, by path in the bundle, and stores in its
+    cache, by path there.
     """
 
     bundle: dict[str, bytes]
@@ -174,8 +171,8 @@ class CleanBuild:
 
 @dataclass(frozen=True)
 class Toy:
-    """A checkout of the toy, and workers with its package that serve all checkouts whose package is
-    the same.
+    """A checkout of the toy, and workers with its package that serve all checkouts with the same
+    package.
     """
 
     root: Path
@@ -186,7 +183,7 @@ class Toy:
 def _toy() -> Toy:
     folder = tempfile.mkdtemp(prefix="webkiln-toy-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
+    tree = copy_checkout(Path(folder) / "tree", Path(folder) / "cache", toy=True)
     pool = WarmPool(tree.root / "pipeline", size=1)
     atexit.register(LocalPool.close, pool)
     return Toy(tree.root, pool)
@@ -202,7 +199,7 @@ def _same(one: Path, other: Path) -> bool:
 @functools.cache
 def _clean_build() -> CleanBuild:
     with tempfile.TemporaryDirectory() as folder:
-        tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
+        tree = copy_checkout(Path(folder) / "tree", Path(folder) / "cache", toy=True)
         tree.build()
         kept = (
             path
@@ -220,13 +217,13 @@ def _clean_build() -> CleanBuild:
 
 
 def toy_bundle() -> dict[str, bytes]:
-    """What a build of the unchanged toy publishes; it is built once in a process."""
+    """The bundle of the unchanged toy. It is built once in a process."""
     return dict(_clean_build().bundle)
 
 
 def warm(tree: Tree) -> Tree:
-    """The same, with all results of the unchanged toy in its cache, as if another tree had been
-    built with it; other models stay without.
+    """The same tree, with all results of the unchanged toy in its cache, as if another tree had
+    built it; other models are not prepared.
     """
     if tree.model != "toy":
         return tree
@@ -238,16 +235,16 @@ def warm(tree: Tree) -> Tree:
 
 
 def built(tree: Tree) -> Tree:
-    """The same with its bundle, which for the toy comes from the cache: for tests of what happens
-    afterwards.
+    """The same tree with its bundle, which for the toy comes from the cache: for tests of what
+    happens afterwards.
     """
     warm(tree).make()
     return tree
 
 
-def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """As `checkout`, with an empty cache. Byte code is copied too; otherwise each new process
-    compiles the modules that it imports.
+def copy_checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
+    """As `checkout`, with an empty cache. Byte code is copy_checkout, too; otherwise each new process
+    would compile the modules that it imports.
     """
     shutil.copytree(
         REPOSITORY / "pipeline", root / "pipeline", ignore=UNFINISHED, copy_function=_put
@@ -273,16 +270,16 @@ def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
 
 
 def _put(source: str, target: str) -> None:
-    """Link byte code, which Python replaces and never changes in place, and copy the rest."""
+    """Link byte code, which Python replaces and never changes in place. Copy all other files."""
     if source.endswith(".pyc"):
-        with suppress(OSError):  # of a target on another file system
+        with suppress(OSError):  # the target is on another file system
             os.link(source, target)
             return
     shutil.copy2(source, target)
 
 
 def _register(pipeline: Path) -> None:
-    """Make the entry points of this checkout known to doit without installing it."""
+    """Register the entry points of this checkout with doit, without installing it."""
     entry_points = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"][
         "entry-points"
     ]

@@ -160,6 +160,6 @@ def test_weights_apart_are_for_definitions(
     path.write_bytes(classifier().SerializeToString())
     check(
         webkiln("build", path, "-o", "public/model", "--weights", CORPUS / "conv.caffemodel"),
-        "is an ONNX model, and its weights are in it",
+        "is an ONNX model, and its weights are part of it",
         tmp_path,
     )

@@ -122,7 +122,7 @@ def test_an_unwritable_cache_names_its_variable(
         env={"WEBKILN_CACHE": str(unwritable / "cache")},
     )
     assert done.returncode == 2
-    assert done.stderr.startswith(f"error: {unwritable}/cache: the cache cannot be written here (")
+    assert done.stderr.startswith(f"error: {unwritable}/cache: the cache cannot be written (")
     assert "WEBKILN_CACHE" in done.stderr
     assert done.stderr.count("\n") == 1
 

@@ -23,7 +23,7 @@ OPTIONS = {
     "--dim batch=1 --dim batch=2": "--dim gives batch twice, as 1 and as 2",
     "--input-shape 2,1,9,9": "input x: its shape is ['batch', 1, 8, 8], got [2, 1, 9, 9]",
     "--input-shape image=2,1,8,8": "there is no input image; inputs are x",
-    "--batch-size 4": "no axis is left out there; set sizes by dims or input_shapes",
+    "--batch-size 4": "it has no batch axis to set; set sizes by dims or input_shapes",
 }
 
 
@@ -66,7 +66,7 @@ def test_sizes_of_an_onnx_file_are_not_those_of_a_keras_model(
 ) -> None:
     check(
         webkiln("build", sources / "good.keras", "-o", "public/model", "--dim", "N=1"),
-        "its source is a Keras model, and sizes have no names there; use input_shapes; dims is for"
+        "its source is a Keras model, and its sizes have no names; use input_shapes; dims is for"
         " an ONNX model",
         tmp_path,
     )

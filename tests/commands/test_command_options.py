@@ -211,10 +211,10 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = []
 
     def seen(
-        engine: Any, recipe: Any, backend: str, browser: str, file: Path, *, anew: bool = False
+        engine: Any, recipe: Any, backend: str, browser: str, file: Path, *, rerun: bool = False
     ) -> list[Retuned]:
         calls.append(
-            {"recipe": recipe, "backend": backend, "browser": browser, "file": file, "anew": anew}
+            {"recipe": recipe, "backend": backend, "browser": browser, "file": file, "rerun": rerun}
         )
         return [Retuned("k", "a", "b", 2.0, 1.0)]
 
@@ -225,7 +225,7 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("given", "changed"), [
     ((), {}),
     (("--browser", "node"), {"browser": "node"}),
-    (("--force",), {"anew": True}),
+    (("--force",), {"rerun": True}),
     (("--output", "there.json"), {"file": Path("there.json")}),
     (("-o", "there.json"), {"file": Path("there.json")}),
     (("--backend", "js"), {"backend": "js"}),
@@ -246,7 +246,7 @@ def test_what_is_tuned_and_where_it_goes(
         "backend": "wasm",
         "browser": "chromium",
         "file": Path("m/tuned.json"),
-        "anew": False,
+        "rerun": False,
     } | changed
     assert {name: seen[name] for name in wanted} == wanted
     assert str(wanted["file"]) in told
@@ -274,7 +274,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     monkeypatch.setattr(
         worker,
         "own_cache",
-        lambda: SimpleNamespace(probe=lambda: (True, 0.0), close=lambda: None, place="here"),
+        lambda: SimpleNamespace(probe=lambda: (True, 0.0), close=lambda: None, address="here"),
     )
     monkeypatch.setattr(worker, "missing_compilers", list)
     monkeypatch.setattr(worker, "find", Path)
@@ -330,7 +330,7 @@ def test_a_worker_without_a_cache_that_answers_says_so(
     monkeypatch.setattr(
         worker,
         "own_cache",
-        lambda: SimpleNamespace(probe=lambda: (False, 0.0), close=lambda: None, place="nowhere"),
+        lambda: SimpleNamespace(probe=lambda: (False, 0.0), close=lambda: None, address="nowhere"),
     )
     assert "nowhere does not answer" in call("worker", "tcp://there:8786", code=2)
     assert not offered
@@ -446,7 +446,7 @@ def test_cache_pull_fetches_what_trees_have_results_of(
     monkeypatch.setenv("WEBKILN_REMOTE_CACHE", str(tmp_path / "team"))
     monkeypatch.setenv("WEBKILN_CACHE_WRITE", "1")
     assert "3 results are stored" in call("cache", "push")
-    result = filled.own(KEYS[0])
+    result = filled.local(KEYS[0])
     assert result is not None
     state = tmp_path / "state"
     (state / "m").mkdir(parents=True)
@@ -457,7 +457,7 @@ def test_cache_pull_fetches_what_trees_have_results_of(
     assert "0 files of 0" in call("cache", "pull")
     blob = result.outputs["out"]
     filled.store.path(blob.sha256).unlink()
-    filled.store.note([blob])
+    filled.store.mark_remote([blob])
     assert "1 files of 1.0 KB fetched" in call("cache", "pull")
     assert filled.store.path(blob.sha256).read_bytes() == bytes(1000)
     filled.store.path(blob.sha256).unlink()

@@ -51,7 +51,7 @@ def test_a_build_installs_what_its_model_needs(webkiln: Command, tmp_path: Path)
     done = webkiln("build", "net.onnx", "-o", "out", "--backend", "js", env=settings)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "js.js").is_file()
-    assert done.stderr.count("installing onnx, which this needs (once)\n") == 1
+    assert done.stderr.count("installing onnx, required by this command (once)\n") == 1
     (line,) = asked.read_text().splitlines()
     assert line.startswith("install ")
     assert line.endswith("requirements.lock onnx")

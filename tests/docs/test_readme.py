@@ -19,7 +19,7 @@ from tests.frontends.keras.layer_cases import INNER
 from webkiln.backends import browsers
 from webkiln.backends.host import read_manifest
 from webkiln.backends.server import Server
-from webkiln.build.cache import cache_folder
+from webkiln.build.locations import cache_folder
 from webkiln.frontends.keras.layers.retired import RETIRED
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS

@@ -279,19 +279,19 @@ def test_a_format_that_is_none() -> None:
             "net.keras",
             {"dims": {"N": 1}},
             (
-                "net: its source is a Keras model, and sizes have no names there; use input_shapes;"
+                "net: its source is a Keras model, and its sizes have no names; use input_shapes;"
                 " dims is for an ONNX model, a PyTorch model"
             ),
         ),
         (
             "net.keras",
             {"values": {"x": 1}},
-            "inputs cannot be fixed there; .* values is for an ONNX model",
+            "inputs cannot be fixed in it; .* values is for an ONNX model",
         ),
         (
             "net.onnx",
             {"source": PathSource(Path("net.onnx"), Path("net.h5"))},
-            "is an ONNX model, and its weights are in it; weights is for",
+            "is an ONNX model, and its weights are part of it; weights is for",
         ),
         (
             "net",
@@ -304,7 +304,7 @@ def test_a_format_that_is_none() -> None:
         (
             "net.onnx",
             {"batch_size": 2},
-            "is an ONNX model, and no axis is left out there; .* batch_size is for a Keras model",
+            "is an ONNX model, and it has no batch axis to set; .* batch_size is for a Keras model",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Actions as values: one execution of a stage, its inputs and what it must write."""
+"""Actions as values: one execution of a stage, with its inputs and its expected outputs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,27 +13,26 @@ class Blob:
 
 
 HERE, FLEET, UNSIGNED = "here", "fleet", "unsigned"
-"""Provenances. Any other one is the ID of the key that signed the entry of a remote cache."""
+"""Provenances. Any other value is the ID of the key that signed the entry of a remote cache."""
 BUILT = frozenset({HERE, FLEET})
 
 
-def joint(provenances: Iterable[str]) -> str:
-    """The provenance of what was made of parts with these: that of the part that is trusted least."""
-    found = set(provenances)
-    foreign = found - BUILT
+def combined_provenance(provenances: Iterable[str]) -> str:
+    """The provenance of a result built from parts: that of the least trusted part."""
+    distinct = set(provenances)
+    foreign = distinct - BUILT
     if len(foreign) > 1:
         return UNSIGNED
-    return next(iter(foreign), FLEET if FLEET in found else HERE)
+    return next(iter(foreign), FLEET if FLEET in distinct else HERE)
 
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """Output path -> blob, and what the stage printed. A path below a folder role is `role/` plus
-    the
-    path inside.
+    """`outputs`: path -> blob. A file of the folder role `role/` has the path `role/` plus its path
+    inside. `printed`: the output of the stage.
 
-    `provenance`: who vouches for it. It is kept on this machine only and never read from a remote
-    cache.
+    `provenance` names who vouches for the result. It is stored on this machine only, and never read
+    from a remote cache.
     """
 
     outputs: Mapping[str, Blob]
@@ -57,21 +56,21 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A file of the user's."""
+    """A user file."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Files of the user's, gathered in one folder role under the given names."""
+    """User files, collected in one folder role under the given names."""
 
     files: tuple[tuple[str, Path], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """An output of another action; `pattern` keeps only the files of a folder that match it."""
+    """An output of another action. `pattern` selects files of a folder."""
 
     action: "Action" = field(repr=False)
     path: str
@@ -80,8 +79,8 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """A Python module of the user's and those below `root` that it imports, directly or not, under
-    their places below `root`.
+    """A Python module of the user, and the modules below `root` that it imports, directly or not.
+    Their names are their paths relative to `root`.
     """
 
     root: Path
@@ -92,10 +91,11 @@ Input = Local | Folder | Modules | Product
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
-    """One cached execution per file of the folder role `source`; the missing ones run together.
+class PerFile:
+    """One cached execution for each file of the folder role `source`. The missing ones run
+    together.
 
-    The stage sees each file as `<sha256><its suffix>`, and writes `<sha256><suffix>` into the
+    The stage reads each file as `<sha256><its suffix>`, and writes `<sha256><suffix>` into the
     folder role `result`.
     """
 
@@ -106,14 +106,14 @@ class Each:
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """`code` names files that the stage runs beyond its own imports. `tools` are names in
-    toolchain.lock. `timeout` is in seconds.
+    """`code`: files that the stage runs in addition to its own imports. `tools`: names in
+    toolchain.lock. `timeout`: in seconds.
 
-    `roots`: code of the user's runs in it, which may look below these; what it looks at becomes an
-    input when it has run. Those of `whole` are inputs with all their files. `final`: what users
-    want of a build; its result is also found by what the whole of it is made of, without looking at
-    the steps between. `source` is what the user calls the file of the role `source`; it is for
-    messages and takes no part in the key.
+    `roots`: the folders that user code may read; empty for an action that runs none. What it reads
+    becomes an input after the run. All files below `tracked_roots` are inputs. `final`: users
+    request this result of a build, and it is also cached by its source key. `source`: the name that
+    the user knows for the file of the role `source`. It is for messages only and no part of the
+    key.
     """
 
     task: str
@@ -124,10 +124,10 @@ class Action:
     code: tuple[Path, ...] = ()
     tools: tuple[str, ...] = ()
     timeout: float = 600.0
-    each: Each | None = None
+    per_file: PerFile | None = None
     source: str = ""
     roots: tuple[Path, ...] = ()
-    whole: tuple[Path, ...] = ()
+    tracked_roots: tuple[Path, ...] = ()
     final: bool = False
 
     @property

@@ -1,5 +1,5 @@
-"""Which backends a bundle has: those of the recipe, as far as they can be built here, and what a
-command asks for.
+"""The backends of a bundle: those of the recipe that can be built here, and those that a command
+requests.
 """
 
 import functools
@@ -38,7 +38,7 @@ def backends_of(
 
 
 def present(folder: Path) -> list[str]:
-    """The backends of the bundle that lies in a folder, if any."""
+    """The backends of the bundle in a folder; none where there is no bundle."""
     try:
         listed = canonical.read(folder / "manifest.json")["backends"]
         return [name for name in BACKENDS if name in listed]
@@ -47,15 +47,16 @@ def present(folder: Path) -> list[str]:
 
 
 def missing_compilers() -> list[str]:
-    """Why the wasm backend has no compiler, in one line, and how to get one; nothing where it has
-    one."""
+    """One line that says why the wasm backend has no compiler, and how to install one; empty if it
+    has one.
+    """
     names = ("PATH", "EMSDK", compilers.VARIABLE)
     return [*_missing_compilers(*(os.environ.get(name) for name in names))]
 
 
 @functools.cache
 def _missing_compilers(*_: str | None) -> Sequence[str]:
-    """Looked for once while the variables stay that say where they are."""
+    """Cached by the values of the variables that locate compilers."""
     try:
         compilers.choose()
     except ToolError as error:
@@ -64,8 +65,8 @@ def _missing_compilers(*_: str | None) -> Sequence[str]:
 
 
 def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> Selection:
-    """What a bundle can have here: the choice, or where it has other backends too, and neither
-    compilers nor the cache give wasm, these alone.
+    """The selection as it can be built here: without wasm, if neither compilers nor the cache
+    provide it and there are other backends.
     """
     others = tuple(backend for backend in choice.backends if backend != "wasm")
     if (

@@ -1,8 +1,7 @@
-"""The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss;
-failures
-are not cached.
+"""The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss.
+Failures are not cached.
 
-Each entry records its provenance. Where a key is given, an entry that was neither built here nor
+Each entry records its provenance. With a signing key, an entry that was neither built here nor
 signed by that key is a miss.
 """
 
@@ -29,47 +28,20 @@ from webkiln.errors import OutputError
 SCHEMA = "webkiln.action/2"
 GRACE_SECONDS = 3600.0
 READS = 8
-"""How many sets of discovered inputs are kept for one action."""
+"""The number of sets of discovered inputs that are kept for one action."""
 FETCHED = ""
-"""Stands for the key of a result where discovered inputs came from the remote cache, which does not
-say it.
+"""Replaces the key of a result for discovered inputs from the remote cache, which does not state
+it.
 """
 UNUSED_SECONDS = 30 * 24 * 3600.0
-"""How long these are kept after they were last used."""
-
-
-def cache_folder() -> Path:
-    """`$WEBKILN_CACHE`, or the platform's folder for a user's caches."""
-    override = os.environ.get("WEBKILN_CACHE")
-    if override:
-        return Path(override).absolute()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("webkiln")
-
-
-def state_folder(path: Path) -> Path:
-    """Where builds for a file or folder outside of checkouts keep their state: below the cache, or
-    where that cannot be written in the platform's folder for a user's state.
-    """
-    place = cache_folder()
-    if is_read_only(place):
-        from platformdirs import user_state_path
-
-        place = user_state_path("webkiln")
-    return place / "state" / canonical.digest(str(path.absolute()).encode())
-
-
-def is_read_only(folder: Path) -> bool:
-    """Whether a cache is there, and cannot be written."""
-    return folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK)
+"""How long discovered inputs are kept after they were last used."""
 
 
 class ActionCache:
-    """One folder: `actions/`, `reads/` (what their runs read beyond declared inputs), the store
-    `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive.
+    """One folder: `actions/`, `reads/` (discovered inputs), the store `blobs/`, sandboxes in
+    `tmp/`, and `trees/`, the trees whose results are alive.
 
-    What `base` has, a cache of the same kind, is read too; nothing is written there.
+    `base`, another cache, is read too, but never written.
     """
 
     def __init__(
@@ -88,15 +60,15 @@ class ActionCache:
         )
 
     def check(self) -> None:
-        """OutputError where results cannot be kept."""
+        """Raise OutputError where results cannot be stored."""
         try:
             self.sandboxes.mkdir(parents=True, exist_ok=True)
             if not os.access(self.sandboxes, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             raise OutputError(
-                f"{self.root}: the cache cannot be written here ({error.strerror}); name another"
-                " folder in the environment variable WEBKILN_CACHE"
+                f"{self.root}: the cache cannot be written ({error.strerror}); set the environment"
+                " variable WEBKILN_CACHE to another folder"
             ) from error
 
     @property
@@ -109,34 +81,35 @@ class ActionCache:
         """
         return self.signer is None or provenance in BUILT or provenance == self.signer.key_id
 
-    def get(self, key: str, expected: Expected, *, built: bool = False) -> ActionResult | None:
-        """The result of a key, if it is complete: from this machine, or from the remote cache,
-        whose
-        blobs are fetched when they are wanted, but for those of bundles, which are fetched at once.
+    def get(self, key: str, expected: Expected, *, built_only: bool = False) -> ActionResult | None:
+        """The complete result of a key, from this machine or from the remote cache. Blobs of a
+        bundle are downloaded at once, other blobs when they are needed.
 
-        With `built`, only a result that was built here counts.
+        With `built_only`, only a result that was built here counts.
         """
-        found = self.own(key)
+        local = self.local(key)
         if (
-            found is not None
-            and not expected.fault(found.outputs)
-            and (found.provenance in BUILT or not built)
+            local is not None
+            and not expected.fault(local.outputs)
+            and (local.provenance in BUILT or not built_only)
         ):
-            return found
-        return None if built or self.shared is None else self._fetched(key, expected, self.shared)
+            return local
+        return (
+            None
+            if built_only or self.shared is None
+            else self._download(key, expected, self.shared)
+        )
 
-    def _fetched(self, key: str, expected: Expected, shared: SharedCache) -> ActionResult | None:
+    def _download(self, key: str, expected: Expected, shared: SharedCache) -> ActionResult | None:
         result = shared.find(key)
         if result is None:
             return None
         if fault := expected.fault(result.outputs):
             shared.distrust(key, fault)
             return None
-        self.store.note(result.outputs.values())
-        if (
-            expected.manifest
-        ):  # a bundle is wanted as a whole, and its files arrive while its manifest does
-            self.store.bring(result.outputs.values())
+        self.store.mark_remote(result.outputs.values())
+        if expected.manifest:  # the files of a bundle arrive together with its manifest
+            self.store.fetch(result.outputs.values())
         lacking = not all(map(self.store.has, result.outputs.values()))
         fault_of_manifest = (
             None if lacking else expected.fault_of_manifest(result.outputs, self.store.read)
@@ -150,46 +123,50 @@ class ActionCache:
         self._write(key, result)
         return result
 
-    def own(self, key: str) -> ActionResult | None:
-        """The result of a key, where it is here and trusted."""
-        found = self._held(key)
-        return found if found is not None and self.trusts(found.provenance) else None
+    def local(self, key: str) -> ActionResult | None:
+        """The result of a key, if it is on this machine and trusted."""
+        result = self._complete(key)
+        return result if result is not None and self.trusts(result.provenance) else None
 
-    def _held(self, key: str) -> ActionResult | None:
-        """The result of a key, trusted or not, if its blobs can be had."""
-        found = self._recorded(key)
+    def _complete(self, key: str) -> ActionResult | None:
+        """The result of a key, trusted or not, if its blobs are available."""
+        result = self._recorded(key)
         return (
-            found
-            if found is not None and all(map(self.store.has, found.outputs.values()))
+            result
+            if result is not None and all(map(self.store.has, result.outputs.values()))
             else None
         )
 
     def _recorded(self, key: str) -> ActionResult | None:
-        """The result that an entry has, in this cache, or in the one below it."""
-        found = _entry(self._path(key), key)
+        """The result in the entry of a key, in this cache or else in `base`."""
+        entry = _entry(self._path(key), key)
         return (
             _entry(_path(self._base, "actions", key), key)
-            if found is None and self._base is not None
-            else found
+            if entry is None and self._base is not None
+            else entry
         )
 
-    def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
-        """Create the entry; one that is there, whole and as trusted stays, unless it is made
-        `anew`.
+    def put(self, key: str, result: ActionResult, *, overwrite: bool = False) -> None:
+        """Create the entry. An existing one that is complete and equally trusted stays, unless
+        `overwrite` is set.
         """
-        held = self.own(key)
-        if anew or held is None or (held.provenance not in BUILT and result.provenance in BUILT):
+        existing = self.local(key)
+        if (
+            overwrite
+            or existing is None
+            or (existing.provenance not in BUILT and result.provenance in BUILT)
+        ):
             self._write(key, result)
-        self.offer(key, result)
+        self.upload(key, result)
 
-    def offer(self, key: str, result: ActionResult) -> bool:
-        """Give a result to the remote cache, if there is one that takes results; False for one that
-        is not trusted, which is never passed on.
+    def upload(self, key: str, result: ActionResult) -> bool:
+        """Upload a result to the remote cache, if there is one that accepts results. False for a
+        result that is not trusted, which is never uploaded.
         """
         if not self.trusts(result.provenance):
             return False
         if self.shared is not None:
-            self.shared.offer(key, result, lambda blob: self.store.path(blob.sha256))
+            self.shared.upload_result(key, result, lambda blob: self.store.path(blob.sha256))
         return True
 
     def _write(self, key: str, result: ActionResult) -> None:
@@ -204,31 +181,31 @@ class ActionCache:
         )
 
     def reads(self, key: str) -> list[tuple[str, ...]]:
-        """The sets of names that runs of an action with this key, which knows declared inputs
-        alone, have read; the latest first.
+        """The sets of names that runs of an action have read, latest first. `key` covers declared
+        inputs only.
         """
         rows = [row for row in self._reads(key) if self.trusts(row[2])]
         if any(result == FETCHED for _, result, _ in rows):
-            with suppress(OSError):  # where it is that of the cache below
+            with suppress(OSError):  # only `base` has the file
                 os.utime(self._path(key, "reads"))
         if rows or self.shared is None:
             return [tuple(names) for names, _, _ in rows]
         fetched = self.shared.reads(_reads_key(key))
         if fetched is None:
             return []
-        self._note_reads(key, [list(fetched), FETCHED, self.shared.provenance])
+        self._record_reads(key, [list(fetched), FETCHED, self.shared.provenance])
         return [fetched]
 
-    def note_reads(
+    def record_reads(
         self, key: str, names: Iterable[str], result: str, provenance: str = HERE
     ) -> None:
-        """Remember what the run read whose result has the key `result` and this provenance."""
+        """Remember what a run read. Its result has the key `result` and this provenance."""
         listed = list(names)
-        self._note_reads(key, [listed, result, provenance])
+        self._record_reads(key, [listed, result, provenance])
         if self.shared is not None and self.trusts(provenance):
-            self.shared.note(_reads_key(key), {"reads": listed})
+            self.shared.upload_entry(_reads_key(key), {"reads": listed})
 
-    def _note_reads(self, key: str, row: list[Any]) -> None:
+    def _record_reads(self, key: str, row: list[Any]) -> None:
         rows = [row, *(other for other in self._reads(key) if other[0] != row[0])][:READS]
         write_atomic(
             self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)})
@@ -240,7 +217,7 @@ class ActionCache:
         return [*own, *(row for row in below if row not in own)]
 
     def register(self, state: Path) -> None:
-        """Name a tree's state folder, whose manifests `gc` keeps alive."""
+        """Register the state folder of a tree; `gc` keeps what its manifests name."""
         name = self.root / "trees" / canonical.digest(os.fsencode(state))
         if not name.exists():
             write_atomic(name, os.fsencode(state))
@@ -255,20 +232,20 @@ class ActionCache:
         }
 
     def results(self) -> Iterator[tuple[str, ActionResult]]:
-        """Every entry that is whole, trusted or not, with its key."""
+        """Every complete entry with its key, trusted or not."""
         for path in self._entries():
-            result = self._held(path.name)
+            result = self._complete(path.name)
             if result is not None:
                 yield path.name, result
 
     def provenances(self) -> Counter[str]:
-        """How many entries there are of each provenance."""
-        found = (self._recorded(path.name) for path in self._entries())
-        return Counter(result.provenance for result in found if result is not None)
+        """The number of entries by provenance."""
+        entries = (self._recorded(path.name) for path in self._entries())
+        return Counter(result.provenance for result in entries if result is not None)
 
     def verify(self) -> list[str]:
-        """Read every blob and every entry; remove and name the damaged ones, and entries that are
-        not trusted.
+        """Read every blob and every entry. Remove damaged ones and entries that are not trusted,
+        and return their names.
         """
         damaged = []
         for digest in self.store.digests():
@@ -277,17 +254,16 @@ class ActionCache:
                 damaged.append(f"blob {digest}")
                 path.unlink()
         for path in self._entries():
-            held = self._held(path.name)
-            if held is None or not self.trusts(held.provenance):
-                damaged.append(
-                    f"action {path.name}{'' if held is None else f' ({origin(held.provenance)})'}"
-                )
+            result = self._complete(path.name)
+            if result is None or not self.trusts(result.provenance):
+                source = "" if result is None else f" ({describe_provenance(result.provenance)})"
+                damaged.append(f"action {path.name}{source}")
                 path.unlink()
         return damaged
 
-    def shrink(self, most: int, grace: float = GRACE_SECONDS) -> dict[str, int]:
-        """Remove the blobs that were not used for the longest time, and the entries that name them,
-        until at most so many bytes are left; what is younger than `grace` seconds stays.
+    def shrink(self, max_bytes: int, grace: float = GRACE_SECONDS) -> dict[str, int]:
+        """Remove the least recently used blobs, and the entries that name them, until at most
+        `max_bytes` are left. Blobs younger than `grace` seconds stay.
         """
         stats = sorted(
             ((path.stat(), path) for path in map(self.store.path, self.store.digests())),
@@ -296,7 +272,7 @@ class ActionCache:
         left, limit = sum(stat.st_size for stat, _ in stats), time.time() - grace
         removed = {"actions": 0, "blobs": 0, "bytes": 0}
         for stat, path in stats:
-            if left <= most:
+            if left <= max_bytes:
                 break
             if stat.st_mtime < limit:
                 path.unlink()
@@ -304,20 +280,20 @@ class ActionCache:
                 removed["blobs"] += 1
                 removed["bytes"] += stat.st_size
         for path in self._entries():
-            if self._held(path.name) is None:
+            if self._complete(path.name) is None:
                 path.unlink()
                 removed["actions"] += 1
         return removed
 
     def gc(self, grace: float = GRACE_SECONDS) -> dict[str, int]:
-        """Remove what no live manifest names; what is younger than `grace` seconds may belong to a
-        running build. Folders of processes that live are left, whatever their age.
+        """Remove what no live manifest names. What is younger than `grace` seconds may belong to a
+        running build, and stays; so do sandboxes of running processes.
         """
         live = self._live()
         limit = time.time() - grace
         removed = {"actions": 0, "blobs": 0, "bytes": 0}
         for path in self._entries():
-            result = self._held(path.name)
+            result = self._complete(path.name)
             alive = result is not None and all(
                 blob.sha256 in live for blob in result.outputs.values()
             )
@@ -356,7 +332,7 @@ class ActionCache:
         )
 
     def trees(self) -> Iterator[Path]:
-        """The state folders of the trees that are still there."""
+        """The state folders of the registered trees that still exist."""
         for name in self.root.glob("trees/*"):
             state = Path(os.fsdecode(name.read_bytes()))
             if state.is_dir():
@@ -373,7 +349,7 @@ def _path(root: Path, part: str, key: str) -> Path:
 
 
 def _entry(path: Path, key: str) -> ActionResult | None:
-    """What a file has as the result of a key; None where it is absent or damaged."""
+    """The result in an entry file; None where it is absent or damaged."""
     try:
         entry = canonical.read(path)
         body = entry["body"]
@@ -385,7 +361,7 @@ def _entry(path: Path, key: str) -> ActionResult | None:
 
 
 def _rows(path: Path) -> list[Any]:
-    """What a file has as sets of discovered inputs; none where it is absent or damaged."""
+    """The sets of discovered inputs in a file; empty where it is absent or damaged."""
     try:
         entry = canonical.read(path)
         rows = entry["body"] if entry["sha256"] == canonical.key(entry["body"]) else []
@@ -394,18 +370,18 @@ def _rows(path: Path) -> list[Any]:
         return []
 
 
-def origin(provenance: str) -> str:
-    """A provenance as people read it."""
-    told = {
+def describe_provenance(provenance: str) -> str:
+    """A provenance in words."""
+    words = {
         HERE: "built here",
         FLEET: "built by a fleet",
         UNSIGNED: "from a remote cache, unsigned",
     }
-    return told.get(provenance, f"from a remote cache, signed by {provenance}")
+    return words.get(provenance, f"from a remote cache, signed by {provenance}")
 
 
 def _reads_key(key: str) -> str:
-    """Under which the remote cache has what a run of an action read that has this key by its
+    """The key of the discovered inputs in the remote cache, for an action with this key by its
     declared inputs.
     """
     return canonical.key({"reads": key})

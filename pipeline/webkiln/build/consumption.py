@@ -1,8 +1,11 @@
-"""What the actions of a build consume: the user's files as they were seen, key documents, and keys
-of
-sources.
+"""What the actions of a build consume: the states of user files, key documents, and source keys.
 
-A result is stored under what its run consumed, never under what is there when it is stored.
+A *source key* is the transitive key of an action. It digests the parameters, code and tools of the
+action and of all its producers, and the user files at the leaves; the digest of a product is
+replaced by the source key of its producer. It can be computed before any producer has run, so the
+result of a final action is found without its intermediate steps.
+
+A result is stored under what its run consumed, even if the files have changed by then.
 """
 
 import os
@@ -12,15 +15,25 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
-from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local, Modules, Product
+from webkiln.build.action import (
+    Action,
+    ActionResult,
+    Folder,
+    Input,
+    Local,
+    Modules,
+    PerFile,
+    Product,
+)
 from webkiln.build.cache import ActionCache
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
-from webkiln.build.digests import FileDigests, Seen
+from webkiln.build.digests import FileDigests, FileState
 from webkiln.build.discovered_inputs import Discovered, discovered, is_same, packages_of, scripts_of
 from webkiln.build.executor import Outcome
+from webkiln.build.file_stamps import stamp
 from webkiln.build.keys import Keys, tree_digest
-from webkiln.build.reads import ChangedError, stamp
+from webkiln.build.reads import ChangedError
 from webkiln.build.sandbox import InputFile, Tree
 from webkiln.build.share import Share
 from webkiln.build.state import Run
@@ -28,42 +41,39 @@ from webkiln.build.tools import Toolchain
 from webkiln.errors import RecipeError
 
 SOURCES = {"of": "webkiln.origin/2"}
-"""In the documents of source keys, which have source keys in place of the digests of products."""
+"""Marks the documents of source keys, in which the digests of products are source keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceKey:
-    """The key of an action by all that leads to it, and the files of the user's among that, as they
-    were seen.
-    """
+    """A source key, and the states of the user files that it covers."""
 
     key: str
-    files: Mapping[Path, Seen]
+    files: Mapping[Path, FileState]
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """What a result was made from: the user's files, and the key document; `declared` is that
-    without
-    what the run discovered.
+    """What a result was built from: user files and the key document. `declared` is the document
+    without discovered inputs.
 
     A result that was found by its source key has that key and no documents.
     """
 
-    files: Mapping[Path, Seen]
+    files: Mapping[Path, FileState]
     document: Mapping[str, Any] = field(default_factory=dict)
     declared: Mapping[str, Any] = field(default_factory=dict)
     source_key: str = ""
 
     @property
     def run(self) -> Run:
-        """What the tree remembers of it."""
+        """The record of this run that the tree keeps."""
         return Run(
-            self.document, {os.fspath(path): seen.sha256 for path, seen in self.files.items()}
+            self.document, {os.fspath(path): state.sha256 for path, state in self.files.items()}
         )
 
-    def made_by(self, outcome: Outcome) -> "Consumed":
-        """The same with the tools of the machine that made the result."""
+    def with_tools_of(self, outcome: Outcome) -> "Consumed":
+        """The same with the tools of the machine that computed the result."""
         if outcome.tools is None:
             return self
         tools = {"tools": dict(outcome.tools)}
@@ -73,7 +83,7 @@ class Consumed:
 
 
 class Consumption:
-    """Of one session, for several threads at once."""
+    """The inputs of one session. Used by several threads."""
 
     def __init__(
         self,
@@ -93,22 +103,22 @@ class Consumption:
         self._reads: dict[str, Sequence[str]] = {}
         self.keys = self._fresh_keys()
 
-    def look_again(self) -> None:
-        """Forget what was seen of the user's files and of webkiln's own: some have changed."""
+    def invalidate(self) -> None:
+        """Forget the states of files: some have changed."""
         self.keys = self._fresh_keys()
         self._source_keys.clear()
 
-    def note(self, action: Action, consumed: Consumed) -> None:
-        """Remember what the result of an action was made from."""
+    def record(self, action: Action, consumed: Consumed) -> None:
+        """Record what the result of an action was built from."""
         self._consumed[action.task] = consumed
 
     def reads(self, action: Action) -> Sequence[str] | None:
-        """What a run of the action is known to read, if its source key was asked for."""
+        """The names that a run of the action reads, if its source key was computed."""
         return self._reads.get(action.task)
 
     def local(self, value: Input) -> Tree | None:
-        """An input of the user's files; None for a product. Raises RecipeError where a file cannot
-        be read.
+        """An input of user files; None for a product. Raises RecipeError where a file cannot be
+        read.
         """
         match value:
             case Local(path):
@@ -127,14 +137,14 @@ class Consumption:
         *,
         actual: bool = False,
     ) -> Consumed:
-        """What a run consumes that has these inputs and reads these files besides; with `actual`,
-        with the tools of this machine.
+        """What a run with these inputs and these discovered inputs consumes. With `actual`, the
+        tools are those of this machine instead of the locked ones.
         """
         digests, files = digests_of(trees), files_of(trees)
         declared = self.keys.document(action, digests, actual=actual)
         if not action.roots:
             return Consumed(files, declared, declared)
-        found = discovered(action, reads, self._digests)
+        more = discovered(action, reads, self._digests)
         document = self.keys.document(
             action,
             digests,
@@ -142,57 +152,51 @@ class Consumption:
             scripts=scripts_of(action, reads),
             packages=packages_of(reads),
         )
-        document["reads"] = found.digests
-        return Consumed({**files, **found.files}, document, declared)
+        document["reads"] = more.digests
+        return Consumed({**files, **more.files}, document, declared)
 
     def source_key(self, action: Action) -> SourceKey | None:
-        """The key of an action by the files, parameters, code and tools of all that leads to it;
-        None
-        where it is not known what a step on the way reads.
-        """
+        """The source key of an action; None where the discovered inputs of a step are not known."""
         if action.task not in self._source_keys:
-            self._source_keys[action.task] = self._find_source_key(action)
+            self._source_keys[action.task] = self._compute_source_key(action)
         return self._source_keys[action.task]
 
     def source_key_of(self, action: Action, results: Mapping[str, ActionResult]) -> str:
-        """The source key of a result that this session has: of what its steps consumed, whatever
-        the files are now.
+        """The source key of a result of this session, computed from what its steps consumed, not
+        from the present state of the files.
         """
-        return self._consumed_by_sources(action, results, {})
+        return self._source_key_of_run(action, results, {})
 
-    def files_behind(self, action: Action) -> Iterator[tuple[Path, Seen]]:
-        """The files of the user's that were consumed for what leads to an action, once for each
-        step that did.
-        """
-        for each in behind(action):
+    def files_behind(self, action: Action) -> Iterator[tuple[Path, FileState]]:
+        """The user files that an action and its producers consumed, once for each step."""
+        for each in with_producers(action):
             if each.task in self._consumed:
                 yield from self._consumed[each.task].files.items()
 
     def check_one_state(self, action: Action, trees: Mapping[str, Tree]) -> None:
-        """RecipeError where steps consumed files of the user's that may never have been there at
-        one time, since some changed in between.
+        """Raise RecipeError where steps consumed user files that may never have existed together,
+        since some changed in between.
         """
-        seen = [*self.files_behind(action), *files_of(trees).items()]
-        begun = min((file.time for _, file in seen), default=0.0)
-        if all(file.changed < begun for _, file in seen):
+        states = [*self.files_behind(action), *files_of(trees).items()]
+        begun = min((state.time for _, state in states), default=0.0)
+        if all(state.changed < begun for _, state in states):
             return
-        for path, file in seen:
-            if stamp(str(path)) != file.stamp:
+        for path, state in states:
+            if stamp(str(path)) != state.stamp:
                 raise RecipeError(f"{path}: changed while this build ran; build again")
 
-    def check_unmoved(
+    def check_unchanged(
         self,
         action: Action,
         trees: Mapping[str, Tree],
         document: Mapping[str, Any],
         outcome: Outcome,
     ) -> None:
-        """ChangedError where an action's code or the user's files among its inputs changed while it
-        ran: the result belongs to no key. Another machine that ran it has compared its code with
-        the key's.
+        """Raise ChangedError where the code of an action or its user files changed while it ran:
+        the result belongs to no key. A remote worker has compared its code with the key itself.
         """
-        for path, seen in files_of(trees).items():
-            if stamp(str(path)) != seen.stamp:
+        for path, state in files_of(trees).items():
+            if stamp(str(path)) != state.stamp:
                 raise ChangedError
         if outcome.tools is not None or (
             self.keys.code(action) == document["code"] and self.keys.is_unchanged(action)
@@ -203,22 +207,22 @@ class Consumption:
 
     @staticmethod
     def check_reads(action: Action, consumed: Consumed, outcome: Outcome) -> None:
-        """ChangedError where what the run read is not what is there now."""
+        """Raise ChangedError where the discovered inputs have changed since the run read them."""
         if action.roots and not is_same(
             action, outcome, Discovered(consumed.document["reads"], consumed.files)
         ):
             raise ChangedError
 
-    def _find_source_key(self, action: Action) -> SourceKey | None:
+    def _compute_source_key(self, action: Action) -> SourceKey | None:
         digests: dict[str, str] = {}
-        files: dict[Path, Seen] = {}
+        files: dict[Path, FileState] = {}
         for role, value in action.inputs.items():
             if isinstance(value, Product):
-                found = self.source_key(value.action)
-                if found is None:
+                producer_key = self.source_key(value.action)
+                if producer_key is None:
                     return None
-                digests[role] = _by_source(value, found.key)
-                files |= found.files
+                digests[role] = _product_key(value, producer_key.key)
+                files |= producer_key.files
             else:
                 trees = {role: self.local(value) or {}}
                 digests |= digests_of(trees)
@@ -237,32 +241,34 @@ class Consumption:
             files |= more.files
         return SourceKey(canonical.key(document | SOURCES), files)
 
-    def _consumed_by_sources(
-        self, action: Action, results: Mapping[str, ActionResult], found: dict[str, str]
+    def _source_key_of_run(
+        self, action: Action, results: Mapping[str, ActionResult], computed: dict[str, str]
     ) -> str:
         consumed = self._consumed[action.task]
         if consumed.source_key:
             return consumed.source_key
-        if action.task not in found:
+        if action.task not in computed:
             inputs = dict(consumed.document["inputs"])
             for role, value in action.inputs.items():
                 if isinstance(value, Product):
-                    inputs[role] = _by_source(
-                        value, self._consumed_by_sources(value.action, results, found)
+                    inputs[role] = _product_key(
+                        value, self._source_key_of_run(value.action, results, computed)
                     )
             if action.roots:
                 declared = canonical.key({**consumed.declared, "inputs": inputs, **SOURCES})
                 reads, key = sorted(consumed.document["reads"]), canonical.key(consumed.document)
-                self._cache.note_reads(declared, reads, key, results[action.task].provenance)
-            found[action.task] = canonical.key({**consumed.document, "inputs": inputs, **SOURCES})
-        return found[action.task]
+                self._cache.record_reads(declared, reads, key, results[action.task].provenance)
+            computed[action.task] = canonical.key(
+                {**consumed.document, "inputs": inputs, **SOURCES}
+            )
+        return computed[action.task]
 
     def _local(self, path: Path) -> InputFile:
         try:
-            seen = self._digests.look(path)
+            state = self._digests.observe(path)
         except OSError as error:
             raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-        return InputFile(seen.sha256, local=path, seen=seen)
+        return InputFile(state.sha256, local=path, state=state)
 
     def _fresh_keys(self) -> Keys:
         return Keys(
@@ -270,48 +276,52 @@ class Consumption:
         )
 
 
-def behind(action: Action) -> list[Action]:
-    """An action and all that leads to it."""
-    found = {action.task: action}
+def with_producers(action: Action) -> list[Action]:
+    """An action and all its producers, direct and transitive."""
+    actions = {action.task: action}
     todo = [action]
     while todo:
         for producer in todo.pop().producers:
-            if producer.task not in found:
-                found[producer.task] = producer
+            if producer.task not in actions:
+                actions[producer.task] = producer
                 todo.append(producer)
-    return [*found.values()]
+    return [*actions.values()]
 
 
 def digests_of(trees: Mapping[str, Tree]) -> dict[str, str]:
     """The digest of each input."""
-    found = {}
+    digests = {}
     for role, tree in trees.items():
-        found[role] = (
+        digests[role] = (
             tree_digest({inside: item.sha256 for inside, item in tree.items()})
             if role.endswith("/")
             else tree[""].sha256
         )
-    return found
+    return digests
 
 
-def files_of(trees: Mapping[str, Tree]) -> dict[Path, Seen]:
-    """The files of the user's in trees."""
+def files_of(trees: Mapping[str, Tree]) -> dict[Path, FileState]:
+    """The states of the user files in trees."""
     items = (item for tree in trees.values() for item in tree.values())
     return {
-        item.local: item.seen for item in items if item.local is not None and item.seen is not None
+        item.local: item.state
+        for item in items
+        if item.local is not None and item.state is not None
     }
 
 
-def keys_of_each(
-    document: Mapping[str, Any], each: Each, rest: Mapping[str, Tree], items: Tree
+def per_file_keys(
+    document: Mapping[str, Any], per_file: PerFile, rest: Mapping[str, Tree], items: Tree
 ) -> dict[str, str]:
-    """The key of each file of a folder, by its name."""
+    """The keys of the files of a folder, by name."""
     return {
-        name: canonical.key({**document, "inputs": digests_of(rest) | {each.source: item.sha256}})
+        name: canonical.key(
+            {**document, "inputs": digests_of(rest) | {per_file.source: item.sha256}}
+        )
         for name, item in items.items()
     }
 
 
-def _by_source(value: Product, key: str) -> str:
-    """What stands for a product in a source key, where its action has this one."""
+def _product_key(value: Product, key: str) -> str:
+    """Replaces the digest of a product in a source key, given the source key of its producer."""
     return canonical.key({"origin": key, "path": value.path, "pattern": value.pattern})

@@ -1,5 +1,5 @@
-"""doit's record of finished tasks: sqlite, committed task by task, so that SIGKILL loses only what
-was running.
+"""doit's record of finished tasks in sqlite. It is committed after each task, so that SIGKILL loses
+only the running ones.
 """
 
 import sqlite3
@@ -20,8 +20,8 @@ class Codec(Protocol):
 
 
 class Database:
-    """The interface of doit's backends. A file that is damaged is replaced, and one that cannot be
-    written is done without: both only cost looking results up again.
+    """The backend interface of doit. A damaged file is replaced; one that cannot be written is not
+    used. Both only cost looking up results again.
     """
 
     desc = "sqlite, committed per task"
@@ -32,7 +32,7 @@ class Database:
         self._codec = codec
         try:
             self._connection = self._open(name)
-        except sqlite3.OperationalError:  # the disk is full, or may not be written
+        except sqlite3.OperationalError:  # the disk is full or read-only
             self._connection = self._open(MEMORY)
         except sqlite3.DatabaseError:
             Path(name).unlink(missing_ok=True)
@@ -56,7 +56,7 @@ class Database:
         )
 
     def remove(self, task_id: str) -> None:
-        """What is forgotten is looked at again: no bundle is settled then."""
+        """Forgets a task. The stamps go too, so that its bundle is checked again."""
         self._discard_stamps()
         self._connection.execute("delete from facts where task = ?", (task_id,))
 

@@ -1,5 +1,5 @@
-"""What follows from the content of files alone, kept for all trees: what a source imports need not
-be found out anew in each project.
+"""Values derived from the content of files alone, remembered for all trees, such as the imports of
+a source.
 """
 
 from pathlib import Path
@@ -41,8 +41,8 @@ class Derived:
         with self._lock:
             if not self._is_new:
                 return
-            kept = self._read() | self._used
-            body = kept if len(kept) <= MOST else self._used
+            merged = self._read() | self._used
+            body = merged if len(merged) <= MOST else self._used
             self._is_new = False
         write_atomic(self._path, canonical.dumps({"sha256": canonical.key(body), "body": body}))
 

@@ -1,4 +1,4 @@
-"""From a graph in memory to a bundle, in the spelling of the original system."""
+"""Compiles a graph in memory to a bundle, with the interface of WebDNN."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +10,9 @@ from webkiln import canonical
 from webkiln.build import progress
 from webkiln.build.action import Folder, Input, Local
 from webkiln.build.backends import present
-from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.locations import state_folder
 from webkiln.build.names import bundle_files
 from webkiln.build.share import Share
 from webkiln.build.structure import write_blobs, write_structure
@@ -47,7 +47,7 @@ class MemoryGraph(ModelGraph):
 
 
 class Descriptor:
-    """A graph and the backend that it is to be compiled for."""
+    """A graph and the backend to compile it for."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class Descriptor:
         self._operators = tuple(Path(path).absolute() for path in operators)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
-        """Write the bundle into `folder`; the backends of a bundle that is already there are kept,
-        built from this graph. With `force` files that no build wrote are overwritten, which is an
-        OutputError otherwise.
+        """Write the bundle into `folder`. The other backends of a bundle that already exists there
+        are rebuilt from this graph. Files that no build wrote raise OutputError; `force` overwrites
+        them.
         """
         folder = Path(folder).absolute()
         backends = choose("backend", [self._backend, *present(folder)], BACKENDS)
@@ -95,11 +95,10 @@ def generate_descriptor(
     labels: Sequence[str] = (),
     operators: Sequence[str | Path] = (),
 ) -> Descriptor:
-    """Prepare a graph for one backend; `save(folder)` compiles it and adds the backend to the
-    bundle
-    in `folder`.
+    """Prepare a graph for one backend. `save(folder)` compiles it and adds the backend to the
+    bundle in `folder`.
 
-    `operators`: the Python files that define operators of the graph which webkiln does not have.
+    `operators`: Python files that define custom operators of the graph.
     """
     return Descriptor(backend, graph, encoding, labels, operators)
 

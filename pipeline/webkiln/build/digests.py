@@ -1,5 +1,5 @@
-"""Digests of files, remembered by (path, inode, size, mtime, ctime) so that a no-op build reads no
-file twice.
+"""Digests of files, remembered by (path, inode, size, mtime, ctime), so that a null build reads no
+file.
 """
 
 import os
@@ -9,8 +9,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from webkiln import canonical
+from webkiln.build.file_stamps import TICK_SECONDS, Stamp, is_fresh, stamp
 from webkiln.build.files import write_atomic
-from webkiln.build.reads import TICK_SECONDS, Stamp, is_fresh, stamp
 from webkiln.errors import RecipeError
 
 DIGESTS = "digests.json"
@@ -19,9 +19,9 @@ STAMP_MARGIN_NS = 2_000_000_000
 ATTEMPTS = 100
 
 
-class Seen(NamedTuple):
-    """A file as it was read: the SHA-256 of its bytes, a stamp that every later change of the file
-    replaces, and when, in seconds since the epoch.
+class FileState(NamedTuple):
+    """The state of a file when it was read: the SHA-256 of its bytes, a stamp that every later
+    change replaces, and the time of reading in seconds since the epoch.
     """
 
     sha256: str
@@ -35,9 +35,9 @@ class Seen(NamedTuple):
 
 
 class FileDigests:
-    """The memo behind every content digest of a file outside the store.
+    """Remembers the content digests of files outside the store.
 
-    A file younger than two seconds is read every time: two edits within one tick of the clock leave
+    Files younger than two seconds are always read: two edits within one tick of the clock leave
     equal stamps.
     """
 
@@ -52,22 +52,22 @@ class FileDigests:
             self._dirty = True
 
     def digest(self, path: Path) -> str:
-        """The SHA-256 of a file's bytes; raises OSError where there is no such file."""
+        """The SHA-256 of a file's bytes. Raises OSError where the file does not exist."""
         name = os.fspath(path)
         stat = os.stat(name)
-        found = [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+        current = [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
         row = self._rows.get(name)
-        if row is not None and row[:4] == found:
+        if row is not None and row[:4] == current:
             return str(row[4])
         value = canonical.file_digest(path)
         if time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > STAMP_MARGIN_NS:
             with self._lock:
-                self._rows[name] = [*found, value]
+                self._rows[name] = [*current, value]
                 self._dirty = True
         return value
 
-    def look(self, path: Path) -> Seen:
-        """Read a file that may be changing. Raises OSError where there is no such file, RecipeError
+    def observe(self, path: Path) -> FileState:
+        """Read a file that may be changing. Raises OSError where it does not exist, RecipeError
         where it keeps changing.
         """
         name = os.fspath(path)
@@ -75,14 +75,17 @@ class FileDigests:
             now, before = time.time(), stamp(name)
             value = self.digest(path)
             if before is not None and stamp(name) == before and not is_fresh(before, now):
-                return Seen(value, before, now)
+                return FileState(value, before, now)
             time.sleep(TICK_SECONDS)
-        raise RecipeError(f"{path}: changes while it is read; build again when it is written")
+        raise RecipeError(
+            f"{path}: keeps changing while it is read; build again when it is written"
+        )
 
-    def known(self, path: Path, digest: str) -> Stamp | None:
-        """The stamp of a file whose remembered digest is this one; None for any other."""
-        row, found = self._rows.get(os.fspath(path)), stamp(os.fspath(path))
-        return found if row is not None and found is not None and row == [*found, digest] else None
+    def stamp_of(self, path: Path, digest: str) -> Stamp | None:
+        """The stamp of a file if its remembered digest is this one, else None."""
+        row, current = self._rows.get(os.fspath(path)), stamp(os.fspath(path))
+        matches = row is not None and current is not None and row == [*current, digest]
+        return current if matches else None
 
     def save(self) -> None:
         if self._dirty:

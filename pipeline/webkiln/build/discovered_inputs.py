@@ -1,10 +1,12 @@
-"""Discovered inputs (as depfiles have them): what code of the user's looked at in a run, under
-machine-independent names.
+"""*Discovered inputs*: what user code read in a run, under machine-independent names, as in
+depfiles. They are part of the key of an action that runs user code. The names of the last runs are
+stored by the key of the declared inputs; a lookup digests these names again and so completes the
+key.
 
 `2/data/x.npz` is a file below the third root of the action, `2/data/` the names in a folder,
-`tree:2/` all files of that root, `stat:2/x` the kind and size of what may be there,
-`import:2/lib:a,b` the files by which the modules `a` and `b` are found in a folder, `package:numpy`
-an installed distribution.
+`tree:2/` all files of that root, `stat:2/x` the kind and size of a file that may exist,
+`import:2/lib:a,b` the files that provide the modules `a` and `b` in a folder, `package:numpy` an
+installed distribution.
 """
 
 import os
@@ -15,9 +17,16 @@ from pathlib import Path
 
 from webkiln import canonical
 from webkiln.build.action import Action
-from webkiln.build.digests import FileDigests, Seen
+from webkiln.build.digests import FileDigests, FileState
 from webkiln.build.executor import Outcome
-from webkiln.build.reads import ABSENT, UNLISTED, candidates, digest_of_names, names_in, state_of
+from webkiln.build.file_stamps import (
+    ABSENT,
+    UNLISTED,
+    candidates,
+    digest_of_names,
+    names_in,
+    state_of,
+)
 
 STATE, MODULES, PACKAGE, TREE = "stat:", "import:", "package:", "tree:"
 IN_TOOLS = "its version is among the tools"
@@ -25,18 +34,18 @@ IN_TOOLS = "its version is among the tools"
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What each name stands for, and the files among them as they were seen."""
+    """The digest of each name, and the states of the files among them."""
 
     digests: Mapping[str, str]
-    files: Mapping[Path, Seen]
+    files: Mapping[Path, FileState]
 
 
 def names_of(action: Action, outcome: Outcome) -> tuple[str, ...]:
-    """What a run looked at, and the roots that the recipe lists, which may be read in ways that
-    cannot be seen.
+    """The names of what a run read, and of the roots that the recipe lists. Those are inputs in
+    full, since some reads cannot be observed.
     """
-    whole = [(index, root) for index, root in enumerate(action.roots) if root in action.whole]
-    declared = {f"{index}/." if root.is_file() else f"{TREE}{index}/" for index, root in whole}
+    tracked = [(i, root) for i, root in enumerate(action.roots) if root in action.tracked_roots]
+    declared = {f"{index}/." if root.is_file() else f"{TREE}{index}/" for index, root in tracked}
     return tuple(
         sorted(
             declared
@@ -51,8 +60,8 @@ def packages_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def path_of(action: Action, name: str) -> Path | None:
-    """The file or folder of a name; None for other names, and those that an action of other roots
-    gave.
+    """The file or folder of a name; None for other kinds of names, and for names of an action with
+    other roots.
     """
     index, _, inside = name.partition("/")
     known = index.isdecimal() and int(index) < len(action.roots)
@@ -60,20 +69,20 @@ def path_of(action: Action, name: str) -> Path | None:
 
 
 def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Discovered:
-    """What has these names now. Raises RecipeError where a file keeps changing."""
-    found: dict[str, str] = {}
-    files: dict[Path, Seen] = {}
+    """The present digests of these names. Raises RecipeError where a file keeps changing."""
+    values: dict[str, str] = {}
+    files: dict[Path, FileState] = {}
     for name in names:
         if name.startswith(PACKAGE):
-            found[name] = IN_TOOLS
+            values[name] = IN_TOOLS
         elif name.startswith(TREE):
             path = path_of(action, name.removeprefix(TREE))
             below = {} if path is None else _tree(path, digests)
-            found[name] = (
+            values[name] = (
                 canonical.key(
                     {
-                        place.relative_to(path).as_posix(): seen.sha256
-                        for place, seen in below.items()
+                        file.relative_to(path).as_posix(): state.sha256
+                        for file, state in below.items()
                     }
                 )
                 if path
@@ -82,11 +91,11 @@ def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Di
             files |= below
         elif name.startswith(STATE):
             path = path_of(action, name.removeprefix(STATE))
-            found[name] = ABSENT if path is None else state_of(path)
+            values[name] = ABSENT if path is None else state_of(path)
         elif name.startswith(MODULES):
             folder, _, modules = name.removeprefix(MODULES).rpartition(":")
             path = path_of(action, folder)
-            found[name] = (
+            values[name] = (
                 ABSENT
                 if path is None
                 else _candidates(
@@ -94,24 +103,24 @@ def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Di
                 )
             )
         elif (path := path_of(action, name)) is None:
-            found[name] = ABSENT
+            values[name] = ABSENT
         elif name.endswith("/"):
-            found[name] = digest_of_names(names_in(path))
+            values[name] = digest_of_names(names_in(path))
         else:
             try:
-                files[path] = digests.look(path)
-                found[name] = files[path].sha256
+                files[path] = digests.observe(path)
+                values[name] = files[path].sha256
             except OSError:
-                found[name] = ABSENT
-    return Discovered(found, files)
+                values[name] = ABSENT
+    return Discovered(values, files)
 
 
 def is_same(action: Action, outcome: Outcome, now: Discovered) -> bool:
-    """Whether everything that a run looked at is now as it was then."""
+    """Whether all that a run read is still the same."""
     for path, then in outcome.files.items():
         if (name := _name(action, path)) is not None:
-            seen = now.files.get(path_of(action, name) or Path())
-            if (None if seen is None else seen.stamp) != then:
+            state = now.files.get(path_of(action, name) or Path())
+            if (None if state is None else state.stamp) != then:
                 return False
     return all(
         value is None or now.digests[name] == value
@@ -120,7 +129,7 @@ def is_same(action: Action, outcome: Outcome, now: Discovered) -> bool:
 
 
 def scripts_of(action: Action, names: Iterable[str]) -> tuple[Path, ...]:
-    """The Python files among what was read."""
+    """The Python files among discovered inputs."""
     return tuple(
         path
         for name in names
@@ -129,32 +138,32 @@ def scripts_of(action: Action, names: Iterable[str]) -> tuple[Path, ...]:
 
 
 def _observed(action: Action, outcome: Outcome) -> dict[str, str | None]:
-    """What a run looked at by name, and what it saw; None for a file, of which it saw a stamp."""
-    found: dict[str, str | None] = {}
+    """What a run observed, by name; None for a file, of which it recorded a stamp."""
+    values: dict[str, str | None] = {}
     for path in outcome.files:
         if (name := _name(action, path)) is not None:
-            found[name] = None
+            values[name] = None
     for path, names in outcome.folders.items():
         if (name := _name(action, path)) is not None:
-            found[f"{name}/"] = names
+            values[f"{name}/"] = names
     for path, state in outcome.states.items():
         if (name := _name(action, path)) is not None:
-            found[STATE + name] = state
+            values[STATE + name] = state
     for path, modules in outcome.modules.items():
         if (name := _name(action, path)) is not None:
-            found[f"{MODULES}{name}:{','.join(sorted(modules))}"] = _candidates(modules)
-    return found
+            values[f"{MODULES}{name}:{','.join(sorted(modules))}"] = _candidates(modules)
+    return values
 
 
-def _tree(folder: Path, digests: FileDigests) -> dict[Path, Seen]:
-    """All files below a folder, but for caches and histories. Links to folders are not followed."""
-    found = {}
-    for place, folders, names in os.walk(folder):
+def _tree(folder: Path, digests: FileDigests) -> dict[Path, FileState]:
+    """All files below a folder, without caches and histories. Links to folders are not followed."""
+    files = {}
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - UNLISTED)
         for name in names:
             with suppress(OSError):
-                found[Path(place) / name] = digests.look(Path(place) / name)
-    return found
+                files[Path(parent) / name] = digests.observe(Path(parent) / name)
+    return files
 
 
 def _candidates(modules: Mapping[str, Sequence[str]]) -> str:

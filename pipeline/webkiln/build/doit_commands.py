@@ -30,12 +30,14 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
 
     cmd_options = (
         *DoitClean.cmd_options,
-        option("stale", "remove what builds wrote that no recipe names any more, and nothing else"),
+        option(
+            "stale", "remove outputs of builds that no recipe produces any more, and nothing else"
+        ),
     )
 
     @functools.wraps(DoitClean._execute)  # noqa: SLF001  # as in Run
     def _execute(self, dryrun: bool, *options: Any, **named: Any) -> int | None:
-        if not self.asked["stale"]:
+        if not self.params["stale"]:
             super()._execute(dryrun, *options, **named)
             return None
         return self._remove(session_of(self.task_list), dry=dryrun)
@@ -47,7 +49,7 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
             self.outstream.write(f"{folder}: {'would be removed' if dry else 'removed'}\n")
             sys.stderr.write(
                 "".join(
-                    f"warning: {folder}/{name} has changed since a build wrote it, and stays\n"
+                    f"warning: {folder}/{name} has changed since a build wrote it, and is kept\n"
                     for name in changed
                 )
             )
@@ -79,7 +81,7 @@ class GraphCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
     """`doit graph [TASK ...]`"""
 
     name = "graph"
-    doc_purpose = "print the DAG in the dot language"
+    doc_purpose = "print the DAG in the DOT language"
     doc_usage = "[TASK ...]"
     cmd_options = ()
 
@@ -88,12 +90,12 @@ class GraphCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
         todo = [known_in(known, name) for name in pos_args] or [
             task for task in self.task_list if not task.subtask_of
         ]
-        lines, seen = [], set()
+        lines, visited = [], set()
         while todo:
             task = todo.pop()
-            if task.name in seen:
+            if task.name in visited:
                 continue
-            seen.add(task.name)
+            visited.add(task.name)
             lines += [f'  "{producer}" -> "{task.name}";' for producer in task.task_dep]
             todo += [known[producer] for producer in task.task_dep]
         self.outstream.write("digraph webkiln {\n" + "\n".join(sorted(lines)) + "\n}\n")
@@ -107,10 +109,10 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
     doc_purpose = "print what a task needs, and which tasks need a task or a file"
     doc_usage = "TASK | FILE"
     cmd_options = (
-        option("deps", "print what the task needs, and nothing else"),
-        option("rdeps", "print what needs the task or file, and nothing else"),
-        option("direct", "without what is behind or beyond the next step"),
-        option("code", "with webkiln's own files among what the task needs"),
+        option("deps", "print only what the task needs"),
+        option("rdeps", "print only what needs the task or the file"),
+        option("direct", "direct dependencies only"),
+        option("code", "include webkiln's own files in what the task needs"),
     )
 
     def _execute(
@@ -133,15 +135,15 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
             readers = known.readers(Path(name))
             if deps or not readers:
                 return fail(
-                    f"{name!r} is no task, and no task reads such a file; doit list --all shows"
-                    " tasks"
+                    f"{name!r} is neither a task nor a file that a task reads; doit list --all"
+                    " shows tasks"
                 )
-            found = (
+            consumers = (
                 readers
                 if direct
                 else [*dict.fromkeys([*readers, *known.needing(readers, direct=False)])]
             )
-            self._write(f"{name} is read by", found, alone=rdeps)
+            self._write(f"{name} is read by", consumers, alone=rdeps)
             return 0
         if not rdeps:
             self._write(
@@ -152,9 +154,9 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
         return 0
 
     def _write(self, title: str, lines: Iterable[str], *, alone: bool) -> None:
-        """A list with its title, or `alone` the bare lines, for scripts."""
-        told = [*lines] if alone else [title, *(f"  {line}" for line in lines or ["nothing"])]
-        self.outstream.write("".join(f"{line}\n" for line in told))
+        """Print a list with its title; with `alone`, only the lines, for scripts."""
+        output = [*lines] if alone else [title, *(f"  {line}" for line in lines or ["nothing"])]
+        self.outstream.write("".join(f"{line}\n" for line in output))
 
 
 class Why(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
@@ -170,9 +172,9 @@ class Why(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
             return fail("doit why takes the name of one task; doit list --all shows them")
         (name,) = pos_args
         step = known_in(_steps_by_task(self.task_list), name)
-        what, found = causes(step.engine, step.action)
+        what, reasons_by_task = causes(step.engine, step.action)
         tasks: dict[str, list[str]] = {}
-        for task, reason in found:
+        for task, reason in reasons_by_task:
             tasks.setdefault(reason, []).append(task)
         lines = [
             reason if [name] == those else f"{reason} ({listed(sorted(those))})"
@@ -189,13 +191,13 @@ class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
     """`doit watch`"""
 
     name = "watch"
-    doc_purpose = "build the bundles of all models, or of model=NAME, and again what changes"
+    doc_purpose = "build the bundles of all models, or of model=NAME, and rebuild what changes"
     doc_usage = ""
     cmd_options = ()
 
     def _execute(self) -> int:
         session = session_of(self.task_list)
-        session.lock.release()  # between builds the checkout is free
+        session.lock.release()  # the checkout is locked only during builds
         pool = LocalPool(share().package.parent, homes=session.engine.cache.sandboxes)
 
         def bundles(engine: Engine) -> Iterator[tuple[Path, Action]]:
@@ -212,7 +214,7 @@ class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
                 opened,
                 bundles,
                 _line,
-                session.lock.held,
+                session.lock.locked,
                 force=session.variables.force,
             ).run()
         except KeyboardInterrupt:

@@ -1,5 +1,5 @@
-"""`doit run`, and what all commands share. Nothing heavy is imported: many builds have nothing to
-do.
+"""`doit run`, and what all commands share. It imports nothing heavy, since null builds should be
+fast.
 """
 
 import functools
@@ -30,29 +30,29 @@ def option(name: str, what: str, kind: type = bool, default: Any = False) -> dic
 
 class Command:
     """A command of doit whose options may also follow the names of tasks: `doit build --dry-run`.
-    Errors of the user's are printed in one line.
+    User errors are printed in one line.
 
-    `asked` has the values of all options, those that doit's own commands do not know too.
+    `params` are the values of all options, including those that doit's own commands do not know.
     """
 
-    asked: Mapping[str, Any]
+    params: Mapping[str, Any]
 
     def parse_execute(self, words: Sequence[str]) -> Any:
         own = super()
         return guarded(lambda: own.parse_execute(options_first(words, self.cmdparser.options)))  # type: ignore[attr-defined]  # of DoitCmdBase
 
     def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
-        self.asked = params
+        self.params = params
         try:
             return super().execute(params, args)  # type: ignore[misc]  # of DoitCmdBase
         finally:
-            if not isinstance(sys.exception(), KeyboardInterrupt):  # which ends the process at once
+            if not isinstance(sys.exception(), KeyboardInterrupt):  # it ends the process at once
                 for session in sessions_of(getattr(self, "task_list", ())):
                     session.close()
 
 
 def options_first(words: Sequence[str], options: Iterable[Any]) -> list[str]:
-    """The words of a command line with its known options, and their values, before all others."""
+    """A command line with its known options and their values moved to the front."""
     flags = {f"-{option.short}": option for option in options if option.short} | {
         f"--{option.long}": option for option in options if option.long
     }
@@ -69,7 +69,7 @@ def options_first(words: Sequence[str], options: Iterable[Any]) -> list[str]:
 
 
 class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
-    """`doit run`, which `doit build` is short for."""
+    """`doit run`, which is also the default of `doit build`."""
 
     cmd_options = (
         *DoitRun.cmd_options,
@@ -83,18 +83,18 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         ),
     )
 
-    @functools.wraps(DoitRun._execute)  # noqa: SLF001  # doit reads the names of options from the signature
+    @functools.wraps(DoitRun._execute)  # noqa: SLF001  # doit reads option names from the signature
     def _execute(self, *options: Any, **named: Any) -> int:
         session = session_of(self.task_list)
-        if self.asked["dry_run"]:
+        if self.params["dry_run"]:
             return self._forecast(session.engine)
-        if self.asked["explain"]:
-            session.engine.explains = True
+        if self.params["explain"]:
+            session.engine.log.explains = True
         try:
             status = int(super()._execute(*options, **named))
         finally:
-            if self.asked["trace"]:
-                session.engine.timeline.write(Path(self.asked["trace"]))
+            if self.params["trace"]:
+                session.engine.log.timeline.write(Path(self.params["trace"]))
         if status and "engine" in session.__dict__ and session.engine.missing:
             from webkiln.build.package_installer import install_and_restart
 
@@ -105,7 +105,7 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         from webkiln.build.dry_run import UP_TO_DATE, forecast, summary
         from webkiln.build.why import shortened
 
-        steps = forecast(engine, _wanted(self.task_list, self.sel_tasks))
+        steps = forecast(engine, _requested(self.task_list, self.sel_tasks))
         for step in steps:
             if step.what != UP_TO_DATE:
                 why = shortened(step.why)
@@ -129,8 +129,8 @@ def sessions_of(tasks: Iterable[Any]) -> Iterator[Session]:
             yield task.meta["session"]
 
 
-def _wanted(tasks: Iterable[Any], selected: Sequence[str] | None) -> "Iterator[Action]":
-    """The actions of the selected tasks, those of a group for the group."""
+def _requested(tasks: Iterable[Any], selected: Sequence[str] | None) -> "Iterator[Action]":
+    """The actions of the selected tasks; a group stands for its members."""
     known = {task.name: task for task in tasks}
     for name in selected or ():
         task = known_in(known, name)
@@ -139,7 +139,7 @@ def _wanted(tasks: Iterable[Any], selected: Sequence[str] | None) -> "Iterator[A
         elif task.actions or "up_to_date" in (task.meta or {}):
             continue
         else:
-            yield from _wanted(known.values(), task.task_dep)
+            yield from _requested(known.values(), task.task_dep)
 
 
 def known_in(table: Mapping[str, Any], name: str) -> Any:
@@ -149,7 +149,7 @@ def known_in(table: Mapping[str, Any], name: str) -> Any:
 
 
 def guarded(work: Callable[[], Any]) -> int:
-    """The status of a command whose errors are told in a line."""
+    """Run a command and return its status. Errors are printed in one line."""
     try:
         return int(work() or 0)
     except UserError as error:

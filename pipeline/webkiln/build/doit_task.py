@@ -22,10 +22,10 @@ from webkiln.recipe.recipe import Recipe
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DoitTask:
-    """An action as a doit task; `folder` is where its outputs are published, if they are. `layered`
-    is
-    what verifies the same bundle with its layers kept, to tell where one that fails goes wrong.
-    `facts` is what a bundle is settled by. One that is `restored` is known without its steps.
+    """An action as a doit task. `folder`: where its output is published, if it is. `layered`: the
+    action that verifies the same bundle with its layers kept, which locates a failure. `facts`: the
+    digest that the stamps of a bundle record. `restored`: the result is known without the steps
+    that lead to it.
     """
 
     engine: Engine
@@ -37,7 +37,7 @@ class DoitTask:
     restored: bool = False
 
     def __repr__(self) -> str:
-        return f"<the key of {self.action.task}; `doit why {self.action.task}` tells what changed>"
+        return f"<the key of {self.action.task}; `doit why {self.action.task}` prints what changed>"
 
     @property
     def role(self) -> str:
@@ -45,7 +45,7 @@ class DoitTask:
         return "bundle/" if self.action.stage == "bundle" else ""
 
     def check(self) -> None:
-        """OutputError where what this step publishes would overwrite what no build wrote."""
+        """Raise OutputError where publishing would overwrite files that no build wrote."""
         if self.folder is not None:
             names = (
                 bundle_files(
@@ -65,7 +65,11 @@ class DoitTask:
                 if self.folder is not None:
                     before = present(self.folder) if self.role else []
                     self.engine.publish(
-                        self.action, self.role, self.folder, whole=bool(self.role), force=self.force
+                        self.action,
+                        self.role,
+                        self.folder,
+                        replace_all=bool(self.role),
+                        force=self.force,
                     )
                     if gone := [
                         name for name in before if name not in self.action.params["backends"]
@@ -83,14 +87,14 @@ class DoitTask:
         return {"done": True}
 
     def _located(self, failure: str) -> str:
-        """What a failed verification says, with the layer that it starts at."""
+        """The message of a failed verification, with the first layer that differs."""
         if self.layered is None:
             return failure
         try:
             self.engine.run(self.layered)
         except WebkilnError as error:
             return str(error)
-        return f"{failure}\n  with its layers kept, which leaves less to fuse, the bundle verifies"
+        return f"{failure}\n  with its layers kept, which prevents some fusion, the bundle verifies"
 
     def current(self, task: Any, values: Mapping[str, Any]) -> bool:
         del task
@@ -101,11 +105,11 @@ class DoitTask:
     def clean(self) -> None:
         for name in self.engine.clean(self.action, self.folder):
             sys.stderr.write(
-                f"warning: {self.folder}/{name} has changed since a build wrote it, and stays\n"
+                f"warning: {self.folder}/{name} has changed since a build wrote it, and is kept\n"
             )
 
     def files(self) -> tuple[list[str], list[str]]:
-        """What the action reads, and what it writes with the place of what is published."""
+        """The inputs and outputs of the action; paths of outputs that are published."""
         reads = [
             line for role, value in self.action.inputs.items() for line in _described(role, value)
         ]
@@ -135,8 +139,8 @@ class DoitTask:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TuneTask:
-    """The measurements of what may be chosen for one backend as a doit task, which writes the
-    fastest into `file`. The engine runs what it needs.
+    """The measurements of tuning candidates for one backend as a doit task. The fastest are written
+    into `file`. The engine runs the builds that it needs.
     """
 
     engine: Engine
@@ -149,7 +153,7 @@ class TuneTask:
     def execute(self) -> Any:
         try:
             changes = tune(
-                self.engine, self.recipe, self.backend, self.browser, self.file, anew=self.force
+                self.engine, self.recipe, self.backend, self.browser, self.file, rerun=self.force
             )
         except UserError as error:
             return TaskError(str(error))
@@ -178,6 +182,6 @@ def _described(role: str, value: Input) -> Iterator[str]:
         case Folder(files):
             yield from (f"{role}{name}: {path}" for name, path in files)
         case Modules(root, module):
-            yield f"{role}: {module} and what it imports below {root}"
+            yield f"{role}: {module} and the modules that it imports below {root}"
         case Product(action, path, pattern):
             yield f"{role}: {path}{pattern if pattern != '*' else ''} of {action.task}"

@@ -1,5 +1,5 @@
-"""The environment of stages. Each variable is fixed, says only where something is that keys
-identify otherwise, or is part of the key.
+"""The environment of stages. Each variable is fixed, or locates something that keys identify
+otherwise, or is part of the key.
 """
 
 import os
@@ -13,8 +13,9 @@ from webkiln import canonical
 
 PLACES = ("SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 TOOLS = ("PATH", "EMSDK", "EMSDK_PYTHON", "WEBKILN_COMPILER", "SELENIUM_REMOTE_URL")
-"""Where stages of webkiln find programs, and which, whose versions are in keys. Code of the user's
-finds the system's own, by FOREIGN_PATH."""
+"""These locate and select programs for webkiln's own stages; the versions of the programs are in
+keys. User code finds the system's programs by FOREIGN_PATH.
+"""
 LIBRARIES = "LD_LIBRARY_PATH"
 AUTHORITIES = "SSL_CERT_FILE"
 BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -31,7 +32,7 @@ FIXED = {
     "PYTHONUTF8": "1",
     "KERAS_BACKEND": "tensorflow",
     "TF_CPP_MIN_LOG_LEVEL": "3",
-    # off on CPUs without AVX-512, where channels-first convolutions then fail
+    # It is off by default on CPUs without AVX-512, where channels-first convolutions then fail.
     "TF_ENABLE_ONEDNN_OPTS": "1",
 }
 KERAS = {
@@ -41,83 +42,80 @@ KERAS = {
     "image_data_format": "channels_last",
 }
 DOWNLOADS = ("models", "datasets")
-"""Folders of Keras whose files are downloaded once for all stages; Keras checks the digests of its
-own.
-"""
+"""Folders of Keras with downloads that all stages share. Keras checks their digests."""
 UMASK = 0o022
 
 
-def network(given: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which programs reach the network; Python's own downloads know one name of
-    the authorities that are trusted.
+def network(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables that configure network access. Python reads only one of the names for trusted
+    authorities, so that one is derived from the others.
     """
-    found = {
+    selected = {
         name: value
-        for name, value in given.items()
+        for name, value in variables.items()
         if name in NETWORK or name.lower().endswith(PROXY_SUFFIX)
     }
-    bundle = next((found[name] for name in BUNDLES if found.get(name)), "")
+    bundle = next((selected[name] for name in BUNDLES if selected.get(name)), "")
     return (
-        found
-        if found.get(AUTHORITIES) or not Path(bundle).is_file()
-        else {**found, AUTHORITIES: bundle}
+        selected
+        if selected.get(AUTHORITIES) or not Path(bundle).is_file()
+        else {**selected, AUTHORITIES: bundle}
     )
 
 
-def keyed(given: Mapping[str, str], *, reaches_network: bool) -> dict[str, str]:
-    """The variables that are part of the key of an action, which has nothing of them where they are
-    not set.
+def keyed(variables: Mapping[str, str], *, reaches_network: bool) -> dict[str, str]:
+    """The variables that are part of the key of an action, if they are set.
 
-    With `reaches_network` what it gets from the network may be anything, as in code of the user's;
-    what webkiln downloads itself has a digest in its recipe. Of variables that may hold passwords
-    keys have digests.
+    `reaches_network`: the action may download anything, as user code can. What webkiln itself
+    downloads has a digest in its recipe. Variables that may hold passwords enter keys as digests.
     """
-    found = {LIBRARIES: given[LIBRARIES]} if LIBRARIES in given else {}
-    reached = network(given) if reaches_network else {}
-    return found | {name: canonical.digest(value.encode())[:16] for name, value in reached.items()}
+    libraries = {LIBRARIES: variables[LIBRARIES]} if LIBRARIES in variables else {}
+    reached = network(variables) if reaches_network else {}
+    digests = {name: canonical.digest(value.encode())[:16] for name, value in reached.items()}
+    return libraries | digests
 
 
-def of_tools(given: Mapping[str, str]) -> dict[str, str]:
-    """The variables that stages give compilers and browsers, with the user's home."""
+def of_tools(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables that stages pass to compilers and browsers, with the user's home."""
     return FIXED | {
-        name: given[name]
+        name: variables[name]
         for name in (*PLACES, *TOOLS, LIBRARIES, "HOME", "DISPLAY")
-        if name in given
+        if name in variables
     }
 
 
 def environment(
-    home: Path, pythonpath: Path, given: Mapping[str, str], *, foreign: bool = False
+    home: Path, pythonpath: Path, variables: Mapping[str, str], *, foreign: bool = False
 ) -> dict[str, str]:
-    """The variables of a process whose home is `home`, made from those of the user's shell;
-    `foreign`: it runs code of the user's.
+    """The variables of a process whose home is `home`, derived from those of the user's shell.
+    `foreign`: it runs user code.
     """
     names = (*PLACES, LIBRARIES, *(() if foreign else TOOLS))
-    kept = (
-        {name: given[name] for name in names if name in given}
-        | network(given)
+    inherited = (
+        {name: variables[name] for name in names if name in variables}
+        | network(variables)
         | ({"PATH": FOREIGN_PATH} if foreign else {})
     )
     own = {
         "HOME": str(home),
         "KERAS_HOME": str(home / ".keras"),
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(pythonpath), given.get("PYTHONPATH")))),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(pythonpath), variables.get("PYTHONPATH")))),
     }
     packages = (
         {"PYTHONUSERBASE": site.getuserbase()}
         if site.ENABLE_USER_SITE
         else {"PYTHONNOUSERSITE": "1"}
     )
-    return {**FIXED, **kept, **own, **packages}
+    return {**FIXED, **inherited, **own, **packages}
 
 
-def furnish(home: Path, given: Mapping[str, str], *, downloads: bool) -> None:
-    """Make a home with a configuration of Keras; with `downloads` also with what Keras has
-    downloaded for the user.
+def furnish(home: Path, variables: Mapping[str, str], *, downloads: bool) -> None:
+    """Create a home with a configuration of Keras. With `downloads`, link the user's downloads of
+    Keras into it.
     """
     own, users = (
         home / ".keras",
-        Path(given.get("KERAS_HOME") or Path(given.get("HOME", "/nonexistent")) / ".keras"),
+        Path(variables.get("KERAS_HOME") or Path(variables.get("HOME", "/nonexistent")) / ".keras"),
     )
     own.mkdir(parents=True)
     canonical.write(own / "keras.json", KERAS)

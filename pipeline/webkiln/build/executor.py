@@ -1,4 +1,4 @@
-"""Where stages run: the interface, and a pool of warm worker processes on this machine."""
+"""Executes stages: the interface, and a pool of warm worker processes on this machine."""
 
 import json
 import os
@@ -16,14 +16,16 @@ from typing import IO, Any, Protocol
 
 from webkiln import errors
 from webkiln.build.environment import environment, furnish
+from webkiln.build.file_stamps import Stamp
 from webkiln.build.observer import variables
-from webkiln.build.reads import ChangedError, Stamp, installed, machine
+from webkiln.build.reads import ChangedError
 from webkiln.build.scratch import Scratch
+from webkiln.build.system_paths import python_folders, system_folders
 from webkiln.errors import InternalError, MissingPackageError, ToolError, UserError, WebkilnError
 
 LOG_TAIL = 4000
 FAREWELL_SECONDS = 5.0
-TELLING_SECONDS = 1.0
+PROGRESS_SECONDS = 1.0
 
 
 def _ignored(text: str) -> None:
@@ -32,10 +34,9 @@ def _ignored(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Permissions of a job that runs code of the user's: `roots` may be read and are recorded,
-    `own`
-    is webkiln's and is not, `temporary` is for scratch files, `observer` the library that sees what
-    native code looks at.
+    """Permissions of a job that runs user code. Reads below `roots` are allowed and recorded. Those
+    below `own`, webkiln's files, are not recorded. `temporary` is for scratch files. `observer` is
+    the library that observes native code.
     """
 
     roots: tuple[Path, ...]
@@ -45,7 +46,7 @@ class Watch:
 
     @property
     def log(self) -> Path | None:
-        """What the observer writes."""
+        """The file that the observer writes."""
         return self.temporary.with_name("looks") if self.observer is not None else None
 
 
@@ -56,13 +57,17 @@ def observation(watch: Watch | None, home: Path) -> dict[str, str]:
     return variables(
         watch.observer,
         watch.log,
-        [*map(str, (*watch.own, watch.temporary, home)), *installed(), *machine(watch.roots)],
+        [
+            *map(str, (*watch.own, watch.temporary, home)),
+            *python_folders(),
+            *system_folders(watch.roots),
+        ],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run of a stage file on paths. `code` names what the stage imports, with digests, so that
+    """One run of a stage file on paths. `code` are the digests of what the stage imports, so that
     no worker runs stale code.
     """
 
@@ -74,17 +79,18 @@ class Job:
     code: Mapping[str, str]
     timeout: float
     watch: Watch | None = None
-    tell: Callable[[str], None] = _ignored
+    report: Callable[[str], None] = _ignored
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job printed, and what its user's code looked at: files that it read, with their
-    stamps;
-    folders that it listed, with digests of the names; files that it asked about, with their states;
-    by folder the modules that it imported, or tried to, with the names by which they were found
-    there; the distributions of all that it imported; and programs whose reads were not seen.
-    `tools`: the versions that made it, where it did not run here.
+    """The output of a job, and the accesses of its user code.
+
+    `files`: files that it read, with stamps. `folders`: folders that it listed, with digests of the
+    names. `states`: files that it queried, with their states. `modules`: by folder, the modules
+    that it tried to import, with the files that provide them. `packages`: the distributions of all
+    imports. `unobserved`: programs whose reads were not observed. `tools`: the versions that
+    computed the result, if it ran on another machine.
     """
 
     printed: str
@@ -93,20 +99,20 @@ class Outcome:
     states: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     packages: Sequence[str] = ()
-    unseen: Sequence[str] = ()
+    unobserved: Sequence[str] = ()
     tools: Mapping[str, str] | None = None
 
 
 class Executor(Protocol):
     def execute(self, job: Job) -> Outcome:
-        """Run a job. Raises the stage's UserError, ToolError on a timeout or a dead worker."""
+        """Run a job. Raises the UserError of the stage, or ToolError on a timeout or a dead worker."""
 
     def close(self) -> None: ...
 
 
 class Worker:
-    """A child process in a group of its own, so that what it started dies with it, with a home of
-    its own.
+    """A child process in its own process group, so that its children die with it. It has its own
+    home folder.
     """
 
     def __init__(
@@ -133,10 +139,10 @@ class Worker:
         )
 
     def ask(
-        self, request: dict[str, Any], timeout: float, tell: Callable[[str], None]
+        self, request: dict[str, Any], timeout: float, report: Callable[[str], None]
     ) -> dict[str, Any] | None:
-        """Send one job and wait for its answer, telling what it says meanwhile; None when the
-        worker died. Raises TimeoutError.
+        """Send one job and wait for its answer. Progress is passed to `report`. None if the worker
+        died. Raises TimeoutError.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -146,15 +152,15 @@ class Worker:
         except BrokenPipeError:
             return None
         deadline = time.monotonic() + timeout
-        received, said = b"", ""
+        received, progress = b"", ""
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
             while True:
                 left = deadline - time.monotonic()
-                if not selector.select(max(0.0, min(left, TELLING_SECONDS))):
+                if not selector.select(max(0.0, min(left, PROGRESS_SECONDS))):
                     if left <= 0:
                         raise TimeoutError
-                    tell(said)
+                    report(progress)
                     continue
                 chunk = os.read(self.process.stdout.fileno(), 65536)
                 if not chunk:
@@ -163,15 +169,15 @@ class Worker:
                 for message in map(json.loads, lines):
                     if message["status"] != "runs":
                         return dict(message)
-                    said = message["text"]
-                    tell(said)
+                    progress = message["text"]
+                    report(progress)
 
     def fits(self, code: Mapping[str, str]) -> bool:
         alive = self.process.poll() is None
         return alive and all(self.code.get(name, digest) == digest for name, digest in code.items())
 
     def close(self) -> None:
-        """Let an idle worker end on its own, so that what it keeps open (a browser, say) is closed."""
+        """Let an idle worker exit by itself, so that it closes its resources, such as a browser."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
@@ -196,9 +202,8 @@ class Worker:
 
 
 class LocalPool:
-    """At most `size` workers, started when needed and kept warm; one whose imported code has
-    changed
-    is replaced. Code of the user's has a worker of its own.
+    """At most `size` workers, started on demand and kept warm. A worker whose imported code has
+    changed is replaced. A job with user code has its own worker.
     """
 
     def __init__(
@@ -218,7 +223,7 @@ class LocalPool:
                 else Worker(self._pythonpath, self._homes, downloads=True, watch=job.watch)
             )
             try:
-                answer = worker.ask(_request(job), job.timeout, job.tell)
+                answer = worker.ask(_request(job), job.timeout, job.report)
             except TimeoutError:
                 worker.kill()
                 raise ToolError(
@@ -232,7 +237,7 @@ class LocalPool:
                 tail = worker.log_tail()
                 worker.kill()
                 raise ToolError(
-                    f"{job.task}: its process ended with status {code}"
+                    f"{job.task}: the worker process ended with status {code}"
                     + (f"\n{tail}" if tail else "")
                 )
             if job.watch is not None:
@@ -296,7 +301,7 @@ def _conclude(job: Job, answer: dict[str, Any]) -> Outcome:
 
 
 def failure(what: str, answer: Mapping[str, Any]) -> WebkilnError:
-    """The error that a worker answered with."""
+    """The error in the answer of a worker."""
     if answer["status"] == "internal":
         return InternalError(f"{what}\n{answer['text']}")
     kind = getattr(errors, str(answer.get("type")), None)

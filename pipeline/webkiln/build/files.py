@@ -1,4 +1,4 @@
-"""Atomic writes, and operating-system errors told as what the user can mend."""
+"""Atomic writes, and operating-system errors turned into errors that the user can fix."""
 
 import os
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def beside(path: Path, suffix: str = "") -> Path:
-    """A fresh name in the same folder, so that a rename to `path` stays on one file system."""
+def temporary_path(path: Path, suffix: str = "") -> Path:
+    """A new temporary name in the same folder, so that a rename to `path` stays on one file system."""
     return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}{suffix}")
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Replace `path` by `data` so that a reader sees the old bytes or the new ones, never a part."""
+    """Replace `path` by `data`. Readers get the old bytes or the new ones, never a mix."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = beside(path)
+        temporary = temporary_path(path)
         try:
             temporary.write_bytes(data)
             temporary.replace(path)

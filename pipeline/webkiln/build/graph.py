@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from webkiln.backends import browsers
 from webkiln.backends.table import TARGETS
-from webkiln.build.action import Action, Each, Folder, Input, Local, Product
+from webkiln.build.action import Action, Folder, Input, Local, PerFile, Product
 from webkiln.build.format_parameters import Taken, companion, operators, take
 from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
@@ -251,7 +251,7 @@ class ModelGraph:
     def compile(self, variant: str, choice: Selection) -> Action:
         """One object per C file, each cached on its own and shared between models."""
         inputs = {"sources/": Product(self.generate("wasm", choice), "code/", "*.c")}
-        detail, each = f":wasm:{variant}{choice.suffix}", Each("sources/", "objects/", ".o")
+        detail, per_file = f":wasm:{variant}{choice.suffix}", PerFile("sources/", "objects/", ".o")
         return self._add(
             "compile",
             detail,
@@ -259,7 +259,7 @@ class ModelGraph:
             ("objects/",),
             {"variant": variant},
             tools=COMPILERS,
-            each=each,
+            per_file=per_file,
         )
 
     @once
@@ -432,7 +432,7 @@ class ModelGraph:
         task = f"{stage}:{self.recipe.name}{detail}"
         if stage in self._user_stages():
             more.setdefault("roots", self.recipe.roots)
-            more.setdefault("whole", self.recipe.reads)
+            more.setdefault("tracked_roots", self.recipe.reads)
         if task not in self._actions:
             self._actions[task] = Action(
                 task, stage, outputs, inputs, params, final=stage in FINAL, **more

@@ -18,8 +18,8 @@ SCHEMA = "webkiln.key/2"
 
 
 class Keys:
-    """Makes key documents. The code part is a table of files, so that two keys can be compared line
-    by line.
+    """Computes key documents. The code part is a table of files, so that two keys can be compared
+    line by line.
     """
 
     def __init__(self, share: Share, closures: Closures, toolchain: Toolchain) -> None:
@@ -31,15 +31,15 @@ class Keys:
         return self._closure(action)[0]
 
     def is_unchanged(self, action: Action) -> bool:
-        """Whether webkiln's own files that an action runs are certainly what they were when its
-        code was read.
+        """Whether webkiln's own files that an action runs are certainly the same as when its code
+        was read.
         """
         has_modules = any(isinstance(value, Modules) for value in action.inputs.values())
         return not has_modules and self._closures.is_unchanged(self._roots(action))
 
-    def modules(self, wanted: Modules) -> dict[str, Path]:
-        """The files of an input of the user's modules by their places in it."""
-        return self._closures.modules(wanted)
+    def modules(self, requested: Modules) -> dict[str, Path]:
+        """The files of an input of user modules, by their names in it."""
+        return self._closures.modules(requested)
 
     def document(
         self,
@@ -50,10 +50,9 @@ class Keys:
         scripts: Sequence[Path] = (),
         packages: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """The document of an action with these input digests; with `actual`, for the tools that
-        this
-        machine has. `scripts` are Python files, and `packages` distributions, that it is known to
-        import.
+        """The key document of an action with these input digests. With `actual`, the tools are
+        those of this machine. `scripts` are Python files, and `packages` distributions, that
+        earlier runs imported.
         """
         files, modules = self._closure(action, scripts)
         names = (
@@ -73,7 +72,7 @@ class Keys:
         }
 
     def _roots(self, action: Action) -> tuple[Path, ...]:
-        """The files of webkiln's own where an action's code begins."""
+        """webkiln's own files where the code of an action starts."""
         return (self._share.stage(action.stage), *action.code)
 
     def _closure(
@@ -93,5 +92,5 @@ class Keys:
 
 
 def tree_digest(files: Mapping[str, str]) -> str:
-    """The digest of a folder: of the names and digests of its files."""
+    """The digest of a folder, from the names and digests of its files."""
     return canonical.key(dict(files))

@@ -1,5 +1,5 @@
-"""One build at a time in a checkout: doit keeps one database per checkout, and two builds would
-publish each other's half.
+"""One build at a time in a checkout. doit keeps one database for each checkout, and two builds
+would publish a mix of their files.
 """
 
 import fcntl
@@ -17,17 +17,17 @@ from webkiln.build.files import writing
 
 class CheckoutLock:
     """A lock on the state folder of a checkout, which the system releases when the process ends.
-    Its file says who has it.
+    The file names the process that holds it.
     """
 
-    def __init__(self, state: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, state: Path, report: Callable[[str], None]) -> None:
         self._path = state / "lock"
-        self._tell = tell
+        self._report = report
         self._file: IO[bytes] | None = None
 
     def acquire(self) -> None:
-        """Wait for the lock, and say once for whom. Raises OutputError where the folder cannot be
-        written.
+        """Wait for the lock, and report once for which process. Raises OutputError where the folder
+        cannot be written.
         """
         with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ class CheckoutLock:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._tell(f"waiting for {self._holder()}, which builds in this checkout")
+            self._report(f"waiting for {self._holder()}, which builds in this checkout")
             fcntl.flock(file, fcntl.LOCK_EX)
         with writing(self._path):
             file.truncate(0)
@@ -57,7 +57,7 @@ class CheckoutLock:
             self._file = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         self.acquire()
         try:
             yield
@@ -73,6 +73,6 @@ class CheckoutLock:
 
 
 def command(words: Sequence[str]) -> str:
-    """A command line as people write it."""
+    """A command line as users type it."""
     first = Path(words[0]).name if words else ""
     return " ".join(("doit" if first == "__main__.py" else first, *words[1:]))

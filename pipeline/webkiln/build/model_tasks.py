@@ -11,11 +11,11 @@ from webkiln.build.action import Action
 from webkiln.build.backends import missing_compilers
 from webkiln.build.doit_task import DoitTask, TuneTask
 from webkiln.build.engine import Engine
+from webkiln.build.file_stamps import Stamp
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.build.reads import Stamp
 from webkiln.build.reporter import UpToDateTask, build
 from webkiln.build.session import Session
-from webkiln.build.tuned import place, usual
+from webkiln.build.tuned import tuned_file, usual
 from webkiln.build.variables import Variables, choice_of, destination
 from webkiln.recipe.recipe import Recipe
 
@@ -33,11 +33,11 @@ STAGES = {
     "reference": "compute the framework's own outputs",
     "verify": "check the bundles against the framework, in browsers",
     "report": "write report.html and verification.json into dist/<model>",
-    "tune": "time what may be chosen for each kernel, and write tuned.json beside the recipe",
+    "tune": "time the candidates for each kernel, and write tuned.json next to the recipe",
 }
 
 LOOKUPS = 16
-"""Models whose results are looked for at once."""
+"""The number of models whose results are looked up at once."""
 
 
 def model_tasks(
@@ -47,8 +47,8 @@ def model_tasks(
     *,
     keep_backends: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """The tasks of all models that a command asks for, and `build`. `recipes`: the stamps of all
-    recipes, where bundles alone are asked for; `command` then says which command it is.
+    """The tasks of all requested models, and `build`. `recipes`: the stamps of all recipes, if only
+    bundles are requested; `command` then identifies the command.
     """
     engine, folder = session.engine, session.folder
     for stage, doc in STAGES.items():
@@ -57,34 +57,36 @@ def model_tasks(
     bundles: list[str] = []
     short, up_to_date = _shortened(engine, variables) if recipes is not None else ({}, None)
     if up_to_date is not None and recipes is not None and not missing_compilers():
-        engine.stamps.note_command(command, recipes, up_to_date)
+        engine.stamps.record_command(command, recipes, up_to_date)
     for model, recipe in variables.models.items():
         if model in short:
             for task in short[model]:
                 bundles.append(f"{task['basename']}:{task['name']}")
                 yield task
             continue
-        graph, kept = ModelGraph(recipe, engine.share), ModelGraph(recipe, engine.share)
-        places: dict[str, Path] = {}
+        graph, layer_graph = ModelGraph(recipe, engine.share), ModelGraph(recipe, engine.share)
+        folders: dict[str, Path] = {}
         layered: dict[str, Action] = {}
         facts: dict[str, str] = {}
         groups: dict[str, list[str]] = {}
         for encoding in variables.encodings or recipe.encodings:
             choice = choice_of(engine, graph, encoding, variables)
-            asked = variables.backends or choice.backends
+            backends = variables.backends or choice.backends
             if not choice.layers:
-                again = [
+                verifications = [
                     action
                     for browser in variables.browsers
-                    for action in kept.verify(replace(choice, layers=True), browser, asked)
+                    for action in layer_graph.verify(
+                        replace(choice, layers=True), browser, backends
+                    )
                 ]
-                layered |= {action.task.removesuffix(":layers"): action for action in again}
+                layered |= {action.task.removesuffix(":layers"): action for action in verifications}
             bundle = graph.bundle(choice)
             bundles.append(bundle.task)
             facts[bundle.task] = _facts(recipe, choice)
-            places[bundle.task] = places[graph.report(choice, variables.browsers, asked).task] = (
-                destination(model, choice)
-            )
+            folders[bundle.task] = folders[
+                graph.report(choice, variables.browsers, backends).task
+            ] = destination(model, choice)
         for action in graph.actions():
             if action.stage == "verify" and action.params["variant"]:
                 groups.setdefault(
@@ -93,7 +95,7 @@ def model_tasks(
             yield DoitTask(
                 engine,
                 action,
-                places.get(action.task),
+                folders.get(action.task),
                 layered.get(action.task),
                 variables.force,
                 facts.get(action.task, ""),
@@ -101,7 +103,12 @@ def model_tasks(
         for backend in variables.backends or usual(recipe):
             for browser in variables.browsers:
                 yield TuneTask(
-                    engine, recipe, backend, browser, place(recipe, folder / model), variables.force
+                    engine,
+                    recipe,
+                    backend,
+                    browser,
+                    tuned_file(recipe, folder / model),
+                    variables.force,
                 ).task()
         for group, members in groups.items():
             basename, _, name = group.partition(":")
@@ -112,17 +119,17 @@ def model_tasks(
 def _shortened(
     engine: Engine, variables: Variables
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Path] | None]:
-    """By model, the tasks of bundles that need none of their steps: nothing changed, or the whole
-    result is known. With them, where nothing changed at all, the bundles by their tasks.
+    """The tasks, by model, of bundles that need none of their steps: they are stamped, or a cache
+    has their results. If all bundles are stamped, also their folders by task.
     """
     up_to_date = {
-        model: found
+        model: bundles
         for model, recipe in variables.models.items()
-        if (found := _up_to_date(engine, variables, recipe))
+        if (bundles := _up_to_date(engine, variables, recipe))
     }
     tasks = {
-        model: [UpToDateTask(model, tuple(found.values())).task()]
-        for model, found in up_to_date.items()
+        model: [UpToDateTask(model, tuple(bundles.values())).task()]
+        for model, bundles in up_to_date.items()
     }
     left = {
         model: _bundles(engine, variables, recipe)
@@ -131,7 +138,7 @@ def _shortened(
     }
     if not left:
         return tasks, {
-            task: folder for found in up_to_date.values() for task, folder in found.items()
+            task: folder for bundles in up_to_date.values() for task, folder in bundles.items()
         }
     with ThreadPoolExecutor(LOOKUPS) as pool:
         known = pool.map(
@@ -139,40 +146,38 @@ def _shortened(
         )
         tasks |= {
             model: [step.task() for step in steps]
-            for (model, steps), found in zip(left.items(), known, strict=True)
-            if found
+            for (model, steps), restored in zip(left.items(), known, strict=True)
+            if restored
         }
     return tasks, None
 
 
 def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitTask]:
-    """The bundles of a recipe as tasks without their steps."""
-    graph, found = ModelGraph(recipe, engine.share), []
+    """The bundles of a recipe as tasks without the steps that lead to them."""
+    graph, tasks = ModelGraph(recipe, engine.share), []
     for encoding in variables.encodings or recipe.encodings:
         choice = choice_of(engine, graph, encoding, variables)
-        place, facts = destination(recipe.name, choice), _facts(recipe, choice)
-        found.append(
+        folder, facts = destination(recipe.name, choice), _facts(recipe, choice)
+        tasks.append(
             DoitTask(
-                engine, graph.bundle(choice), place, None, variables.force, facts, restored=True
+                engine, graph.bundle(choice), folder, None, variables.force, facts, restored=True
             )
         )
-    return found
+    return tasks
 
 
 def _up_to_date(engine: Engine, variables: Variables, recipe: Recipe) -> dict[str, Path]:
-    """The bundles of a recipe by their tasks, if none of them needs anything; nothing is told of
-    them but what files tell.
-    """
-    graph, found = ModelGraph(recipe, engine.share), {}
+    """The folders of the bundles of a recipe by task, if all of them are stamped; else empty."""
+    graph, bundles = ModelGraph(recipe, engine.share), {}
     for encoding in variables.encodings or recipe.encodings:
         choice = choice_of(engine, graph, encoding, variables)
         task = f"bundle:{recipe.name}{choice.suffix}"
         if not engine.stamps.holds(task, _facts(recipe, choice)):
             return {}
-        found[task] = destination(recipe.name, choice)
-    return found
+        bundles[task] = destination(recipe.name, choice)
+    return bundles
 
 
 def _facts(recipe: Recipe, choice: Selection) -> str:
-    """What is asked for, as one digest."""
+    """A digest of the recipe and the selection."""
     return canonical.key([repr(recipe), repr(choice)])

@@ -14,16 +14,16 @@ README = "README.md"
 REPORT = ("report.html", "verification.json")
 FOLDER = Form()
 LAST = ("index.js", "manifest.json")
-"""What a bundle is loaded by: written when all the rest is there."""
+"""The entry points of a bundle, written after everything else."""
 BY_BYTES = re.compile(
     rf"(weights-[0-9a-f]+\.bin|vocabulary-[0-9a-f]{{8}}\.bin|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm|(worker|runtime|profile|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
 )
-"""Names that follow the bytes."""
+"""Names that contain a digest of the content."""
 
 
 def bundle_files(name: str, backends: Iterable[str], form: Form = FOLDER) -> tuple[str, ...]:
-    """Every file of a bundle of the model `name` with these backends but those that are named by
-    their bytes.
+    """The files of a bundle of the model `name` with these backends, without those whose names
+    contain a digest.
     """
     chosen = tuple(backends)
     if form.kind == "single":
@@ -43,7 +43,7 @@ def bundle_files(name: str, backends: Iterable[str], form: Form = FOLDER) -> tup
 
 
 def single_file(name: str) -> str:
-    """The file that holds all of a model."""
+    """The file of a model in the form `single`."""
     return f"{name}.js" if name != "index" else "model.js"
 
 
@@ -58,7 +58,7 @@ def may_be_published(file: str, name: str = "") -> bool:
 
 
 def is_plain(name: object) -> bool:
-    """Whether a name is that of a file in the folder itself: no path, nothing above it, nothing
-    that the system reads otherwise.
+    """Whether a name is that of a file in the folder itself: no path, no parent, nothing that the
+    system interprets differently.
     """
     return isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0:")

@@ -1,9 +1,8 @@
-"""What native code and child processes of a stage look at: a library that is loaded before all
-others
+"""Observes the file accesses of native code and child processes of a stage, by a preloaded library
 (`observer.c`), on Linux.
 
-It is compiled once for each cache with whatever C compiler there is. Without one, child processes
-are warned of, and what native code reads goes unnoticed.
+The library is compiled once for each cache, with any C compiler that works. Without one, a warning
+is printed for each child process, and reads of native code are not noticed.
 """
 
 import os
@@ -15,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from webkiln import canonical
-from webkiln.build.files import beside
+from webkiln.build.files import temporary_path
 
 SOURCE = Path(__file__).with_name("observer.c")
 VARIABLE = "WEBKILN_OBSERVER"
@@ -32,9 +31,9 @@ COMPILER_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One kind of look at a path, as `observer.c` lists them; `mode` has the type alone, `state` is
-    inode, size and times. Of a process, `process` is its number.
+class Access:
+    """One kind of access to a path, as `observer.c` writes them. `mode` has only the file type;
+    `state` is inode, size and times. Of a process, `process` is its number.
     """
 
     kind: str
@@ -49,57 +48,55 @@ class Look:
 
 
 def library(cache: Path) -> Path | None:
-    """The compiled library, made on the first call for a cache; None where nothing here can make
-    one.
-    """
+    """The compiled library, built on the first call for a cache; None where no compiler works."""
     if sys.platform != "linux":
         return None
-    place = (
+    target = (
         cache
         / "observers"
         / f"{canonical.key([canonical.file_digest(SOURCE), os.uname().machine])}.so"
     )
-    if place.exists():
-        return place
-    place.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
     for compiler in COMPILERS:
-        made = beside(place)
+        built = temporary_path(target)
         try:
-            _compile(compiler, made)
-            if _works(made):
-                made.replace(place)
-                return place
+            _compile(compiler, built)
+            if _works(built):
+                built.replace(target)
+                return target
         except (OSError, subprocess.SubprocessError):
             continue
         finally:
-            made.unlink(missing_ok=True)
+            built.unlink(missing_ok=True)
     return None
 
 
-def _compile(compiler: Sequence[str], made: Path) -> None:
-    """Zig keeps what it compiles, by default below the user's home, which need not be writable."""
-    command = [*compiler, *FLAGS, "-o", str(made), str(SOURCE)]
-    with TemporaryDirectory() as kept:
-        given = {
+def _compile(compiler: Sequence[str], built: Path) -> None:
+    """Zig caches below the user's home by default, which need not be writable."""
+    command = [*compiler, *FLAGS, "-o", str(built), str(SOURCE)]
+    with TemporaryDirectory() as zig_cache:
+        variables = {
             **os.environ,
-            **dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), kept),
+            **dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), zig_cache),
         }
         subprocess.run(
-            command, env=given, check=True, capture_output=True, timeout=COMPILER_SECONDS
+            command, env=variables, check=True, capture_output=True, timeout=COMPILER_SECONDS
         )  # fmt: skip
 
 
-def variables(made: Path, log: Path, ignored: Sequence[str]) -> dict[str, str]:
-    """The environment of a process that is observed; what lies below `ignored` is not told."""
-    return {"LD_PRELOAD": str(made), VARIABLE: "\n".join([str(log), *ignored])}
+def variables(built: Path, log: Path, ignored: Sequence[str]) -> dict[str, str]:
+    """The environment of an observed process. Accesses below `ignored` are not reported."""
+    return {"LD_PRELOAD": str(built), VARIABLE: "\n".join([str(log), *ignored])}
 
 
-def looks(log: Path, begun: int = 0) -> Iterator[Look]:
-    """What was observed, in its order, after the first `begun` bytes of a log."""
+def accesses(log: Path, begun: int = 0) -> Iterator[Access]:
+    """The observed accesses in order, after the first `begun` bytes of a log."""
     data = log.read_bytes()[begun:] if log.exists() else b""
     for line in data.split(b"\0")[:-1]:
         kind, error, form, inode, size, modified, changed, path = line.split(b" ", 7)
-        yield Look(
+        yield Access(
             kind.decode(),
             int(error),
             int(form) << 12,
@@ -108,15 +105,15 @@ def looks(log: Path, begun: int = 0) -> Iterator[Look]:
         )
 
 
-def _works(made: Path) -> bool:
-    """Whether a process that the library is loaded into is observed."""
+def _works(built: Path) -> bool:
+    """Whether a process that loads the library is observed."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         subprocess.run(
             ["/bin/sh", "-c", ":"],
-            env=variables(made, log, []),
+            env=variables(built, log, []),
             check=True,
             capture_output=True,
             timeout=COMPILER_SECONDS,
         )
-        return any(look.kind == "x" for look in looks(log))
+        return any(access.kind == "x" for access in accesses(log))

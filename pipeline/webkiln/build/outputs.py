@@ -1,5 +1,5 @@
-"""What each action must write, to tell complete results from others before they are used: roles are
-files, or folders whose names follow a rule.
+"""The outputs that each action must write. They distinguish complete results from others before
+they are used. Roles are files, or folders whose names follow a rule.
 """
 
 import re
@@ -18,7 +18,7 @@ NAMES: Mapping[str, re.Pattern[str]] = {
     "objects/": re.compile(r"([\w-]+/)?[\w.-]+\.o"),
     "shards/": re.compile(r"weights-[0-9a-f]+\.bin"),
 }
-"""The names in output folders, of every stage that writes such a folder."""
+"""The names in output folders, for each stage that writes such a folder."""
 HASHED = ("worker", "runtime", "profile")
 LARGEST_MANIFEST = 64 << 20
 
@@ -27,10 +27,11 @@ Reader = Callable[[Blob], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a result of one action must hold.
+    """The outputs of one action.
 
-    `files` are outputs that must be there. `folders` says of a folder role which names it may have.
-    `manifest` is the output that lists the files beside it in its folder, with their digests.
+    `files` are required. `folders` decides which names a folder role may contain. `stems` are the
+    required names that contain a digest, without it. `manifest` is the output that lists the other
+    files of its folder with their digests.
     """
 
     files: frozenset[str]
@@ -39,7 +40,7 @@ class Expected:
     manifest: str = ""
 
     def fault(self, outputs: Mapping[str, Blob]) -> str:
-        """What is wrong with the names of these outputs; empty where nothing is."""
+        """What is wrong with the names of these outputs; empty if nothing is."""
         if missing := sorted(self.files - outputs.keys()):
             return f"lacks the output {missing[0]}"
         stems = {path.rpartition("-")[0] for path in outputs}
@@ -48,11 +49,13 @@ class Expected:
         for path in outputs.keys() - self.files:
             role = next((role for role in self.folders if path.startswith(role)), None)
             if role is None or not self.folders[role](path.removeprefix(role)):
-                return "has an output that its step never makes"
+                return "has an output that its step never writes"
         return ""
 
     def fault_of_manifest(self, outputs: Mapping[str, Blob], read: Reader) -> str | None:
-        """What is wrong with a folder by its manifest; None where the manifest is not to be had."""
+        """What is wrong with a folder according to its manifest; None if the manifest is not
+        available.
+        """
         if not self.manifest:
             return ""
         blob = outputs[self.manifest]
@@ -74,8 +77,8 @@ def single(path: str) -> Expected:
 
 
 def expected(action: Action) -> Expected:
-    """What results of an action must hold. Raises KeyError for a folder role without a rule, which
-    would accept any name.
+    """The outputs of an action. Raises KeyError for a folder role without a rule, which would
+    accept any name.
     """
     files = {role for role in action.outputs if not role.endswith("/")}
     folders: dict[str, Callable[[str], bool]] = {}
@@ -87,8 +90,8 @@ def expected(action: Action) -> Expected:
             files |= names
             manifest = f"{role}manifest.json"
             folders[role] = _published(str(action.params["name"]))
-        elif isinstance(given := action.inputs.get(role), Folder):
-            files |= {role + name for name, _ in given.files}
+        elif isinstance(folder := action.inputs.get(role), Folder):
+            files |= {role + name for name, _ in folder.files}
         else:
             folders[role] = _matching(NAMES[role])
     return Expected(frozenset(files), folders, frozenset(stems), manifest)
@@ -115,7 +118,7 @@ def _matching(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _listed(data: bytes) -> Mapping[str, str] | None:
-    """The files that a manifest lists with their digests; None where it is no manifest."""
+    """The files that a manifest lists with their digests; None if it is not a manifest."""
     try:
         files = canonical.loads(data.decode())["files"]
         return {name: entry["sha256"] for name, entry in files.items()}

@@ -1,6 +1,6 @@
-"""Installation of the Python packages that a source or a command turns out to need.
+"""Installs Python packages that a source or a command needs.
 
-It is opt-in: `WEBKILN_INSTALL=1` has a command that lacks a package install it and start again.
+It is opt-in: with `WEBKILN_INSTALL=1`, a command that lacks a package installs it and restarts.
 """
 
 import os
@@ -14,16 +14,15 @@ from webkiln.errors import PACKAGES
 
 VARIABLE = "WEBKILN_INSTALL"
 TRIED = "WEBKILN_INSTALL_TRIED"
-"""The modules that were installed for this command before, which is not tried twice."""
+"""The modules that were installed for this command before; they are not tried twice."""
 
 
 def install_and_restart(modules: Collection[str], close: Callable[[], None] = lambda: None) -> None:
-    """Install what these modules, keys of `PACKAGES`, belong to, in the versions of
-    requirements.lock;
-    then replace this process by the same command.
+    """Install the packages of these modules, keys of `PACKAGES`, in the versions of
+    requirements.lock; then replace this process by the same command.
 
-    Returns where `WEBKILN_INSTALL` is not 1, where this was done before in vain, or where pip
-    fails, which says why. `close` is called before the process is replaced.
+    Returns if `WEBKILN_INSTALL` is not 1, if this was tried before, or if pip fails and prints why.
+    `close` is called before the process is replaced.
     """
     tried = os.environ.get(TRIED, "").split()
     todo = [module for module in modules if module in PACKAGES and module not in tried]
@@ -32,7 +31,7 @@ def install_and_restart(modules: Collection[str], close: Callable[[], None] = la
     packages = list(
         dict.fromkeys(package for module in todo for package in shlex.split(PACKAGES[module]))
     )
-    sys.stderr.write(f"installing {', '.join(packages)}, which this needs (once)\n")
+    sys.stderr.write(f"installing {', '.join(packages)}, required by this command (once)\n")
     lock = share().root / "requirements.lock"
     constraint = ["--constraint", str(lock)] if lock.is_file() else []
     command = [

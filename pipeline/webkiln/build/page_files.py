@@ -1,10 +1,10 @@
-"""What pages load of a bundle."""
+"""The files of a bundle that pages load."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def loaded_files(manifest: Mapping[str, Any]) -> list[str]:
-    """The files that the manifest lists, but the module that a profile alone loads."""
-    aside = manifest.get("profile", {}).get("module")
-    return [name for name in manifest["files"] if name != aside]
+    """The files that the manifest lists, without the module that only a profile loads."""
+    profile_module = manifest.get("profile", {}).get("module")
+    return [name for name in manifest["files"] if name != profile_module]

@@ -1,4 +1,4 @@
-"""Telling the user what runs: a live display on a terminal, plain lines elsewhere."""
+"""Progress of a build: a live display on a terminal, plain lines elsewhere."""
 
 import functools
 import re
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 QUIET_SECONDS = 10.0
-"""How often a step that runs says so where there is no display."""
-WORTH_TELLING_SECONDS = 3.0
+"""How often a running step is reported where there is no live display."""
+REPORTED_SECONDS = 3.0
 
 
 CONTROL = re.compile(
@@ -24,14 +24,13 @@ CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]",
     re.MULTILINE | re.DOTALL,
 )
-"""What changes how a terminal shows other text (ECMA-48, section 5; Unicode UAX 9), and what no
-encoding has.
+"""Characters that change how a terminal shows other text (ECMA-48, section 5; Unicode UAX 9), and
+those that no encoding has.
 """
 
 
 def plain(text: str) -> str:
-    """A text without control characters but for tabs and line ends: what a step printed may come
-    from
+    """A text without control characters, except tabs and line ends. Output of a step may come from
     a cache that others write.
     """
     return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -39,14 +38,14 @@ def plain(text: str) -> str:
 
 class Progress(Protocol):
     def expect(self, tasks: Mapping[str, float | None]) -> None:
-        """The tasks to come, with the seconds that each took the last time it ran."""
+        """Announce the tasks to come, with the seconds that each took in its last run."""
 
     def start(self, task: str) -> None: ...
-    def tell(self, task: str, text: str) -> None:
-        """Called about once a second while a task runs: what it says of how far it is, or nothing."""
+    def update(self, task: str, text: str) -> None:
+        """Called about once a second while a task runs. `text` is its progress, or empty."""
 
-    def say(self, text: str) -> None:
-        """Lines that are about no running task."""
+    def message(self, text: str) -> None:
+        """Print lines that concern no running task."""
 
     def done(self, task: str, printed: str) -> None: ...
     def hit(self, task: str, printed: str) -> None: ...
@@ -56,7 +55,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Says nothing."""
+    """Prints nothing."""
 
     def expect(self, tasks: Mapping[str, float | None]) -> None:
         del tasks
@@ -64,10 +63,10 @@ class Silent:
     def start(self, task: str) -> None:
         del task
 
-    def tell(self, task: str, text: str) -> None:
+    def update(self, task: str, text: str) -> None:
         del task, text
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         del text
 
     def done(self, task: str, printed: str) -> None:
@@ -87,15 +86,15 @@ class Silent:
 
 
 class Lines:
-    """One line per action with its place among those to come, and what it printed; a long one says
-    now and then that it runs.
+    """One line for each action with its number among the expected ones, and its output. A long one
+    is reported now and then.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._lock = Lock()
         self._started: dict[str, float] = {}
-        self._told: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
         self._left: dict[str, float | None] = {}
         self._finished = 0
 
@@ -103,31 +102,31 @@ class Lines:
         self._left.update(tasks)
 
     def start(self, task: str) -> None:
-        self._started[task] = self._told[task] = time.monotonic()
+        self._started[task] = self._reported[task] = time.monotonic()
 
-    def tell(self, task: str, text: str) -> None:
+    def update(self, task: str, text: str) -> None:
         now = time.monotonic()
-        if now - self._told.get(task, now) >= QUIET_SECONDS:
-            self._told[task] = now
-            self._say(f"{task}  {text or 'runs'}, {now - self._started[task]:.0f} s so far", "")
+        if now - self._reported.get(task, now) >= QUIET_SECONDS:
+            self._reported[task] = now
+            self._print(f"{task}  {text or 'runs'}, {now - self._started[task]:.0f} s so far", "")
 
-    def say(self, text: str) -> None:
-        self._say(plain(text), "")
+    def message(self, text: str) -> None:
+        self._print(plain(text), "")
 
     def done(self, task: str, printed: str) -> None:
         seconds = time.monotonic() - self._started.pop(task, time.monotonic())
-        self._say(
+        self._print(
             f"{self._count(task)}{task}  {seconds:.1f} s{self._remaining()}", plain(printed), task
         )
 
     def hit(self, task: str, printed: str) -> None:
-        self._say(f"{self._count(task)}{task}  cached", plain(printed), task)
+        self._print(f"{self._count(task)}{task}  cached", plain(printed), task)
 
     def skip(self, task: str) -> None:
         self._count(task)
 
     def fail(self, task: str) -> None:
-        self._say(f"{task}  failed", "", task)
+        self._print(f"{task}  failed", "", task)
 
     def close(self) -> None:
         self._stream.flush()
@@ -141,16 +140,16 @@ class Lines:
             return f"[{self._finished:{len(str(total))}}/{total}] " if total > 1 else ""
 
     def _remaining(self) -> str:
-        """How long the rest takes, if it takes as long as the last time."""
+        """The remaining time, if each task takes as long as in its last run."""
         seconds = [seconds for seconds in self._left.values() if seconds is not None]
         left = sum(seconds)
         return (
             f", about {duration(left)} left"
-            if left > WORTH_TELLING_SECONDS and 2 * len(seconds) >= len(self._left)
+            if left > REPORTED_SECONDS and 2 * len(seconds) >= len(self._left)
             else ""
         )
 
-    def _say(self, line: str, printed: str, task: str = "") -> None:
+    def _print(self, line: str, printed: str, task: str = "") -> None:
         del task
         with self._lock:
             self._stream.write(
@@ -160,15 +159,15 @@ class Lines:
 
 
 class Live(Lines):
-    """Lines for what is done, and below them how much there is to do, and a spinner and a clock for
-    each action that runs.
+    """Lines for finished actions. Below them, the number of finished actions, and a spinner and a
+    clock for each running one.
     """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._display: RichProgress | None = None
         self._rows: dict[str, TaskID] = {}
-        self._whole: TaskID | None = None
+        self._total: TaskID | None = None
 
     def start(self, task: str) -> None:
         super().start(task)
@@ -184,11 +183,11 @@ class Live(Lines):
                 )
                 self._display = RichProgress(*columns, transient=True)
                 self._display.start()
-                self._whole = self._display.add_task("", total=None)
+                self._total = self._display.add_task("", total=None)
             self._rows[task] = self._display.add_task(task, total=None)
         self._sum_up()
 
-    def tell(self, task: str, text: str) -> None:
+    def update(self, task: str, text: str) -> None:
         if text and self._display is not None and task in self._rows:
             self._display.update(self._rows[task], description=f"{task}  {text}")
 
@@ -197,9 +196,9 @@ class Live(Lines):
             self._display.stop()
         super().close()
 
-    def _say(self, line: str, printed: str, task: str = "") -> None:
+    def _print(self, line: str, printed: str, task: str = "") -> None:
         if self._display is None:
-            super()._say(line, printed)
+            super()._print(line, printed)
             return
         row = self._rows.pop(task, None)
         if row is not None:
@@ -210,10 +209,10 @@ class Live(Lines):
         self._sum_up()
 
     def _sum_up(self) -> None:
-        if self._display is not None and self._whole is not None:
+        if self._display is not None and self._total is not None:
             total = self._finished + len(self._left)
             self._display.update(
-                self._whole, description=f"{self._finished} of {total} done{self._remaining()}"
+                self._total, description=f"{self._finished} of {total} done{self._remaining()}"
             )
 
 
@@ -223,7 +222,7 @@ def console() -> Progress:
 
 @functools.cache
 def warn(message: str) -> None:
-    """Say something once."""
+    """Print a warning once."""
     sys.stderr.write(f"warning: {plain(message)}\n")
 
 
@@ -232,7 +231,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes as people read it."""
+    """A number of bytes with its unit."""
     return next(
         (
             f"{count / unit:.1f} {name}"

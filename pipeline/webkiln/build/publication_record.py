@@ -1,5 +1,5 @@
-"""What builds wrote into a folder of the user's: by a record of each publication, else by what a
-bundle says of itself.
+"""What builds wrote into a folder of the user, according to a record of each publication, or else
+to the manifest of the bundle.
 """
 
 import os
@@ -16,34 +16,35 @@ from webkiln.build.files import write_atomic
 from webkiln.build.names import is_plain, may_be_published
 
 OTHER = "no file"
-"""Stands for the content of what is neither absent nor a regular file: a folder, a link, a device.
+"""Represents the content of a path that is neither absent nor a regular file: a folder, a link, a
+device.
 """
 COPY = re.compile(r"\.webkiln-[0-9a-f]{16}(-\d+)?")
-"""The names of copies that are to be renamed."""
+"""The names of temporary copies that are renamed when a publication is complete."""
 MANIFESTS = {"manifest.json": "webkiln.bundle/1", "verification.json": "webkiln.verification/1"}
 
 Known = Mapping[str, frozenset[str]]
-"""File -> the digests of what builds wrote under that name, or were about to."""
+"""File -> the digests of what builds wrote under that name, or were about to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`temporary` names the copies of a publication that has not ended; `made`: a build made the
+    """`temporary` names the copies of a publication that has not ended. `created`: a build created the
     folder.
     """
 
     files: Known = field(default_factory=dict)
     temporary: tuple[str, ...] = ()
-    made: bool = False
+    created: bool = False
 
     def to_json(self) -> dict[str, Any]:
         files = {name: sorted(digests) for name, digests in self.files.items()}
-        return {"files": files, "temporary": list(self.temporary), "made": self.made}
+        return {"files": files, "temporary": list(self.temporary), "made": self.created}
 
 
 class Records:
-    """One file per published folder, below `root`; each can be deleted at the cost of asking the
-    bundle itself.
+    """One file for each published folder, below `root`. If one is deleted, the manifest of the
+    bundle is used instead.
     """
 
     def __init__(self, root: Path) -> None:
@@ -88,10 +89,10 @@ def content(path: Path, digests: FileDigests) -> str | None:
 
 
 def claimed(folder: Path) -> dict[str, frozenset[str]]:
-    """What a bundle and its report say that they consist of. Only names that builds give are heard,
-    and only with the digests of their bytes.
+    """The files that a bundle and its report list, with their digests. Only names that builds use
+    count.
     """
-    found: dict[str, frozenset[str]] = {}
+    files: dict[str, frozenset[str]] = {}
     for manifest, schema in MANIFESTS.items():
         try:
             if not stat.S_ISREG(os.lstat(folder / manifest).st_mode):
@@ -107,8 +108,8 @@ def claimed(folder: Path) -> dict[str, frozenset[str]]:
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-        found |= {**listed, manifest: frozenset({canonical.digest(data)})}
-    return found
+        files |= {**listed, manifest: frozenset({canonical.digest(data)})}
+    return files
 
 
 def united(*tables: Known) -> dict[str, frozenset[str]]:

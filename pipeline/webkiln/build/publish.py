@@ -1,10 +1,9 @@
-"""Bundles and reports in the user's folders, file by file: what no build wrote is never moved,
-changed
-or removed.
+"""Publishes bundles and reports into folders of the user, file by file. Files that no build wrote
+are never moved, changed or removed.
 
-A publication is a record of what it is about to write, copies beside their places, and renames.
-While files change, what a bundle is loaded by is not there: one that a kill left half-published
-does not load, and the next build finishes it.
+A publication writes a record of what it will write, then temporary copies in the same folder, then
+renames these. While files change, the entry points of the bundle are absent: a bundle that a kill
+left half published does not load, and the next build completes it.
 """
 
 import fcntl
@@ -28,8 +27,8 @@ NAMED = 5
 
 
 class Publisher:
-    """Owns in a folder what its last publication wrote there, as long as the bytes are the same,
-    and nothing else.
+    """Owns the files that its last publication wrote into a folder, as long as their bytes are the
+    same, and nothing else.
     """
 
     def __init__(self, store: Store, digests: FileDigests, records: Path) -> None:
@@ -39,31 +38,33 @@ class Publisher:
         self._reserved: set[Path] = set()
 
     def intact(self, result: ActionResult, role: str, folder: Path) -> bool:
-        """Whether every file of the output lies in `folder` with its digest, and no publication
-        there was cut short.
+        """Whether every file of the output is in `folder` with its digest, and no publication there
+        was interrupted.
         """
-        place = Path(os.path.realpath(folder))
+        real_folder = Path(os.path.realpath(folder))
         try:
             same = all(
-                content(place / name, self._digests) == blob.sha256
+                content(real_folder / name, self._digests) == blob.sha256
                 for name, blob in _files(result, role).items()
             )
         except OSError:
             return False
-        return same and not self._records.read(place).temporary
+        return same and not self._records.read(real_folder).temporary
 
-    def places(self, result: ActionResult, role: str, folder: Path) -> dict[Path, str]:
-        """The files that an output is in `folder`, with their digests."""
-        place = Path(os.path.realpath(folder))
-        return {place / name: blob.sha256 for name, blob in _files(result, role).items()}
+    def paths(self, result: ActionResult, role: str, folder: Path) -> dict[Path, str]:
+        """The files of an output in `folder`, with their digests."""
+        real_folder = Path(os.path.realpath(folder))
+        return {real_folder / name: blob.sha256 for name, blob in _files(result, role).items()}
 
     def check(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
-        """OutputError where `folder` cannot be written, or a file of one of these names is there
-        that no build wrote.
+        """Raise OutputError where `folder` cannot be written, or contains a file of one of these
+        names that no build wrote.
         """
         folder = folder.absolute()
-        place = Path(os.path.realpath(folder))
-        existing = next(path for path in (place, *place.parents) if os.path.lexists(path))
+        real_folder = Path(os.path.realpath(folder))
+        existing = next(
+            path for path in (real_folder, *real_folder.parents) if os.path.lexists(path)
+        )
         if not existing.is_dir():
             raise OutputError(
                 f"{folder}: cannot be written: {existing} is a file, and a bundle is a folder;"
@@ -74,151 +75,161 @@ class Publisher:
                 f"{folder}: cannot be written: no permission to write into {existing}; choose"
                 " another folder"
             )
-        present = {
-            name: found
+        contents = {
+            name: text
             for name in names
-            if (found := content(place / name, self._digests)) is not None
+            if (text := content(real_folder / name, self._digests)) is not None
         }
         _refuse(
             folder,
-            present,
-            self._known(place, self._records.read(place)) if present else {},
+            contents,
+            self._known(real_folder, self._records.read(real_folder)) if contents else {},
             force=force,
         )
 
     def publish(
-        self, result: ActionResult, role: str, folder: Path, *, whole: bool, force: bool = False
+        self,
+        result: ActionResult,
+        role: str,
+        folder: Path,
+        *,
+        replace_all: bool,
+        force: bool = False,
     ) -> bool:
-        """Write an output into `folder`; False, and nothing changed, where a blob is missing.
+        """Write an output into `folder`. False if a blob is missing; then nothing changes.
 
-        With `whole` the files of earlier publications go. Raises OutputError where a file would be
-        overwritten that no build wrote; `force` overwrites it.
+        With `replace_all`, files of earlier publications are deleted. Raises OutputError where a
+        file that no build wrote would be overwritten; `force` overwrites it.
         """
         folder = folder.absolute()
         files = _files(result, role)
-        with self._exclusive(folder) as place, writing(folder):
-            record = self._recovered(place)
-            known = self._known(place, record)
-            found = {name: content(place / name, self._digests) for name in {*files, *known}}
-            fresh = [name for name, blob in files.items() if found[name] != blob.sha256]
+        with self._exclusive(folder) as real_folder, writing(folder):
+            record = self._recovered(real_folder)
+            known = self._known(real_folder, record)
+            contents = {
+                name: content(real_folder / name, self._digests) for name in {*files, *known}
+            }
+            fresh = [name for name, blob in files.items() if contents[name] != blob.sha256]
             _refuse(
                 folder,
-                {name: text for name in fresh if (text := found[name]) is not None},
+                {name: text for name in fresh if (text := contents[name]) is not None},
                 known,
                 force=force,
             )
             stale = [
-                name for name in known if whole and name not in files and found[name] in known[name]
+                name
+                for name in known
+                if replace_all and name not in files and contents[name] in known[name]
             ]
-            changes = [*stale, *(name for name in fresh if found[name] is not None)]
-            held = (
-                [name for name in LAST if name in files and found[name] is not None]
+            changes = [*stale, *(name for name in fresh if contents[name] is not None)]
+            withdrawn = (
+                [name for name in LAST if name in files and contents[name] is not None]
                 if changes
                 else []
             )
-            fresh = _ordered({*fresh, *held})
+            fresh = _ordered({*fresh, *withdrawn})
             token = token_hex(8)
             temporary = {name: f".webkiln-{token}-{number}" for number, name in enumerate(fresh)}
             ours = {name: frozenset({blob.sha256}) for name, blob in files.items()}
             begun = Record(
                 united(known, ours),
                 (*temporary.values(), f".webkiln-{token}"),
-                record.made or not place.exists(),
+                record.created or not real_folder.exists(),
             )
-            self._records.write(place, begun)
-            if not self._copied(
-                place, {temporary[name]: (files[name], place / name) for name in fresh}
+            self._records.write(real_folder, begun)
+            if not self._copy(
+                real_folder, {temporary[name]: (files[name], real_folder / name) for name in fresh}
             ):
-                self._records.write(place, record)
+                self._records.write(real_folder, record)
                 return False
-            with _half_done(folder):
-                for name in held:
-                    (place / name).unlink()
+            with _incomplete(folder):
+                for name in withdrawn:
+                    (real_folder / name).unlink()
                 for name in fresh:
-                    (place / temporary[name]).replace(place / name)
+                    (real_folder / temporary[name]).replace(real_folder / name)
                 for name in stale:
-                    (place / name).unlink()
-            kept = (
+                    (real_folder / name).unlink()
+            remaining = (
                 {}
-                if whole
-                else {name: digests for name, digests in known.items() if found[name] in digests}
+                if replace_all
+                else {name: digests for name, digests in known.items() if contents[name] in digests}
             )
-            self._records.write(place, Record({**kept, **ours}, (), begun.made))
+            self._records.write(real_folder, Record({**remaining, **ours}, (), begun.created))
         return True
 
     def remove(self, folder: Path) -> list[str]:
-        """Delete what was published into `folder`, and the folder if a build made it and nothing
-        else
-        is in it. Returns what has changed since, which stays.
+        """Delete what was published into `folder`, and the folder if a build created it and it is
+        empty then. Files that have changed since stay and are returned.
         """
         folder = folder.absolute()
-        with self._exclusive(folder) as place, writing(folder):
-            record = self._recovered(place)
-            known = self._known(place, record)
-            found = {name: content(place / name, self._digests) for name in known}
-            self._records.write(place, replace(record, files=known))
-            for name in reversed(_ordered(name for name in known if found[name] in known[name])):
-                (place / name).unlink()
-            if record.made:
+        with self._exclusive(folder) as real_folder, writing(folder):
+            record = self._recovered(real_folder)
+            known = self._known(real_folder, record)
+            contents = {name: content(real_folder / name, self._digests) for name in known}
+            self._records.write(real_folder, replace(record, files=known))
+            for name in reversed(_ordered(name for name in known if contents[name] in known[name])):
+                (real_folder / name).unlink()
+            if record.created:
                 with suppress(OSError):
-                    place.rmdir()
-            self._records.forget(place)
+                    real_folder.rmdir()
+            self._records.forget(real_folder)
         return sorted(
-            name for name, text in found.items() if text is not None and text not in known[name]
+            name for name, text in contents.items() if text is not None and text not in known[name]
         )
 
-    def _copied(self, place: Path, copies: Mapping[str, tuple[Blob, Path]]) -> bool:
-        """Write blobs beside the files that they will replace, with the modes of these; where one
-        cannot be written, none is left.
+    def _copy(self, real_folder: Path, copies: Mapping[str, tuple[Blob, Path]]) -> bool:
+        """Write blobs into temporary files next to the files that they will replace, with the same
+        modes. If one cannot be written, all are removed.
         """
-        made = not place.exists()
+        created = not real_folder.exists()
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            self._store.bring([blob for blob, _ in copies.values()])
+            real_folder.mkdir(parents=True, exist_ok=True)
+            self._store.fetch([blob for blob, _ in copies.values()])
             for name, (blob, target) in copies.items():
-                if not self._store.materialise(blob, place / name, own=True):
+                if not self._store.materialise(blob, real_folder / name, own=True):
                     break
                 with suppress(FileNotFoundError):
                     mode = os.lstat(target).st_mode
                     if stat.S_ISREG(mode):
-                        (place / name).chmod(stat.S_IMODE(mode))
+                        (real_folder / name).chmod(stat.S_IMODE(mode))
             else:
                 return True
         except OSError:
-            self._drop(place, copies, made=made)
+            self._drop(real_folder, copies, created=created)
             raise
-        self._drop(place, copies, made=made)
+        self._drop(real_folder, copies, created=created)
         return False
 
     @staticmethod
-    def _drop(place: Path, names: Iterable[str], *, made: bool) -> None:
+    def _drop(real_folder: Path, names: Iterable[str], *, created: bool) -> None:
         for name in names:
-            (place / name).unlink(missing_ok=True)
-        if made:
+            (real_folder / name).unlink(missing_ok=True)
+        if created:
             with suppress(OSError):
-                place.rmdir()
+                real_folder.rmdir()
 
-    def _recovered(self, place: Path) -> Record:
-        """The record of a folder, without what a publication that was killed left."""
-        record = self._records.read(place)
+    def _recovered(self, real_folder: Path) -> Record:
+        """The record of a folder, after removing the copies of an interrupted publication."""
+        record = self._records.read(real_folder)
         for name in record.temporary:
             with suppress(FileNotFoundError, NotADirectoryError):
-                (place / name).unlink()
+                (real_folder / name).unlink()
         return record
 
     @staticmethod
-    def _known(place: Path, record: Record) -> Known:
-        return united(record.files, claimed(place))
+    def _known(real_folder: Path, record: Record) -> Known:
+        return united(record.files, claimed(real_folder))
 
     @contextmanager
-    def reserve(self, folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-        """Keep a folder for one build, from its checks to its last file. Another build waits here,
-        which `tell` says; a publication inside takes the same folder without waiting."""
-        place = Path(os.path.realpath(folder))
-        if place in self._reserved:
+    def reserve(self, folder: Path, report: Callable[[str], None]) -> Iterator[None]:
+        """Reserve a folder for one build, from its checks to its last file. Another build waits
+        here, and reports so; a publication of the same build does not wait.
+        """
+        real_folder = Path(os.path.realpath(folder))
+        if real_folder in self._reserved:
             yield
             return
-        path = self._records.path(place).with_suffix(".build")
+        path = self._records.path(real_folder).with_suffix(".build")
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = path.open("w")
@@ -226,35 +237,35 @@ class Publisher:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                tell(f"{folder}: another build is writing there; this one waits for it")
+                report(f"{folder}: another build is writing there; this one waits for it")
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            self._reserved.add(place)
+            self._reserved.add(real_folder)
             try:
                 yield
             finally:
-                self._reserved.discard(place)
+                self._reserved.discard(real_folder)
 
     @contextmanager
     def _exclusive(self, folder: Path) -> Iterator[Path]:
-        """The folder itself, whatever links lead to it, for one publication at a time."""
-        place = Path(os.path.realpath(folder))
-        path = self._records.path(place).with_suffix(".lock")
+        """The real path of the folder, for one publication at a time."""
+        real_folder = Path(os.path.realpath(folder))
+        path = self._records.path(real_folder).with_suffix(".lock")
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = path.open("w")
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield place
+            yield real_folder
 
 
 @contextmanager
-def _half_done(folder: Path) -> Iterator[None]:
+def _incomplete(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise OutputError(
-            f"{folder}: is half written: {error.strerror}; mend that and build again, which"
-            " finishes it"
+            f"{folder}: is partly written: {error.strerror}; fix that and build again to complete"
+            " it"
         ) from error
 
 
@@ -264,15 +275,15 @@ def _files(result: ActionResult, role: str) -> dict[str, Blob]:
         for path, blob in result.outputs.items()
         if path.startswith(role)
     }
-    if odd := sorted(name for name in files if not is_plain(name)):
+    if paths := sorted(name for name in files if not is_plain(name)):
         raise InternalError(
-            f"a bundle is one folder of files, and its stage wrote {', '.join(odd)}"
+            f"a bundle is one folder of files, but its stage wrote {', '.join(paths)}"
         )
     return files
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Data before code, and last what the rest is loaded by."""
+    """Data before code; the entry points last."""
     return sorted(
         names,
         key=lambda name: (
@@ -284,25 +295,25 @@ def _ordered(names: Iterable[str]) -> list[str]:
     )
 
 
-def _refuse(folder: Path, present: Mapping[str, str], known: Known, *, force: bool) -> None:
-    """OutputError where what is there was not written by a build."""
+def _refuse(folder: Path, contents: Mapping[str, str], known: Known, *, force: bool) -> None:
+    """Raise OutputError where files exist that no build wrote."""
     if folders := [
         name
-        for name, text in present.items()
+        for name, text in contents.items()
         if text == OTHER and (folder / name).is_dir() and not (folder / name).is_symlink()
     ]:
         raise OutputError(
-            f"{folder}: {_listed(folders)} would be overwritten, which is a folder; move it away,"
-            " or choose another folder"
+            f"{folder}: {_listed(folders)} would be overwritten and is a folder; move it away, or"
+            " choose another folder"
         )
-    foreign = [name for name, text in present.items() if text not in known.get(name, ())]
+    foreign = [name for name, text in contents.items() if text not in known.get(name, ())]
     if not foreign or force:
         return
     changed = [name for name in foreign if name in known]
-    what = "changed since a build wrote it" if foreign == changed else "which no build wrote"
+    what = "changed since a build wrote it" if foreign == changed else "no build wrote it"
     raise OutputError(
-        f"{folder}: {_listed(foreign)} would be overwritten, {what}; choose another folder, move"
-        " what you want to keep, or go on with --force (doit: force=yes)"
+        f"{folder}: {_listed(foreign)} would be overwritten ({what}); choose another folder, move"
+        " the files that you want to keep, or use --force (doit: force=yes)"
     )
 
 

@@ -1,16 +1,16 @@
-"""What tasks need, and what needs them: tasks, files of the user's, and files of webkiln."""
+"""Dependencies between tasks, user files and files of webkiln."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from webkiln.build.action import Action
-from webkiln.build.consumption import behind
+from webkiln.build.consumption import with_producers
 from webkiln.build.engine import Engine
 
 
 class Dependencies:
-    """Of the actions of a tree, in both directions."""
+    """The dependencies between the actions of a tree, in both directions."""
 
     def __init__(self, engine: Engine, actions: Iterable[Action]) -> None:
         self._engine = engine
@@ -21,11 +21,11 @@ class Dependencies:
                 self._consumers[producer.task].append(action.task)
 
     def needed_by(self, task: str, *, direct: bool, code: bool) -> list[str]:
-        """The tasks, and then the files, that a task needs: all that lead to it, or with `direct`
-        those of the task alone; with `code` webkiln's own files, too.
+        """The tasks, and then the files, that a task needs, direct and transitive. With `direct`,
+        only those of the task itself; with `code`, also webkiln's own files.
         """
         action = self._actions[task]
-        actions = [action] if direct else behind(action)
+        actions = [action] if direct else with_producers(action)
         tasks = [each.task for each in (action.producers if direct else actions[1:])]
         files = {
             path
@@ -35,31 +35,33 @@ class Dependencies:
         return [*tasks, *sorted(map(shown, files))]
 
     def needing(self, names: Sequence[str], *, direct: bool) -> list[str]:
-        """The tasks that need one of these tasks; with `direct` without what these lead to."""
-        found: dict[str, None] = {}
+        """The tasks that need one of these tasks, direct and transitive. With `direct`, only direct
+        ones.
+        """
+        consumers: dict[str, None] = {}
         todo = list(names)
         while todo:
             for consumer in self._consumers[todo.pop(0)]:
-                if consumer not in found:
-                    found[consumer] = None
+                if consumer not in consumers:
+                    consumers[consumer] = None
                     todo += [] if direct else [consumer]
-        return [*found]
+        return [*consumers]
 
     def readers(self, file: Path) -> list[str]:
-        """The tasks that read a file, or a file below a folder."""
-        wanted = file.absolute()
+        """The tasks that read a file, or files below a folder."""
+        target = file.absolute()
         return [
             task
             for task, action in self._actions.items()
-            if any(path.is_relative_to(wanted) for path in self._files(action) | self._code(action))
+            if any(path.is_relative_to(target) for path in self._files(action) | self._code(action))
         ]
 
     def _files(self, action: Action) -> set[Path]:
-        """The user's files that an action depends on, and what its last run read of them."""
-        return {path.absolute() for path in self._engine.files(action, alone=True)}
+        """The user files that an action depends on, with its discovered inputs."""
+        return {path.absolute() for path in self._engine.files(action, direct=True)}
 
     def _code(self, action: Action) -> set[Path]:
-        """The files of webkiln that an action runs."""
+        """webkiln's own files that an action runs."""
         return {
             self._engine.share.file(name)
             for name in self._engine.code(action)
@@ -68,5 +70,5 @@ class Dependencies:
 
 
 def shown(path: Path) -> str:
-    """A path, relative to the working folder where it lies below it."""
+    """A path; relative to the working folder if it is below it."""
     return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else str(path)

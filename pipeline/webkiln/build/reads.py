@@ -1,12 +1,11 @@
-"""What code of the user's opens, lists, imports and asks about while it runs.
+"""Records what user code reads, lists, imports and queries while it runs.
 
-An audit hook and a finder of modules in the process of a stage see what goes through Python. The
-library of `observer.py` sees what native code and child processes look at, and questions whether a
-file is there.
+An audit hook and a module finder in the process of a stage observe what goes through Python. The
+library of `observer.py` observes native code and child processes, and queries of files that Python
+does not audit.
 """
 
 import os
-import site
 import stat
 import sys
 import threading
@@ -14,76 +13,58 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.machinery import all_suffixes
 from importlib.util import source_from_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from webkiln import canonical
-from webkiln.build.observer import Look, looks
+from webkiln.build.file_stamps import (
+    ABSENT,
+    TICK_SECONDS,
+    Stamp,
+    candidates,
+    describe,
+    digest_of_names,
+    is_fresh,
+    names_in,
+    stamp,
+)
+from webkiln.build.observer import Access, accesses
+from webkiln.build.system_paths import absolute, is_below, python_folders, system_folders
 from webkiln.errors import RecipeError
 
-MACHINE = (
-    "/proc",
-    "/sys",
-    "/dev",
-    "/etc",
-    "/usr/bin",
-    "/usr/sbin",
-    "/usr/local/bin",
-    "/usr/local/sbin",
-    "/usr/lib",
-    "/usr/lib64",
-    "/usr/share",
-    "/usr/local/share",
-    "/var/cache",
-    "/var/lib",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib64",
-    "/run",
-)
-"""What belongs to the system, as the Python installation and its packages do."""
 WRITING = os.O_WRONLY | os.O_TRUNC
 LISTINGS = ("os.listdir", "os.scandir")
-ABSENT = "absent"
-UNLISTED = {"__pycache__", ".webkiln", ".git"}
-
-Stamp = tuple[int, int, int, int]
-TICK_SECONDS = 0.02
-"""Changes of a file within one tick of the kernel's clock, at most 10 ms, leave equal stamps."""
 
 
 class Recorder:
-    """Below `roots` everything read is noted; below `own` nothing is; anything else that exists is
-    refused.
+    """Records all accesses below `roots` and ignores those below `own`. Access to any other
+    existing file is an error.
     """
 
     def __init__(self, roots: Sequence[Path], own: Sequence[Path]) -> None:
-        self._roots = tuple(map(_normal, roots))
-        self._own = tuple(sorted({*map(_normal, own), *map(_normal, installed())}))
-        self._machine = machine(roots)
+        self._roots = tuple(map(absolute, roots))
+        self._own = tuple(sorted({*map(absolute, own), *map(absolute, python_folders())}))
+        self._system = system_folders(roots)
         self._written: set[str] = set()
-        self._spared: set[str] = set()
-        self._heard = threading.local()
+        self._ignored: set[str] = set()
+        self._thread = threading.local()
         self._listings: Counter[str] = Counter()
         self._names: dict[str, frozenset[str]] = {}
         self.files: dict[str, Stamp | None] = {}
         self.states: dict[str, str] = {}
         self.modules: dict[str, dict[str, tuple[str, ...]]] = {}
-        self.unseen: set[str] = set()
+        self.unobserved: set[str] = set()
         self.refused: dict[str, None] = {}
 
     def reads(self, path: Any) -> None:
-        place = self._place(path)
-        if place is not None and place not in self.files and not os.path.isdir(place):
-            found = stamp(place)
-            while found is not None and is_fresh(found, time.time()):
+        target = self._resolve(path)
+        if target is not None and target not in self.files and not os.path.isdir(target):
+            recorded = stamp(target)
+            while recorded is not None and is_fresh(recorded, time.time()):
                 time.sleep(TICK_SECONDS)
-                found = stamp(place)
-            self.files[place] = found
+                recorded = stamp(target)
+            self.files[target] = recorded
 
     def opens(self, path: Any, mode: Any, flags: Any) -> None:
         creates = (
@@ -94,171 +75,171 @@ class Recorder:
         if not creates:
             self.reads(path)
         elif isinstance(path, str | bytes | os.PathLike):
-            self._written.add(_normal(path))
+            self._written.add(absolute(path))
 
     def lists(self, path: Any) -> None:
-        place = self._place("." if path is None else path)
-        if place is not None:
-            self._names.setdefault(place, names_in(place))
+        target = self._resolve("." if path is None else path)
+        if target is not None:
+            self._names.setdefault(target, names_in(target))
 
     def imports(self, name: str, folders: Iterable[Any]) -> None:
-        """Note for which files of a module these folders are searched, whether it is in one of them
+        """Record the files by which a module could be found in these folders, whether it is there
         or not.
         """
-        busy, self._heard.busy = getattr(self._heard, "busy", False), True
+        busy, self._thread.busy = getattr(self._thread, "busy", False), True
         try:
             for folder in folders:
                 if (
                     isinstance(folder, str)
-                    and _below(place := _normal(folder or "."), self._roots)
-                    and not _below(place, self._own)
+                    and is_below(target := absolute(folder or "."), self._roots)
+                    and not is_below(target, self._own)
                 ):
-                    self.modules.setdefault(place, {}).setdefault(name, candidates(place, name))
+                    self.modules.setdefault(target, {}).setdefault(name, candidates(target, name))
         finally:
-            self._heard.busy = busy
+            self._thread.busy = busy
 
     def runs(self, program: Any) -> None:
-        """Note a program that code of the user's runs, and that no observer sees."""
+        """Record a program that user code runs and that no observer sees."""
         if isinstance(program, str | bytes | os.PathLike) and not self._importing():
-            self.unseen.add(os.fsdecode(program))
+            self.unobserved.add(os.fsdecode(program))
 
-    def merge(self, looks: Iterable[Look]) -> None:
-        """Add what the observer of native code saw, in its order."""
+    def merge(self, accesses: Iterable[Access]) -> None:
+        """Add what the observer of native code recorded, in its order."""
         listings: Counter[str] = Counter()
         begun: dict[int, str] = {}
         written: set[str] = set()
-        for look in looks:
-            if look.kind in "ex":
-                begun[look.process] = look.path if look.kind == "e" else ""
+        for access in accesses:
+            if access.kind in "ex":
+                begun[access.process] = access.path if access.kind == "e" else ""
                 continue
-            if look.kind == "w":
-                written.add(_normal(look.path))
+            if access.kind == "w":
+                written.add(absolute(access.path))
                 continue
-            place = self._natively(look)
-            if place is None or place in written:
+            target = self._resolve_native(access)
+            if target is None or target in written:
                 continue
-            if look.kind == "l":
-                listings[place] += 1
-            elif look.kind in "rp" and not stat.S_ISDIR(look.mode):
-                self.files.setdefault(place, None if look.error else look.state)
+            if access.kind == "l":
+                listings[target] += 1
+            elif access.kind in "rp" and not stat.S_ISDIR(access.mode):
+                self.files.setdefault(target, None if access.error else access.state)
             else:
-                self.states.setdefault(place, _state(look))
-        for place, count in listings.items():
-            if count > self._listings[place]:
-                self._names.setdefault(place, names_in(place))
+                self.states.setdefault(target, _state(access))
+        for target, count in listings.items():
+            if count > self._listings[target]:
+                self._names.setdefault(target, names_in(target))
         self._written |= written
-        self.unseen = {path for path in begun.values() if path}
-        for place in self._written:
-            self.states.pop(place, None)
+        self.unobserved = {path for path in begun.values() if path}
+        for target in self._written:
+            self.states.pop(target, None)
 
     @property
     def folders(self) -> dict[str, str]:
         """The folders that were listed, with digests of their names. Raises ChangedError where
-        others than this run changed these.
+        another process changed them.
         """
-        found = {}
-        for place, names in self._names.items():
-            now = names_in(place)
+        digests = {}
+        for target, names in self._names.items():
+            now = names_in(target)
             own = {
-                os.path.basename(path) for path in self._written if os.path.dirname(path) == place
+                os.path.basename(path) for path in self._written if os.path.dirname(path) == target
             }
             if names - own != now - own:
                 raise ChangedError
-            found[place] = digest_of_names(now)
-        return found
+            digests[target] = digest_of_names(now)
+        return digests
 
-    def _place(self, path: Any) -> str | None:
-        """Where below the roots a path leads; None where it is not asked. Raises RecipeError for
-        what is elsewhere.
+    def _resolve(self, path: Any) -> str | None:
+        """The path below the roots that a path leads to; None where it is not recorded. Raises
+        RecipeError for a path elsewhere.
         """
         if not isinstance(path, str | bytes | os.PathLike):
             return None
-        place = _source_of(_normal(path))
-        if _below(place, self._own) or place in self._written:
+        target = _source_of(absolute(path))
+        if is_below(target, self._own) or target in self._written:
             return None
-        if _below(place, self._machine):
+        if is_below(target, self._system):
             return None
-        if _below(place, self._roots):
-            return place
-        real = os.path.realpath(place)
-        if _below(real, self._roots) and not _below(real, self._own):
+        if is_below(target, self._roots):
+            return target
+        real = os.path.realpath(target)
+        if is_below(real, self._roots) and not is_below(real, self._own):
             return real
         if (
-            _below(real, (*self._own, *self._machine))
+            is_below(real, (*self._own, *self._system))
             or not os.path.exists(real)
-            or _below(self._roots[0], (real,))
+            or is_below(self._roots[0], (real,))
             or self._importing()
         ):
-            self._spared.add(place)
+            self._ignored.add(target)
             return None
-        self.refused[place] = None
+        self.refused[target] = None
         raise self.refusal()
 
-    def _natively(self, look: Look) -> str | None:
-        """Where below the roots a native look leads, as `_place`; files elsewhere that were read
-        are refused in the end.
+    def _resolve_native(self, access: Access) -> str | None:
+        """The path below the roots of a native access, as `_resolve`. Reads of files elsewhere are
+        an error at the end of the run.
         """
-        place = _source_of(_normal(look.path))
-        if _below(place, (*self._own, *self._machine)) or place in self._written:
+        target = _source_of(absolute(access.path))
+        if is_below(target, (*self._own, *self._system)) or target in self._written:
             return None
-        if _below(place, self._roots):
-            return place
-        real = os.path.realpath(place)
-        if _below(real, (*self._own, *self._machine)):
+        if is_below(target, self._roots):
+            return target
+        real = os.path.realpath(target)
+        if is_below(real, (*self._own, *self._system)):
             return None
-        if _below(real, self._roots):
+        if is_below(real, self._roots):
             return real
         if (
-            look.kind == "r"
-            and not look.error
-            and stat.S_ISREG(look.mode)
-            and place not in self._spared
+            access.kind == "r"
+            and not access.error
+            and stat.S_ISREG(access.mode)
+            and target not in self._ignored
         ):
-            self.refused[place] = None
+            self.refused[target] = None
         return None
 
     def _importing(self) -> bool:
-        """Whether a package that is installed is being imported: what it looks at then is its own
-        business, such as the fonts of the system.
+        """Whether an installed package is being imported. What it reads meanwhile, such as system
+        fonts, is not an input.
         """
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001
         while frame is not None:
-            place = _normal(frame.f_code.co_filename)
-            if _below(place, self._roots) and not _below(place, self._own):
+            target = absolute(frame.f_code.co_filename)
+            if is_below(target, self._roots) and not is_below(target, self._own):
                 return False
-            if frame.f_code.co_name == "<module>" and _below(place, self._own):
+            if frame.f_code.co_name == "<module>" and is_below(target, self._own):
                 return True
             frame = frame.f_back
         return False
 
     def refusal(self) -> RecipeError:
-        """What was read although it is nowhere among the inputs."""
+        """The error for files that were read and are no inputs."""
         return RecipeError(
-            f"{', '.join(self.refused)}: read by the model's own code, and outside the project"
-            f" {self._roots[0]}; a change of it would go unnoticed: move it into the project, or"
-            " list it, or its folder, as reads = [...] in the recipe (--reads)"
+            f"{', '.join(self.refused)}: read by the model's own code, but outside the project"
+            f" {self._roots[0]}; changes of it would not be noticed; move it into the project, or"
+            " list it or its folder as reads = [...] in the recipe (--reads)"
         )
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def handle_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in LISTINGS and isinstance(arguments[0], str | bytes | os.PathLike | None):
-            self._listings[_normal("." if arguments[0] is None else arguments[0])] += 1
-        if getattr(self._heard, "busy", False) or (handler := HANDLERS.get(event)) is None:
+            self._listings[absolute("." if arguments[0] is None else arguments[0])] += 1
+        if getattr(self._thread, "busy", False) or (handler := HANDLERS.get(event)) is None:
             return
-        self._heard.busy = True
+        self._thread.busy = True
         try:
             caller = sys._getframe(2)  # noqa: SLF001
             if not _removes(caller) and not (event in LISTINGS and _searches(caller)):
                 handler(self, arguments)
         finally:
-            self._heard.busy = False
+            self._thread.busy = False
 
 
-def _source_of(place: str) -> str:
-    """The source that a file of bytecode was made of; any other file itself."""
-    if place.endswith(".pyc"):
+def _source_of(target: str) -> str:
+    """The source of a bytecode file; any other file itself."""
+    if target.endswith(".pyc"):
         with suppress(ValueError):
-            return source_from_cache(place)
-    return place
+            return source_from_cache(target)
+    return target
 
 
 def _import(recorder: Recorder, arguments: tuple[Any, ...]) -> None:
@@ -272,7 +253,7 @@ def _listing(recorder: Recorder, arguments: tuple[Any, ...]) -> None:
 
 
 def _searches(caller: FrameType) -> bool:
-    """Whether Python looks for a module or a package; what it finds is opened."""
+    """Whether Python is searching for a module or a package. It opens what it finds."""
     return (
         caller.f_code.co_filename.startswith("<frozen importlib")
         or "/importlib/" in caller.f_code.co_filename
@@ -280,7 +261,7 @@ def _searches(caller: FrameType) -> bool:
 
 
 def _removes(caller: FrameType) -> bool:
-    """Whether a folder is removed, whose entries are named from where it lies."""
+    """Whether a folder is being removed, whose entries are named relative to it."""
     return caller.f_code.co_name.startswith("_rmtree")
 
 
@@ -308,11 +289,11 @@ _hooked = False
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     if _recorder is not None:
-        _recorder.hear(event, arguments)
+        _recorder.handle_event(event, arguments)
 
 
 class Finder:
-    """Sees which modules are looked for, and finds none."""
+    """Observes which modules are searched for. Finds none."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -322,18 +303,17 @@ class Finder:
 
 
 class ChangedError(Exception):
-    """What a run read changed while it ran."""
+    """An input of a run changed while it ran."""
 
 
 @contextmanager
 def recording(
     roots: Sequence[Path], own: Sequence[Path], log: Path | None = None
 ) -> Iterator[Recorder]:
-    """Note what is read inside; RecipeError at the end for what was refused, even where the code
-    that
-    read it went on.
+    """Record the accesses of the body. Raises RecipeError at the end for files that are no inputs,
+    even if the code that read them ignored the first error.
 
-    `log` is what an observer of native code and child processes writes, if there is one.
+    `log` is the file that the observer of native code and child processes writes, if there is one.
     """
     global _recorder, _hooked  # noqa: PLW0603  # a hook cannot be removed
     if not _hooked:
@@ -350,13 +330,13 @@ def recording(
         _recorder = None
         sys.meta_path.remove(finder)
     if log is not None:
-        recorder.merge(looks(log, begun))
+        recorder.merge(accesses(log, begun))
     if recorder.refused:
         raise recorder.refusal()
 
 
 def _watch_hdf5() -> None:
-    """Tell of the files that h5py opens, which it does without Python."""
+    """Make the files that h5py opens visible to the audit hook; it opens them in native code."""
     h5f = sys.modules.get("h5py.h5f")
     if h5f is None or not hasattr(h5f, "open") or hasattr(h5f.open, "watched"):
         return
@@ -371,89 +351,5 @@ def _watch_hdf5() -> None:
     h5f.open = watched  # type: ignore[attr-defined]
 
 
-def stamp(path: str) -> Stamp | None:
-    """What tells one state of a file from the next; None where there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def is_fresh(found: Stamp, now: float) -> bool:
-    """Whether a file changed so shortly before `now`, in seconds since the epoch, that another
-    change may leave the same stamp.
-    """
-    return 0 <= now - found[3] / 1e9 < TICK_SECONDS
-
-
-def installed() -> tuple[str, ...]:
-    """Where Python and its packages are. Libraries may be opened by their real paths where an
-    environment is reached through a link.
-    """
-    users = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
-    folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages(), *users}
-    return (*folders, *{os.path.realpath(folder) for folder in folders} - folders)
-
-
-def machine(roots: Sequence[Path]) -> tuple[str, ...]:
-    """The folders of MACHINE, but those that a root is in."""
-    return tuple(
-        folder for folder in MACHINE if not any(_below(_normal(root), (folder,)) for root in roots)
-    )
-
-
-def names_in(folder: str | Path) -> frozenset[str]:
-    """The names in a folder, those of folders with a slash; those of caches and histories do not
-    count. Where there is no folder, ABSENT alone.
-    """
-    try:
-        with os.scandir(folder) as entries:
-            return frozenset(
-                entry.name + "/" * entry.is_dir() for entry in entries if entry.name not in UNLISTED
-            )
-    except OSError:
-        return frozenset({ABSENT})
-
-
-def digest_of_names(names: Iterable[str]) -> str:
-    return canonical.key(sorted(names))
-
-
-def candidates(folder: str | Path, module: str) -> tuple[str, ...]:
-    """The names in a folder by which a module of this name, a package first, would be found there."""
-    suffixes = {f"{module}{suffix}" for suffix in all_suffixes()}
-    return tuple(
-        sorted(name for name in names_in(folder) if name == f"{module}/" or name in suffixes)
-    )
-
-
-def state_of(path: str | Path) -> str:
-    """What questions about a file that do not read it are answered by: its kind, and its size."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ABSENT
-    return _described(found.st_mode, found.st_size)
-
-
-def _state(look: Look) -> str:
-    return ABSENT if look.error else _described(look.mode, look.state[1])
-
-
-def _described(mode: int, size: int) -> str:
-    return (
-        f"file of {size} bytes"
-        if stat.S_ISREG(mode)
-        else "folder"
-        if stat.S_ISDIR(mode)
-        else "other"
-    )
-
-
-def _normal(path: Any) -> str:
-    return os.path.abspath(os.fsdecode(path))
-
-
-def _below(place: str, folders: Sequence[str]) -> bool:
-    return any(place == folder or place.startswith(folder.rstrip("/") + "/") for folder in folders)
+def _state(access: Access) -> str:
+    return ABSENT if access.error else describe(access.mode, access.state[1])

@@ -1,5 +1,5 @@
-"""What doit prints of a build, and the task of bundles that need nothing. Nothing heavy is
-imported: many builds have nothing to do.
+"""What doit prints of a build, and the task of up-to-date bundles. It imports nothing heavy, since
+null builds should be fast.
 """
 
 import errno
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UpToDateTask:
-    """Bundles that need nothing, as a doit task that no other leads to."""
+    """Up-to-date bundles as a doit task. No other task leads to it."""
 
     name: str
     folders: tuple[Path, ...]
@@ -39,12 +39,12 @@ class UpToDateTask:
 
 
 class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
-    """Failures only, one message each; what runs is told by the engine's progress."""
+    """Prints failures only, one message each. Progress is printed by the engine."""
 
     desc = "failures only"
 
     def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
-        """Look at everything that will be published before anything is built for it."""
+        """Check all folders that will be published into, before anything is built for them."""
         self._ends: list[tuple[Path, str]] = []
         self._engine: Engine | None = None
         self._failed = self._is_full = False
@@ -66,13 +66,13 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
             self._ends += [(folder, "up to date") for folder in task.meta["up_to_date"]]
         if "step" in (task.meta or {}):
             task.meta["step"].engine.progress.skip(task.name)
-            self._tell(task.meta["step"], "up to date")
+            self._finish_bundle(task.meta["step"], "up to date")
 
     def add_success(self, task: Any) -> None:
         if "step" in (task.meta or {}):
-            self._tell(task.meta["step"], "written")
+            self._finish_bundle(task.meta["step"], "written")
 
-    def _tell(self, step: "DoitTask", what: str) -> None:
+    def _finish_bundle(self, step: "DoitTask", what: str) -> None:
         if step.folder is not None and step.role:
             self._ends.append((step.folder, what))
             if step.facts:
@@ -84,7 +84,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
             return
         message = fail.get_msg().rstrip() or task.name
         _, is_full, _ = message.partition(os.strerror(errno.ENOSPC))
-        if not (is_full and self._is_full):  # steps that run at once fail at once
+        if not (is_full and self._is_full):  # parallel steps fail together
             sys.stderr.write(f"error: {message}\n")
         self._is_full |= bool(is_full)
 
@@ -99,18 +99,18 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
 def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["DoitTask"]:
     """The steps that the selected tasks need."""
-    todo, seen = list(selected), set()
+    todo, visited = list(selected), set()
     while todo:
         task = tasks[todo.pop()]
-        if task.name not in seen:
-            seen.add(task.name)
+        if task.name not in visited:
+            visited.add(task.name)
             todo += task.task_dep
             if "step" in (task.meta or {}):
                 yield task.meta["step"]
 
 
 def build(session: "Session", bundles: Sequence[str]) -> dict[str, Any]:
-    """The task that all bundles are built by."""
+    """The task that builds all bundles."""
     doc = "build the bundles of all models, or of model=NAME"
     return {
         "basename": "build",

@@ -1,4 +1,4 @@
-"""Scratch folders, each with a lock file beside it that the operating system releases when the
+"""Scratch folders. Each has a lock file next to it that the operating system releases when the
 owning process ends, however it ends.
 """
 

@@ -1,5 +1,5 @@
-"""What one doit command is about. The engine, and the recipes, are there when they are asked for:
-many builds have nothing to do.
+"""The context of one doit command. The engine and the recipes are loaded lazily: null builds need
+neither.
 """
 
 import atexit
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from webkiln.build import progress
 from webkiln.build.digests import DIGESTS, FileDigests
 from webkiln.build.lock import CheckoutLock
-from webkiln.build.remote.signing import of_environment
+from webkiln.build.remote.signing import signer_from_environment
 from webkiln.build.share import Share, share
-from webkiln.build.stamps import Stamps, stamps_of
+from webkiln.build.stamps import Stamps, read_stamps
 
 if TYPE_CHECKING:
     from webkiln.build.engine import Engine
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """`folder` holds the recipes, and `state` what the checkout remembers; `given` are the
+    """`folder` contains the recipes, and `state` what the checkout remembers. `arguments` are the
     variables of the command line.
     """
 
     state: Path
     folder: Path
-    given: Mapping[str, str]
+    arguments: Mapping[str, str]
     lock: CheckoutLock
 
     @cached_property
     def engine(self) -> "Engine":
         """Closed by `close`, or at the latest when the process ends. Raises UserError where the
-        environment names a wrong cache, key or fleet.
+        environment names an invalid cache, key or fleet.
         """
         from webkiln.build.engine import Engine
 
@@ -46,8 +46,8 @@ class Session:
         return engine
 
     def close(self) -> None:
-        """Close the engine, if there is one, while threads can still be started: results may have
-        to be stored in a remote cache.
+        """Close the engine, if it exists, while threads can still be started: results may have to
+        be uploaded to a remote cache.
         """
         if "engine" in self.__dict__:
             atexit.unregister(self.engine.close)
@@ -55,29 +55,29 @@ class Session:
 
     @cached_property
     def variables(self) -> "Variables":
-        """Raises RecipeError where a recipe or a variable is wrong."""
+        """Raises RecipeError where a recipe or a variable is invalid."""
         from webkiln.build.variables import read_variables
 
-        return read_variables(self.given, self.all_recipes())
+        return read_variables(self.arguments, self.all_recipes())
 
     def all_recipes(self) -> "Mapping[str, Recipe]":
-        """Those of all models, whichever were asked for."""
+        """The recipes of all models, whether requested or not."""
         from webkiln.recipe.read import read_recipes
 
         return read_recipes(self.folder)
 
     @cached_property
     def stamps(self) -> Stamps:
-        """What was noted of the tree, for which no engine is needed."""
+        """The recorded stamps of the tree. They need no engine."""
         state = self.state.absolute()
-        return stamps_of(state, share(), FileDigests(state / DIGESTS), of_environment())
+        return read_stamps(state, share(), FileDigests(state / DIGESTS), signer_from_environment())
 
     def read_again(self, share: Share) -> "Iterator[tuple[ModelGraph, str, Variables]]":
-        """The models that were asked for, in each encoding, as the recipes say now."""
+        """The requested models in each encoding, according to the present recipes."""
         from webkiln.build.graph import ModelGraph
         from webkiln.build.variables import read_variables
 
-        variables = read_variables(self.given, self.all_recipes())
+        variables = read_variables(self.arguments, self.all_recipes())
         for recipe in variables.models.values():
             graph = ModelGraph(recipe, share)
             for encoding in variables.encodings or recipe.encodings:

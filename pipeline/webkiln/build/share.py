@@ -1,4 +1,4 @@
-"""Where the files live that the engine shares between models: stages, kernels, runtime, lock files."""
+"""The files that all models share: stages, kernels, runtime, lock files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +8,8 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`root` holds stages/, kernels/, runtime/ and the lock files; `package` is the folder of the
-    webkiln package.
+    """`root` contains stages/, kernels/, runtime/ and the lock files; `package` is the folder of
+    the webkiln package.
     """
 
     root: Path
@@ -17,17 +17,17 @@ class Share:
 
     @property
     def installed(self) -> bool:
-        """Whether these are files of a wheel, and no checkout's."""
+        """Whether these are the files of an installed wheel, not of a checkout."""
         return self.root.parent == self.package
 
     def above(self, name: str) -> Path:
-        """The folder that a name in keys, or a pattern of names, starts from: `webkiln/...` is in
-        the package, all else below the root.
+        """The folder that a name in keys, or a glob of names, is relative to: the parent of the
+        package for `webkiln/...`, else the root.
         """
         return self.package.parent if name.startswith(f"{self.package.name}/") else self.root
 
     def file(self, name: str) -> Path:
-        """The file that has a name in keys."""
+        """The file with this name in keys."""
         return self.above(name) / name
 
     def stage(self, name: str) -> Path:

@@ -1,22 +1,18 @@
-"""Who makes what: of steps that run at once and lack the same result, one makes it and the others
-wait for it.
-"""
+"""Single flight: of several steps that lack the same result, one computes it and the others wait."""
 
 from collections.abc import Iterable
 from threading import Condition
 
 
 class Claims:
-    """The keys of results that are being made."""
+    """The keys of results that are being computed."""
 
     def __init__(self) -> None:
         self._changed = Condition()
         self._keys: set[str] = set()
 
     def claim(self, keys: Iterable[str]) -> set[str]:
-        """Those of the keys that nobody had claimed, which the caller has now, until it releases
-        them.
-        """
+        """Claim the keys that are not claimed yet, until they are released. Returns these."""
         with self._changed:
             mine = set(keys) - self._keys
             self._keys |= mine
@@ -28,9 +24,9 @@ class Claims:
             self._changed.notify_all()
 
     def wait(self, keys: Iterable[str]) -> None:
-        """Until nobody claims any of the keys. A caller that claims some itself might wait for
-        ever.
+        """Wait until none of the keys is claimed. A caller that has claimed keys itself might
+        deadlock.
         """
-        wanted = set(keys)
+        pending = set(keys)
         with self._changed:
-            self._changed.wait_for(lambda: not wanted & self._keys)
+            self._changed.wait_for(lambda: not pending & self._keys)

@@ -1,5 +1,5 @@
-"""Which format the source of a recipe has: as the recipe says, by the bytes of a file, by the end
-of a name.
+"""The format of the source of a recipe: from the recipe, from the bytes of the file, or from the
+suffix of its name.
 """
 
 from pathlib import Path
@@ -21,25 +21,27 @@ from webkiln.recipe.values import choose
 
 
 def format_of(recipe: Recipe) -> ModelFormat:
-    """The format of what a recipe builds; RecipeError where it says what that format does not have."""
-    found = _format(recipe)
-    for option, given, advice in (
-        ("dims", bool(recipe.dims), "sizes have no names there; use input_shapes"),
+    """The format of a recipe's source. Raises RecipeError for options that this format does not
+    have.
+    """
+    source_format = _format(recipe)
+    for option, is_set, advice in (
+        ("dims", bool(recipe.dims), "its sizes have no names; use input_shapes"),
         (
             "values",
             bool(recipe.values),
-            "inputs cannot be fixed there; make them constants of the model",
+            "inputs cannot be fixed in it; make them constants of the model",
         ),
         (
             "cut",
             bool(recipe.from_layers or recipe.to_layers),
-            "a part of it cannot be built (from_layers, to_layers)",
+            "subgraphs cannot be selected (from_layers, to_layers)",
         ),
         ("signature", bool(recipe.signature), "it has no signatures to choose from"),
         (
             "weights",
             isinstance(recipe.source, PathSource) and recipe.source.weights is not None,
-            "its weights are in it",
+            "its weights are part of it",
         ),
         (
             "modules",
@@ -49,21 +51,21 @@ def format_of(recipe: Recipe) -> ModelFormat:
         (
             "module_weights",
             module_weights(recipe) is not None,
-            "the function that makes the model also gives it its weights",
+            "the function that returns the model also sets its weights",
         ),
         (
             "batch_size",
             recipe.batch_size != 1,
-            "no axis is left out there; set sizes by dims or input_shapes",
+            "it has no batch axis to set; set sizes by dims or input_shapes",
         ),
     ):
-        if given and not found.takes_anywhere(option):
+        if is_set and not source_format.takes_anywhere(option):
             others = ", ".join(row.title for row in FORMATS if row.takes_anywhere(option))
             raise RecipeError(
-                f"{recipe.name}: its source is {found.title}, and {advice}; {option} is for"
-                f" {others}"
+                f"{recipe.name}: its source is {source_format.title}, and {advice}; {option} is"
+                f" for {others}"
             )
-    return found
+    return source_format
 
 
 def _format(recipe: Recipe) -> ModelFormat:
@@ -74,13 +76,13 @@ def _format(recipe: Recipe) -> ModelFormat:
             return _format_of_path(path, weights)
         case UrlSource(url):
             return format_of_name(url.partition("?")[0])
-    taken = "modules" if module_weights(recipe) is None else "module_weights"
-    return next(row for row in FORMATS if row.takes_anywhere(taken))
+    option = "modules" if module_weights(recipe) is None else "module_weights"
+    return next(row for row in FORMATS if row.takes_anywhere(option))
 
 
 def _format_of_path(path: Path, weights: Path | None) -> ModelFormat:
-    """What a file is; one that is not read alone may be half of a model, whose other half is its
-    weights.
+    """The format of a file. One that is not recognised alone may be half of a model, whose other
+    half is its weights.
     """
     if not path.exists() or (weights is not None and isinstance(recognise(path), ForeignFormat)):
         return format_of_name(path.name)

@@ -1,4 +1,4 @@
-"""Running a stage file: in a worker, or by hand with `python stages/x.py spec.json`."""
+"""Runs a stage file: in a worker, or by hand with `python stages/x.py spec.json`."""
 
 import importlib.util
 import sys
@@ -11,12 +11,12 @@ from webkiln import canonical
 from webkiln.errors import InternalError, OutputError, UserError
 
 
-def _say_nothing(text: str) -> None:
+def _ignore(text: str) -> None:
     del text
 
 
-tell: Callable[[str], None] = _say_nothing
-"""Says how far a long step is; a worker puts its own here."""
+report_progress: Callable[[str], None] = _ignore
+"""Reports the progress of a long step. A worker replaces it."""
 
 
 def load(path: Path) -> ModuleType:
@@ -30,7 +30,9 @@ def load(path: Path) -> ModuleType:
 
 
 def run(module: Any, spec: dict[str, Any]) -> None:
-    """Call a stage's `run` on a spec {inputs, outputs, params}; a full disk becomes an OutputError."""
+    """Call a stage's `run` with a spec {inputs, outputs, params}. A full disk becomes an
+    OutputError.
+    """
     inputs = {role: Path(path) for role, path in spec["inputs"].items()}
     outputs = {role: Path(path) for role, path in spec["outputs"].items()}
     try:
@@ -43,8 +45,8 @@ def run(module: Any, spec: dict[str, Any]) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
             where = error.filename or "the cache"
             raise OutputError(
-                f"{where}: cannot be written: {error.strerror}; free space, or set WEBKILN_CACHE to"
-                " a folder elsewhere"
+                f"{where}: cannot be written: {error.strerror}; free space, or set WEBKILN_CACHE"
+                " to another folder"
             ) from error
         raise
 

@@ -1,4 +1,4 @@
-"""Outputs of this checkout that no recipe names any more."""
+"""Outputs of this checkout that no recipe produces any more."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,8 +12,8 @@ LAYERS = "layers"
 
 
 def stale_bundles(state: TreeState, dist: Path, recipes: Mapping[str, Recipe]) -> Iterator[Path]:
-    """The folders in `dist` of bundles that this checkout built, of no recipe, or in an encoding
-    that its recipe does not list.
+    """The folders in `dist` of bundles that this checkout built for a recipe that is gone, or in an
+    encoding that its recipe does not list.
     """
     for path in sorted(state.root.glob("*/bundle*.json")):
         model, (_, *detail) = path.parent.name, path.stem.split(".")
@@ -27,8 +27,8 @@ def stale_bundles(state: TreeState, dist: Path, recipes: Mapping[str, Recipe]) -
 
 
 def stale_manifests(state: TreeState, recipes: Mapping[str, Recipe]) -> Iterator[Path]:
-    """What the tree remembers of tasks of no recipe, or of an encoding or a backend that its recipe
-    does not list. It keeps results alive in the cache.
+    """The manifests of tasks of a recipe that is gone, or of an encoding or a backend that its
+    recipe does not list. They keep results alive in the cache.
     """
     for path in sorted(state.root.glob("*/*.json")):
         recipe = recipes.get(path.parent.name)

@@ -1,8 +1,11 @@
-"""Bundles that need nothing, told by the stamps of files alone: of hundreds of models the untouched
-ones cost one look at each of their files.
+"""*Stamps* prove that a bundle is up to date from file metadata alone (inode, size, times). A build
+that finds a bundle up to date records the stamps of its inputs, of its published files, of
+webkiln's own files, and of the folders in which programs and packages are found. While all of them
+stay the same, no key is computed: hundreds of untouched models cost one `stat` for each of their
+files.
 
-What is noted here follows from a build that found everything up to date; where anything
-differs, the build looks at every step again. Damage to this file costs no more than that.
+Where any stamp differs, the build checks every step again. If the file is damaged or deleted, it
+does so too.
 """
 
 import os
@@ -17,8 +20,8 @@ from webkiln import canonical
 from webkiln.backends.compilers import VARIABLE
 from webkiln.build.digests import FileDigests
 from webkiln.build.environment import keyed
+from webkiln.build.file_stamps import Stamp, is_fresh, stamp
 from webkiln.build.files import write_atomic
-from webkiln.build.reads import Stamp, is_fresh, stamp
 from webkiln.build.remote.signing import Signer
 from webkiln.build.share import Share
 
@@ -26,37 +29,36 @@ SCHEMA = "webkiln.stamps/1"
 STAMPS = "stamps.json"
 """The name of the file in a tree's state folder."""
 COMMANDS = 7
-"""So many commands are remembered besides the latest."""
+"""The number of remembered commands, in addition to the latest."""
 CODE = ("stages", "kernels", "runtime")
-ASIDE = {"__pycache__", "node_modules"}
+SKIPPED = {"__pycache__", "node_modules"}
 LOCKS = ("toolchain.lock", "requirements.lock")
 
 
 class Stamps:
-    """What was noted of a tree, and what is there now.
+    """The recorded stamps of a tree, compared with its present state.
 
-    `key_id` names the key that results must be signed with, if any: what was settled under another
-    rule is not settled.
+    `key_id` names the key that results must be signed with, if any. Stamps recorded under another
+    key do not count.
     """
 
     def __init__(self, path: Path, shared: Share, digests: FileDigests, key_id: str = "") -> None:
         self._path = path
         self.digests = digests
-        self._here = canonical.key({**_surroundings(shared), "key": key_id})
+        self._here = canonical.key({**_environment(shared), "key": key_id})
         self._rows: dict[str, dict[str, Any]] = {}
         self._commands: dict[str, dict[str, Any]] = {}
         self._is_new = False
         try:
-            held = canonical.read(path)
-            if held["schema"] == SCHEMA and held["here"] == self._here:
-                self._rows, self._commands = dict(held["rows"]), dict(held["commands"])
+            recorded = canonical.read(path)
+            if recorded["schema"] == SCHEMA and recorded["here"] == self._here:
+                self._rows, self._commands = dict(recorded["rows"]), dict(recorded["commands"])
         except (OSError, ValueError, KeyError, TypeError):
             self._is_new = True
 
     def holds(self, task: str, facts: str) -> bool:
-        """Whether a bundle is as it was noted: made with the same `facts`, a digest of its recipe
-        and
-        of what was asked for, of files that have not changed, and published as it was.
+        """Whether a bundle is up to date: built with the same `facts`, a digest of its recipe and
+        of the selection, from files that have not changed, and published unchanged.
         """
         row = self._rows.get(task)
         return row is not None and row["facts"] == facts and self._is_intact(row)
@@ -65,45 +67,45 @@ class Stamps:
         return all(_stamp(name) == then for name, then in row["files"].items())
 
     def command(self, command: str, recipes: Mapping[str, Stamp]) -> list[Path] | None:
-        """Where the bundles are of a command that has nothing to do, told without reading a recipe;
-        None where it may have. `command` says which command it is, and `recipes` are the stamps of
-        all recipes.
+        """The folders of the bundles of a command that has nothing to do, without reading a recipe;
+        None if it may have. `command` identifies the command; `recipes` are the stamps of all
+        recipes.
         """
-        found = self._commands.get(command)
+        known = self._commands.get(command)
         if (
-            found is None
+            known is None
             or not recipes
-            or found["recipes"] != {path: [*then] for path, then in recipes.items()}
+            or known["recipes"] != {path: [*then] for path, then in recipes.items()}
         ):
             return None
-        rows = [self._rows.get(task) for task in found["bundles"]]
+        rows = [self._rows.get(task) for task in known["bundles"]]
         return (
-            [*map(Path, found["bundles"].values())]
+            [*map(Path, known["bundles"].values())]
             if all(row is not None and self._is_intact(row) for row in rows)
             else None
         )
 
-    def note_command(
+    def record_command(
         self, command: str, recipes: Mapping[str, Stamp], bundles: Mapping[str, Path]
     ) -> None:
-        """Remember that a command had nothing to do: its bundles by their tasks, and the stamps
-        that the recipes had before they were read.
+        """Record that a command had nothing to do: its bundles by task, and the stamps of the
+        recipes before they were read.
         """
         if recipes:
-            kept = [*self._commands.items()][-COMMANDS:]
+            latest = [*self._commands.items()][-COMMANDS:]
             row = {
                 "recipes": {path: [*then] for path, then in recipes.items()},
                 "bundles": {task: str(bundles[task]) for task in bundles},
             }
-            self._commands = {**dict(kept), command: row}
+            self._commands = {**dict(latest), command: row}
             self._is_new = True
 
-    def note(self, task: str, facts: str, files: Mapping[Path, str]) -> None:
-        """Remember a bundle that is up to date and made of, or published as, files with these
-        digests, unless one of them has other bytes now.
+    def record(self, task: str, facts: str, files: Mapping[Path, str]) -> None:
+        """Record a bundle that is up to date, with the digests of its inputs and published files,
+        unless one of these files has other bytes now.
         """
         stamps = {
-            os.fspath(path): self.digests.known(path, digest) for path, digest in files.items()
+            os.fspath(path): self.digests.stamp_of(path, digest) for path, digest in files.items()
         }
         if None in stamps.values():
             self._is_new |= self._rows.pop(task, None) is not None
@@ -127,36 +129,40 @@ class Stamps:
             self._is_new = False
 
 
-def stamps_of(state: Path, shared: Share, digests: FileDigests, signer: Signer | None) -> Stamps:
-    """What was noted of the tree with this state folder."""
+def read_stamps(state: Path, shared: Share, digests: FileDigests, signer: Signer | None) -> Stamps:
+    """The recorded stamps of the tree with this state folder."""
     return Stamps(state / STAMPS, shared, digests, signer.key_id if signer is not None else "")
 
 
 def recipe_stamps(folder: Path) -> dict[str, Stamp]:
-    """The stamps of all recipes in a folder, by their paths; none where one changed so lately that
-    its stamp may hide another change.
+    """The stamps of all recipes in a folder, by path. Empty if one changed so recently that its
+    stamp may hide another change.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         now = time.time()
         paths = sorted(f"{entry.path}/recipe.toml" for entry in entries)
-        found = {path: known for path in paths if (known := stamp(path)) is not None}
-        return {} if any(is_fresh(known, now) for known in found.values()) else found
+        current = {path: known for path in paths if (known := stamp(path)) is not None}
+        return {} if any(is_fresh(known, now) for known in current.values()) else current
     return {}
 
 
-def _surroundings(shared: Share) -> Mapping[str, Any]:
-    """webkiln's own files, where programs and packages are looked for, and when these folders
-    changed.
+def _environment(shared: Share) -> Mapping[str, Any]:
+    """The stamps of webkiln's own files and of the folders in which programs and packages are
+    found, and the relevant variables.
     """
     code = [shared.package, *(shared.root / name for name in CODE)]
     files = [
         *(path for folder in code for path in _files(os.fspath(folder))),
         *(os.fspath(shared.root / name) for name in LOCKS),
     ]
-    places = [*os.environ.get("PATH", "").split(os.pathsep), os.environ.get("EMSDK", ""), *sys.path]
+    folders = [
+        *os.environ.get("PATH", "").split(os.pathsep),
+        os.environ.get("EMSDK", ""),
+        *sys.path,
+    ]
     return {
         "files": {path: _stamp(path) for path in files},
-        "places": {path: _stamp(path) for path in places},
+        "places": {path: _stamp(path) for path in folders},
         "python": sys.version,
         "compiler": os.environ.get(VARIABLE),
         "environment": keyed(os.environ, reaches_network=True),
@@ -167,12 +173,12 @@ def _files(folder: str) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
-                if entry.name not in ASIDE:
+                if entry.name not in SKIPPED:
                     yield from _files(entry.path)
             else:
                 yield entry.path
 
 
 def _stamp(path: str) -> list[int] | None:
-    found = stamp(path)
-    return None if found is None else [*found]
+    current = stamp(path)
+    return None if current is None else [*current]

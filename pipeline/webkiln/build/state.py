@@ -1,5 +1,5 @@
-"""What a tree remembers in `.webkiln/`: a manifest per task, what its two latest runs consumed, and
-a log of what ran.
+"""What a tree remembers in `.webkiln/`: a manifest for each task, what its two latest runs
+consumed, and a log of executions.
 """
 
 import os
@@ -19,25 +19,25 @@ DURATIONS = "durations.json"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`origin`: the key by which the result was found without the steps between, if it was."""
+    """`source_key`: the source key under which the result was found, if it was found by that."""
 
     key: str
     result: ActionResult
     reads: tuple[str, ...] = ()
-    origin: str | None = None
+    source_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run consumed: its key document, and the digests of the user's files behind it."""
+    """What a run consumed: its key document, and the digests of user files of all its inputs."""
 
     document: Mapping[str, Any]
     files: Mapping[str, str]
 
 
 class TreeState:
-    """One folder per tree; every file in it can be deleted at any time at the cost of looking
-    results up again.
+    """One folder for each tree. Every file in it can be deleted at any time, at the cost of looking
+    up results again.
     """
 
     def __init__(self, root: Path) -> None:
@@ -62,7 +62,7 @@ class TreeState:
         result: ActionResult,
         files: Mapping[Path, str],
     ) -> None:
-        """Write a task's manifest; `files` are those of the user's that the result depends on, with
+        """Write the manifest of a task. `files` are the user files that the result depends on, with
         their digests.
         """
         path = self.manifest_path(task)
@@ -73,17 +73,17 @@ class TreeState:
             path.with_suffix(".keys"),
             canonical.dumps([[run.document, run.files] for run in latest[:2]]),
         )
-        origin = {"origin": document["origin"]} if "origin" in document else {}
-        told = {
+        source_key = {"origin": document["origin"]} if "origin" in document else {}
+        manifest = {
             "key": key,
             "result": result.to_json(),
             "provenance": result.provenance,
             "reads": sorted(document.get("reads", ())),
         }
-        write_atomic(path, canonical.dumps({**told, **origin}))
+        write_atomic(path, canonical.dumps({**manifest, **source_key}))
 
     def runs(self, task: str) -> list[Run]:
-        """What the latest runs consumed, newest first, at most two with different keys."""
+        """What the latest runs consumed, newest first; at most two, with different keys."""
         try:
             rows = canonical.read(self.manifest_path(task).with_suffix(".keys"))
             return [Run(dict(document), dict(files)) for document, files in rows]
@@ -94,7 +94,7 @@ class TreeState:
         self.manifest_path(task).unlink(missing_ok=True)
 
     def durations(self) -> dict[str, float]:
-        """How long each task took the last time that it ran here, in seconds."""
+        """The seconds that each task took in its last run here."""
         try:
             return {
                 str(task): float(seconds)
@@ -107,7 +107,7 @@ class TreeState:
         write_atomic(self.root / DURATIONS, canonical.dumps({**self.durations(), **seconds}))
 
     def log(self, task: str, event: str, **more: Any) -> None:
-        """Append one line; a line is one write, so that concurrent builds do not mix theirs."""
+        """Append one line in one write, so that lines of concurrent builds do not mix."""
         line = (
             canonical.dumps({"time": round(time.time(), 3), "task": task, "event": event, **more})
             + b"\n"

@@ -1,6 +1,4 @@
-"""The content-addressed store: bytes by their SHA-256. What a blob's name says is checked whenever
-it is read.
-"""
+"""The content-addressed store: blobs named by their SHA-256. The digest is checked on each read."""
 
 import os
 import shutil
@@ -12,32 +10,32 @@ from typing import Protocol
 
 from webkiln import canonical
 from webkiln.build.action import Blob
-from webkiln.build.files import beside, writing
+from webkiln.build.files import temporary_path, writing
 from webkiln.build.remote.shared import SharedCache
 from webkiln.errors import OutputError
 
 
 class Store(Protocol):
     def has(self, blob: Blob) -> bool:
-        """Whether a blob of this digest and size is there or can likely be had; does not read it."""
+        """Whether a blob of this digest and size exists or is likely available. Does not read it."""
 
-    def bring(self, blobs: Collection[Blob]) -> None:
-        """Fetch those of the blobs that are elsewhere, as far as they can be had."""
+    def fetch(self, blobs: Collection[Blob]) -> None:
+        """Download the blobs that are not on this machine, if they are available."""
 
     def put(self, path: Path) -> Blob:
-        """Take over the bytes of a file, which is gone afterwards."""
+        """Move the bytes of a file into the store."""
 
     def materialise(self, blob: Blob, path: Path, *, own: bool) -> bool:
-        """Write the blob to `path`; False, and nothing written, where it is missing or damaged.
+        """Write the blob to `path`. False if it is missing or damaged; then nothing is written.
 
-        With `own` the caller may change the file; else it may share its bytes with the store.
+        With `own`, the caller may change the file; else it may share its bytes with the store.
         """
 
 
 class LocalStore:
-    """A folder of read-only files `ab/abcd...`. Of blobs that only the remote cache has,
-    `elsewhere/ab/abcd...` is an empty file beside it; they are fetched when their bytes are wanted.
-    Blobs of `base`, a folder of the same kind, are read and never changed.
+    """A folder of read-only files `ab/abcd...`. Blobs that only the remote cache has are marked by
+    empty files `elsewhere/ab/abcd...`, and downloaded when their bytes are needed. Blobs of `base`,
+    a folder of the same kind, are read and never changed.
     """
 
     def __init__(
@@ -50,7 +48,7 @@ class LocalStore:
         self._shared = shared
 
     def path(self, sha256: str) -> Path:
-        """The file of a blob, if there is one."""
+        """The file of a blob, if it exists."""
         own = self._own(sha256)
         if (
             self._base is not None
@@ -65,28 +63,28 @@ class LocalStore:
         return self.root / sha256[:2] / sha256
 
     def file(self, blob: Blob) -> Path:
-        """The file of a blob, which is fetched where it is elsewhere. Raises OutputError where it
-        is gone.
+        """The file of a blob, downloaded if necessary. Raises OutputError where it is not
+        available.
         """
-        self.bring([blob])
+        self.fetch([blob])
         if not self.is_here(blob):
             raise OutputError(
-                f"{self.root}: the blob {blob.sha256} is gone; build again, which makes it again"
+                f"{self.root}: the blob {blob.sha256} is gone; build again to recreate it"
             )
         return self.path(blob.sha256)
 
     def read(self, blob: Blob) -> bytes | None:
-        """The bytes of a small blob, which is fetched where it is elsewhere; None where they are
-        gone or damaged.
+        """The bytes of a small blob, downloaded if necessary; None where they are missing or
+        damaged.
         """
-        self.bring([blob])
+        self.fetch([blob])
         return self.path(blob.sha256).read_bytes() if self._intact(blob) else None
 
     def has(self, blob: Blob) -> bool:
         return self.is_here(blob) or self._is_elsewhere(blob)
 
-    def note(self, blobs: Iterable[Blob]) -> None:
-        """Remember that the remote cache has these."""
+    def mark_remote(self, blobs: Iterable[Blob]) -> None:
+        """Mark these as available in the remote cache."""
         with writing(self.elsewhere):
             for blob in blobs:
                 if not self.is_here(blob):
@@ -94,18 +92,18 @@ class LocalStore:
                     mark.parent.mkdir(parents=True, exist_ok=True)
                     mark.touch()
 
-    def forget(self, digests: Iterable[str]) -> None:
-        """Remember no longer that the remote cache has these."""
+    def unmark_remote(self, digests: Iterable[str]) -> None:
+        """Remove the marks of blobs that the remote cache does not have."""
         for sha256 in digests:
             (self.elsewhere / sha256[:2] / sha256).unlink(missing_ok=True)
 
-    def bring(self, blobs: Collection[Blob]) -> None:
-        wanted = [blob for blob in blobs if not self.is_here(blob) and self._is_elsewhere(blob)]
-        if not wanted or self._shared is None:
+    def fetch(self, blobs: Collection[Blob]) -> None:
+        missing = [blob for blob in blobs if not self.is_here(blob) and self._is_elsewhere(blob)]
+        if not missing or self._shared is None:
             return
         with writing(self.root):
-            self._shared.bring(wanted, self._partial, self._keep)
-        for blob in wanted:
+            self._shared.download(missing, self._partial, self._keep)
+        for blob in missing:
             self._mark(blob).unlink(missing_ok=True)
 
     def put(self, path: Path) -> Blob:
@@ -117,11 +115,11 @@ class LocalStore:
         return blob
 
     def materialise(self, blob: Blob, path: Path, *, own: bool) -> bool:
-        self.bring([blob])
+        self.fetch([blob])
         if not self._intact(blob):
             return False
         source = self.path(blob.sha256)
-        with suppress(OSError):  # of another user, or read-only
+        with suppress(OSError):  # another user owns it, or it is read-only
             os.utime(source, (time.time(), source.stat().st_mtime))
         path.parent.mkdir(parents=True, exist_ok=True)
         if not own:
@@ -137,15 +135,15 @@ class LocalStore:
         return _names(self.root)
 
     def marked(self) -> Iterator[Path]:
-        """The marks of blobs that are elsewhere."""
+        """The marks of blobs that only the remote cache has."""
         return (self.elsewhere / name[:2] / name for name in _names(self.elsewhere))
 
     def _keep(self, blob: Blob, path: Path) -> None:
-        """Take over a file whose bytes have this digest."""
+        """Move a file whose bytes have this digest into the store."""
         target = self._own(blob.sha256)
         with writing(self.root):
             target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = beside(target)
+            temporary = temporary_path(target)
             try:
                 shutil.move(path, temporary)
                 temporary.chmod(0o444)
@@ -161,19 +159,21 @@ class LocalStore:
             return False
 
     def _is_elsewhere(self, blob: Blob) -> bool:
-        return self._shared is not None and self._shared.offers(blob) and self._mark(blob).exists()
+        return (
+            self._shared is not None and self._shared.may_have(blob) and self._mark(blob).exists()
+        )
 
     def _mark(self, blob: Blob) -> Path:
         return self.elsewhere / blob.sha256[:2] / blob.sha256
 
     def _partial(self, blob: Blob) -> Path:
-        """Where a blob arrives."""
+        """The file of an incomplete download."""
         path = self.root.with_name("arriving") / blob.sha256
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def _intact(self, blob: Blob) -> bool:
-        """Read and check a blob; a damaged one is removed."""
+        """Read and check a blob. A damaged one is removed."""
         path = self.path(blob.sha256)
         try:
             if path.stat().st_size == blob.bytes and canonical.file_digest(path) == blob.sha256:
@@ -181,7 +181,7 @@ class LocalStore:
         except OSError:
             return False
         self._own(blob.sha256).unlink(missing_ok=True)
-        self._damaged.add(blob.sha256)  # one below cannot be removed
+        self._damaged.add(blob.sha256)  # a blob of `base` cannot be removed
         return False
 
 

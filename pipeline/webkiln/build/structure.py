@@ -1,4 +1,4 @@
-"""Writers of what the stages load and convert output: the graph, the table slot -> digest of its
+"""Write the outputs of the stages load and convert: the graph, the table slot -> digest of its
 weights, and the blobs.
 """
 
@@ -21,8 +21,8 @@ def write_structure(
     weights_file: Path,
     stored_bytes: int,
 ) -> None:
-    """Write graph.json and weights.json; `weights` by slot, `stored_bytes` the size of the model's
-    files.
+    """Write graph.json and weights.json. `weights` are by slot; `stored_bytes` is the size of the
+    model's files.
     """
     slots = {
         name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)}

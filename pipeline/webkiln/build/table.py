@@ -1,4 +1,4 @@
-"""Text tables for terminals, logs and pipes alike."""
+"""Text tables for terminals, logs and pipes."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Left-aligned columns; columns of numbers are right-aligned; the last one is not padded."""
+    """Columns are left-aligned, those of numbers right-aligned. The last one is not padded."""
     lines = [tuple(header), *map(tuple, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     numeric = [

@@ -28,15 +28,15 @@ from webkiln.build.stamps import recipe_stamps
 from webkiln.errors import UserError
 
 AT_ONCE = 64
-"""Steps that a build with a fleet has under way at once."""
+"""The number of steps that a build with a fleet runs at once."""
 ELSEWHERE = (FLEET, "WEBKILN_REMOTE_CACHE", "WEBKILN_CACHE_WRITE")
-"""Variables that are checked in every build, also in one with nothing to do."""
+"""Variables that are checked in every build, even in a null build."""
 BUILDS = re.compile(r"(run )?((-n ?|--process[ =])\d+ |--explain |--trace[ =]\S+ |build )*")
-"""Commands that build bundles alone."""
+"""Commands that only build bundles."""
 REPORTS = re.compile(r"(report|verify)(:.*)?")
-"""Tasks of bundles as they are published."""
+"""Tasks that verify or describe published bundles."""
 READING = ("dumpdb", "graph", "help", "info", "list", "query", "tabcompletion", "watch", "why")
-"""Commands that change nothing in a checkout; `watch` takes the lock for each of its builds."""
+"""Commands that change nothing in a checkout. `watch` takes the lock for each of its builds."""
 VARIABLE = re.compile(r"\w+=")
 
 DOIT_CONFIG = {
@@ -50,14 +50,14 @@ DOIT_CONFIG = {
 
 
 def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """The tasks of all recipes below `folder`, or of those that `model=` names; user errors end the
+    """The tasks of all recipes below `folder`, or of those that `model=` names. User errors end the
     process with status 2.
     """
     try:
-        given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit tells single variables only, never which were given
+        arguments = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit has no public way to list the arguments variables
         state = Path(".webkiln")
-        session = Session(state, Path(folder), given, CheckoutLock(state, _say))
-        sys.excepthook = partial(_ended, session)
+        session = Session(state, Path(folder), arguments, CheckoutLock(state, _say))
+        sys.excepthook = partial(_handle_exception, session)
         warnings.showwarning = _show_warning
         if _changes_the_checkout(sys.argv[1:]):
             session.lock.acquire()
@@ -68,12 +68,12 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
 
 
 def _tasks(session: Session) -> Iterator[dict[str, Any]]:
-    command = canonical.key([os.fspath(session.folder), [*sorted(session.given.items())]])
+    command = canonical.key([os.fspath(session.folder), [*sorted(session.arguments.items())]])
     recipes = recipe_stamps(session.folder) if _only_builds(sys.argv[1:]) else None
     if recipes:
         folders = session.stamps.command(command, recipes)
         if any(map(os.environ.get, ELSEWHERE)):
-            _ = session.engine  # which checks them
+            _ = session.engine  # checks them
         if folders is not None:
             yield UpToDateTask("up-to-date", tuple(folders)).task()
             yield build(session, ["bundle:up-to-date"])
@@ -94,8 +94,8 @@ def _changes_the_checkout(words: Sequence[str]) -> bool:
 
 
 def _only_builds(words: Sequence[str]) -> bool:
-    """Whether doit was called for bundles alone, by `doit`, `doit build` or `doit run build`, and
-    maybe how many steps may run at once.
+    """Whether doit only builds bundles: `doit`, `doit build` or `doit run build`, perhaps with a
+    number of processes.
     """
     return (
         BUILDS.fullmatch("".join(f"{word} " for word in words if not VARIABLE.match(word)))
@@ -108,18 +108,18 @@ def _reports(words: Sequence[str]) -> bool:
     return any(REPORTS.fullmatch(word) for word in words)
 
 
-def _ended(
+def _handle_exception(
     session: Session, kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """End in one line where the user ends the build. What was stored is whole, and the processes of
-    steps end with this one.
+    """Print one line if the user interrupts the build. Stored results are complete, and the
+    processes of steps end with this one.
     """
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return
     if "engine" in session.__dict__:
         session.engine.progress.close()
-    sys.stderr.write("interrupted; the steps that were done are kept\n")
+    sys.stderr.write("interrupted; finished steps are kept\n")
     sys.stderr.flush()
     os._exit(128 + signal.SIGINT)
 

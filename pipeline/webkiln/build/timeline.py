@@ -1,5 +1,5 @@
-"""When each step of a build ran, in Chrome's trace-event format, which chrome://tracing and
-Perfetto open.
+"""The time at which each step of a build ran, in Chrome's trace-event format, which
+chrome://tracing and Perfetto open.
 """
 
 import json
@@ -17,9 +17,7 @@ PROCESS = 1
 
 
 class Timeline:
-    """The steps of one build, noted by several threads at once. Steps that overlap are in different
-    rows.
-    """
+    """The steps of one build, recorded by several threads. Overlapping steps are in different rows."""
 
     def __init__(self) -> None:
         self._begun = time.perf_counter()
@@ -30,7 +28,7 @@ class Timeline:
 
     @contextmanager
     def step(self, task: str, kind: str, **more: Any) -> Iterator[None]:
-        """Note what is done inside; `kind` is its category."""
+        """Record the execution of the body; `kind` is its category."""
         with self._lock:
             row = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
             self._busy.add(row)
@@ -56,7 +54,7 @@ class Timeline:
                 )
 
     def mark(self, task: str, kind: str) -> None:
-        """Note what takes no time."""
+        """Record an event without duration."""
         now = self._microseconds(time.perf_counter())
         with self._lock:
             self._events.append(
@@ -73,7 +71,7 @@ class Timeline:
             )
 
     def write(self, file: Path) -> None:
-        """Write what was noted so far. Raises OutputError where the file cannot be written."""
+        """Write what was recorded so far. Raises OutputError where the file cannot be written."""
         with self._lock:
             events = sorted(self._events, key=lambda event: event["ts"])
             names = [("process_name", 1, f"webkiln in {Path.cwd().name}, process {os.getpid()}")]

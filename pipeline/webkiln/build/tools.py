@@ -1,8 +1,8 @@
 """Versions of compilers, browsers and Python packages: those in the lock files, and those installed
-here.
+on this machine.
 
-Keys are made from the locked identities, so that a machine without a tool computes the same key and
-finds the cached result. A machine whose tool differs warns once and keys what it really runs.
+Keys use the locked versions, so that a machine without a tool computes the same key and finds the
+cached result. A machine whose tool differs warns once, and its own version is in its keys.
 """
 
 import os
@@ -25,8 +25,8 @@ from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.display import hidden_display
 from webkiln.build.derived import Derived
 from webkiln.build.environment import of_tools
+from webkiln.build.file_stamps import Stamp, is_fresh, stamp
 from webkiln.build.progress import warn
-from webkiln.build.reads import Stamp, is_fresh, stamp
 from webkiln.errors import ToolError
 
 Found = TypeVar("Found")
@@ -46,10 +46,9 @@ REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """How to find a program, and how its identity is read from what it prints: of compilers all
-    that
-    they say of their version, of others what results depend on. `hint` says how to get it. One that
-    is `shown` prints its version on a display only.
+    """How to find a program and read its version. `version` matches all version lines of compilers,
+    and of other programs what results depend on. `hint` says how to install it. A program that is
+    `shown` prints its version only with a display.
     """
 
     commands: tuple[str, ...]
@@ -83,20 +82,21 @@ TOOLS = {
 
 def find(name: str) -> Path:
     """The program of a tool: of LLVM the one that compiles, else the first on PATH. Raises
-    ToolError with how to get it."""
+    ToolError with how to install it.
+    """
     tool = TOOLS[name]
     if name in BROWSERS:
         return Path(next(iter(BROWSERS[name].find().values())))
     if name in compilers.PROGRAMS:
-        found = compilers.programs().get(name)
+        program = compilers.programs().get(name)
     else:
-        found = next(
+        program = next(
             (Path(path) for command in tool.commands if (path := shutil.which(command))), None
         )
-    if found is not None:
-        return found
+    if program is not None:
+        return program
     raise ToolError(
-        f"{name} is needed and was not found (looked for {', '.join(tool.commands)}); {tool.hint}"
+        f"{name} is required and was not found (looked for {', '.join(tool.commands)}); {tool.hint}"
     )
 
 
@@ -108,34 +108,37 @@ def read_version(name: str, path: Path) -> str:
 
 
 def _version_of(name: str, command: compilers.Command, more: Mapping[str, str]) -> str:
-    """The version that a command prints, run with `more` variables."""
+    """The version that a command prints, run with these additional variables."""
     tool = TOOLS[name]
-    shown = {"DISPLAY": hidden_display()} if tool.shown else {}
-    given = {**of_tools(os.environ), **shown, **more}
-    asked = [*command, tool.flag]
+    display = {"DISPLAY": hidden_display()} if tool.shown else {}
+    variables = {**of_tools(os.environ), **display, **more}
     try:
         done = subprocess.run(
-            asked, env=given, capture_output=True, text=True, timeout=60, check=True
-        )  # fmt: skip
+            [*command, tool.flag],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError) as error:
-        place = " ".join(command)
-        raise ToolError(f"{name} ({place}) does not run: {error}; {tool.hint}") from error
+        shown = " ".join(command)
+        raise ToolError(f"{name} ({shown}) does not run: {error}; {tool.hint}") from error
     text = done.stdout + done.stderr
     return "; ".join(re.findall(tool.version, text)) or text.strip().splitlines()[0]
 
 
 def tool_of(browser: str) -> str:
-    """The tool that a bundle is verified with: of a browser on another machine the version is not
-    known before it is asked.
+    """The tool that verifies a bundle. The version of a browser on another machine is unknown until
+    it is queried.
     """
     return f"{browser}{ELSEWHERE}" if browser in BROWSERS and remote.remote_url() else browser
 
 
 class Toolchain:
-    """`toolchain.lock` and `requirements.lock` of a shared root, against this machine. An
-    `installed`
-    package takes what it finds. With `fleet` there are other machines, and a program that is
-    missing here is as it is locked there.
+    """`toolchain.lock` and `requirements.lock` of a shared root, compared with this machine. An
+    `installed` package uses the tools that it finds, without warnings. With `fleet`, other machines
+    exist, and a program that is missing here counts as locked.
     """
 
     def __init__(
@@ -149,41 +152,41 @@ class Toolchain:
         self._found: dict[str, tuple[Sequence[Stamp | None], Any]] = {}
 
     def distributions(self, modules: Iterable[str]) -> tuple[str, ...]:
-        """The names under which the lock file knows these top-level modules."""
+        """The names of these top-level modules in the lock file."""
         return tuple(sorted({_normalised(DISTRIBUTIONS.get(module, module)) for module in modules}))
 
     def discovered(self, packages: Iterable[str]) -> tuple[str, ...]:
-        """The names of distributions in the lock file; of those that it has not, nothing is said
-        where they are other than it says.
+        """The names of distributions in the lock file. No warnings are printed for those that it
+        does not contain.
         """
         names = set(map(_normalised, packages))
         self._warned |= names - self._locks.keys()
         return tuple(sorted(names))
 
     def locked(self, names: Iterable[str]) -> dict[str, str]:
-        """The versions in the lock files; those of this machine for Python packages that the files
-        do not name, and for the compiler that WEBKILN_COMPILER selects."""
-        found = {name: self._asked(name) or self._locks.get(name) for name in names}
-        return {name: version or self._unlocked(name) for name, version in found.items()}
+        """The versions in the lock files. For Python packages that they do not contain, and for the
+        compiler that WEBKILN_COMPILER selects, the versions of this machine.
+        """
+        versions = {name: self._forced(name) or self._locks.get(name) for name in names}
+        return {name: version or self._unlocked(name) for name, version in versions.items()}
 
     def actual(self, names: Iterable[str]) -> dict[str, str]:
-        """What this machine has. A missing program is a ToolError; a missing Python package is
-        `absent`.
+        """The versions on this machine. A missing program raises ToolError; a missing Python
+        package is `absent`.
         """
-        found = {name: self._version(name) for name in names}
+        versions = {name: self._version(name) for name in names}
         differing: list[str] = []
-        for name, version in found.items():
+        for name, version in versions.items():
             locked = self._locks.get(name, UNLOCKED)
-            if {version, version.partition("+")[0]} & {
-                *locked.split("|")
-            }:  # builds of one version, as of PyTorch with and without CUDA
-                found[name] = locked
+            # Builds of one version, such as PyTorch with and without CUDA, count as equal.
+            if {version, version.partition("+")[0]} & {*locked.split("|")}:
+                versions[name] = locked
             elif name not in self._warned and version != ABSENT:
                 self._warned.add(name)
                 differing.append(f"{name} is {version} here, {locked} in the lock file")
         if differing and not self._installed:
-            warn(f"{'; '.join(differing)}; results are kept apart")
-        return found
+            warn(f"{'; '.join(differing)}; results are cached separately")
+        return versions
 
     @cached_property
     def _locks(self) -> dict[str, str]:
@@ -196,9 +199,9 @@ class Toolchain:
         for line in requirements.read_text().splitlines() if requirements.is_file() else ():
             if match := REQUIREMENT.match(line):
                 versions.setdefault(_normalised(match[1]), []).append(match[2])
-        return locks | {name: "|".join(sorted(found)) for name, found in versions.items()}
+        return locks | {name: "|".join(sorted(matches)) for name, matches in versions.items()}
 
-    def _asked(self, name: str) -> str | None:
+    def _forced(self, name: str) -> str | None:
         if name not in compilers.PROGRAMS or compilers.forced() is None:
             return None
         with suppress(ToolError):
@@ -239,40 +242,42 @@ class Toolchain:
             self._derived.remember(key, known)
         return str(known)
 
-    def _remembered(self, name: str, places: Sequence[str], find: Callable[[], Found]) -> Found:
-        """What was found in these folders, as long as they are what they were: installing,
+    def _remembered(self, name: str, folders: Sequence[str], find: Callable[[], Found]) -> Found:
+        """A value value in these folders, as long as their stamps stay the same: installing,
         upgrading and removing replaces names in them.
         """
-        now, stamps = time.time(), [stamp(place or ".") for place in places]
+        now, stamps = time.time(), [stamp(folder or ".") for folder in folders]
         known = self._found.get(name)
         if known is not None and known[0] == stamps:
             return cast("Found", known[1])
-        found = find()
-        if not any(place is not None and is_fresh(place, now) for place in stamps):
-            self._found[name] = (stamps, found)
-        return found
+        value = find()
+        if not any(folder is not None and is_fresh(folder, now) for folder in stamps):
+            self._found[name] = (stamps, value)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """How a tool says what it is: the commands that are asked, by the tools that they are; `files`
-    are those that the answers depend on."""
+    """How to read the version of a tool: the commands to run, by tool, and the `files` that their
+    output depends on.
+    """
 
     commands: Mapping[str, compilers.Command]
     files: Sequence[str]
     environment: Mapping[str, str]
 
     def read(self, name: str) -> str:
-        said = []
+        versions = []
         for tool, command in self.commands.items():
             version = _version_of(tool, command, self.environment)
-            said.append(version if tool == name else f"{tool} {version}")
-        return "; ".join(said) or NOT_USED
+            versions.append(version if tool == name else f"{tool} {version}")
+        return "; ".join(versions) or NOT_USED
 
 
 def _described(name: str) -> _Described:
-    """Any part of the compiler that is used may depend on the others: emcc tells of the clang that
-    it runs, too."""
+    """Each part of the compiler may depend on the others: emcc also prints the version of the clang
+    that it runs.
+    """
     if name not in compilers.PROGRAMS:
         path = str(find(name))
         return _Described({name: (path,)}, [path], {})
@@ -292,5 +297,5 @@ def _installed_version(distribution: str) -> str:
 
 
 def _normalised(distribution: str) -> str:
-    """A name as package indexes compare it (PEP 503)."""
+    """A name normalised for comparison (PEP 503)."""
     return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -1,6 +1,4 @@
-"""The file of tuned choices beside a recipe: what was measured joins what is there, kernel by
-kernel.
-"""
+"""The file of tuned choices next to a recipe. New measurements are merged kernel by kernel."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +22,7 @@ NAME = "tuned.json"
 
 @dataclass(frozen=True, slots=True)
 class Retuned:
-    """What a kernel was computed by, and is now, with the milliseconds of both."""
+    """The choice for a kernel before and now, with the milliseconds of both."""
 
     kernel: str
     before: str
@@ -39,32 +37,32 @@ def tunable(recipe: Recipe) -> tuple[str, ...]:
 
 
 def usual(recipe: Recipe) -> tuple[str, ...]:
-    """The one that is tuned where none is named, if any is: wasm or js, which every host runs,
-    before others.
-    """
-    there = tunable(recipe)
-    return tuple([*(backend for backend in USUAL_BACKENDS if backend in there), *there][:1])
+    """The backend that is tuned by default, if any: preferably wasm or js, which run everywhere."""
+    candidates = tunable(recipe)
+    return tuple(
+        [*(backend for backend in USUAL_BACKENDS if backend in candidates), *candidates][:1]
+    )
 
 
-def place(recipe: Recipe, folder: Path) -> Path:
-    """Where the file of a recipe in `folder` is, or will be."""
+def tuned_file(recipe: Recipe, folder: Path) -> Path:
+    """The path of the file for a recipe in `folder`."""
     return recipe.tuned or folder / NAME
 
 
 def tune(
-    engine: Engine, recipe: Recipe, backend: str, browser: str, file: Path, *, anew: bool = False
+    engine: Engine, recipe: Recipe, backend: str, browser: str, file: Path, *, rerun: bool = False
 ) -> list[Retuned]:
-    """Time what can be chosen and write the fastest into `file`; nothing runs where that was
-    measured before, unless it is done `anew`.
+    """Time the candidates and write the fastest into `file`. Choices that were measured before are
+    not measured again, unless `rerun` is set.
     """
     if not trials(TARGETS[backend]):
         raise RecipeError(
-            f"{recipe.name}: {backend} has no choices to time; those that have:"
+            f"{recipe.name}: {backend} has no choices to time; these backends have:"
             f" {', '.join(tunable(recipe)) or 'none'}"
         )
     known = _known(file)
     action = ModelGraph(recipe, engine.share).tune(backend, browser)
-    result = engine.renew(action) if anew else engine.run(action)
+    result = engine.rerun(action) if rerun else engine.run(action)
     measured = canonical.loads(engine.data(result, "measured.json"))
     earlier = read(known, backend).kernels
     changes = []
@@ -75,13 +73,13 @@ def tune(
                 key, before, entry["chosen"], entry["ms"].get(before), entry["ms"][entry["chosen"]]
             )
         )
-    there = known["backends"].get(backend, {"kernels": {}})
-    made = {
+    old = known["backends"].get(backend, {"kernels": {}})
+    new = {
         key: {"chosen": entry["chosen"], "ms": entry["ms"]}
         for key, entry in measured["kernels"].items()
     }
-    about = {name: measured[name] for name in ("browser", "version", "variant")}
-    known["backends"][backend] = {**about, "kernels": {**there["kernels"], **made}}
+    origin = {name: measured[name] for name in ("browser", "version", "variant")}
+    known["backends"][backend] = {**origin, "kernels": {**old["kernels"], **new}}
     write_atomic(
         file, (json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     )
@@ -89,13 +87,13 @@ def tune(
 
 
 def _known(file: Path) -> dict[str, Any]:
-    """What the file holds; an empty one where there is none."""
+    """The content of the file; empty where it does not exist."""
     if not file.exists():
         return {"schema": SCHEMA, "backends": {}}
     try:
         data = canonical.read(file)
     except (OSError, ValueError) as error:
-        raise RecipeError(f"{file}: cannot be read ({error}); mend or remove it") from error
+        raise RecipeError(f"{file}: cannot be read ({error}); fix or remove it") from error
     for backend in (
         data["backends"]
         if isinstance(data, Mapping) and isinstance(data.get("backends"), Mapping)
@@ -109,16 +107,16 @@ def _known(file: Path) -> dict[str, Any]:
 
 
 def hint(file: Path, recipe: Recipe) -> str:
-    """Where the choices are, and what makes them count."""
+    """The path of the file, and how to use it in the recipe."""
     return (
         f"{file}: written"
         if recipe.tuned is not None
-        else f'{file}: written; the recipe takes it with tuned = "{file.name}"'
+        else f'{file}: written; add tuned = "{file.name}" to the recipe to use it'
     )
 
 
 def shown(title: str, changes: Sequence[Retuned]) -> str:
-    """What was chosen before and is now, the kernels that gain most first."""
+    """The choices before and now, the largest gains first."""
     ordered = sorted(
         changes,
         key=lambda item: item.now_ms - (item.now_ms if item.before_ms is None else item.before_ms),

@@ -1,4 +1,4 @@
-"""Why a task runs: what differs between what two runs of it consumed."""
+"""Why a task runs: the differences between what two of its runs consumed."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,42 +12,42 @@ from webkiln.build.state import Run
 
 ABBREVIATED = 12
 LINES = 20
-"""At most so many are printed."""
+"""The maximal number of printed lines."""
 FIRST = "it has not run here before"
-GONE = "its result is in no cache any more"
+GONE = "its result is no longer in any cache"
 RAN_FIRST = "it had not run here before"
-FORGOTTEN = "nothing is remembered of its runs"
-ELSEWHERE = "it was taken from a cache by its sources, whose code and tools were others"
+FORGOTTEN = "no record of its runs exists"
+ELSEWHERE = "it was found in a cache by its source key, with other code and tools"
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A line for people; `producer` is the action whose output changed, if it is about one."""
+    """A line for people. `producer` is the action whose output changed, if the reason is that."""
 
     text: str
     producer: Action | None = None
 
 
 def reasons(action: Action, old: Run, new: Run) -> list[Reason]:
-    """What changed from one run of an action to another: files first, then products, code,
-    parameters and tools.
+    """What changed between two runs of an action: files first, then products, code, parameters and
+    tools.
     """
     files = [Reason(f"{_shown(path)} {what}") for path, what in _changes(old.files, new.files)]
     before, after = old.document, new.document
     if "origin" in before or "origin" in after:
         return files or [Reason(ELSEWHERE)]
-    found = [f"{name} {what}" for name, what in _changes(before["code"], after["code"])]
-    found += [f"parameter {line}" for line in _values("", before["params"], after["params"])]
-    found += [f"tool {line}" for line in _values("", before["tools"], after["tools"])]
-    found += [
+    other = [f"{name} {what}" for name, what in _changes(before["code"], after["code"])]
+    other += [f"parameter {line}" for line in _values("", before["params"], after["params"])]
+    other += [f"tool {line}" for line in _values("", before["tools"], after["tools"])]
+    other += [
         f"environment variable {line}"
         for line in _values("", before.get("environment", {}), after.get("environment", {}))
     ]
-    found += _looks(
+    other += _discovered(
         action, before.get("reads", {}), after.get("reads", {}), {*old.files, *new.files}
     )
-    found += _values("", _rest(before), _rest(after))
-    return [*files, *_products(action, before, after), *map(Reason, found)]
+    other += _values("", _rest(before), _rest(after))
+    return [*files, *_products(action, before, after), *map(Reason, other)]
 
 
 def shortened(lines: Sequence[str], most: int = LINES) -> list[str]:
@@ -68,37 +68,38 @@ def _products(
             yield Reason(f"{value.path}{pattern} of {value.action.task} {what}", value.action)
 
 
-def _looks(
+def _discovered(
     action: Action, old: Mapping[str, str], new: Mapping[str, str], files: set[str]
 ) -> Iterator[str]:
-    """Changes of what code of the user's looked at, but for files, which are named already."""
+    """Changes of discovered inputs, except files, which are listed already."""
     for name, what in _changes(old, new):
         if name.startswith(PACKAGE):
-            yield f"{name.removeprefix(PACKAGE)}, which is imported, {what}"
+            yield f"the imported package {name.removeprefix(PACKAGE)} {what}"
         elif name.startswith(STATE):
             yield (
-                f"whether there is {_place(action, name.removeprefix(STATE))}, and its size, {what}"
+                f"the existence or size of {_path_shown(action, name.removeprefix(STATE))} {what}"
             )
         elif name.startswith(MODULES):
             folder, _, modules = name.removeprefix(MODULES).rpartition(":")
             yield (
-                f"where {_place(action, folder)} has {modules.replace(',', ', ')} to import {what}"
+                f"the files in {_path_shown(action, folder)} that provide {modules.replace(',', ', ')}"
+                f" {what}"
             )
         elif name.endswith("/") and not name.startswith(TREE):
-            yield f"the names in {_place(action, name)} {what}"
+            yield f"the names in {_path_shown(action, name)} {what}"
         elif str(path_of(action, name.removeprefix(TREE))) not in files and not name.startswith(
             TREE
         ):
-            yield f"{_place(action, name)} {what}"
+            yield f"{_path_shown(action, name)} {what}"
 
 
-def _place(action: Action, name: str) -> str:
+def _path_shown(action: Action, name: str) -> str:
     path = path_of(action, name)
     return name if path is None else _shown(os.fspath(path))
 
 
 def _shown(path: str) -> str:
-    """A path as the user calls it: below the folder of the command relative to it."""
+    """A path; relative to the working folder if it is below it."""
     try:
         return Path(path).relative_to(Path.cwd()).as_posix()
     except ValueError:
@@ -120,16 +121,16 @@ def _rest(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(where: str, old: Any, new: Any) -> Iterator[str]:
-    """One line per field that was added, removed or changed; nested tables are walked."""
+    """One line for each field that was added, removed or changed. Nested tables are compared."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
-            place = f"{where} {name}".strip()
+            field = f"{where} {name}".strip()
             if name not in old:
-                yield f"{place}: added, {_value(new[name])}"
+                yield f"{field}: added, {_value(new[name])}"
             elif name not in new:
-                yield f"{place}: removed, was {_value(old[name])}"
+                yield f"{field}: removed, was {_value(old[name])}"
             else:
-                yield from _values(place, old[name], new[name])
+                yield from _values(field, old[name], new[name])
     elif old != new:
         yield f"{where}: {_value(old)} -> {_value(new)}"
 

@@ -1,9 +1,9 @@
-"""A worker process: reads jobs as JSON lines, runs their stage, answers in JSON lines, and says
-meanwhile how far it is.
+"""A worker process: reads jobs as JSON lines, runs their stages, writes answers and progress as
+JSON lines.
 
-What a stage prints goes back as part of the answer; what libraries write to the file descriptors
-goes to stderr, which the parent keeps in a log. The process ends with its parent: when the pipe
-closes, even in the middle of a job.
+What a stage prints is part of the answer. What libraries write to the file descriptors goes to
+stderr, which the parent keeps in a log. The process ends with its parent, even in the middle of a
+job: the pipe closes then.
 """
 
 import atexit
@@ -30,35 +30,34 @@ from webkiln.build.environment import DOWNLOADS, UMASK
 from webkiln.build.reads import ChangedError, recording
 from webkiln.errors import MissingPackageError, ToolError, UserError, missing_package
 
-TELLING_SECONDS = 0.5
+REPORT_SECONDS = 0.5
 COLLECTIONS = (100_000, 20, 50)
 """Thresholds of the garbage collector. Modules of frameworks are millions of objects that live
-until
-the end; by default, collecting them takes a quarter of the time that importing them does.
+until the end. By default, collecting them takes a quarter of their import time.
 """
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class Printed(io.StringIO):
-    """What a stage prints; the line that it is at is told on the way."""
+    """The output of a stage. Its current line is reported as progress."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, report: Report) -> None:
         super().__init__()
-        self._tell = tell
+        self._report = report
 
     def write(self, text: str) -> int:
         if line := next(
             (line for line in reversed(text.replace("\r", "\n").split("\n")) if line.strip()), ""
         ):
-            self._tell(line.strip())
+            self._report(line.strip())
         return super().write(text)
 
 
-def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> dict[str, Any]:
-    printed = Printed(tell)
+def answer(job: dict[str, Any], modules: dict[str, ModuleType], report: Report) -> dict[str, Any]:
+    printed = Printed(report)
     reads: dict[str, Any] = {}
-    stage.tell = tell
+    stage.report_progress = report
     try:
         with redirect_stdout(printed):
             path = job["stage"]
@@ -71,9 +70,9 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> d
     except ChangedError:
         return {"status": "changed"}
     except UserError as error:
-        return told(error, printed.getvalue())
+        return error_answer(error, printed.getvalue())
     except MemoryError:
-        return told(ToolError("out of memory"), printed.getvalue())
+        return error_answer(ToolError("out of memory"), printed.getvalue())
     # Whatever a stage raises must reach the parent.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         missing = (
@@ -82,12 +81,12 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> d
             else None
         )
         if missing is not None:
-            return told(missing, printed.getvalue())
+            return error_answer(missing, printed.getvalue())
         return {"status": "internal", "text": traceback.format_exc(), "printed": printed.getvalue()}
     return {"status": "done", "printed": printed.getvalue(), "reads": reads}
 
 
-def told(error: UserError, printed: str) -> dict[str, Any]:
+def error_answer(error: UserError, printed: str) -> dict[str, Any]:
     """An error as an answer."""
     module = {"module": error.module} if isinstance(error, MissingPackageError) else {}
     return {
@@ -100,7 +99,7 @@ def told(error: UserError, printed: str) -> dict[str, Any]:
 
 
 def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
-    """Run a stage with code of the user's; returns what that read below the roots of the job."""
+    """Run a stage with user code. Returns what the code read below the roots of the job."""
     roots, own = job["watch"]["roots"], job["watch"]["own"]
     os.chdir(roots[0])
     tempfile.tempdir = os.environ["TMPDIR"] = job["watch"]["temporary"]
@@ -127,12 +126,12 @@ def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
         },
         "modules": recorder.modules,
         "packages": packages(),
-        "unseen": sorted(recorder.unseen),
+        "unobserved": sorted(recorder.unobserved),
     }
 
 
 def packages() -> list[str]:
-    """The distributions that the imported modules belong to."""
+    """The distributions of the imported modules."""
     owners = packages_distributions()
     return sorted(
         {
@@ -145,8 +144,8 @@ def packages() -> list[str]:
 
 
 class Jobs:
-    """The lines of stdin; when the parent closes it, an idle worker ends and a busy one is killed
-    with all it started.
+    """The lines of stdin. When the parent closes it, an idle worker ends; a busy one is killed with
+    all its children.
     """
 
     def __init__(self) -> None:
@@ -156,7 +155,7 @@ class Jobs:
         threading.Thread(target=self._read, daemon=True).start()
 
     def next(self) -> str:
-        """The next job; "" when there is none to come."""
+        """The next job; empty when there are no more."""
         return self._lines.get()
 
     def done(self) -> None:
@@ -180,25 +179,24 @@ def main() -> None:
     gc.set_threshold(*COLLECTIONS)
     jobs = Jobs()
     modules: dict[str, ModuleType] = {}
-    told = 0.0
+    error_answer = 0.0
 
     def send(message: dict[str, Any]) -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
-    def tell(text: str) -> None:
-        nonlocal told
-        if time.monotonic() - told > TELLING_SECONDS:
-            told = time.monotonic()
+    def report(text: str) -> None:
+        nonlocal error_answer
+        if time.monotonic() - error_answer > REPORT_SECONDS:
+            error_answer = time.monotonic()
             send({"status": "runs", "text": text[:80]})
 
     while line := jobs.next():
-        message = answer(json.loads(line), modules, tell)
+        message = answer(json.loads(line), modules, report)
         jobs.done()
         send(message)
-    # Close what is open, such as a browser, and exit: freeing all objects of a framework takes a
-    # second. No public function runs exit handlers
-    # before os._exit.
+    # Close open resources, such as a browser, and exit: freeing all objects of a framework takes a
+    # second. No public function runs exit handlers before os._exit.
     atexit._run_exitfuncs()  # noqa: SLF001
     sys.stderr.flush()
     os._exit(0)

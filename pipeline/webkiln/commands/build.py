@@ -11,10 +11,10 @@ from pathlib import Path
 from webkiln import canonical
 from webkiln.build import progress
 from webkiln.build.backends import buildable, missing_compilers, present
-from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.locations import state_folder
 from webkiln.build.names import bundle_files
 from webkiln.build.page_files import loaded_files
 from webkiln.build.share import shared_root

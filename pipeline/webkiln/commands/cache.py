@@ -8,10 +8,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 
-from webkiln.build.cache import ActionCache, cache_folder, origin
+from webkiln.build.cache import ActionCache, describe_provenance
+from webkiln.build.locations import cache_folder
 from webkiln.build.progress import size
-from webkiln.build.remote.shared import VARIABLE, WRITE_VARIABLE, SharedCache, of_environment
-from webkiln.build.remote.signing import of_environment as key_of_environment
+from webkiln.build.remote.shared import (
+    VARIABLE,
+    WRITE_VARIABLE,
+    SharedCache,
+    remote_cache_from_environment,
+)
+from webkiln.build.remote.signing import signer_from_environment
 from webkiln.build.state import live_results
 from webkiln.errors import RecipeError, ToolError
 
@@ -32,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cache = ActionCache(cache_folder(), of_environment(), key_of_environment())
+    cache = ActionCache(cache_folder(), remote_cache_from_environment(), signer_from_environment())
     cache.check()
     try:
         return VERBS[options.verb][0](cache, options)
@@ -51,7 +57,7 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
     for provenance, count in sorted(cache.provenances().items()):
         print(
             f"  {count}"
-            f" {origin(provenance)}{'' if cache.trusts(provenance) else ', not readable with this key'}"
+            f" {describe_provenance(provenance)}{'' if cache.trusts(provenance) else ', not readable with this key'}"
         )
     if cache.shared is None:
         print(f"no remote cache ({VARIABLE})")
@@ -66,7 +72,7 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
         else f"signed by {cache.shared.signer.key_id}"
     )
     print(
-        f"{cache.shared.place}:"
+        f"{cache.shared.address}:"
         f" {f'answers in {1000 * seconds:.0f} ms' if answers else 'does not answer'}; {writes};"
         f" {signed}"
     )
@@ -102,19 +108,23 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
     del options
     shared = _remote(cache)
     if not shared.writes:
-        raise RecipeError(f"{WRITE_VARIABLE} is not 1, so nothing is stored in {shared.place}")
+        raise RecipeError(f"{WRITE_VARIABLE} is not 1, so nothing is stored in {shared.address}")
     count, left = 0, Counter[str]()
     for key, result in cache.results():
-        if cache.offer(key, result):
+        if cache.upload(key, result):
             count += 1
         else:
             left[result.provenance] += 1
     shared.wait(_told)
-    if shared.unstored:
-        raise ToolError(f"{shared.place}: {shared.unstored} of {count} results could not be stored")
-    print(f"{shared.place}: {count} results are stored")
+    if shared.failed_uploads:
+        raise ToolError(
+            f"{shared.address}: {shared.failed_uploads} of {count} results could not be stored"
+        )
+    print(f"{shared.address}: {count} results are stored")
     for provenance, number in sorted(left.items()):
-        print(f"omitted, since this key does not sign them: {number} {origin(provenance)}")
+        print(
+            f"omitted, since this key does not sign them: {number} {describe_provenance(provenance)}"
+        )
     return 0
 
 
@@ -131,16 +141,16 @@ def _pull(cache: ActionCache, options: argparse.Namespace) -> int:
         for blob in result.outputs.values()
     }
     lacking = [blob for blob in wanted if not cache.store.is_here(blob)]
-    cache.store.bring(lacking)
+    cache.store.fetch(lacking)
     left = [blob for blob in lacking if not cache.store.is_here(blob)]
     print(
         f"{cache.root}: {len(lacking) - len(left)} files of"
         f" {size(sum(blob.bytes for blob in lacking) - sum(blob.bytes for blob in left))} fetched"
-        f" from {shared.place}"
+        f" from {shared.address}"
     )
     if left:
         raise ToolError(
-            f"{shared.place}: {len(left)} files are missing; build again to create them"
+            f"{shared.address}: {len(left)} files are missing; build again to create them"
         )
     return 0
 

@@ -15,9 +15,9 @@ from webkiln.backends.compare import bound_of, layer_errors, layers_of, sets_of
 from webkiln.backends.frame import FrameResult, KeptLayer
 from webkiln.backends.samples import sample_inputs
 from webkiln.build import progress
-from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.locations import state_folder
 from webkiln.codegen.declarations import inputs_of
 from webkiln.commands.build import add_options, recipe_of, shipped, with_options
 from webkiln.errors import RecipeError, VerificationError

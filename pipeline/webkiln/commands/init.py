@@ -18,10 +18,10 @@ from typing import Any
 from webkiln import canonical, npz
 from webkiln.build import progress
 from webkiln.build.backends import buildable
-from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.locations import state_folder
 from webkiln.build.share import shared_root
 from webkiln.commands import build
 from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script
@@ -453,7 +453,7 @@ def build_into(name: str, folder: Path) -> None:
 
 def by_hand(project: Project, manifest: Mapping[str, Any], told: Sequence[str]) -> Iterator[str]:
     """The remaining steps before the first run."""
-    if any(line.startswith("  left ") for line in told):
+    if any(line.startswith("  skipped ") for line in told):
         yield "add by hand what was skipped, above"
     if project.kind == "bundler":
         yield (

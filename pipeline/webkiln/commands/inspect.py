@@ -17,9 +17,9 @@ import numpy as np
 from webkiln import canonical
 from webkiln.backends.launches import launches
 from webkiln.build.action import Action, Folder, Local
-from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.locations import state_folder
 from webkiln.build.progress import size
 from webkiln.build.table import table
 from webkiln.commands import explain

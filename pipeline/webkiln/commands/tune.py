@@ -8,9 +8,9 @@ from pathlib import Path
 from webkiln.backends import host
 from webkiln.backends.table import TARGETS
 from webkiln.build import progress
-from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
-from webkiln.build.tuned import hint, place, shown, tunable, tune, usual
+from webkiln.build.locations import state_folder
+from webkiln.build.tuned import hint, shown, tunable, tune, tuned_file, usual
 from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
 from webkiln.errors import RecipeError
 from webkiln.plan.tuning import trials
@@ -44,13 +44,13 @@ def run(options: argparse.Namespace) -> int:
             f"{options.source}: there are no alternatives for {', '.join(recipe.backends)};"
             f" --backend takes {known}"
         )
-    output = options.output or place(recipe, file.parent if file is not None else Path())
+    output = options.output or tuned_file(recipe, file.parent if file is not None else Path())
     state = state_folder(output)
     with Engine(state, progress=progress.console()) as engine:
         tables = [
             shown(
                 f"{recipe.name}, {name} in {options.browser}",
-                tune(engine, recipe, name, options.browser, output, anew=options.force),
+                tune(engine, recipe, name, options.browser, output, rerun=options.force),
             )
             for name in chosen
         ]

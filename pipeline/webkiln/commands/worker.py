@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     answers, _ = shared.probe()
     shared.close()
     if not answers:
-        raise ToolError(f"{shared.place} does not answer; workers read and write there")
+        raise ToolError(f"{shared.address} does not answer; workers read and write there")
     try:
         from distributed.system import MEMORY_LIMIT
     except ImportError as error:

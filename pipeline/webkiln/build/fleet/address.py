@@ -1,4 +1,4 @@
-"""Which fleet builds use."""
+"""The fleet that builds use."""
 
 import os
 
@@ -8,14 +8,14 @@ VARIABLE = "WEBKILN_EXECUTOR"
 SCHEMES = ("tcp://", "tls://")
 
 
-def address() -> str | None:
-    """Where the scheduler is, if the environment names one. Raises RecipeError where that is no
-    address.
+def scheduler_address() -> str | None:
+    """The address of the scheduler, if the environment names one. Raises RecipeError where it is
+    invalid.
     """
-    given = os.environ.get(VARIABLE, "")
-    if given and not given.startswith(SCHEMES):
+    address = os.environ.get(VARIABLE, "")
+    if address and not address.startswith(SCHEMES):
         raise RecipeError(
-            f"{VARIABLE} is {given!r}, expected the address of a scheduler of dask, such as"
+            f"{VARIABLE} is {address!r}, expected the address of a dask scheduler, such as"
             " tcp://build.local:8786"
         )
-    return given or None
+    return address or None

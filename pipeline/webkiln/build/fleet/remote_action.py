@@ -1,8 +1,7 @@
-"""One execution of a stage, as one machine asks another for it: files are named by digests, and
-their
-bytes go through the remote cache.
+"""A *remote action*: the execution of a stage on another machine, as in the Remote Execution API.
+Files are named by digests; their bytes go through the remote cache.
 
-Several may travel together, each of which may read what those before it make.
+Several may be sent together. Each may read the outputs of those before it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,23 +14,23 @@ from webkiln.build.action import Action, Blob
 
 GIGABYTE = 1e9
 LEAST_MEMORY = 0.5
-"""What a stage takes beside its inputs, in gigabytes."""
+"""The memory of a stage without its inputs, in gigabytes."""
 MEMORY = {"load": 3.0, "reference": 4.0, "convert": 2.0, "pack": 4.0, "verify": 3.0, "bundle": 1.0}
-"""How many times the bytes of its inputs a stage holds at once; others hold less than
+"""The memory of a stage as a multiple of its input bytes; of other stages, less than
 `LEAST_MEMORY`.
 """
 FRAMEWORK_MEMORY = {"load": 1.5, "reference": 2.0}
-"""What a framework takes that a stage imports, in gigabytes."""
+"""The memory of a framework that a stage imports, in gigabytes."""
 
 
 Files = Mapping[str, Blob]
-"""Path inside a role -> blob; a role that is one file has the path `""`."""
+"""Path inside a role -> blob. A role that is one file has the path `""`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """The files of an input that the step `task` makes, which comes before in the same message: an
-    output, or those in a folder that match `pattern`.
+class PendingOutput:
+    """An input that the step `task`, earlier in the same message, writes: an output, or the files
+    in a folder that match `pattern`.
     """
 
     task: str
@@ -39,7 +38,7 @@ class Made:
     pattern: str
 
     def among(self, outputs: Files) -> dict[str, Blob]:
-        """Raises KeyError where the output is not there."""
+        """The files of the input. Raises KeyError where the output is missing."""
         if not self.path.endswith("/"):
             return {"": outputs[self.path]}
         inside = {
@@ -54,14 +53,14 @@ class Made:
 class RemoteAction:
     """`inputs` are by role.
 
-    `code` are the digests of webkiln's files that the stage runs, and `tools` the tables of
-    versions of which one has to be true where it runs. What is stored again, whatever the remote
-    cache says, has its digest in `doubted`.
+    `code` are the digests of webkiln's files that the stage runs. `tools` are tables of versions,
+    one of which must hold on the worker. Outputs with digests in `doubted` are uploaded again, even
+    if the remote cache claims to have them.
     """
 
     task: str
     stage: str
-    inputs: Mapping[str, Files | Made]
+    inputs: Mapping[str, Files | PendingOutput]
     outputs: tuple[str, ...]
     params: Mapping[str, Any]
     code: Mapping[str, str]
@@ -96,41 +95,44 @@ class RemoteAction:
     @property
     def files(self) -> dict[str, Files]:
         """The inputs that are known."""
-        return {role: files for role, files in self.inputs.items() if not isinstance(files, Made)}
+        return {
+            role: files
+            for role, files in self.inputs.items()
+            if not isinstance(files, PendingOutput)
+        }
 
     def blobs(self) -> Iterable[Blob]:
-        """Those of the inputs that are known."""
+        """The blobs of the inputs that are known."""
         return (blob for files in self.files.values() for blob in files.values())
 
     def after(self, made: Mapping[str, Files]) -> Self:
-        """The same, where the steps before have made these outputs. Raises KeyError where one that
-        it reads is not among them.
+        """The same action with the outputs of the steps before it. Raises KeyError where one that
+        it reads is missing.
         """
         inputs = {
-            role: files.among(made[files.task]) if isinstance(files, Made) else files
+            role: files.among(made[files.task]) if isinstance(files, PendingOutput) else files
             for role, files in self.inputs.items()
         }
         return replace(self, inputs=inputs)
 
 
-def _to_json(files: Files | Made) -> Any:
-    if isinstance(files, Made):
+def _to_json(files: Files | PendingOutput) -> Any:
+    if isinstance(files, PendingOutput):
         return [files.task, files.path, files.pattern]
     return {inside: [blob.sha256, blob.bytes] for inside, blob in files.items()}
 
 
-def _from_json(data: Any) -> Files | Made:
+def _from_json(data: Any) -> Files | PendingOutput:
     return (
         {inside: Blob(*blob) for inside, blob in data.items()}
         if isinstance(data, Mapping)
-        else Made(*data)
+        else PendingOutput(*data)
     )
 
 
 def resources(action: Action, size: int) -> dict[str, float]:
-    """What an execution occupies on the machine where it runs, besides one of its processors:
-    gigabytes of memory for inputs of `size` bytes, and programs, of which a machine runs only so
-    many at once.
+    """The resources of an execution, in addition to one processor: gigabytes of memory for inputs
+    of `size` bytes, and programs of which a machine runs only a limited number.
     """
     memory = (
         LEAST_MEMORY

@@ -1,11 +1,9 @@
-"""dask's scheduler as a build sees it: which workers there are, and who answers an request.
+"""The connection to dask's scheduler: the live workers, and the answers to requests.
 
-Answers are events of dask, which say whose they are and pass through the scheduler; no result is
-fetched from a worker, which may be gone by then.
+Answers are events of dask, which carry the address of the worker and pass through the scheduler. No
+result is fetched from a worker, which may be gone by then.
 """
 
-import logging
-import socket
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -13,39 +11,39 @@ from dataclasses import dataclass, field
 from threading import Condition, Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
-from webkiln.build.fleet.address import VARIABLE
-from webkiln.errors import ToolError, missing_package
+from webkiln.build.fleet.client import RECONNECT_SECONDS, connect, leave, listens
+from webkiln.errors import ToolError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-LOOK_SECONDS = 1.0
-"""How often the workers are looked at."""
+POLL_SECONDS = 1.0
+"""How often the list of workers is read."""
 PATIENCE_SECONDS = 15.0
-"""A worker that gives no sign of life for so long is as good as lost. So long, too, a build waits
-for
-a worker to take the place of the last one that could do a step, and for the scheduler.
+"""A worker without a sign of life for this long counts as lost. A build waits as long for a worker
+that replaces the last one that could run a step, and for the scheduler.
 """
-CONNECT_SECONDS, AGAIN_SECONDS = 30.0, 3.0
-"""How long the first connection may take, and an attempt to connect again."""
+CONNECT_SECONDS = 30.0
+"""How long the first connection may take."""
 LOSSES = 3
-"""So many workers may be lost with one request."""
+"""The number of workers that may be lost with one request."""
 
 
-class NobodyError(Exception):
-    """No worker answers: the message says why."""
+class NoWorkerError(Exception):
+    """No worker answers. The message says why."""
 
 
-class GoneError(NobodyError):
+class SchedulerLostError(NoWorkerError):
     """The scheduler does not answer."""
 
 
 @dataclass(slots=True)
 class _Machine:
-    """A worker, when it last gave a sign of life, and the time of that by the scheduler's clock."""
+    """A worker. `heard` is the time of its last sign of life, and `beat` that time by the
+    scheduler's clock.
+    """
 
     offers: Mapping[str, float]
     processors: int
@@ -63,7 +61,7 @@ class _Machine:
 
 @dataclass(slots=True)
 class _Sent:
-    """An request under way. `worker` is empty where it ended without an answer."""
+    """A request in progress. `worker` is empty if it ended without an answer."""
 
     workers: frozenset[str]
     future: "Future | None" = None
@@ -74,12 +72,12 @@ class _Sent:
 
 
 class Scheduler:
-    """Asked by several threads at once. Connects when it is first asked, and again whenever the
+    """Used by several threads. Connects on the first request, and reconnects whenever the
     connection is lost.
     """
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, address: str) -> None:
+        self.address = address
         self._connecting = Lock()
         self._changed = Condition()
         self._client: Client | None = None
@@ -92,16 +90,16 @@ class Scheduler:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the scheduler has not answered for so long that nobody waits for it. It may come
-        back.
+        """Whether the scheduler has not answered for so long that requests no longer wait for it.
+        It may come back.
         """
         lost_at = self._lost_at
         return lost_at is not None and monotonic() - lost_at > PATIENCE_SECONDS
 
     @property
     def _is_connected(self) -> bool:
-        """Whether nobody has closed the connection. A client goes on running whose scheduler has
-        ended in order.
+        """Whether the connection is open. The client keeps running when its scheduler shuts down in
+        order.
         """
         client = self._client
         link = client.scheduler_comm if client is not None and client.status == "running" else None
@@ -109,7 +107,7 @@ class Scheduler:
 
     @property
     def is_busy(self) -> bool:
-        """Whether every processor of the fleet has something to do."""
+        """Whether every processor of the fleet is busy."""
         with self._changed:
             return self._busy[""] >= self._room("")
 
@@ -119,34 +117,33 @@ class Scheduler:
         task: str,
         needed: Mapping[str, float],
         avoided: Collection[str],
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> tuple[str, Any]:
-        """What a worker answers that offers what is needed and is not one of those avoided, after
-        its
-        address.
+        """The address of a worker, and its answer. The worker offers what is needed and is not one
+        of `avoided`.
 
-        Raises NobodyError where none does, and ToolError where the request seems to end the
-        machines that do it.
+        Raises NoWorkerError where there is none, and ToolError where the request seems to kill the
+        workers that execute it.
         """
         self._connect()
         for _ in range(LOSSES):
-            with self._turn(needed, avoided, tell) as workers:
+            with self._slot(needed, avoided, report) as workers:
                 sent = self._send(request, task, needed, workers)
-                while not sent.ended.wait(LOOK_SECONDS):
-                    tell(f"in {self.place}")
+                while not sent.ended.wait(POLL_SECONDS):
+                    report(f"runs in {self.address}")
                 if sent.future is not None:
                     sent.future.release()
             if sent.worker:
                 return sent.worker, sent.answer
             if sent.error is not None:
                 raise _failure(task, sent.error)
-        raise NobodyError(f"{LOSSES} workers were lost with {task}")
+        raise NoWorkerError(f"{LOSSES} workers were lost while running {task}")
 
     def close(self) -> None:
         self._closed.set()
         client, self._client = self._client, None
         if client is not None:
-            _leave(client)
+            leave(client)
 
     def _connect(self) -> None:
         with self._connecting:
@@ -155,24 +152,24 @@ class Scheduler:
             if self._client is not None or self._lost_at is not None:
                 return
             try:
-                self._client = self._joined(CONNECT_SECONDS)
+                self._client = self._new_client(CONNECT_SECONDS)
             except ToolError as error:
                 self._failed = error
                 raise
-            self._look()
+            self._update_workers()
             Thread(target=self._watch, name="webkiln-fleet", daemon=True).start()
 
-    def _joined(self, seconds: float) -> "Client":
-        client = connect(self.place, seconds)
-        client.subscribe_topic(client.id, self._hear)
+    def _new_client(self, seconds: float) -> "Client":
+        client = connect(self.address, seconds)
+        client.subscribe_topic(client.id, self._handle_answer)
         return client
 
     @contextmanager
-    def _turn(
-        self, needed: Mapping[str, float], avoided: Collection[str], tell: Callable[[str], None]
+    def _slot(
+        self, needed: Mapping[str, float], avoided: Collection[str], report: Callable[[str], None]
     ) -> Iterator[list[str]]:
-        """The workers that can do something, once as many processors and programs are free: what
-        waits here is lost with no worker.
+        """The workers that can run a request, as soon as enough processors and programs are free. A
+        request that waits here cannot be lost with a worker.
         """
         names = ["", *(name for name in needed if name != "memory")]
         with self._changed:
@@ -180,11 +177,11 @@ class Scheduler:
                 self._busy[name] >= self._room(name) for name in names
             ):
                 if self._closed.is_set():
-                    raise GoneError(f"{self.place} is closed")
+                    raise SchedulerLostError(f"{self.address} is closed")
                 if not workers:
                     self._expect(needed, avoided)
-                self._changed.wait(LOOK_SECONDS)
-                tell(f"waits for {self.place}")
+                self._changed.wait(POLL_SECONDS)
+                report(f"waiting for {self.address}")
             self._busy.update(names)
         try:
             yield workers
@@ -206,7 +203,9 @@ class Scheduler:
         ]
 
     def _room(self, name: str) -> float:
-        """How many steps may run at once in the fleet, or how many of those that need a program."""
+        """The number of steps that the fleet can run at once; with a name, of those that need a
+        program.
+        """
         machines = [
             machine for machine in self._machines.values() if machine.listed and machine.is_alive
         ]
@@ -215,17 +214,17 @@ class Scheduler:
         )
 
     def _expect(self, needed: Mapping[str, float], avoided: Collection[str]) -> None:
-        """Raises NobodyError where no worker that could do something was here a moment ago, whose
-        place another one may take.
+        """Raise NoWorkerError unless a capable worker was alive a moment ago, which another one may
+        replace.
         """
         if self.is_gone:
-            raise GoneError(f"{self.place} does not answer")
+            raise SchedulerLostError(f"{self.address} does not answer")
         machines = [machine for worker, machine in self._machines.items() if worker not in avoided]
         if self._is_connected and not any(
             machine.is_alive and machine.fits(needed) for machine in machines
         ):
             what = ", ".join(f"{amount:g} {name}" for name, amount in needed.items())
-            raise NobodyError(f"no machine offers it what it needs ({what})")
+            raise NoWorkerError(f"no worker offers the resources that it needs ({what})")
 
     def _send(
         self,
@@ -260,48 +259,46 @@ class Scheduler:
             self._end(key)
         return sent
 
-    def _hear(self, event: tuple[float, Any]) -> None:
-        """Take an answer. Called by dask's own thread."""
-        said = event[1]
+    def _handle_answer(self, event: tuple[float, Any]) -> None:
+        """Handle an answer. Called by a thread of dask."""
+        message = event[1]
         if (
-            isinstance(said, Mapping)
-            and "request" in said
-            and (sent := self._sent.pop(said["request"], None)) is not None
+            isinstance(message, Mapping)
+            and "request" in message
+            and (sent := self._sent.pop(message["request"], None)) is not None
         ):
-            sent.worker, sent.answer = str(said["worker"]), said["answer"]
+            sent.worker, sent.answer = str(message["worker"]), message["answer"]
             sent.ended.set()
 
     def _end(self, key: str, future: "Future | None" = None) -> None:
-        """Note that there will be no answer; where it was heard there is nothing to note."""
+        """Record that no answer will come; without effect if it has come already."""
         if (sent := self._sent.pop(key, None)) is not None:
             if future is not None and future.status == "error":
                 sent.error = future.exception()
             sent.ended.set()
 
     def _watch(self) -> None:
-        while not self._closed.wait(LOOK_SECONDS):
+        while not self._closed.wait(POLL_SECONDS):
             try:
                 if self._is_connected:
-                    self._look()
+                    self._update_workers()
                 else:
                     self._reconnect()
-            except Exception:  # noqa: BLE001, S112  # a connection may end in any way, and the next look is near
+            except Exception:  # noqa: BLE001, S112  # a connection may end in any way; the next iteration retries
                 continue
 
-    def _look(self) -> None:
-        """See which workers there are, and end the requests of those that give no sign of life."""
+    def _update_workers(self) -> None:
+        """Update the list of workers, and end the requests of those without a sign of life."""
         client = self._client
         assert client is not None
-        found: Mapping[str, Any] = {}
-        with suppress(
-            Exception
-        ):  # a connection may end in any way; whether it has is looked at next
-            found = client.sync(
+        listed: Mapping[str, Any] = {}
+        with suppress(Exception):  # a connection may end in any way; it is checked again later
+            listed = client.sync(
                 client.scheduler.identity, n_workers=-1, callback_timeout=PATIENCE_SECONDS
             )["workers"]
-            self._note(found)
+            self._record_workers(listed)
         with self._changed:
-            silent = [worker for worker in found if not self._machines[worker].is_alive]
+            silent = [worker for worker in listed if not self._machines[worker].is_alive]
             gone = [
                 key
                 for key, sent in [*self._sent.items()]
@@ -310,26 +307,26 @@ class Scheduler:
             self._changed.notify_all()
         if silent:
             with suppress(Exception):
-                held = client.sync(
+                processing = client.sync(
                     client.scheduler.processing, workers=silent, callback_timeout=PATIENCE_SECONDS
                 )
-                gone += [key for keys in held.values() for key in keys]
+                gone += [key for keys in processing.values() for key in keys]
         for key in gone:
             self._end(key)
 
-    def _note(self, found: Mapping[str, Any]) -> None:
+    def _record_workers(self, listed: Mapping[str, Any]) -> None:
         with self._changed:
             for worker, machine in self._machines.items():
-                machine.listed = worker in found
-            for worker, said in found.items():
+                machine.listed = worker in listed
+            for worker, message in listed.items():
                 known = self._machines.get(worker)
-                if known is None or known.beat != said["last_seen"]:
+                if known is None or known.beat != message["last_seen"]:
                     self._machines[worker] = _Machine(
-                        said["resources"], said["nthreads"], monotonic(), said["last_seen"]
+                        message["resources"], message["nthreads"], monotonic(), message["last_seen"]
                     )
 
     def _reconnect(self) -> None:
-        """Try once. Requests that were under way are lost with the scheduler."""
+        """Try to reconnect once. Requests in progress are lost with the scheduler."""
         with self._changed:
             client = self._client
             if self._lost_at is None:
@@ -338,62 +335,20 @@ class Scheduler:
         for key in [*self._sent]:
             self._end(key)
         if client is not None:
-            _leave(client)
-        if not _listens(self.place):
+            leave(client)
+        if not listens(self.address):
             return
         try:
-            again = self._joined(AGAIN_SECONDS)
+            again = self._new_client(RECONNECT_SECONDS)
         except ToolError:
             return
         with self._changed:
             self._client, self._lost_at = again, None
             for machine in self._machines.values():
                 machine.heard, machine.listed = monotonic(), False
-        self._look()
+        self._update_workers()
         if self._closed.is_set():
-            _leave(again)
-
-
-def connect(place: str, seconds: float) -> "Client":
-    """A client of the scheduler at an address. Raises ToolError where there is none, with how to
-    start one.
-    """
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise missing_package(error, "a fleet") or ToolError(str(error)) from error
-    # What becomes of connections is told by the build.
-    for name in [*logging.root.manager.loggerDict]:
-        if name.partition(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    try:
-        return Client(place, timeout=seconds, set_as_default=False)
-    except OSError as error:
-        raise ToolError(
-            f"{VARIABLE}: no scheduler answers at {place} ({error}); start one with `dask"
-            f" scheduler`, and workers with `webkiln worker {place}`; or unset {VARIABLE}"
-        ) from error
-
-
-def _leave(client: "Client") -> None:
-    """Close a client, whose scheduler may be gone."""
-
-    def close() -> None:
-        with suppress(Exception):
-            client.close(AGAIN_SECONDS)
-
-    closing = Thread(target=close, daemon=True)
-    closing.start()
-    closing.join(AGAIN_SECONDS)
-
-
-def _listens(place: str) -> bool:
-    parts = urlsplit(place)
-    try:
-        socket.create_connection((parts.hostname or "", parts.port or 8786), AGAIN_SECONDS).close()
-    except OSError:
-        return False
-    return True
+            leave(again)
 
 
 def _failure(task: str, error: BaseException) -> Exception:
@@ -401,7 +356,7 @@ def _failure(task: str, error: BaseException) -> Exception:
 
     if isinstance(error, KilledWorker):
         return ToolError(
-            f"{task}: {error.allowed_failures} machines of the fleet were lost with it, the last"
-            f" one {error.last_worker.address}; did they run out of memory?"
+            f"{task}: {error.allowed_failures} workers were lost while running it, the last one"
+            f" {error.last_worker.address}; they may have run out of memory"
         )
-    return NobodyError(f"asking for {task} failed: {type(error).__name__}: {error}")
+    return NoWorkerError(f"submitting {task} failed: {type(error).__name__}: {error}")

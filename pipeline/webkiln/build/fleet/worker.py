@@ -1,9 +1,8 @@
-"""What a machine of a fleet does: it takes an request's inputs from the remote cache, runs the
-stage,
-and stores the outputs there.
+"""A worker of a fleet: it downloads the inputs of remote actions from the remote cache, runs the
+stages, and uploads the outputs.
 
-Where its code or its tools are others than those that the result's key will name, it says so and
-runs nothing.
+If its code or its tools differ from those in the key of the result, it reports that and runs
+nothing.
 """
 
 import functools
@@ -13,15 +12,23 @@ from threading import Lock
 from typing import Any
 
 from webkiln.build.action import Blob
-from webkiln.build.cache import ActionCache, cache_folder
-from webkiln.build.closure import own_source
+from webkiln.build.cache import ActionCache
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.executor import Job, LocalPool
 from webkiln.build.fleet.remote_action import Files, RemoteAction
-from webkiln.build.remote.shared import VARIABLE, SharedCache, of_environment
-from webkiln.build.sandbox import InputFile, MissingInput, collect, lay_out, outputs_in, sandbox
+from webkiln.build.locations import cache_folder
+from webkiln.build.remote.shared import VARIABLE, SharedCache, remote_cache_from_environment
+from webkiln.build.sandbox import (
+    InputFile,
+    MissingInput,
+    collect_outputs,
+    output_paths,
+    place_inputs,
+    sandbox,
+)
 from webkiln.build.share import Share, share
+from webkiln.build.source_imports import own_source
 from webkiln.build.tools import ELSEWHERE, Toolchain
 from webkiln.errors import InternalError, RecipeError, ToolError, UserError
 
@@ -29,48 +36,49 @@ LOCK = Lock()
 
 
 def perform(requests: Sequence[Mapping[str, Any]], topic: str, name: str) -> None:
-    """Run requests one after another on this machine, until one fails. They are answered together,
-    as
-    an event of dask's: each with the digests of its outputs, the last one maybe with what kept it
-    from running.
+    """Execute remote actions one after the other on this machine, until one fails. The answers are
+    sent together, as an event of dask: for each action the digests of its outputs, or for the last
+    one the reason why it failed.
     """
     from distributed import get_worker
 
     with LOCK:
         worker = _worker()
-    made: dict[str, Files] = {}
+    outputs_by_task: dict[str, Files] = {}
     answers = []
     for data in requests:
         try:
-            request = RemoteAction.from_json(data).after(made)
+            request = RemoteAction.from_json(data).after(outputs_by_task)
         except KeyError:
             break
         answer = worker.perform(request)
         answers.append(answer)
         match answer:
             case {"status": "done", "outputs": outputs}:
-                made[request.task] = {path: Blob(*blob) for path, blob in outputs.items()}
+                outputs_by_task[request.task] = {
+                    path: Blob(*blob) for path, blob in outputs.items()
+                }
             case _:
                 break
     get_worker().log_event(topic, {"request": name, "answer": answers})
 
 
 def own_cache() -> SharedCache:
-    """The remote cache of this machine, into which what it makes is written. Raises RecipeError
-    where there is none.
+    """The remote cache of this machine, with uploads enabled. Raises RecipeError where there is
+    none.
     """
-    shared = of_environment()
+    shared = remote_cache_from_environment()
     if shared is None:
         raise RecipeError(
-            f"{VARIABLE} names no remote cache; what machines of a fleet make and read goes through"
-            " one that all of them reach"
+            f"{VARIABLE} names no remote cache; workers of a fleet exchange files through one that"
+            " all of them can reach"
         )
     shared.writes = True
     return shared
 
 
 class RemoteWorker:
-    """Runs requests, of several threads at once, in worker processes that stay warm."""
+    """Executes remote actions for several threads, in warm worker processes."""
 
     def __init__(self, shared: Share, root: Path) -> None:
         self._share = shared
@@ -100,8 +108,8 @@ class RemoteWorker:
             }
         except InternalError as error:
             return {"status": "internal", "text": str(error)}
-        made = {path: [blob.sha256, blob.bytes] for path, blob in outputs.items()}
-        return {"status": "done", "outputs": made, "printed": printed, "tools": table}
+        outputs_by_task = {path: [blob.sha256, blob.bytes] for path, blob in outputs.items()}
+        return {"status": "done", "outputs": outputs_by_task, "printed": printed, "tools": table}
 
     def _run(self, request: RemoteAction) -> tuple[dict[str, Blob], str]:
         cache = self._connected()
@@ -112,35 +120,35 @@ class RemoteWorker:
             for role, files in request.files.items()
         }
         blobs = [*request.blobs()]
-        shared.accept(blob.sha256 for blob in blobs)
-        store.note(blobs)
+        shared.mark_available(blob.sha256 for blob in blobs)
+        store.mark_remote(blobs)
         with sandbox(cache.sandboxes) as folder:
-            inputs = lay_out(store, folder / "in", items)
-            places = outputs_in(folder / "out", request.outputs)
+            inputs = place_inputs(store, folder / "in", items)
+            paths = output_paths(folder / "out", request.outputs)
             stage = self._share.stage(request.stage)
             outcome = self._pool.execute(
                 Job(
                     request.task,
                     stage,
                     inputs,
-                    places,
+                    paths,
                     request.params,
                     request.code,
                     request.timeout,
                 )
             )
-            outputs = collect(store, folder / "out", request.outputs, request.task)
-        if not shared.deliver(
+            outputs = collect_outputs(store, folder / "out", request.outputs, request.task)
+        if not shared.upload_blobs(
             outputs.values(),
             lambda blob: store.path(blob.sha256),
-            anyway=request.doubted,
-            afresh=True,
+            force=request.doubted,
+            recheck=True,
         ):
-            raise _UnfitError(f"it cannot store results in {shared.place}")
+            raise _UnfitError(f"it cannot store results in {shared.address}")
         return outputs, outcome.printed
 
     def _connected(self) -> ActionCache:
-        """The cache, with a remote one that is asked again though it failed before."""
+        """The cache, with a new connection to the remote cache if that has failed."""
         assert self._cache.shared is not None
         if self._cache.shared.is_off:
             self._cache = ActionCache(self._root, own_cache())
@@ -151,12 +159,12 @@ class RemoteWorker:
             try:
                 same = self._is(self._share.file(name), digest)
             except OSError:
-                raise _UnfitError(f"its webkiln is another one: {name} is not there") from None
+                raise _UnfitError(f"its webkiln differs: it has no {name}") from None
             if not same:
-                raise _UnfitError(f"its webkiln is another one: {name} differs")
+                raise _UnfitError(f"its webkiln differs in {name}")
 
     def _is(self, path: Path, digest: str) -> bool:
-        """Whether a file has this digest in keys, which name data by all bytes, and sources without
+        """Whether a file has this digest in keys. It covers all bytes of data, and sources without
         their comments.
         """
         own = self._digests.digest(path)
@@ -165,11 +173,11 @@ class RemoteWorker:
         try:
             return own_source(path, own, self._derived)[2] == digest
         except UserError:
-            return False  # no source that webkiln accepts
+            return False  # not a source that webkiln accepts
 
     def _fitting(self, request: RemoteAction) -> int:
-        """Which of the tables of tools is true here. What a browser on another machine is, the
-        build has asked.
+        """The index of the table of tools that holds here. The build has queried browsers on other
+        machines itself.
         """
         try:
             own = self._toolchain.actual(
@@ -177,21 +185,23 @@ class RemoteWorker:
             )
         except ToolError as error:
             raise _UnfitError(str(error)) from error
-        wanted: dict[str, str] = {}
+        differing: dict[str, str] = {}
         for number, table in enumerate(request.tools):
-            wanted = {name: table[name] for name, version in own.items() if version != table[name]}
-            if not wanted:
+            differing = {
+                name: table[name] for name, version in own.items() if version != table[name]
+            }
+            if not differing:
                 return number
         raise _UnfitError(
             "; ".join(
-                f"{name} is {own[name]} there, {version} is wanted"
-                for name, version in wanted.items()
+                f"{name} is {own[name]} there, but {version} is required"
+                for name, version in differing.items()
             )
         )
 
 
 class _UnfitError(Exception):
-    """Why this machine does not do it."""
+    """The reason why this worker cannot execute an action."""
 
 
 @functools.cache

@@ -1,8 +1,8 @@
-"""A folder as a remote cache, such as one on a network's file system: `ac/` holds entries, `cas/`
+"""A folder as a remote cache, such as one on a network file system: `ac/` contains entries, `cas/`
 blobs.
 
-Only regular files below the folder are read: links are not followed, and nothing waits for a pipe
-or a device.
+Only regular files below the folder are read. Links are not followed, and pipes and devices do not
+block.
 """
 
 import os
@@ -35,26 +35,28 @@ class FolderRemote:
     def __init__(self, root: Path) -> None:
         self.root = root
         if not root.is_dir():
-            raise UnreachableError(f"there is no folder {root}")
+            raise UnreachableError(f"the folder {root} does not exist")
 
     def entry(self, key: str) -> bytes | None:
-        with _told(f"ac/{key}"):
+        with _translated(f"ac/{key}"):
             try:
                 with self._opened("ac", key) as file:
                     return file.read(LARGEST + 1)
             except FileNotFoundError:
                 return None
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
         del blobs
         with (
-            _told(f"ac/{key}"),
+            _translated(f"ac/{key}"),
             self._folder("ac", key, make=True) as folder,
             _temporary(folder, key) as (temporary, file),
         ):
             file.write(entry)
             file.close()
-            if anew:
+            if overwrite:
                 os.replace(temporary, key, src_dir_fd=folder, dst_dir_fd=folder)
                 return
             with suppress(FileExistsError):
@@ -64,7 +66,7 @@ class FolderRemote:
         return {blob for blob in blobs if not self._holds(blob)}
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
-        with _told(f"cas/{blob.sha256}"), self._opened("cas", blob.sha256) as file:
+        with _translated(f"cas/{blob.sha256}"), self._opened("cas", blob.sha256) as file:
             size = os.fstat(file.fileno()).st_size
             if size != blob.bytes:
                 raise RemoteError(
@@ -76,11 +78,11 @@ class FolderRemote:
 
     def write(self, blob: Blob, path: Path) -> None:
         with (
-            _told(f"cas/{blob.sha256}"),
+            _translated(f"cas/{blob.sha256}"),
             self._folder("cas", blob.sha256, make=True) as folder,
-            _temporary(folder, blob.sha256) as made,
+            _temporary(folder, blob.sha256) as created,
         ):
-            temporary, file = made
+            temporary, file = created
             file.writelines(parts(path))
             file.close()
             os.replace(temporary, blob.sha256, src_dir_fd=folder, dst_dir_fd=folder)
@@ -89,13 +91,13 @@ class FolderRemote:
         return
 
     def _holds(self, blob: Blob) -> bool:
-        with _told(f"cas/{blob.sha256}"):
+        with _translated(f"cas/{blob.sha256}"):
             try:
                 with self._folder("cas", blob.sha256) as folder:
-                    found = os.stat(blob.sha256, dir_fd=folder, follow_symlinks=False)
+                    status = os.stat(blob.sha256, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 return False
-            return stat.S_ISREG(found.st_mode) and found.st_size == blob.bytes
+            return stat.S_ISREG(status.st_mode) and status.st_size == blob.bytes
 
     @contextmanager
     def _opened(self, part: str, name: str) -> Iterator[BinaryIO]:
@@ -108,7 +110,7 @@ class FolderRemote:
 
     @contextmanager
     def _folder(self, part: str, name: str, *, make: bool = False) -> Iterator[int]:
-        """A descriptor of the folder that `name` belongs into."""
+        """A descriptor of the folder for `name`."""
         number = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for step in (part, name[:2]):
@@ -124,7 +126,7 @@ class FolderRemote:
 
 @contextmanager
 def _temporary(folder: int, name: str) -> Iterator[tuple[str, BinaryIO]]:
-    """A fresh file in a folder, which is gone afterwards unless it was renamed."""
+    """A new file in a folder. It is removed at the end unless it was renamed."""
     temporary = f".{name}.{os.getpid()}-{token_hex(4)}"
     try:
         with os.fdopen(os.open(temporary, FRESH, 0o644, dir_fd=folder), "wb") as file:
@@ -135,7 +137,7 @@ def _temporary(folder: int, name: str) -> Iterator[tuple[str, BinaryIO]]:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
@@ -145,7 +147,7 @@ def _told(what: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in (ELOOP, ENOTDIR):
             raise RemoteError(
-                f"{what}: a link or a file is where a folder or a file should be"
+                f"{what}: found a link or a file instead of a folder or a file"
             ) from error
         kind = FullError if error.errno in (ENOSPC, EDQUOT) else RemoteError
         raise kind(f"{what}: {error.strerror or error}") from error

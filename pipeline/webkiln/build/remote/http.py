@@ -1,9 +1,9 @@
 """The HTTP cache protocol of Bazel (https://bazel.build/remote/caching#http-caching): GET, HEAD and
 PUT of /ac/<key> and /cas/<sha256>.
 
-Servers that look at entries (bazel-remote does) take ActionResults of the Remote Execution API
-alone, so entries travel within one. Redirects are not followed, and encodings of the content are
-neither asked for nor taken.
+Servers that inspect entries, such as bazel-remote, accept only ActionResults of the Remote
+Execution API, so entries are wrapped in these. Redirects are not followed, and encoded content is
+rejected.
 """
 
 import http.client
@@ -38,14 +38,14 @@ LARGEST_HEAD = 128 << 10
 LARGEST_WRAPPED = 2 * LARGEST
 """An entry, and the digests of its blobs once more."""
 SHORT = 64 << 10
-"""So much of an answer that nobody wants is read, to keep the connection."""
+"""The bytes of an unused answer that are read to keep the connection."""
 DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 KINDS: Mapping[int, type[RemoteError]] = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: LargeError,
     HTTPStatus.INSUFFICIENT_STORAGE: FullError,
 }
 STALE = (http.client.BadStatusLine, ConnectionError)
-"""How a connection ends that the server closed while nobody used it."""
+"""Errors of a connection that the server closed while it was idle."""
 FAILURES = (OSError, http.client.HTTPException, ValueError)
 
 
@@ -75,7 +75,7 @@ class HttpRemote:
         self._idle: LifoQueue[_Connection] = LifoQueue()
 
     def entry(self, key: str) -> bytes | None:
-        with self._asked("GET", f"ac/{key}", most=LARGEST_WRAPPED) as answer:
+        with self._request("GET", f"ac/{key}", most=LARGEST_WRAPPED) as answer:
             if answer.status == HTTPStatus.NOT_FOUND:
                 return None
             data = answer.read(LARGEST_WRAPPED + 1)
@@ -83,36 +83,41 @@ class HttpRemote:
             raise RemoteError(f"the entry {key} is larger than {LARGEST_WRAPPED} bytes")
         return wire.unwrapped(data)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
         body = wire.wrapped(entry, blobs)
-        headers = {"Content-Length": str(len(body)), **({} if anew else {"If-None-Match": "*"})}
-        with self._asked(
+        headers = {
+            "Content-Length": str(len(body)),
+            **({} if overwrite else {"If-None-Match": "*"}),
+        }
+        with self._request(
             "PUT", f"ac/{key}", headers, lambda: [body], allowed=HTTPStatus.PRECONDITION_FAILED
         ):
             pass
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
-            found = pool.map(self._holds, blobs)
-            return {blob for blob, there in zip(blobs, found, strict=True) if not there}
+            present = pool.map(self._holds, blobs)
+            return {blob for blob, is_present in zip(blobs, present, strict=True) if not is_present}
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={start}-"} if start else {}
-        with self._asked("GET", f"cas/{blob.sha256}", headers, most=blob.bytes) as answer:
+        with self._request("GET", f"cas/{blob.sha256}", headers, most=blob.bytes) as answer:
             if answer.status == HTTPStatus.NOT_FOUND:
                 raise AbsentError(f"it does not have cas/{blob.sha256}")
             skipped = start if answer.status != HTTPStatus.PARTIAL_CONTENT else 0
-            wanted = blob.bytes - start + skipped
-            if answer.length is not None and answer.length != wanted:
+            remaining = blob.bytes - start + skipped
+            if answer.length is not None and answer.length != remaining:
                 raise RemoteError(
-                    f"cas/{blob.sha256} has {answer.length} bytes there, expected {wanted}"
+                    f"cas/{blob.sha256} has {answer.length} bytes there, expected {remaining}"
                 )
             while chunk := answer.read(CHUNK):
                 yield chunk[skipped:]
                 skipped = max(0, skipped - len(chunk))
 
     def write(self, blob: Blob, path: Path) -> None:
-        with self._asked(
+        with self._request(
             "PUT",
             f"cas/{blob.sha256}",
             {"Content-Length": str(blob.bytes)},
@@ -129,13 +134,13 @@ class HttpRemote:
                 return
 
     def _holds(self, blob: Blob) -> bool:
-        with self._asked("HEAD", f"cas/{blob.sha256}") as answer:
+        with self._request("HEAD", f"cas/{blob.sha256}") as answer:
             return answer.status != HTTPStatus.NOT_FOUND and answer.getheader(
                 "Content-Length", str(blob.bytes)
             ) == str(blob.bytes)
 
     @contextmanager
-    def _asked(
+    def _request(
         self,
         method: str,
         path: str,
@@ -151,10 +156,10 @@ class HttpRemote:
         what = f"{method} {path}"
         connection: _Connection | None = None
         try:
-            connection, answer = self._answered(
+            connection, answer = self._send(
                 method, path, {**self._headers, **(headers or {})}, body
             )
-            # Chunks have heads of their own.
+            # Chunked answers have additional heads.
             connection.timed.expect_body(2 * most + LARGEST_HEAD)
             _check(answer, what, allowed)
             yield answer
@@ -169,7 +174,7 @@ class HttpRemote:
             if connection is not None:
                 connection.http.close()
 
-    def _answered(
+    def _send(
         self,
         method: str,
         path: str,
@@ -180,14 +185,14 @@ class HttpRemote:
             try:
                 connection = self._idle.get_nowait()
             except Empty:
-                connection = self._connected()
-                return connection, self._exchanged(connection, method, path, headers, body)
+                connection = self._connect()
+                return connection, self._exchange(connection, method, path, headers, body)
             try:
-                return connection, self._exchanged(connection, method, path, headers, body)
+                return connection, self._exchange(connection, method, path, headers, body)
             except STALE:
                 continue
 
-    def _exchanged(
+    def _exchange(
         self,
         connection: _Connection,
         method: str,
@@ -206,40 +211,39 @@ class HttpRemote:
                 )
             except (BrokenPipeError, ConnectionResetError):
                 if body is None:
-                    raise  # else it may have answered before it stopped listening
+                    raise  # with a body, the server may have answered before it closed the connection
             connection.timed.expect(LARGEST_HEAD)
             return connection.http.getresponse()
         except BaseException:
             connection.http.close()
             raise
 
-    def _connected(self) -> _Connection:
+    def _connect(self) -> _Connection:
         host, port = (
             (self._host, self._port)
             if self._proxy is None
             else (self._proxy.host, self._proxy.port)
         )
-        made: http.client.HTTPConnection
+        connection: http.client.HTTPConnection
         if self._tls is not None:
-            made = http.client.HTTPSConnection(
+            connection = http.client.HTTPSConnection(
                 host, port, timeout=CONNECT_SECONDS, context=self._tls
             )
             if self._proxy is not None:
-                made.set_tunnel(self._host, self._port, self._proxy.headers)
+                connection.set_tunnel(self._host, self._port, self._proxy.headers)
         else:
-            made = http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
+            connection = http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
         try:
-            made.connect()
+            connection.connect()
         except (OSError, UnicodeError) as error:
-            made.close()
+            connection.close()
             reason = untrusted(error) or getattr(error, "strerror", None) or error
             raise UnreachableError(
-                f"{self._host}{f' by way of the proxy {host}' if self._proxy is not None else ''}:"
-                f" {reason}"
+                f"{self._host}{f' through the proxy {host}' if self._proxy is not None else ''}: {reason}"
             ) from error
-        timed = TimedSocket(made.sock)
-        made.sock, made.auto_open = timed, 0
-        return _Connection(made, timed)
+        timed = TimedSocket(connection.sock)
+        connection.sock, connection.auto_open = timed, 0
+        return _Connection(connection, timed)
 
 
 def _check(answer: http.client.HTTPResponse, what: str, allowed: int) -> None:
@@ -247,25 +251,25 @@ def _check(answer: http.client.HTTPResponse, what: str, allowed: int) -> None:
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         if (encoding := answer.getheader("Content-Encoding", "identity").lower()) != "identity":
             raise RemoteError(
-                f"{what}: the answer is encoded ({encoding}), which was not asked for"
+                f"{what}: the answer is encoded ({encoding}), although no encoding was requested"
             )
         return
     if status == allowed:
         return
     kind = DeniedError if status in DENIED else KINDS.get(status, RemoteError)
-    moved = (
+    redirected = (
         ", and redirects are not followed"
         if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
         else ""
     )
     raise kind(
         f"{what}: {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}".rstrip()
-        + moved
+        + redirected
     )
 
 
 def _is_over(answer: http.client.HTTPResponse) -> bool:
-    """Whether an answer was read to its end, or is now, so that its connection can be used again."""
+    """Whether an answer was read to its end, or can be now, so that its connection can be reused."""
     if not answer.isclosed() and (answer.chunked or answer.length is None or answer.length > SHORT):
         return False
     answer.read()

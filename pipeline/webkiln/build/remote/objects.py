@@ -1,8 +1,8 @@
-"""Buckets as a remote cache, by way of obstore: s3://, gs:// and az://, with the credentials that
-the
-provider's own variables name.
+"""Buckets as a remote cache, through obstore: s3://, gs:
 
-obstore's calls run in an event loop of their own, where each wait has a deadline.
+and az://, with the credentials in the provider's own variables.
+
+obstore runs in an event loop of its own, in which each wait has a deadline.
 """
 
 import asyncio
@@ -30,13 +30,12 @@ from webkiln.errors import MissingPackageError
 
 CONNECTIONS = 8
 CLIENT = {"connect_timeout": "5s", "timeout": "1d", "read_timeout": "1d"}
-"""Deadlines are kept here; obstore would repeat what it gives up itself."""
+"""Timeouts are handled here; obstore would retry after its own."""
 RETRIES = {"max_retries": 1, "retry_timeout": timedelta(seconds=5)}
 PART = 5 << 20
-"""What is uploaded by one request; providers take no smaller parts."""
+"""The size of an upload request. Providers accept no smaller parts."""
 UPLOAD_SLOWEST = 50_000
-"""Bytes a second. How much of a part was sent cannot be seen, so that this is all that limits it.
-"""
+"""Bytes a second. The progress within a part is not visible, so this is the only limit."""
 SMALL = 1 << 20
 """Larger blobs are uploaded one after the other."""
 
@@ -48,14 +47,14 @@ class ObjectRemote:
             from obstore.store import from_url
         except ImportError as error:
             raise MissingPackageError(
-                f"the remote cache {url} is read with obstore, which is not installed; pip install"
+                f"the remote cache {url} requires obstore, which is not installed; pip install"
                 " 'webkiln[remote]'",
                 "obstore",
             ) from error
         self._do, self._errors = obstore, obstore.exceptions
-        client: Any = {**CLIENT, "allow_http": _says_http()}
+        client: Any = {**CLIENT, "allow_http": _allows_http()}
         retries: Any = RETRIES
-        with self._told():
+        with self._translated():
             self._store = from_url(url, client_options=client, retry_config=retries)
         self._large = Turns(SMALL)
         self._loop = asyncio.new_event_loop()
@@ -65,35 +64,37 @@ class ObjectRemote:
     def entry(self, key: str) -> bytes | None:
         data = bytearray()
         try:
-            for chunk in self._stream(_place("ac", key), 0, LARGEST + 1):
+            for chunk in self._stream(_object_path("ac", key), 0, LARGEST + 1):
                 data += chunk
         except AbsentError:
             return None
         return bytes(data)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
         del blobs
-        mode: Any = "overwrite" if anew else "create"
-        with self._told(), suppress(self._errors.AlreadyExistsError):
+        mode: Any = "overwrite" if overwrite else "create"
+        with self._translated(), suppress(self._errors.AlreadyExistsError):
             self._wait(
-                lambda: self._do.put_async(self._store, _place("ac", key), entry, mode=mode),
+                lambda: self._do.put_async(self._store, _object_path("ac", key), entry, mode=mode),
                 _seconds(len(entry)),
             )
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
-            found = pool.map(self._holds, blobs)
-            return {blob for blob, there in zip(blobs, found, strict=True) if not there}
+            present = pool.map(self._holds, blobs)
+            return {blob for blob, is_present in zip(blobs, present, strict=True) if not is_present}
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
-        return self._stream(_place("cas", blob.sha256), start, blob.bytes, blob.bytes)
+        return self._stream(_object_path("cas", blob.sha256), start, blob.bytes, blob.bytes)
 
     def write(self, blob: Blob, path: Path) -> None:
-        with self._large.take(blob.bytes), self._told():
+        with self._large.take(blob.bytes), self._translated():
             if blob.bytes <= PART:
                 self._wait(
                     lambda: self._do.put_async(
-                        self._store, _place("cas", blob.sha256), path.read_bytes()
+                        self._store, _object_path("cas", blob.sha256), path.read_bytes()
                     ),
                     _seconds(blob.bytes),
                 )
@@ -105,7 +106,7 @@ class ObjectRemote:
         self._thread.join(ANSWER_SECONDS)
 
     def _upload(self, blob: Blob, path: Path) -> None:
-        """Store a large blob in parts, one after the other, each of which has its time."""
+        """Upload a large blob in parts, one after the other, each with its own deadline."""
 
         async def upload() -> None:
             overdue = self._loop.time() + _seconds(2 * PART)
@@ -120,7 +121,7 @@ class ObjectRemote:
             task = asyncio.ensure_future(
                 _awaited(
                     lambda: self._do.put_async(
-                        self._store, _place("cas", blob.sha256), read(), **options
+                        self._store, _object_path("cas", blob.sha256), read(), **options
                     )
                 )
             )
@@ -133,21 +134,21 @@ class ObjectRemote:
 
         asyncio.run_coroutine_threadsafe(upload(), self._loop).result()
 
-    def _stream(self, place: str, start: int, end: int, size: int | None = None) -> Iterator[bytes]:
-        """The bytes of an object from `start` to `end`, at most; RemoteError where it has not the
-        `size` that is expected.
+    def _stream(self, path: str, start: int, end: int, size: int | None = None) -> Iterator[bytes]:
+        """The bytes of an object from `start` to at most `end`. Raises RemoteError where it has
+        another size than `size`.
         """
         if start == end:
             return
         deadline = Deadline()
-        with self._told():
+        with self._translated():
             options: Any = {"range": {"offset": start}} if start else {}
-            found = self._wait(
-                lambda: self._do.get_async(self._store, place, options=options), deadline.left()
+            answer = self._wait(
+                lambda: self._do.get_async(self._store, path, options=options), deadline.left()
             )
-            if size is not None and found.meta["size"] != size:
-                raise RemoteError(f"{place} has {found.meta['size']} bytes there, expected {size}")
-            stream = found.stream(min_chunk_size=1)
+            if size is not None and answer.meta["size"] != size:
+                raise RemoteError(f"{path} has {answer.meta['size']} bytes there, expected {size}")
+            stream = answer.stream(min_chunk_size=1)
             while start < end:
                 try:
                     chunk = bytes(self._wait(stream.__anext__, deadline.left()))
@@ -158,24 +159,24 @@ class ObjectRemote:
                 yield chunk
 
     def _holds(self, blob: Blob) -> bool:
-        with self._told():
+        with self._translated():
             try:
-                found = self._wait(
-                    lambda: self._do.head_async(self._store, _place("cas", blob.sha256)),
+                metadata = self._wait(
+                    lambda: self._do.head_async(self._store, _object_path("cas", blob.sha256)),
                     ANSWER_SECONDS,
                 )
             except FileNotFoundError:
                 return False
-            return int(found["size"]) == blob.bytes
+            return int(metadata["size"]) == blob.bytes
 
     def _wait(self, call: Callable[[], Awaitable[Any]], seconds: float) -> Any:
-        """The value of an awaitable that `call` makes in the loop. Raises TimeoutError."""
+        """The value of an awaitable that `call` creates in the loop. Raises TimeoutError."""
         return asyncio.run_coroutine_threadsafe(
             asyncio.wait_for(_awaited(call), seconds), self._loop
         ).result()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError as error:
@@ -187,7 +188,7 @@ class ObjectRemote:
         except self._errors.BaseError as error:
             if "InvalidCertificate" in str(error):
                 raise UnreachableError(
-                    "its certificate is not trusted; name its authority's in SSL_CERT_FILE"
+                    "its certificate is not trusted; set SSL_CERT_FILE to the certificate of its authority"
                 ) from error
             kind = (
                 UnreachableError
@@ -204,23 +205,21 @@ async def _awaited(call: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def _seconds(size: int) -> float:
-    """How long the upload of so many bytes may take."""
+    """The maximal duration of an upload of `size` bytes."""
     return ANSWER_SECONDS + size / UPLOAD_SLOWEST
 
 
-def _says_http() -> bool:
-    """Whether the environment names a service that is reached without TLS, as one on this machine
-    is.
-    """
-    places = (
+def _allows_http() -> bool:
+    """Whether the environment names a service without TLS, such as one on this machine."""
+    endpoints = (
         value
         for name, value in os.environ.items()
         if name.startswith(("AWS_ENDPOINT", "AZURE_", "AZURITE_", "GOOGLE_"))
     )
-    return any(value.startswith("http://") for value in places)
+    return any(value.startswith("http://") for value in endpoints)
 
 
-def _place(part: str, name: str) -> str:
+def _object_path(part: str, name: str) -> str:
     return f"{part}/{name[:2]}/{name}"
 
 

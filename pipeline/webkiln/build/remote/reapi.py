@@ -30,26 +30,27 @@ from webkiln.build.remote.timeouts import Deadline, Turns
 from webkiln.build.remote.wire import field
 from webkiln.errors import MissingPackageError
 
-ASKED_AT_ONCE = 1000
+QUERY_BATCH = 1000
 MESSAGE_BYTES = 2 * LARGEST
 PART = 64 << 10
-"""Bytes in one request of an upload."""
+"""The bytes in one request of an upload."""
 MOST_EMPTY = 8
 USUAL_MESSAGE, MESSAGE_RATE = 2 << 20, 200_000
-"""A message is seen when all of it is there: so many bytes of one may take their time, at so many a
-second.
+"""A message is visible only when it is complete. These bytes of one are given additional time, at
+this rate in bytes a second.
 """
 SMALL = 64 << 10
-"""Larger blobs go one after the other in each direction, so that each message has the whole line.
+"""Larger blobs are transferred one after the other in each direction, so that each message has the
+full bandwidth.
 """
 V2 = "/build.bazel.remote.execution.v2."
 KEY_BYTES = 64
-"""The size that is told with a key, which is the digest of no blob."""
+"""The size that is sent with a key, which is not the digest of a blob."""
 INSTANCE, STDOUT_DIGEST, DATA, OFFSET, FINISH = 1, 6, 10, 2, 3
 
 
 class ReapiRemote:
-    """`grpc://host:port/instance`; `grpcs` for TLS. A login in the address is sent as basic
+    """`grpc://host:port/instance`, or `grpcs` for TLS. A login in the address is sent as basic
     authorisation.
     """
 
@@ -58,7 +59,7 @@ class ReapiRemote:
             import grpc
         except ImportError as error:
             raise MissingPackageError(
-                f"the remote cache {url} is read with grpcio, which is not installed; pip install"
+                f"the remote cache {url} requires grpcio, which is not installed; pip install"
                 " 'webkiln[remote]'",
                 "grpc",
             ) from error
@@ -67,42 +68,44 @@ class ReapiRemote:
             ("grpc.max_receive_message_length", MESSAGE_BYTES),
             ("grpc.max_send_message_length", MESSAGE_BYTES),
         ]
-        place = split.netloc.rpartition("@")[2]
+        host = split.netloc.rpartition("@")[2]
         secure = split.scheme == "grpcs"
         through = proxy(split.scheme, split.hostname or "", split.port or PORTS[split.scheme])
-        # Without this gRPC would read the variables itself, in small letters only.
+        # Otherwise gRPC would read the variables itself, in lower case only.
         options.append(
             ("grpc.enable_http_proxy", 0) if through is None else ("grpc.http_proxy", through.url)
         )
         self._grpc = grpc
         self._channel = (
-            grpc.secure_channel(place, grpc.ssl_channel_credentials(_roots()), options)
+            grpc.secure_channel(host, grpc.ssl_channel_credentials(_roots()), options)
             if secure
-            else grpc.insecure_channel(place, options)
+            else grpc.insecure_channel(host, options)
         )
         self._instance = split.path.strip("/")
         self._metadata = _authorisation(split.username, split.password)
         self._reading, self._writing = Turns(SMALL), Turns(SMALL)
 
     def entry(self, key: str) -> bytes | None:
-        asked = self._named(field(2, _key(key)) + field(3, 1))
-        with self._told(f"GetActionResult {key}"):
+        request = self._named(field(2, _key(key)) + field(3, 1))
+        with self._translated(f"GetActionResult {key}"):
             try:
-                answer = self._call(f"{V2}ActionCache/GetActionResult", asked)
+                answer = self._call(f"{V2}ActionCache/GetActionResult", request)
             except self._grpc.RpcError as error:
                 if error.code() == self._grpc.StatusCode.NOT_FOUND:
                     return None
                 raise
-        if wire.unwrapped(answer) or not (digests := wire.texts(answer, STDOUT_DIGEST)):
+        if wire.unwrapped(answer) or not (digests := wire.values(answer, STDOUT_DIGEST)):
             return wire.unwrapped(answer)
-        elsewhere = Blob(_hash(digests[0]), wire.whole(digests[0], wire.SIZE))
-        if elsewhere.bytes > LARGEST:
+        stored = Blob(_hash(digests[0]), wire.integer(digests[0], wire.SIZE))
+        if stored.bytes > LARGEST:
             raise RemoteError(f"the entry {key} is larger than {LARGEST} bytes")
-        return _joined(self.read(elsewhere, 0), elsewhere.bytes)
+        return _joined(self.read(stored, 0), stored.bytes)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
-        del anew  # the service has no condition for it
-        with self._told(f"UpdateActionResult {key}"):
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
+        del overwrite  # the service has no such condition
+        with self._translated(f"UpdateActionResult {key}"):
             self._call(
                 f"{V2}ActionCache/UpdateActionResult",
                 self._named(field(2, _key(key)) + field(3, wire.wrapped(entry, blobs))),
@@ -110,25 +113,25 @@ class ReapiRemote:
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         by_digest = {blob.sha256: blob for blob in blobs}
-        found: set[Blob] = set()
+        absent: set[Blob] = set()
         ordered = list(blobs)
-        for at in range(0, len(ordered), ASKED_AT_ONCE):
-            with self._told("FindMissingBlobs"):
-                asked = self._named(
-                    b"".join(
-                        field(2, wire.digest(blob)) for blob in ordered[at : at + ASKED_AT_ONCE]
-                    )
+        for at in range(0, len(ordered), QUERY_BATCH):
+            with self._translated("FindMissingBlobs"):
+                request = self._named(
+                    b"".join(field(2, wire.digest(blob)) for blob in ordered[at : at + QUERY_BATCH])
                 )
-                answer = self._call(f"{V2}ContentAddressableStorage/FindMissingBlobs", asked)
-            names = map(_hash, wire.texts(answer, 2))
-            found |= {by_digest[name] for name in names if name in by_digest}
-        return found
+                answer = self._call(f"{V2}ContentAddressableStorage/FindMissingBlobs", request)
+            names = map(_hash, wire.values(answer, 2))
+            absent |= {by_digest[name] for name in names if name in by_digest}
+        return absent
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
-        asked = field(1, self._resource(f"blobs/{blob.sha256}/{blob.bytes}")) + field(OFFSET, start)
-        with self._reading.take(blob.bytes), self._told(f"Read {blob.sha256}"):
+        request = field(1, self._resource(f"blobs/{blob.sha256}/{blob.bytes}")) + field(
+            OFFSET, start
+        )
+        with self._reading.take(blob.bytes), self._translated(f"Read {blob.sha256}"):
             call = self._channel.unary_stream("/google.bytestream.ByteStream/Read")(
-                asked,
+                request,
                 timeout=ANSWER_SECONDS + (blob.bytes - start) / SLOWEST,
                 metadata=self._metadata,
             )
@@ -142,7 +145,7 @@ class ReapiRemote:
                     if answer is None:
                         return
                     deadline.moved(len(answer))
-                    chunks = wire.texts(answer, DATA)
+                    chunks = wire.values(answer, DATA)
                     empty += not any(chunks)
                     if empty > MOST_EMPTY:
                         raise RemoteError(f"Read {blob.sha256}: messages without data")
@@ -169,10 +172,10 @@ class ReapiRemote:
                 )
                 deadline.moved(len(chunk))
                 at += len(chunk)
-            # The transport has taken it all over, and sends what it has buffered.
+            # The transport has buffered all bytes and is still sending.
             deadline.allow(min(blob.bytes, USUAL_MESSAGE) / MESSAGE_RATE)
 
-        with self._writing.take(blob.bytes), self._told(f"Write {blob.sha256}"):
+        with self._writing.take(blob.bytes), self._translated(f"Write {blob.sha256}"):
             most, deadline = ANSWER_SECONDS + blob.bytes / SLOWEST, Deadline()
             call = self._channel.stream_unary("/google.bytestream.ByteStream/Write").future(
                 requests(deadline), timeout=most, metadata=self._metadata
@@ -180,8 +183,8 @@ class ReapiRemote:
             self._finish(call, deadline)
 
     def _finish(self, call: Any, deadline: Deadline) -> None:
-        """Wait until an upload has ended. Raises what it ended with, and UnreachableError where it
-        is too slow.
+        """Wait until an upload has ended. Raises its error, and UnreachableError where it is too
+        slow.
         """
         try:
             while True:
@@ -194,18 +197,18 @@ class ReapiRemote:
     def close(self) -> None:
         self._channel.close()
 
-    def _call(self, method: str, asked: bytes) -> bytes:
+    def _call(self, method: str, request: bytes) -> bytes:
         call: Callable[..., bytes] = self._channel.unary_unary(method)
-        return call(asked, timeout=ANSWER_SECONDS, metadata=self._metadata)
+        return call(request, timeout=ANSWER_SECONDS, metadata=self._metadata)
 
-    def _named(self, asked: bytes) -> bytes:
-        return field(INSTANCE, self._instance.encode()) + asked if self._instance else asked
+    def _named(self, request: bytes) -> bytes:
+        return field(INSTANCE, self._instance.encode()) + request if self._instance else request
 
     def _resource(self, name: str) -> bytes:
         return f"{self._instance}/{name}".lstrip("/").encode()
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _translated(self, what: str) -> Iterator[None]:
         codes = self._grpc.StatusCode
         kinds: dict[Any, type[RemoteError]] = {
             codes.UNAVAILABLE: UnreachableError,
@@ -230,7 +233,7 @@ class ReapiRemote:
 
 @contextmanager
 def _cancelled(call: Any, seconds: float) -> Iterator[None]:
-    """Cancel a call that takes longer."""
+    """Cancel a call after this time."""
     timer = Timer(seconds, call.cancel)
     timer.daemon = True
     timer.start()
@@ -241,23 +244,23 @@ def _cancelled(call: Any, seconds: float) -> Iterator[None]:
 
 
 def _joined(chunks: Iterator[bytes], size: int) -> bytes:
-    """Chunks of so many bytes in all. Raises RemoteError where they are others."""
+    """The bytes of an entry of this size. Raises RemoteError where the size differs."""
     data = bytearray()
     for chunk in chunks:
         data += chunk
         if len(data) > size:
             break
     if len(data) != size:
-        raise RemoteError(f"an entry of {size} bytes came with {len(data)}")
+        raise RemoteError(f"an entry of {size} bytes has {len(data)} bytes")
     return bytes(data)
 
 
 def _hash(digest: bytes) -> str:
-    """The SHA-256 in a message of a digest. Raises RemoteError where there is none."""
-    found = [text.decode("ascii", "replace") for text in wire.texts(digest, wire.HASH)]
-    if len(found) != 1 or DIGEST.fullmatch(found[0]) is None:
-        raise RemoteError("it answers with a digest that is none")
-    return found[0]
+    """The SHA-256 in a digest message. Raises RemoteError where it is invalid."""
+    hashes = [text.decode("ascii", "replace") for text in wire.values(digest, wire.HASH)]
+    if len(hashes) != 1 or DIGEST.fullmatch(hashes[0]) is None:
+        raise RemoteError("it answers with an invalid digest")
+    return hashes[0]
 
 
 def _key(key: str) -> bytes:
@@ -265,17 +268,17 @@ def _key(key: str) -> bytes:
 
 
 def _roots() -> bytes | None:
-    """The certificates that the environment names, if it does; a folder of them is not for gRPC.
+    """The certificates in the file that the environment names; gRPC does not support folders.
     Raises RemoteError where they cannot be read.
     """
-    place = authorities()
-    if place is None or place.is_dir():
+    certificates = authorities()
+    if certificates is None or certificates.is_dir():
         return None
     try:
-        return place.read_bytes()
+        return certificates.read_bytes()
     except OSError as error:
         raise RemoteError(
-            f"the certificates in {place} cannot be read: {error.strerror}"
+            f"the certificates in {certificates} cannot be read: {error.strerror}"
         ) from error
 
 

@@ -1,5 +1,5 @@
-"""What a remote cache is: entries by key, and blobs by their SHA-256. Nothing that comes from one
-is trusted.
+"""The interface of remote caches: entries by key, and blobs by their SHA-256. Nothing that comes
+from one is trusted.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -10,51 +10,53 @@ from webkiln.build.action import Blob
 
 CHUNK = 1 << 20
 ANSWER_SECONDS = 10.0
-"""An answer, or the next part of one, may take so long."""
+"""The maximal time until an answer, or the next part of one."""
 SLOWEST = 10_000
-"""Bytes a second; a transfer that is slower on average is given up."""
+"""Bytes a second. A transfer that is slower on average is aborted."""
 
 
 class RemoteError(Exception):
-    """What a remote does not do; the message says what it answered."""
+    """A request to a remote failed. The message contains its answer."""
 
 
 class UnreachableError(RemoteError):
-    """No answer, or not in time."""
+    """No answer in time."""
 
 
 class DeniedError(RemoteError):
-    """It wants to know who asks, or does not let them."""
+    """It requires authentication, or denies access."""
 
 
 class AbsentError(RemoteError):
-    """It does not have what it is asked for."""
+    """It does not have the requested entry or blob."""
 
 
 class FullError(RemoteError):
-    """It takes no more."""
+    """It has no space for more."""
 
 
 class LargeError(RemoteError):
-    """It does not take a file of this size."""
+    """It rejects a file of this size."""
 
 
 class Remote(Protocol):
     """Methods are called from several threads and raise RemoteError."""
 
     def entry(self, key: str) -> bytes | None:
-        """The entry of a key, if there is one."""
+        """The entry of a key, if it exists."""
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
-        """Make an entry that names `blobs`, which are there. Unless it is made `anew`, one that
-        another writer has made meanwhile stays, where the protocol has a condition for that.
+    def create(
+        self, key: str, entry: bytes, blobs: Sequence[Blob], *, overwrite: bool = False
+    ) -> None:
+        """Create an entry that names `blobs`, which are stored already. Without `overwrite`, an
+        entry that another writer has created meanwhile stays, if the protocol can express that.
         """
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
-        """Those of the blobs that are not there."""
+        """The blobs that are not stored."""
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
-        """The bytes of a blob from `start` on, in parts. Raises RemoteError where it is not there."""
+        """The bytes of a blob from `start` on, in parts. Raises RemoteError where it is missing."""
 
     def write(self, blob: Blob, path: Path) -> None:
         """Store the bytes of a file."""

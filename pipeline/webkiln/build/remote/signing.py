@@ -1,6 +1,5 @@
-"""Signatures of entries: HMAC-SHA-256 (RFC 2104) by a secret that all share, or Ed25519 (RFC 8032),
-of
-which those who only read have the public key.
+"""Signatures of entries: HMAC-SHA-256 (RFC 2104) with a shared secret, or Ed25519 (RFC 8032), where
+read-only users have the public key.
 
 `$WEBKILN_CACHE_KEY` is `hmac:<file>` or `ed25519:<file>`: a file of at least 32 bytes, or a PEM
 file of a private or a public key.
@@ -26,7 +25,7 @@ HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A key. `key_id` names it without revealing a secret; `sign` is None for a public key."""
+    """A key. `key_id` identifies it without revealing a secret. `sign` is None for a public key."""
 
     algorithm: str
     key_id: str
@@ -34,32 +33,32 @@ class Signer:
     sign: Callable[[bytes], bytes] | None
 
 
-def of_environment() -> Signer | None:
-    """The key that `$WEBKILN_CACHE_KEY` names, if it is set. Raises RecipeError where it names
-    none.
+def signer_from_environment() -> Signer | None:
+    """The key that `$WEBKILN_CACHE_KEY` names, if it is set. Raises RecipeError where it is
+    invalid.
     """
     text = os.environ.get(VARIABLE, "")
     return signer(text) if text else None
 
 
 def signer(text: str) -> Signer:
-    """Raises RecipeError where the variable or its file is not what it should be."""
-    algorithm, _, place = text.partition(":")
-    if algorithm not in MAKERS or not place:
-        raise RecipeError(f"{VARIABLE} is {text!r}, expected a key by its file. {HELP}")
+    """The key in the file that the variable names. Raises RecipeError where either is invalid."""
+    algorithm, _, file = text.partition(":")
+    if algorithm not in MAKERS or not file:
+        raise RecipeError(f"{VARIABLE} is {text!r}, expected the file of a key. {HELP}")
     try:
-        data = Path(place).expanduser().read_bytes()
+        data = Path(file).expanduser().read_bytes()
     except OSError as error:
         raise RecipeError(
-            f"{VARIABLE}: {place}: cannot be read: {error.strerror}. {HELP}"
+            f"{VARIABLE}: {file}: cannot be read: {error.strerror}. {HELP}"
         ) from error
-    return MAKERS[algorithm](data, place)
+    return MAKERS[algorithm](data, file)
 
 
-def _hmac(data: bytes, place: str) -> Signer:
+def _hmac(data: bytes, file: str) -> Signer:
     if len(data) < LEAST_BYTES:
         raise RecipeError(
-            f"{VARIABLE}: {place} has {len(data)} bytes, expected at least {LEAST_BYTES}. {HELP}"
+            f"{VARIABLE}: {file} has {len(data)} bytes, expected at least {LEAST_BYTES}. {HELP}"
         )
 
     def sign(body: bytes) -> bytes:
@@ -71,7 +70,7 @@ def _hmac(data: bytes, place: str) -> Signer:
     )
 
 
-def _ed25519(data: bytes, place: str) -> Signer:
+def _ed25519(data: bytes, file: str) -> Signer:
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives import serialization
@@ -93,10 +92,10 @@ def _ed25519(data: bytes, place: str) -> Signer:
             else serialization.load_pem_public_key(data)
         )
     except (ValueError, TypeError) as error:
-        raise RecipeError(f"{VARIABLE}: {place} is no key in PEM: {error}. {HELP}") from error
+        raise RecipeError(f"{VARIABLE}: {file} is not a key in PEM: {error}. {HELP}") from error
     if not isinstance(read, Ed25519PrivateKey | Ed25519PublicKey):
         raise RecipeError(
-            f"{VARIABLE}: {place} is a key of another kind ({type(read).__name__}). {HELP}"
+            f"{VARIABLE}: {file} is not an Ed25519 key ({type(read).__name__}). {HELP}"
         )
     public = read.public_key() if isinstance(read, Ed25519PrivateKey) else read
 

@@ -1,6 +1,4 @@
-"""How long the other side of a connection may take: what it moves is held against the wall clock,
-at every read and every write.
-"""
+"""Timeouts of connections by the wall clock, checked at every read and every write."""
 
 import io
 import socket
@@ -19,8 +17,8 @@ PIECE = 1 << 16
 
 
 class Deadline:
-    """`ANSWER_SECONDS` for the first byte, and no later than so long after the last; in between
-    `SLOWEST` bytes a second.
+    """The first byte is due after `ANSWER_SECONDS`. Later bytes are due that long after the last
+    one, and at a rate of at least `SLOWEST` bytes a second.
     """
 
     def __init__(self) -> None:
@@ -30,11 +28,11 @@ class Deadline:
         self._due = min(self._due + count / SLOWEST, time.monotonic() + ANSWER_SECONDS)
 
     def allow(self, seconds: float) -> None:
-        """Wait longer, once."""
+        """Extend the deadline once."""
         self._due += seconds
 
     def left(self) -> float:
-        """The seconds until something has to move. Raises UnreachableError where it should have."""
+        """The seconds until bytes are due. Raises UnreachableError where they are overdue."""
         left = self._due - time.monotonic()
         if left <= 0:
             raise UnreachableError(
@@ -46,7 +44,7 @@ class Deadline:
 class Turns:
     """Serialises transfers of more than `small` bytes, so that each has the full bandwidth.
 
-    After one times out, transfers that wait for their turn fail at once.
+    After one times out, waiting transfers fail at once.
     """
 
     def __init__(self, small: int) -> None:
@@ -56,7 +54,7 @@ class Turns:
 
     @contextmanager
     def take(self, size: int) -> Iterator[None]:
-        """Wait for a turn. Raises UnreachableError if an earlier transfer did."""
+        """Wait for a turn. Raises UnreachableError if an earlier transfer timed out."""
         if size <= self._small:
             yield
             return
@@ -71,29 +69,28 @@ class Turns:
 
 
 class TimedSocket:
-    """What http.client uses of a connected socket, with a deadline for what is sent, for the head
-    of
-    an answer, and for its body.
+    """The part of a connected socket that http.client uses, with a deadline for the request, for
+    the head of the answer, and for its body.
 
-    It reads no more bytes of either than it was told to expect.
+    It reads no more bytes of head and body than expected.
     """
 
     def __init__(self, connected: socket.socket) -> None:
-        # What the system has taken over counts as sent, and has to arrive before an answer is due.
+        # Bytes in the buffer of the system count as sent, and must arrive before the answer is due.
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, PIECE)
         self._socket = connected
         self.expect(0)
 
     def begin(self) -> None:
-        """A request is about to be sent."""
+        """Called before a request is sent."""
         self._deadline, self._counts = Deadline(), True
 
     def expect(self, most: int) -> None:
-        """The head of an answer, of at most so many bytes, is about to be read."""
+        """Called before the head of an answer, of at most `most` bytes, is read."""
         self._deadline, self._counts, self._most = Deadline(), False, most
 
     def expect_body(self, most: int) -> None:
-        """The head was read, and the body is about to be."""
+        """Called after the head was read, before the body of at most `most` bytes."""
         self._deadline, self._counts, self._most = Deadline(), True, most
 
     def sendall(self, data: bytes) -> None:
@@ -118,7 +115,7 @@ class TimedSocket:
             self._deadline.moved(count)
         self._most -= count
         if self._most < 0:
-            raise OSError("it sends more than it was asked for")
+            raise OSError("it sends more bytes than expected")
         return count
 
 

@@ -1,4 +1,4 @@
-"""Receiving a blob into a file: an interrupted transfer is continued, and what arrived is hashed."""
+"""Downloads a blob into a file. Interrupted downloads are continued, and the bytes are hashed."""
 
 import fcntl
 import hashlib
@@ -9,32 +9,31 @@ from pathlib import Path
 from typing import BinaryIO
 
 from webkiln.build.action import Blob
-from webkiln.build.files import beside
+from webkiln.build.files import temporary_path
 from webkiln.build.remote.remote import CHUNK, Remote, RemoteError
 from webkiln.errors import OutputError
 
 
 @contextmanager
 def alone(path: Path) -> Iterator[BinaryIO]:
-    """A file to continue, or another one beside it where another process is writing to it."""
+    """A file to continue, or a new one next to it if another process is writing to it."""
     file = path.open("ab+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         free = os.path.samestat(os.fstat(file.fileno()), path.stat())
     except OSError:
-        free = False  # locked, or taken over by the store since it was opened
+        free = False  # locked, or moved into the store since it was opened
     if not free:
         file.close()
-        file = beside(path).open("ab+")
+        file = temporary_path(path).open("ab+")
     with file:
         yield file
 
 
 def received(remote: Remote, blob: Blob, file: BinaryIO) -> bool:
-    """Read what a file lacks of a blob; whether it then has the bytes. One that was begun earlier
-    is
-    read anew where they are others. Raises RemoteError where it ends early, OutputError where the
-    file cannot be written.
+    """Download the missing bytes of a blob. Whether the file then matches the digest. An earlier
+    part that does not match is downloaded again. Raises RemoteError where the blob ends early,
+    OutputError where the file cannot be written.
     """
     digest, size = _content(file)
     resumed = size > 0
@@ -57,7 +56,7 @@ def _content(file: BinaryIO) -> tuple["hashlib._Hash", int]:
 
 
 def _append(remote: Remote, blob: Blob, size: int, file: BinaryIO, digest: "hashlib._Hash") -> int:
-    """Read a blob from `size` on; the size that the file then has, too large by one chunk at most."""
+    """Read a blob from `size` on. Returns the size of the file, at most one chunk too large."""
     for chunk in remote.read(blob, size):
         try:
             file.write(chunk)

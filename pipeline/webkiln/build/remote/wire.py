@@ -1,9 +1,7 @@
-"""Messages of the Remote Execution API, version 2 (https://github.com/bazelbuild/remote-apis), as
-far
-as a cache speaks them.
+"""Messages of the Remote Execution API, version 2 (https://github.com/bazelbuild/remote-apis), that
+a cache needs.
 
-The few fields are written and read here, so that a build that only looks things up needs no library
-for protocol buffers.
+The few fields are encoded and decoded here, so that lookups need no library for protocol buffers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,22 +16,22 @@ HASH, SIZE = 1, 2
 
 
 def varint(number: int) -> bytes:
-    made = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    return bytes([*made, number])
+    return bytes([*encoded, number])
 
 
 def field(number: int, value: bytes | int) -> bytes:
-    """One field of a message: bytes, a text in UTF-8 or a message, or a whole number."""
+    """One field of a message: bytes, a UTF-8 string or a message, or an integer."""
     if isinstance(value, int):
         return varint(number << 3 | VARINT) + varint(value) if value else b""
     return varint(number << 3 | BYTES) + varint(len(value)) + value
 
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """The fields of a message; RemoteError where it is none."""
+    """The fields of a message. Raises RemoteError where it is malformed."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -47,9 +45,9 @@ def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
         elif kind in (FIXED64, FIXED32):
             size = 8 if kind == FIXED64 else 4
         else:
-            raise RemoteError("it answers with what is no message")
+            raise RemoteError("it answers with a malformed message")
         if at + size > len(data):
-            raise RemoteError("it answers with a message that is cut off")
+            raise RemoteError("it answers with a truncated message")
         yield number, data[at : at + size]
         at += size
 
@@ -61,18 +59,27 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         number, shift, at = number | (byte & 0x7F) << shift, shift + 7, at + 1
         if byte < 0x80:
             return number, at
-    raise RemoteError("it answers with what is no message")
+    raise RemoteError("it answers with a malformed message")
 
 
-def texts(data: bytes, number: int) -> list[bytes]:
-    """The values of a repeated field of bytes, texts or messages."""
-    return [value for found, value in fields(data) if found == number and isinstance(value, bytes)]
+def values(data: bytes, number: int) -> list[bytes]:
+    """The values of a repeated field of bytes, strings or messages."""
+    return [
+        value
+        for field_number, value in fields(data)
+        if field_number == number and isinstance(value, bytes)
+    ]
 
 
-def whole(data: bytes, number: int) -> int:
-    """The value of a field of a whole number, 0 where it is left out."""
+def integer(data: bytes, number: int) -> int:
+    """The value of an integer field, 0 where it is absent."""
     return next(
-        (value for found, value in fields(data) if found == number and isinstance(value, int)), 0
+        (
+            value
+            for field_number, value in fields(data)
+            if field_number == number and isinstance(value, int)
+        ),
+        0,
     )
 
 
@@ -81,16 +88,16 @@ def digest(blob: Blob) -> bytes:
 
 
 def wrapped(entry: bytes, blobs: Sequence[Blob]) -> bytes:
-    """An ActionResult that names the blobs, so that servers keep them as long as it, and says the
-    entry.
+    """An ActionResult that names the blobs, so that servers keep them as long as the entry, which
+    is its standard output.
     """
     files = (field(PATH, blob.sha256.encode()) + field(DIGEST, digest(blob)) for blob in blobs)
     return b"".join(field(OUTPUT_FILES, file) for file in files) + field(STDOUT, entry)
 
 
 def unwrapped(data: bytes) -> bytes:
-    """The entry that an ActionResult says; nothing where it is none."""
+    """The entry in an ActionResult; empty where it is malformed."""
     try:
-        return next(iter(texts(data, STDOUT)), b"")
+        return next(iter(values(data, STDOUT)), b"")
     except RemoteError:
         return b""
