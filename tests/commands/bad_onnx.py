@@ -161,7 +161,7 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "unfit": (unfit, "sum (Add): Incompatible dimensions"),
     "strings": (strings, "x: is an input of string"),
     "misspelt": (misspelt, "turn (Transpose): Invalid attribute perm {0, 5}, input shape = {2, 3}"),
-    "from_data": (from_data, "reshape (Reshape): operand 1 is only known when the model runs"),
+    "from_data": (from_data, "reshape (Reshape): operand 1 depends on data"),
     "newer": (lambda: relu(opset=99), "is of opset 99; opsets 1 to"),
     "above": (external("../secret.bin"), "'../secret.bin', outside the model's folder; refused"),
     "absolute": (external("/etc/passwd"), "'/etc/passwd', outside the model's folder; refused"),

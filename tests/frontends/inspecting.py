@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import UserError
-from webkiln.frontends.core.format_stages import program
+from webkiln.frontends.core.format_stages import stage_module
 from webkiln.frontends.core.formats import format_of_file
 from webkiln.frontends.inspect.inspection import Inspection, inspect_model
 
@@ -26,7 +26,7 @@ def taken(path: Path, scratch: Path) -> tuple[str, dict[str, Path]]:
     format_ = format_of_file(path)
     main = format_.main(path)
     inputs = {"source": main}
-    for name, file in format_.beside(path):
+    for name, file in format_.companion_files(path):
         inputs["external/"] = scratch / "external"
         place = inputs["external/"] / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -44,8 +44,8 @@ def refusal(path: Path, scratch: Path, **params: Any) -> UserError | None:
     try:
         name, inputs = taken(path, scratch)
         known = {**PARAMS, **params}
-        spec, _ = program(name, "load").load(inputs, known)
-        with program(name, "convert").converted(spec, inputs, known):
+        spec, _ = stage_module(name, "load").load(inputs, known)
+        with stage_module(name, "convert").converted(spec, inputs, known):
             return None
     except UserError as error:
         return error

@@ -19,8 +19,8 @@ from webkiln.commands import build
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.chainer.parts import RecordedModel
 from webkiln.frontends.chainer.recording import write
-from webkiln.frontends.core.formats import FORMATS, check_format, format_of_file, recognise
-from webkiln.frontends.core.unsupported_formats import FOREIGN, TORCH_MAGIC
+from webkiln.frontends.core.formats import FORMATS, check_format, format_of_file, recognise_format
+from webkiln.frontends.core.unsupported_formats import TORCH_MAGIC, UNSUPPORTED_FORMATS
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import ExportSource, ModuleSource, PathSource, UrlSource
@@ -133,11 +133,11 @@ def test_what_is_not_read_is_named_with_the_way_to_go(
             format_of_file(path)
         assert title in str(told.value)
         assert "NAME" not in str(told.value)
-    assert all(len(row.way) > 20 for row in FOREIGN)
+    assert all(len(row.way) > 20 for row in UNSUPPORTED_FORMATS)
 
 
 def test_everything_that_is_recognised_is_tried() -> None:
-    assert {row.title for row in FOREIGN} == {*MADE}
+    assert {row.title for row in UNSUPPORTED_FORMATS} == {*MADE}
 
 
 OURS = {
@@ -229,7 +229,7 @@ def test_noise_is_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for number in range(200):
         (tmp_path / "noise").write_bytes(rng.integers(0, 256, 300, np.uint8).tobytes())
-        assert recognise(tmp_path / "noise") is None, number
+        assert recognise_format(tmp_path / "noise") is None, number
 
 
 SHA = "0" * 64
@@ -321,5 +321,5 @@ def test_a_folder_is_no_missing_file(tmp_path: Path) -> None:
     (tmp_path / "net").mkdir()
     parser = argparse.ArgumentParser()
     build.add_arguments(parser)
-    with pytest.raises(SourceError, match="is a folder; give the model file in it"):
+    with pytest.raises(SourceError, match="is a folder; pass the model file in it"):
         build.recipe_of(parser.parse_args([str(tmp_path / "net"), "-o", "out"]))

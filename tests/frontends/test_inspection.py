@@ -26,7 +26,7 @@ from tests.fuzz import (
 )
 from webkiln.errors import SourceError, UnsupportedError, UserError
 from webkiln.frontends.core.formats import FORMATS
-from webkiln.frontends.inspect.header_only import glancing, is_glancing, unread
+from webkiln.frontends.inspect.header_only import header_only, is_header_only, placeholder_array
 from webkiln.frontends.inspect.inspection import (
     Inspection,
     from_json,
@@ -68,8 +68,8 @@ REST = ("converts", "unsupported", "reason", "sizes", "states")
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda item: item.name)
 def test_every_format_can_be_inspected(format_) -> None:
-    assert callable(inspector(format_.name).told)
-    assert callable(inspector(format_.name).described)
+    assert callable(inspector(format_.name).read_facts)
+    assert callable(inspector(format_.name).describe_spec)
 
 
 def test_files_of_tflite(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_programs_of_pytorch(tmp_path: Path) -> None:
         found = check(tmp_path / f"{name}.pt2", tmp_path)
         assert found is not None
         assert dict(found.file.rows)["written by"] == f"PyTorch {torch.__version__}"
-        assert [item.dtype for item in found.file.glimpsed.inputs] == [
+        assert [item.dtype for item in found.file.preview.inputs] == [
             item.dtype for item in found.model.inputs
         ]
 
@@ -205,13 +205,13 @@ def test_large_arrays_are_not_read_at_a_glance(tmp_path: Path) -> None:
     found = inspected(tmp_path / "net.onnx", tmp_path / "scratch")
     assert found.converts
     assert found.model.weights == {"matmul/B": ("float32", (1000, 1000))}
-    assert not is_glancing()
-    assert unread("float32", (1000, 1000)) is None
-    with glancing():
-        stands = unread("float32", (1000, 1000))
+    assert not is_header_only()
+    assert placeholder_array("float32", (1000, 1000)) is None
+    with header_only():
+        stands = placeholder_array("float32", (1000, 1000))
         assert stands is not None
         assert stands.base is not None
-        assert unread("float32", (10, 10)) is None
+        assert placeholder_array("float32", (10, 10)) is None
 
 
 FUZZED = {

@@ -23,7 +23,7 @@ from tests.frontends.tflite.make import CORPUS as TFLITE
 from webkiln.backends.compare import relative_error
 from webkiln.errors import RecipeError
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.sample_inputs import sampled_inputs
 from webkiln.frontends.nodes.spec import NodeModel
@@ -42,7 +42,7 @@ from webkiln.ops.evaluate import run_graph
 
 FOLDER = TemporaryDirectory()
 PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
-Reading = Callable[[Cut], tuple[NodeModel, Blobs]]
+Reading = Callable[[Subgraph], tuple[NodeModel, Blobs]]
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -120,7 +120,7 @@ def source(kind: str, name: str) -> Source:
     return {"tflite": of_tflite, "torch": of_torch, "tensorflow": of_tensorflow}[kind](name)
 
 
-def computed(source: Source, cut: Cut, given: Arrays) -> Arrays:
+def computed(source: Source, cut: Subgraph, given: Arrays) -> Arrays:
     model, blobs = source.read(cut)
     shapes = {
         item.name: given[item.name].shape for item in model.graph.inputs if item.shape is None
@@ -146,7 +146,7 @@ def names(model: NodeModel) -> Sequence[str]:
 
 def refused(model: Source, node: str) -> str | None:
     try:
-        model.read(Cut((node,)))
+        model.read(Subgraph((node,)))
     except RecipeError as error:
         return str(error)
     return None
@@ -173,10 +173,10 @@ CASES = [
 def test_two_parts_continue_each_other(kind: str, name: str) -> None:
     """Wherever a model can be cut in two at one node; where it cannot, the message names another."""
     model = source(kind, name)
-    whole, _ = model.read(WHOLE)
+    whole, _ = model.read(ENTIRE_MODEL)
     reference, layers = model.reference(whole, sampled_inputs(whole, PARAMS, {}))
     given = {item.name: reference[f"natural0/in/{item.name}"] for item in whole.graph.inputs}
-    expected = computed(model, WHOLE, given)
+    expected = computed(model, ENTIRE_MODEL, given)
     found = {node: refused(model, node) for node in names(whole)[:-1]}
     wrong = [message for message in found.values() if message is not None]
     assert all(
@@ -186,12 +186,12 @@ def test_two_parts_continue_each_other(kind: str, name: str) -> None:
     possible = [node for node, message in found.items() if message is None]
     assert possible
     for node in {possible[0], possible[len(possible) // 2], possible[-1]}:
-        head, tail = Cut((), (node,)), Cut((node,))
+        head, tail = Subgraph((), (node,)), Subgraph((node,))
         between = computed(model, head, given)
         same(between, {node: layers[f"natural0/{node}"]})
         same(computed(model, tail, between), expected)
         part, blobs = model.read(tail)
-        assert len(blobs) <= len(model.read(WHOLE)[1])
+        assert len(blobs) <= len(model.read(ENTIRE_MODEL)[1])
         arrays, inside = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
         assert {key for key in arrays if key.startswith("natural1/in/")} == {f"natural1/in/{node}"}
         same(
@@ -208,8 +208,8 @@ STEPS = [("torch", "states", "second"), ("tensorflow", "keeping", "MatMul.2")]
 @pytest.mark.parametrize(("kind", "name", "beside"), STEPS)
 def test_a_part_keeps_the_states_that_it_reads(kind: str, name: str, beside: str) -> None:
     model = source(kind, name)
-    head, _ = model.read(Cut((), ("tanh",)))
-    tail, blobs = model.read(Cut(("tanh",)))
+    head, _ = model.read(Subgraph((), ("tanh",)))
+    tail, blobs = model.read(Subgraph(("tanh",)))
     kept = [
         [node.op for node in part.graph.nodes if node.op in ("STATE", "SET_STATE")]
         for part in (head, tail)
@@ -220,15 +220,15 @@ def test_a_part_keeps_the_states_that_it_reads(kind: str, name: str, beside: str
     with pytest.raises(
         RecipeError,
         match=(
-            r"the cut leaves relu undefined, which add reads from before it; add --from-layer relu"
+            r"the subgraph leaves relu undefined, which add reads from outside it; add --from-layer relu"
         ),
     ):
-        model.read(Cut((beside,), ("tanh",)))
+        model.read(Subgraph((beside,), ("tanh",)))
 
 
 def test_open_sizes_of_a_part_are_called_after_its_inputs() -> None:
     model = source("tensorflow", "stepping")
-    part, blobs = model.read(Cut(("tanh",)))
+    part, blobs = model.read(Subgraph(("tanh",)))
     (given,) = part.graph.inputs
     assert (given.dtype, given.shape) == ("float32", (None, 6))
     assert [
@@ -242,13 +242,13 @@ def test_open_sizes_of_a_part_are_called_after_its_inputs() -> None:
 
 def test_nodes_of_tensorflow_that_give_what_they_read_have_their_names() -> None:
     model = source("tensorflow", "stepping")
-    whole, _ = model.read(WHOLE)
+    whole, _ = model.read(ENTIRE_MODEL)
     reference, layers = model.reference(whole, sampled_inputs(whole, PARAMS, {}))
     given = {item.name: reference[f"natural0/in/{item.name}"] for item in whole.graph.inputs}
-    between = computed(model, Cut((), ("middle",)), given)
+    between = computed(model, Subgraph((), ("middle",)), given)
     same(between, {"middle": layers["natural0/relu"]})
-    same(computed(model, Cut(("middle",)), between), computed(model, WHOLE, given))
-    for cut in (Cut((), ("middle",)), Cut(("middle",))):
+    same(computed(model, Subgraph(("middle",)), between), computed(model, ENTIRE_MODEL, given))
+    for cut in (Subgraph((), ("middle",)), Subgraph(("middle",))):
         part, _ = model.read(cut)
         arrays, _ = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
         side = "in" if cut.starts else "out"
@@ -259,7 +259,7 @@ def test_nodes_of_tensorflow_that_give_what_they_read_have_their_names() -> None
     ("name", "node", "message"),
     [
         ("old", "cond/more", "cond/more runs on a condition; name a node before or behind what it chooses"),
-        ("old", "turns/turned", r"there is no 'turns/turned'.* \(it is inside turns/while_context, which cannot be cut\)"),
+        ("old", "turns/turned", r"there is no 'turns/turned'.* \(it is inside turns/while_context; a subgraph cannot start or end there\)"),
         ("old", "TensorArray", "TensorArray gives a list of tensors, and a bundle neither takes nor gives them"),
         ("keeping", "total", "total is what a run begins with; name what reads it"),
         ("spectrogram", "stft/rfft", "stft/rfft gives complex numbers, and a bundle neither takes nor gives them; name a node before or behind it"),
@@ -270,4 +270,4 @@ def test_what_cannot_be_cut_is_refused_by_name(
     name: str, node: str, message: str, end: bool
 ) -> None:
     with pytest.raises(RecipeError, match=message):
-        source("tensorflow", name).read(Cut((), (node,)) if end else Cut((node,)))
+        source("tensorflow", name).read(Subgraph((), (node,)) if end else Subgraph((node,)))

@@ -203,7 +203,7 @@ def test_functions_that_call_each_other_too_often_end(tmp_path):
     made.functions.extend(functions)
     (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
     with pytest.raises(
-        SourceError, match=r"has more than 33,408 nodes once its functions are inlined; refused"
+        SourceError, match=r"has more than 33,408 nodes after inlining its functions; refused"
     ):
         read_model(tmp_path / "net.onnx")
 

@@ -10,7 +10,7 @@ from tests.backends.harness import Job, run
 from tests.frontends.onnx.control_models import DATA, KNOWN, branches, doubled, node
 from tests.frontends.onnx.models import floats, model
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
-from webkiln.frontends.nodes.call import OpenValueError
+from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.ops.evaluate import run_graph
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
@@ -253,5 +253,5 @@ def test_loops_over_an_open_size_agree_with_onnxruntime(backend, tmp_path):
 
 def test_a_loop_that_collects_without_an_end_is_refused():
     for limit in ("far", "absent"):
-        with pytest.raises(OpenValueError, match="Loop"):
+        with pytest.raises(DataDependentError, match="Loop"):
             converted(summed(LIMITS[limit], CONDITIONS["data"]))

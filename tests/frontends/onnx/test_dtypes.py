@@ -11,7 +11,7 @@ from onnx import defs
 from tests.conformance.cases import Conformance, kept
 from tests.frontends.onnx.running import inputs_behind
 from webkiln.errors import WebkilnError
-from webkiln.frontends.nodes.call import OpenValueError
+from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.elementwise import DTYPES
@@ -77,7 +77,7 @@ def converted(case: Conformance, model: onnx.ModelProto) -> Graph:
             return OnnxConverter(
                 input_shapes={name: value.shape for name, value in values.items()}, values=fixed
             ).convert(spec, blobs)
-        except OpenValueError as error:
+        except DataDependentError as error:
             behind = [name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed]
             if not behind:
                 raise

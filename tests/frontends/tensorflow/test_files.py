@@ -151,7 +151,7 @@ def test_a_graph_model_without_a_shard(tmp_path: Path) -> None:
     path = graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=False)
     (path.parent / "group1-shard2of2.bin").unlink()
     with pytest.raises(
-        SourceError, match=r"its weights are in 'group1-shard2of2.bin', which is not beside it"
+        SourceError, match=r"its weights are in 'group1-shard2of2.bin', which is not in its folder"
     ):
         read_model(path)
 

@@ -197,7 +197,7 @@ def test_a_state_dict_inside_a_checkpoint(tmp_path: Path) -> None:
     [
         ({"function": "nothing"}, "bare|nothing: returned int, expected a torch.nn.Module"),
         ({"function": "missing"}, "the module has no function 'missing'"),
-        ({"parameters": {"depth": 2}}, "does not take the recipe's parameters"),
+        ({"parameters": {"depth": 2}}, "does not accept the recipe's parameters"),
     ],
 )
 def test_functions_that_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -25,7 +25,7 @@ from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.onnx.signatures import Signature, find_signature
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.tensors import MODEL, read_array
-from webkiln.frontends.protobuf.large_arrays import slim
+from webkiln.frontends.protobuf.large_arrays import strip_arrays
 
 CHECKED = ("", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training")
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
@@ -51,7 +51,7 @@ def parse_model(path: Path) -> onnx.ModelProto:
     """
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(slim(path, MODEL))
+        model.ParseFromString(strip_arrays(path, MODEL))
     except DecodeError:
         raise SourceError(
             f"{path.name}: is no ONNX model: its bytes are not those of a protobuf message"

@@ -10,7 +10,7 @@ HANDLERS = NodeHandlers(
     FOLDS,
     own_domain="ai.onnx",
     advice="Export the model without it, or with another opset, or register a handler",
-    can_be_cut=True,
+    supports_subgraphs=True,
 )
 
 

@@ -15,12 +15,12 @@ ONNX = ModelFormat(
     title="an ONNX model",
     suffixes=(".onnx",),
     fits=lambda seen: BEGINNING.match(seen.start) is not None and b"\x3a" in seen.start,
-    beside=external_files,
-    takes={
+    companion_files=external_files,
+    parameters={
         "load": ("cut",),
         "convert": ("plugins", "dims", "input_shapes", "values"),
         "reference": ("cut", "dims", "input_shapes", "values", "samples"),
     },
-    converted=("labels.json",),
-    names_sizes=True,
+    extra_files=("labels.json",),
+    may_have_open_sizes=True,
 )

@@ -15,8 +15,8 @@ import onnx
 
 from webkiln.errors import SourceError
 from webkiln.frontends.core.arrays import Blobs, Literal, Weight
-from webkiln.frontends.core.subgraph import WHOLE, Cut
-from webkiln.frontends.inspect.header_only import refuse
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
+from webkiln.frontends.inspect.header_only import report_unsupported
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import as_text, raw_attributes, texts_of
@@ -40,7 +40,7 @@ COUNTER = re.compile(r"__\d+\b")
 
 
 def read_checked(
-    path: Path, folder: Path | None = None, cut: Cut = WHOLE
+    path: Path, folder: Path | None = None, cut: Subgraph = ENTIRE_MODEL
 ) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a file that was checked, or of what is cut out of it; external
     data lies in `folder`, by default the file's own.
@@ -48,7 +48,7 @@ def read_checked(
     return _described(part_of(parse_model(path), cut, path.name), path.name, folder or path.parent)
 
 
-def part_of(model: onnx.ModelProto, cut: Cut, name: str) -> onnx.ModelProto:
+def part_of(model: onnx.ModelProto, cut: Subgraph, name: str) -> onnx.ModelProto:
     """The model, or what is cut out of it."""
     return (
         cut_model(model, cut, name, labels=layer_tensors(inlined(model, name), name))
@@ -97,7 +97,7 @@ def _described(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[
     model, opsets = inlined(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
-    refuse(name, reader.unsupported)
+    report_unsupported(name, reader.unsupported)
     return NodeModel(Path(name).stem, opsets, graph, reader.texts.known), reader.weights.blobs
 
 

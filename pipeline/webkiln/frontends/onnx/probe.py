@@ -6,19 +6,21 @@ import sys
 from pathlib import Path
 
 from webkiln.frontends.core.arrays import Blobs
-from webkiln.frontends.core.probe import check_apart, looked_at
-from webkiln.frontends.core.subgraph import WHOLE, Cut
-from webkiln.frontends.inspect.header_only import is_glancing
+from webkiln.frontends.core.probe import check_in_subprocess, run_check
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
+from webkiln.frontends.inspect.header_only import is_header_only
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import check_whole, read_checked
 
 
-def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
+def read_model(
+    path: Path, folder: Path | None = None, cut: Subgraph = ENTIRE_MODEL
+) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a file, or of what is cut out of it; external data lies in
     `folder`, by default the file's own.
     """
-    if is_glancing():
+    if is_header_only():
         check_whole(lambda: parse_model(path), path.name, folder or path.parent)
     else:
         check_file(path, folder or path.parent)
@@ -32,7 +34,7 @@ def check_file(path: Path, folder: Path) -> None:
     if not path.is_file():
         return
     arguments, reader = [str(folder.absolute())], "the onnx package's checker"
-    check_apart(
+    check_in_subprocess(
         "webkiln.frontends.onnx.probe",
         path,
         arguments,
@@ -44,7 +46,7 @@ def check_file(path: Path, folder: Path) -> None:
 
 def main() -> int:
     path, folder = map(Path, sys.argv[1:])
-    return looked_at(path, lambda: check_whole(lambda: parse_model(path), path.name, folder))
+    return run_check(path, lambda: check_whole(lambda: parse_model(path), path.name, folder))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from webkiln.errors import SourceError, no_reference
-from webkiln.frontends.core.subgraph import WHOLE, Cut
+from webkiln.frontends.core.subgraph import ENTIRE_MODEL, Subgraph
 from webkiln.frontends.nodes.sample_inputs import SampledInputs
 from webkiln.frontends.onnx.check import nodes_of
 from webkiln.frontends.onnx.load import layer_tensors, part_of
@@ -24,7 +24,7 @@ def compute_reference(
     path: Path,
     inputs: SampledInputs,
     folder: Path | None = None,
-    cut: Cut = WHOLE,
+    cut: Subgraph = ENTIRE_MODEL,
     texts: Sequence[str] = (),
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz; for `texts` stand their places. Noise includes
@@ -45,7 +45,7 @@ class _Runner:
         path: Path,
         folder: Path | None,
         fixed: Mapping[str, Array],
-        cut: Cut,
+        cut: Subgraph,
         texts: Sequence[str],
         *,
         optimised: bool,

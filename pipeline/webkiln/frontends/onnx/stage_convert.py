@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import UnsupportedError
-from webkiln.frontends.core.conversion import Converted
-from webkiln.frontends.nodes.stage import converted_nodes, fitting
+from webkiln.frontends.core.conversion import Conversion
+from webkiln.frontends.nodes.stage import convert_nodes, matching_labels
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.strings import ADVICE
 
@@ -18,10 +18,10 @@ from webkiln.frontends.onnx.strings import ADVICE
 @contextmanager
 def converted(
     data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
-) -> Iterator[Converted]:
-    with converted_nodes(OnnxConverter, data, inputs, params) as made:
+) -> Iterator[Conversion]:
+    with convert_nodes(OnnxConverter, data, inputs, params) as made:
         texts = data.get("texts", [])
-        labels = fitting(dict.fromkeys(made.graph.outputs, texts), made.graph)
+        labels = matching_labels(dict.fromkeys(made.graph.outputs, texts), made.graph)
         if texts and not labels:
             what = f"calls its {len(texts)} classes by texts, and no output has a place for each"
             raise UnsupportedError(data["name"], [(data["name"], what, ADVICE)])

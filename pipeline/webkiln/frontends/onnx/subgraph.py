@@ -7,7 +7,7 @@ import onnx
 import onnx.shape_inference
 
 from webkiln.errors import RecipeError
-from webkiln.frontends.core.subgraph import Cut, Vertex, check_names, needed_vertices
+from webkiln.frontends.core.subgraph import Subgraph, Vertex, check_names, needed_vertices
 from webkiln.frontends.onnx.check import graphs_of, inlined
 from webkiln.frontends.onnx.sort import reads, sorted_nodes
 
@@ -16,7 +16,7 @@ INFERRED = "unk__"
 
 
 def cut_model(
-    model: onnx.ModelProto, cut: Cut, name: str, *, labels: dict[str, str]
+    model: onnx.ModelProto, cut: Subgraph, name: str, *, labels: dict[str, str]
 ) -> onnx.ModelProto:
     """What computes the tensors, or the outputs of the nodes, `cut.ends` from those of
     `cut.starts`.

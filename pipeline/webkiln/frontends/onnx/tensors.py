@@ -11,9 +11,9 @@ import onnx
 from onnx import numpy_helper
 
 from webkiln.errors import SourceError
-from webkiln.frontends.inspect.header_only import unread
+from webkiln.frontends.inspect.header_only import placeholder_array
 from webkiln.frontends.nodes.spec import MAX_BYTES
-from webkiln.frontends.protobuf.large_arrays import length, whole
+from webkiln.frontends.protobuf.large_arrays import array_bytes, array_length
 from webkiln.ir.types import Array
 
 DTYPES = {
@@ -57,20 +57,20 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
         )
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         place = _external(tensor, folder, where, prod(shape) * dtype.itemsize)
-        if (instead := unread(dtype, shape)) is not None:
+        if (instead := placeholder_array(dtype, shape)) is not None:
             return instead
         data = _bytes(*place)
         return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
     if raw := tensor.raw_data:
-        if length(raw) != prod(shape) * dtype.itemsize:
+        if array_length(raw) != prod(shape) * dtype.itemsize:
             raise SourceError(
-                f"{where}: its shape is {list(shape)}, its data has {length(raw)} bytes; the file"
+                f"{where}: its shape is {list(shape)}, its data has {array_length(raw)} bytes; the file"
                 " is damaged"
             )
-        if (instead := unread(dtype, shape)) is not None:
+        if (instead := placeholder_array(dtype, shape)) is not None:
             return instead
         return (
-            np.frombuffer(whole(raw), dtype.newbyteorder("<"))
+            np.frombuffer(array_bytes(raw), dtype.newbyteorder("<"))
             .reshape(shape)
             .astype(dtype, copy=False)
         )

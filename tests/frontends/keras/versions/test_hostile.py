@@ -61,7 +61,7 @@ def of(**settings):
 MANIFESTS = {
     "above": (
         at("../secret.bin"),
-        "'../secret.bin', which points out of the model's folder; refused",
+        "'../secret.bin', which is outside the model's folder; refused",
     ),
     "absolute": (at("/etc/passwd"), "'/etc/passwd', which points out"),
     "backslash": (at("..\\secret.bin"), "which points out"),
@@ -70,7 +70,7 @@ MANIFESTS = {
     "a number": (at(3), "which points out"),
     "missing": (
         at("other.bin"),
-        "'other.bin', which is not beside it; copy all files of the model",
+        "'other.bin', which is not in its folder; copy all files of the model",
     ),
     "twice": (lambda _, group: group["paths"].__setitem__(1, group["paths"][0]), "none twice"),
     "strings": (

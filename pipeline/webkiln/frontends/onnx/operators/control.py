@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import (
+    DataDependentError,
     GraphValue,
     NodeCall,
     NodeHandler,
-    OpenValueError,
     SizeRelation,
     as_tensor,
     known,
@@ -35,7 +35,7 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     branches = [call.attr("then_branch"), call.attr("else_branch")]
     condition = call.operand(0)
     if condition.is_constant:
-        return call.subgraph(
+        return call.convert_subgraph(
             call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], []
         )
     if (
@@ -43,11 +43,11 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
         and len(condition.conditions) == 1
         and _apart(call, condition.conditions[0])
     ):
-        return call.subgraph(call.builder, branches[1], [])
+        return call.convert_subgraph(call.builder, branches[1], [])
 
     def block(graph: GraphSpec) -> Block:
         return lambda builder, inputs: [
-            as_tensor(builder, item) for item in call.subgraph(builder, graph, [])
+            as_tensor(builder, item) for item in call.convert_subgraph(builder, graph, [])
         ]
 
     try:
@@ -90,10 +90,10 @@ def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     try:
         count = count_of(call)
         return repeated(call, limit) if count is None else counted(call, count)
-    except OpenValueError:
+    except DataDependentError:
         results = written_out(call, known_limit) if known_limit is not None else None
         if results is None:
-            raise call.open(0 if call.has(0) and limit is None else 1) from None
+            raise call.data_dependent_error(0 if call.has(0) and limit is None else 1) from None
         return results
 
 
@@ -104,7 +104,7 @@ def written_out(call: NodeCall, limit: int) -> list[GraphValue] | None:
     state = [call.operand(position) for position in range(2, len(call))]
     piles: list[list[GraphValue]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
     while going and step < limit:
-        condition, *results = call.subgraph(
+        condition, *results = call.convert_subgraph(
             call.builder, body, [known(step, "int64"), known(1, "bool"), *state]
         )
         _check_condition(call, condition.type)
@@ -124,7 +124,7 @@ def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
     """
     body, states = call.attr("body"), [call.tensor(position) for position in range(2, len(call))]
     if len(body.outputs) - 1 > len(states) and bound is None:
-        raise call.open(0 if call.has(0) else 1)
+        raise call.data_dependent_error(0 if call.has(0) else 1)
     begin = reshaped(call, call.tensor(1), ()) if call.has(1) else call.constant(1, "bool")
     limit = (
         reshaped(call, call.tensor(0), ())
@@ -136,7 +136,7 @@ def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
 
     def step(builder: GraphBuilder, given: list[Tensor]) -> Sequence[Tensor]:
         more, *results = (
-            as_tensor(builder, item) for item in call.subgraph(builder, body, list(given))
+            as_tensor(builder, item) for item in call.convert_subgraph(builder, body, list(given))
         )
         _check_condition(call, more.type)
         more = builder.op("Reshape", [more], {"shape": ()})
@@ -211,7 +211,8 @@ def _scanned(
         builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
     ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         results = [
-            as_tensor(builder, item) for item in call.subgraph(builder, body, [*current, *slices])
+            as_tensor(builder, item)
+            for item in call.convert_subgraph(builder, body, [*current, *slices])
         ]
         return results[: len(states)], results[len(states) :]
 

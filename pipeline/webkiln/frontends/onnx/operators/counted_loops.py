@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
-from webkiln.frontends.nodes.loop_counters import STEP, Counter, find_counters, gaps
+from webkiln.frontends.nodes.loop_counters import STEP, Counter, comparison_slacks, find_counters
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.operators.shape import FAR, iota
 from webkiln.ir import dim
@@ -36,8 +36,8 @@ def count_of(call: NodeCall) -> Count | None:
         body.inputs[2 + place].tensor: counter.at(STEP, call.type(2 + place).dtype)
         for place, counter in counters.items()
     }
-    goes_on = gaps(call.infer_values(body, turn).get(body.outputs[0].tensor))
-    begins = gaps(call.operands[1] if call.has(1) else known(1, "bool"))
+    goes_on = comparison_slacks(call.infer_values(body, turn).get(body.outputs[0].tensor))
+    begins = comparison_slacks(call.operands[1] if call.has(1) else known(1, "bool"))
     if goes_on is None or begins is None:
         return None
     most = limit_of(call)
@@ -98,7 +98,7 @@ def counted(call: NodeCall, count: Count) -> list[Tensor | GraphValue]:
             states[place] = counter.inside(builder, slices[0], dtype(place))
         for place, tensor in zip(carried, current, strict=True):
             states[place] = tensor
-        _, *results = call.subgraph(builder, body, [slices[0], known(1, "bool"), *states])
+        _, *results = call.convert_subgraph(builder, body, [slices[0], known(1, "bool"), *states])
         following = [as_tensor(builder, results[place]) for place in carried]
         return following, [as_tensor(builder, item) for item in results[len(states) :]]
 

@@ -232,7 +232,7 @@ def dropout(call: NodeCall) -> Sequence[Tensor]:
     x = call.tensor(0)
     kept = (
         call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})
-        if call.wants(1)
+        if call.is_output_used(1)
         else None
     )
     if kept is not None and call.version < 10:

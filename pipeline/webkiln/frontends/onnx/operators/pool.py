@@ -59,7 +59,7 @@ def max_pool(call: NodeCall) -> list[Tensor]:
     place = placed(call, x)
     attrs = attrs_of(x, place, beyond(call, x, place))
     y = call.op("MaxPool", [x], attrs)
-    if not call.wants(1):
+    if not call.is_output_used(1):
         return [y]
     return [
         y,

@@ -288,7 +288,7 @@ def on_floats(handler: NodeHandler) -> NodeHandler:
         if is_float(x.type.dtype):
             return handler(call)
         wide = cast(call, call.tensor(0), "float32")
-        inner = call.applied(call.builder, [GraphValue(wide.type, wide), *call.operands[1:]])
+        inner = call.with_operands(call.builder, [GraphValue(wide.type, wide), *call.operands[1:]])
         result = handler(inner)
         assert isinstance(result, Tensor)
         return cast(call, result, x.type.dtype)
