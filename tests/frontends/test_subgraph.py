@@ -306,8 +306,8 @@ def test_an_unsupported_node_may_be_cut_off(tmp_path):
     with pytest.raises(
         RecipeError,
         match=(
-            "the dtype of c__12 is not known, which an operator of another domain makes; cut"
-            " elsewhere"
+            "the dtype of c__12 is unknown, since an operator of another domain computes it;"
+            " choose other bounds for the subgraph"
         ),
     ):
         read_model(tmp_path / "net.onnx", None, Subgraph(("conv__7",)))

@@ -24,7 +24,7 @@ from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
-from webkiln.frontends.onnx.classical import DESCRIBED
+from webkiln.frontends.onnx.classical import DESCRIPTIONS
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
@@ -73,7 +73,7 @@ def test_nodes_are_computed_as_by_onnxruntime(family: str) -> None:
 
 
 def test_every_operator_is_tried() -> None:
-    assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIBED.keys()
+    assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIPTIONS.keys()
 
 
 @pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
@@ -105,9 +105,9 @@ def one_node(op: str, **attrs: object) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("op", "attrs", "message"),
     [
-        ("ZipMap", {"classlabels_int64s": [0, 1]}, r"node \(ZipMap\): makes a list of tables. Convert it with zipmap=False: .*options=\{'zipmap': False\}"),
-        ("CategoryMapper", {"cats_int64s": [1], "cats_strings": ["a"]}, r"node \(CategoryMapper\): maps texts to numbers or back. Encode texts as numbers"),
-        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, r"node \(LabelEncoder\): maps texts \(values_strings\). Encode texts as numbers"),
+        ("ZipMap", {"classlabels_int64s": [0, 1]}, r"node \(ZipMap\): returns a list of dictionaries. Convert it with zipmap=False: .*options=\{'zipmap': False\}"),
+        ("CategoryMapper", {"cats_int64s": [1], "cats_strings": ["a"]}, r"node \(CategoryMapper\): maps strings to numbers or back. Encode strings as numbers"),
+        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, r"node \(LabelEncoder\): maps strings \(values_strings\). Encode strings as numbers"),
     ],
 )  # fmt: skip
 def test_what_holds_texts_and_tables_is_refused_with_the_way_to_go(
@@ -145,10 +145,10 @@ def ring() -> list[int]:
     [
         ({"nodes_modes": ["LEAF"]}, "its attribute nodes_modes has 1 elements, expected"),
         ({"nodes_modes": [*grown(2, 2, 1)["nodes"]["nodes_modes"][:-1], "ODD"]}, "has a node of mode ODD, expected one of BRANCH_LEQ"),
-        ({"nodes_treeids": [0] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "has a node twice"),
-        ({"nodes_truenodeids": [77] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "a successor is node 77 of tree 0, which it does not have"),
-        ({"nodes_truenodeids": ring()}, "go round in a circle|no other's successor"),
-        ({"target_ids": [5] * len(grown(2, 2, 1)["leaves"])}, "its attribute target_ids goes from 5 to 5, expected 0 to 0"),
+        ({"nodes_treeids": [0] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "two nodes have the same identifiers"),
+        ({"nodes_truenodeids": [77] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "a successor is node 77 of tree 0, which does not exist"),
+        ({"nodes_truenodeids": ring()}, "have a cycle|no other's successor"),
+        ({"target_ids": [5] * len(grown(2, 2, 1)["leaves"])}, "its attribute target_ids ranges from 5 to 5, expected 0 to 0"),
         ({"n_targets": 1 << 40}, "classes or targets, expected 1 to 65536"),
         ({"base_values": [1.0, 2.0]}, "its attribute base_values has 2 elements, expected 1"),
         ({"aggregate_function": "MEDIAN"}, "its attribute aggregate_function is 'MEDIAN', expected one of SUM, AVERAGE, MIN, MAX"),
@@ -176,8 +176,7 @@ def test_transforms_of_version_5_that_are_read_in_two_ways() -> None:
         with pytest.raises(
             SourceError,
             match=(
-                f"has post_transform {code}, which the standard and onnxruntime take for different"
-                " functions"
+                f"has post_transform {code}, which the standard and onnxruntime interpret differently"
             ),
         ):
             converted(changed.model())
@@ -248,7 +247,7 @@ def test_two_lists_of_names_are_refused() -> None:
     with pytest.raises(
         UnsupportedError,
         match=(
-            r"other \(LinearClassifier\): has texts as classes, one twice or others than elsewhere"
+            r"other \(LinearClassifier\): has class names that repeat, or differ from those elsewhere"
         ),
     ):
         converted(model)
@@ -261,7 +260,7 @@ def test_what_computes_with_names_is_refused() -> None:
     model.graph.output.append(helper.make_empty_tensor_value_info("u"))
     with pytest.raises(
         UnsupportedError,
-        match=r"unique \(Unique\): computes with texts. Train it with numbers as classes",
+        match=r"unique \(Unique\): computes with strings. Train it with numbers as classes",
     ):
         converted(model)
 
@@ -303,6 +302,6 @@ def test_names_without_a_place_are_refused(webkiln: Command, tmp_path: Path) -> 
     done = webkiln("build", "flowers.onnx", "-o", "out", "--backend", "js")
     assert done.returncode != 0
     assert (
-        "calls its 3 classes by texts, and no output has a place for each. Train it with numbers as"
+        "names its 3 classes, but no output has that size. Train it with numbers as"
         " classes" in done.stderr
     )

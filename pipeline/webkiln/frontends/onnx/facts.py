@@ -1,4 +1,4 @@
-"""What an ONNX file says of itself."""
+"""Metadata of an ONNX file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ def read_facts(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFac
     return FileFacts(
         rows(
             written_by=f"{model.producer_name} {model.producer_version}".strip(),
-            version=f"IR {model.ir_version}, opset {listed(opsets) or 'not said'}",
+            version=f"IR {model.ir_version}, opset {listed(opsets) or 'unknown'}",
             graph=model.graph.name,
             functions=listed(functions),
             beside_it=listed([path.name for path in sorted(external.iterdir())])

@@ -1,4 +1,6 @@
-"""Shape arithmetic of ONNX: what exporters write with Shape, Gather, Concat and the like."""
+"""Shape arithmetic of ONNX: sizes that exporters compute with Shape, Gather, Concat and similar
+nodes.
+"""
 
 from math import prod
 
@@ -95,7 +97,7 @@ def _cast(call: NodeCall) -> GraphValue | None:
 CASTS = {1: "float32", 6: "int32", 7: "int64", 11: "float64"}
 
 
-def _filled(call: NodeCall) -> GraphValue | None:
+def _constant_of_shape(call: NodeCall) -> GraphValue | None:
     sizes = call.sizes(0)
     value = call.attr_array("value")
     if any(map(is_symbolic, sizes)) or prod(sizes) > INLINE_ELEMENTS:
@@ -114,11 +116,11 @@ def _expand(call: NodeCall) -> GraphValue | None:
 
 def _reshape(call: NodeCall, x: Array) -> Array:
     shape = call.sizes(1) if call.has(1) else call.attr("shape")
-    kept = [
+    sizes = [
         x.shape[axis] if size == 0 and not call.attr("allowzero", 0) else size
         for axis, size in enumerate(shape)
     ]
-    return x.reshape(kept)
+    return x.reshape(sizes)
 
 
 def _product(call: NodeCall) -> GraphValue | None:
@@ -153,7 +155,7 @@ OF_VALUES: dict[str, Fold] = {
     "Equal": arithmetic.EQUAL,
     "Where": arithmetic.select,
     "Range": arithmetic.integer_range,
-    "ConstantOfShape": _filled,
+    "ConstantOfShape": _constant_of_shape,
     "Expand": _expand,
     "ReduceProd": _product,
     "Floor": arithmetic.round_integers,

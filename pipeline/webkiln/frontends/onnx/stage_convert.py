@@ -1,5 +1,5 @@
-"""spec.json of an ONNX model -> its structure in the IR, and the names of its classes where it has
-them.
+"""Convert spec.json of an ONNX model to its structure in the IR, and write the class names, if
+any.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,10 +19,10 @@ from webkiln.frontends.onnx.strings import ADVICE
 def converted(
     data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
 ) -> Iterator[Conversion]:
-    with convert_nodes(OnnxConverter, data, inputs, params) as made:
+    with convert_nodes(OnnxConverter, data, inputs, params) as conversion:
         texts = data.get("texts", [])
-        labels = matching_labels(dict.fromkeys(made.graph.outputs, texts), made.graph)
+        labels = matching_labels(dict.fromkeys(conversion.graph.outputs, texts), conversion.graph)
         if texts and not labels:
-            what = f"calls its {len(texts)} classes by texts, and no output has a place for each"
+            what = f"names its {len(texts)} classes, but no output has that size"
             raise UnsupportedError(data["name"], [(data["name"], what, ADVICE)])
-        yield replace(made, files={"labels.json": labels})
+        yield replace(conversion, files={"labels.json": labels})

@@ -1,4 +1,4 @@
-"""An ONNX file -> spec and weights. `external/` holds the files of its external data."""
+"""Load an ONNX file into a spec and weights. `external/` contains its external data."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,24 +4,24 @@ from math import inf, sqrt
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
-from webkiln.frontends.onnx.operators.reduce import along, reduced
+from webkiln.frontends.onnx.operators.reduce import reduce_axes, softmax_along
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 
-def apart(call: NodeCall, x: Tensor, heads: int) -> Tensor:
+def split_heads(call: NodeCall, x: Tensor, heads: int) -> Tensor:
     """[N, T, heads * size] as [N, heads, T, size]."""
     n, t, width = x.shape
     return transposed(call, reshaped(call, x, (n, t, heads, width // heads)), (0, 2, 1, 3))
 
 
-def together(call: NodeCall, x: Tensor) -> Tensor:
+def merge_heads(call: NodeCall, x: Tensor) -> Tensor:
     """[N, heads, T, size] as [N, T, heads * size]."""
     n, heads, t, size = x.shape
     return reshaped(call, transposed(call, x, (0, 2, 1, 3)), (n, t, heads * size))
 
 
-def repeated(call: NodeCall, x: Tensor, heads: int) -> Tensor:
+def repeat_heads(call: NodeCall, x: Tensor, heads: int) -> Tensor:
     """Each head as often as it takes for `heads` of them."""
     n, own, t, size = x.shape
     if own == heads:
@@ -34,12 +34,12 @@ def repeated(call: NodeCall, x: Tensor, heads: int) -> Tensor:
     return reshaped(call, wide, (n, heads, t, size))
 
 
-def allowed(call: NodeCall, mask: Tensor, dtype: str) -> Tensor:
+def mask_bias(call: NodeCall, mask: Tensor, dtype: str) -> Tensor:
     """A bias from what is allowed: 0, or -inf elsewhere."""
     return call.op("Where", [mask, call.constant(0, dtype), call.constant(-inf, dtype)])
 
 
-def frontier(call: NodeCall, rows: int, columns: int, offset: Tensor) -> Tensor:
+def relative_positions(call: NodeCall, rows: int, columns: int, offset: Tensor) -> Tensor:
     """How far each key lies behind what its query may see: key - query - offset, [..., rows,
     columns].
     """
@@ -47,7 +47,7 @@ def frontier(call: NodeCall, rows: int, columns: int, offset: Tensor) -> Tensor:
     return call.op("Sub", [call.op("Sub", [iota(call, columns, "int64"), down]), offset])
 
 
-def bias_of(call: NodeCall, rows: int, columns: int, past: int, dtype: str) -> Tensor | None:
+def attention_bias(call: NodeCall, rows: int, columns: int, past: int, dtype: str) -> Tensor | None:
     """The sum of all masks."""
     parts: list[Tensor] = []
     if call.has(3):
@@ -64,7 +64,7 @@ def bias_of(call: NodeCall, rows: int, columns: int, past: int, dtype: str) -> T
                 },
             )
         parts.append(
-            allowed(call, mask, dtype) if mask.dtype == "bool" else cast(call, mask, dtype)
+            mask_bias(call, mask, dtype) if mask.dtype == "bool" else cast(call, mask, dtype)
         )
     lengths = (
         reshaped(call, cast(call, call.tensor(6), "int64"), (call.type(6).shape[0], 1, 1, 1))
@@ -79,34 +79,36 @@ def bias_of(call: NodeCall, rows: int, columns: int, past: int, dtype: str) -> T
             )
         else:
             offset = call.op("Sizes", [], {"sizes": (past,), "dtype": "int64"})
-        ahead = frontier(call, rows, columns, offset)
+        ahead = relative_positions(call, rows, columns, offset)
         if call.attr("is_causal", 0):
-            parts.append(allowed(call, call.op("LessEqual", [ahead, call.like(0, ahead)]), dtype))
+            parts.append(mask_bias(call, call.op("LessEqual", [ahead, call.like(0, ahead)]), dtype))
         if left >= 0:
             parts.append(
-                allowed(call, call.op("GreaterEqual", [ahead, call.like(-left, ahead)]), dtype)
+                mask_bias(call, call.op("GreaterEqual", [ahead, call.like(-left, ahead)]), dtype)
             )
         if right >= 0:
             parts.append(
-                allowed(call, call.op("LessEqual", [ahead, call.like(right, ahead)]), dtype)
+                mask_bias(call, call.op("LessEqual", [ahead, call.like(right, ahead)]), dtype)
             )
     if lengths is not None:
-        parts.append(allowed(call, call.op("Less", [iota(call, columns, "int64"), lengths]), dtype))
+        parts.append(
+            mask_bias(call, call.op("Less", [iota(call, columns, "int64"), lengths]), dtype)
+        )
     total = None
     for item in parts:
         total = item if total is None else call.op("Add", [total, item])
     return total
 
 
-def weights_of(call: NodeCall, scores: Tensor, bias: Tensor | None) -> Tensor:
+def attention_weights(call: NodeCall, scores: Tensor, bias: Tensor | None) -> Tensor:
     """A softmax; rows that may see nothing are 0."""
     working = call.attr("softmax_precision")
     wide = cast(call, scores, DTYPES[working]) if working else scores
-    y = along(call, "Softmax", wide, scores.type.rank - 1)
+    y = softmax_along(call, "Softmax", wide, scores.type.rank - 1)
     if bias is not None:
         blind = call.op(
             "Equal",
-            [reduced(call, "ReduceMax", bias, (bias.type.rank - 1,)), call.like(-inf, bias)],
+            [reduce_axes(call, "ReduceMax", bias, (bias.type.rank - 1,)), call.like(-inf, bias)],
         )
         y = call.op("Where", [blind, call.like(0, y), y])
     return cast(call, y, scores.dtype)
@@ -120,7 +122,7 @@ def attention(call: NodeCall) -> list[Tensor]:
     flat = q.type.rank == 3
     if flat:
         q, k, v = (
-            apart(call, x, call.attr(f"{whose}_num_heads"))
+            split_heads(call, x, call.attr(f"{whose}_num_heads"))
             for x, whose in ((q, "q"), (k, "kv"), (v, "kv"))
         )
     past = call.type(4).shape[2] if call.has(4) else 0
@@ -128,17 +130,17 @@ def attention(call: NodeCall) -> list[Tensor]:
     values = call.op("Concat", [call.tensor(5), v], {"axis": 2}) if call.has(5) else v
     heads, rows, size = q.shape[1:]
     factor = sqrt(call.attr("scale") or 1 / sqrt(size))
-    bias = bias_of(call, rows, keys.shape[2], past, q.dtype)
-    wide = repeated(call, keys, heads) * factor
+    bias = attention_bias(call, rows, keys.shape[2], past, q.dtype)
+    wide = repeat_heads(call, keys, heads) * factor
     raw = call.op("MatMul", [q * factor, wide], {"transpose_b": True})
     cap = call.attr("softcap", 0.0)
     capped = call.op("Tanh", [raw * (1 / cap)]) * cap if cap else raw
     scores = call.op("Add", [capped, bias]) if bias is not None else capped
-    weights = weights_of(call, scores, bias)
-    y = call.op("MatMul", [cast(call, weights, values.dtype), repeated(call, values, heads)])
+    weights = attention_weights(call, scores, bias)
+    y = call.op("MatMul", [cast(call, weights, values.dtype), repeat_heads(call, values, heads)])
     shown = {0: raw, 1: capped, 2: scores, 3: weights}
     return [
-        together(call, y) if flat else y,
+        merge_heads(call, y) if flat else y,
         keys,
         values,
         shown[call.attr("qk_matmul_output_mode", 0)],
@@ -152,7 +154,7 @@ def linear_attention(call: NodeCall) -> list[Tensor]:
     own, heads = call.attr("kv_num_heads"), call.attr("q_num_heads")
     rule = call.attr("update_rule", "gated_delta")
     q, k, v = (
-        cast(call, apart(call, call.tensor(p), count), "float32")
+        cast(call, split_heads(call, call.tensor(p), count), "float32")
         for p, count in ((0, heads), (1, own), (2, own))
     )
     n, _, _steps, width = k.shape
@@ -166,10 +168,10 @@ def linear_attention(call: NodeCall) -> list[Tensor]:
     )
     if "gated" in rule:
         decay = cast(call, call.tensor(4), "float32")
-        sequences.append(call.op("Exp", [apart(call, decay, own)]))
+        sequences.append(call.op("Exp", [split_heads(call, decay, own)]))
     if "delta" in rule:
         beta = cast(call, call.tensor(5), "float32")
-        sequences.append(apart(call, beta, beta.shape[2]))
+        sequences.append(split_heads(call, beta, beta.shape[2]))
 
     def step(
         builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]
@@ -195,7 +197,7 @@ def linear_attention(call: NodeCall) -> list[Tensor]:
         return [memory], [shaped(builder.op("MatMul", [asked, memory]), (n, heads, v.shape[3]))]
 
     (last,), (piled,) = call.builder.scan([state], sequences, step, axis=2)
-    y = cast(call, together(call, piled), call.type(0).dtype)
+    y = cast(call, merge_heads(call, piled), call.type(0).dtype)
     return [y, cast(call, last, call.type(3).dtype if call.has(3) else call.type(0).dtype)]
 
 
@@ -206,7 +208,7 @@ def rotary_embedding(call: NodeCall) -> Tensor:
     """
     x, flat = call.tensor(0), call.type(0).rank == 3
     if flat:
-        x = apart(call, x, call.attr("num_heads"))
+        x = split_heads(call, x, call.attr("num_heads"))
     n, heads, steps, size = x.shape
     turned = call.attr("rotary_embedding_dim", 0) or size
     pairs = turned // 2
@@ -235,7 +237,7 @@ def rotary_embedding(call: NodeCall) -> Tensor:
     y = reshaped(call, joined, (n, heads, steps, turned))
     if turned < size:
         y = call.op("Concat", [y, part(call, x, 3, turned, size - turned)], {"axis": 3})
-    return together(call, y) if flat else y
+    return merge_heads(call, y) if flat else y
 
 
 ATTENTION: dict[str, NodeHandler] = {

@@ -11,20 +11,20 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import filled, largest, total
 
 
-def real(call: NodeCall, x: Tensor) -> Tensor:
+def as_float(call: NodeCall, x: Tensor) -> Tensor:
     """Whole numbers as float32."""
     return x if is_float(x.dtype) else cast(call, x, "float32")
 
 
 def features(call: NodeCall) -> Tensor:
     """The first operand as floats [samples, features]; a vector is one sample."""
-    x = real(call, call.tensor(0))
+    x = as_float(call, call.tensor(0))
     if x.type.rank not in (1, 2):
         raise call.error(f"its features are {x.type}, expected [samples, features]")
     return reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
 
 
-def has_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> None:
+def check_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> None:
     found = x.shape[-1]
     if not is_symbolic(found) and (found < width if at_least else found != width):
         raise call.error(
@@ -33,29 +33,29 @@ def has_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> 
         )
 
 
-def trained(call: NodeCall, position: int, like: Tensor) -> Tensor:
+def cast_operand(call: NodeCall, position: int, like: Tensor) -> Tensor:
     """A trained operand in the dtype of another one."""
     return cast(call, call.tensor(position), like.dtype)
 
 
-def learned(call: NodeCall, position: int, like: Tensor) -> Tensor | None:
+def optional_operand(call: NodeCall, position: int, like: Tensor) -> Tensor | None:
     """A trained operand that may be absent."""
-    return trained(call, position, like) if call.has(position) else None
+    return cast_operand(call, position, like) if call.has(position) else None
 
 
 def scaler(call: NodeCall) -> Tensor:
-    x = real(call, call.tensor(0))
-    offset, scale = (learned(call, position, x) for position in (1, 2))
+    x = as_float(call, call.tensor(0))
+    offset, scale = (optional_operand(call, position, x) for position in (1, 2))
     for values in filter(None, (offset, scale)):
         if values.type.size != 1:
-            has_width(call, x, values.type.size)
+            check_width(call, x, values.type.size)
     y = x if offset is None else call.op("Sub", [x, offset])
     return cast(call, y if scale is None else call.op("Mul", [y, scale]), "float32")
 
 
 def normalizer(call: NodeCall) -> Tensor:
     """Rows over their largest number, sum of magnitudes, or length; rows of zeros stay."""
-    x = real(call, call.tensor(0))
+    x = as_float(call, call.tensor(0))
     axis = x.type.rank - 1
     match call.attr("norm"):
         case "MAX":
@@ -70,9 +70,9 @@ def normalizer(call: NodeCall) -> Tensor:
 
 def imputer(call: NodeCall) -> Tensor:
     x, replaced = call.tensor(0), call.attr("replaced")
-    values = trained(call, 1, x)
+    values = cast_operand(call, 1, x)
     if values.type.size != 1:
-        has_width(call, x, values.type.size)
+        check_width(call, x, values.type.size)
     is_nan = is_float(x.dtype) and isnan(replaced)
     lacking = call.op("IsNaN", [x]) if is_nan else call.op("Equal", [x, call.like(replaced, x)])
     return call.op("Where", [lacking, values, x])
@@ -80,7 +80,7 @@ def imputer(call: NodeCall) -> Tensor:
 
 def binarizer(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    wide = real(call, x)
+    wide = as_float(call, x)
     return cast(call, call.op("Greater", [wide, call.like(call.attr("threshold"), wide)]), x.dtype)
 
 

@@ -13,7 +13,7 @@ from webkiln.frontends.nodes.call import (
     known,
 )
 from webkiln.frontends.nodes.spec import GraphSpec
-from webkiln.frontends.onnx.operators.counted_loops import count_of, counted, limit_of
+from webkiln.frontends.onnx.operators.counted_loops import counted_loop, trip_count, trip_limit
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
@@ -22,7 +22,7 @@ from webkiln.ir.graph import Guard
 from webkiln.ir.types import Type
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
 
-WRITTEN_OUT = 64
+MAX_UNROLLED = 64
 """How many steps of a loop are written out rather than repeated."""
 
 
@@ -41,7 +41,7 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     if (
         condition.conditions is not None
         and len(condition.conditions) == 1
-        and _apart(call, condition.conditions[0])
+        and _require_different(call, condition.conditions[0])
     ):
         return call.convert_subgraph(call.builder, branches[1], [])
 
@@ -60,7 +60,7 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
         raise ShapeError(f"{error}; {hint}") from error
 
 
-def _apart(call: NodeCall, condition: SizeRelation) -> bool:
+def _require_different(call: NodeCall, condition: SizeRelation) -> bool:
     """Make it a guard that two sizes differ, where it is known which of them is never the smaller
     one.
     """
@@ -77,27 +77,27 @@ def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     else
     a recurrence, where it is a size; else repeated when the model runs.
     """
-    limit = limit_of(call)
+    limit = trip_limit(call)
     begins = not call.has(1) or call.operand(1).is_constant
     known_limit = None if limit is None or is_symbolic(limit) or not begins else limit
     results = (
-        written_out(call, known_limit)
-        if known_limit is not None and known_limit <= WRITTEN_OUT
+        unroll(call, known_limit)
+        if known_limit is not None and known_limit <= MAX_UNROLLED
         else None
     )
     if results is not None:
         return results
     try:
-        count = count_of(call)
-        return repeated(call, limit) if count is None else counted(call, count)
+        count = trip_count(call)
+        return while_loop(call, limit) if count is None else counted_loop(call, count)
     except DataDependentError:
-        results = written_out(call, known_limit) if known_limit is not None else None
+        results = unroll(call, known_limit) if known_limit is not None else None
         if results is None:
             raise call.data_dependent_error(0 if call.has(0) and limit is None else 1) from None
         return results
 
 
-def written_out(call: NodeCall, limit: int) -> list[GraphValue] | None:
+def unroll(call: NodeCall, limit: int) -> list[GraphValue] | None:
     """The steps one after another, as long as it is known whether they go on; None where it is not."""
     body, step = call.attr("body"), 0
     going = bool(call.numbers(1).reshape(())) if call.has(1) else True
@@ -115,10 +115,10 @@ def written_out(call: NodeCall, limit: int) -> list[GraphValue] | None:
         for pile, result in zip(piles, results[len(state) :], strict=True):
             pile.append(result)
         step += 1
-    return [*state, *(stacked(call, pile) for pile in piles)]
+    return [*state, *(stack(call, pile) for pile in piles)]
 
 
-def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
+def while_loop(call: NodeCall, bound: int | None) -> list[Tensor]:
     """A loop of the program, at most `bound` times; its condition also counts the steps where their
     number is data.
     """
@@ -154,7 +154,7 @@ def _check_condition(call: NodeCall, type_: Type) -> None:
         raise call.error(f"the condition that its body gives is {type_}, expected one bool")
 
 
-def stacked(call: NodeCall, pile: Sequence[GraphValue]) -> GraphValue:
+def stack(call: NodeCall, pile: Sequence[GraphValue]) -> GraphValue:
     """Equal tensors along a new first axis."""
     if not pile:
         raise call.unsupported("gives results of no step at all", "Remove the loop")
@@ -169,12 +169,12 @@ def scan(call: NodeCall) -> list[Tensor]:
     which is scanned by itself.
     """
     if call.version >= 9:
-        return _scanned(
+        return _scan(
             call, call.tensors(), call.attr("scan_input_axes"), call.attr("scan_input_directions")
         )
     operands = [call.tensor(position) for position in range(1, len(call))]
     batches = [
-        _scanned(
+        _scan(
             call,
             [reshaped(call, part(call, x, 0, number, 1), x.shape[1:]) for x in operands],
             None,
@@ -189,7 +189,7 @@ def scan(call: NodeCall) -> list[Tensor]:
     return joined
 
 
-def _scanned(
+def _scan(
     call: NodeCall,
     operands: Sequence[Tensor],
     axes: Sequence[int] | None,

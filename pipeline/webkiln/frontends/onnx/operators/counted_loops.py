@@ -15,7 +15,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class TripCount:
     """How many steps a loop takes, and the states that are sizes in each of them, by their
     positions.
     """
@@ -24,7 +24,7 @@ class Count:
     counters: Mapping[int, Counter]
 
 
-def count_of(call: NodeCall) -> Count | None:
+def trip_count(call: NodeCall) -> TripCount | None:
     """How often a Loop does its body, where that is a size for certain; else None.
 
     A step is followed by another one as long as each comparison of the body's condition holds and
@@ -40,7 +40,7 @@ def count_of(call: NodeCall) -> Count | None:
     begins = comparison_slacks(call.operands[1] if call.has(1) else known(1, "bool"))
     if goes_on is None or begins is None:
         return None
-    most = limit_of(call)
+    most = trip_limit(call)
     if most is None and call.has(0) and call.operand(0).value is None:
         return None
     for steps in ([] if most is None else [most]) + [gap + STEP + 1 for gap in goes_on]:
@@ -55,11 +55,11 @@ def count_of(call: NodeCall) -> Count | None:
             steps - 1 - STEP in goes_on and (reaches(steps, 1) or steps in begins)
         )
         if free and lasts and starts and ends:
-            return Count(steps, counters)
+            return TripCount(steps, counters)
     return None
 
 
-def limit_of(call: NodeCall) -> int | None:
+def trip_limit(call: NodeCall) -> int | None:
     """How many steps a Loop takes at most, where that is a size; None for any number, which
     exporters also write as a very large one.
     """
@@ -80,10 +80,10 @@ def _counters(call: NodeCall) -> dict[int, Counter]:
     return find_counters(call, body, names, call.operands[2:], following)
 
 
-def counted(call: NodeCall, count: Count) -> list[Tensor | GraphValue]:
+def counted_loop(call: NodeCall, count: TripCount) -> list[Tensor | GraphValue]:
     """The loop as a recurrence along 0, 1, ... its steps. States that no step changes stay outside."""
     body, counters = call.attr("body"), count.counters
-    same = _unchanged(body)
+    same = _invariant_states(body)
     held: list[Tensor | GraphValue] = [call.operand(position) for position in range(2, len(call))]
     carried = [place for place in range(len(held)) if place not in counters and place not in same]
 
@@ -116,7 +116,7 @@ def counted(call: NodeCall, count: Count) -> list[Tensor | GraphValue]:
     return [*last, *piles]
 
 
-def _unchanged(body: GraphSpec) -> set[int]:
+def _invariant_states(body: GraphSpec) -> set[int]:
     """The positions of states that the body hands on as they are."""
     origin = {
         node.outputs[0]: node.inputs[0]

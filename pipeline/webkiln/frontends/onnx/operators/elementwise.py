@@ -11,19 +11,19 @@ from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import Tensor
 
 
-def plain(op: str, **attrs: Any) -> NodeHandler:
+def direct(op: str, **attrs: Any) -> NodeHandler:
     """An operator that webkiln has by another name at most."""
     return lambda call: call.op(op, call.tensors(), attrs)
 
 
-def scaled(op: str, **defaults: float) -> NodeHandler:
+def unary(op: str, **defaults: float) -> NodeHandler:
     """One operand, and attributes with these defaults."""
     return lambda call: call.op(
         op, [call.tensor(0)], {name: call.attr(name, value) for name, value in defaults.items()}
     )
 
 
-def aligned(call: NodeCall) -> list[Tensor]:
+def binary_operands(call: NodeCall) -> list[Tensor]:
     """Two operands; before opset 7 the second lies at an axis of the first that an attribute names."""
     a, b = call.tensor(0), call.tensor(1)
     if (
@@ -40,7 +40,7 @@ def aligned(call: NodeCall) -> list[Tensor]:
 
 
 def binary(op: str) -> NodeHandler:
-    return lambda call: call.op(op, aligned(call))
+    return lambda call: call.op(op, binary_operands(call))
 
 
 def modulo(call: NodeCall) -> Tensor:
@@ -58,7 +58,7 @@ def mean(call: NodeCall) -> Tensor:
 
 def power(call: NodeCall) -> Tensor:
     """The exponent may have a dtype of its own; of integers, the nearest integer to the power."""
-    a, b = aligned(call)
+    a, b = binary_operands(call)
     if is_integer(a.dtype):
         wide = [cast(call, item, "float64") for item in (a, b)]
         return cast(call, call.op("Round", [call.op("Pow", wide)]), a.dtype)
@@ -115,17 +115,17 @@ def clip(call: NodeCall) -> Tensor:
 
 
 def hard_sigmoid(call: NodeCall) -> Tensor:
-    return bounded(call, call.tensor(0) * call.attr("alpha", 0.2) + call.attr("beta", 0.5))
+    return clip_to_unit(call, call.tensor(0) * call.attr("alpha", 0.2) + call.attr("beta", 0.5))
 
 
-def bounded(call: NodeCall, x: Tensor) -> Tensor:
+def clip_to_unit(call: NodeCall, x: Tensor) -> Tensor:
     """In 0..1."""
     return call.op("Clip", [x], {"min": 0, "max": 1})
 
 
 def hard_swish(call: NodeCall) -> Tensor:
     x = call.tensor(0)
-    return x * bounded(call, x * (1 / 6) + 0.5)
+    return x * clip_to_unit(call, x * (1 / 6) + 0.5)
 
 
 def selu(call: NodeCall) -> Tensor:
@@ -180,11 +180,13 @@ def gelu(call: NodeCall) -> Tensor:
 
 def swiglu(call: NodeCall) -> Tensor:
     """x Swish(beta x) of the first half, times the second, or of two operands."""
-    x, gate = (call.tensor(0), call.tensor(1)) if call.has(1) else halves(call, call.tensor(0))
+    x, gate = (
+        (call.tensor(0), call.tensor(1)) if call.has(1) else split_in_two(call, call.tensor(0))
+    )
     return x * call.op("Sigmoid", [x * call.attr("alpha", 1.0)]) * gate
 
 
-def halves(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
+def split_in_two(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
     """The first and second half of the last axis."""
     axis = x.type.rank - 1
     count = x.shape[axis] // 2
@@ -214,12 +216,12 @@ def bit_shift(call: NodeCall) -> Tensor:
 
 
 def xor(call: NodeCall) -> Tensor:
-    return call.op("NotEqual", aligned(call))
+    return call.op("NotEqual", binary_operands(call))
 
 
-def compared(op: str, *, negated: bool = False) -> NodeHandler:
+def comparison(op: str, *, negated: bool = False) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
-        result = call.op(op, aligned(call))
+        result = call.op(op, binary_operands(call))
         return call.op("Not", [result]) if negated else result
 
     return handler
@@ -240,12 +242,12 @@ def dropout(call: NodeCall) -> Sequence[Tensor]:
     return [x] if kept is None else [x, kept]
 
 
-def composed(op: str) -> NodeHandler:
+def composition(op: str) -> NodeHandler:
     """A function of one float operand that is written with others."""
     return lambda call: FUNCTIONS[op](call.builder, call.tensor(0))
 
 
-PLAIN = (
+DIRECT = (
     "Abs",
     "Atan",
     "Ceil",
@@ -272,13 +274,13 @@ PLAIN = (
 )
 
 ELEMENTWISE: dict[str, NodeHandler] = {
-    **{op: plain(op) for op in PLAIN},
-    **{op: composed(op) for op in FUNCTIONS},
+    **{op: direct(op) for op in DIRECT},
+    **{op: composition(op) for op in FUNCTIONS},
     **{op: binary(op) for op in ("Add", "Sub", "Mul", "Div", "And", "Or", "Equal")},
-    "Less": compared("Less"),
-    "Greater": compared("Greater"),
-    "LessOrEqual": compared("LessEqual"),
-    "GreaterOrEqual": compared("GreaterEqual"),
+    "Less": comparison("Less"),
+    "Greater": comparison("Greater"),
+    "LessOrEqual": comparison("LessEqual"),
+    "GreaterOrEqual": comparison("GreaterEqual"),
     "Xor": xor,
     "Mod": modulo,
     "Pow": power,
@@ -293,12 +295,12 @@ ELEMENTWISE: dict[str, NodeHandler] = {
     "Dropout": dropout,
     "IsInf": is_inf,
     "BitShift": bit_shift,
-    "BitwiseAnd": plain("BitAnd"),
-    "BitwiseOr": plain("BitOr"),
-    "BitwiseXor": plain("BitXor"),
-    "BitwiseNot": plain("BitNot"),
-    "Elu": scaled("Elu", alpha=1.0),
-    "LeakyRelu": scaled("LeakyRelu", alpha=0.01),
+    "BitwiseAnd": direct("BitAnd"),
+    "BitwiseOr": direct("BitOr"),
+    "BitwiseXor": direct("BitXor"),
+    "BitwiseNot": direct("BitNot"),
+    "Elu": unary("Elu", alpha=1.0),
+    "LeakyRelu": unary("LeakyRelu", alpha=0.01),
     "Selu": selu,
     "Celu": celu,
     "Gelu": gelu,

@@ -38,20 +38,20 @@ def scatter_nd(call: NodeCall) -> Tensor:
     return call.op("ScatterND", call.tensors(), {"reduction": call.attr("reduction", "none")})
 
 
-def counted(call: NodeCall, indices: Tensor, size: int) -> Tensor:
+def normalise_indices(call: NodeCall, indices: Tensor, size: int) -> Tensor:
     """int64 indices, negative ones counted from the end."""
     wide = cast(call, indices, "int64")
     return call.op(
         "Where",
         [
             call.op("Less", [wide, call.like(0, wide)]),
-            call.op("Add", [wide, count_of(call, size, "int64")]),
+            call.op("Add", [wide, size_scalar(call, size, "int64")]),
             wide,
         ],
     )
 
 
-def count_of(call: NodeCall, size: int, dtype: str) -> Tensor:
+def size_scalar(call: NodeCall, size: int, dtype: str) -> Tensor:
     """A size as a number, whether it is known or not."""
     return reshaped(call, call.op("Sizes", [], {"sizes": (size,), "dtype": dtype}), ())
 
@@ -61,7 +61,7 @@ def one_hot(call: NodeCall) -> Tensor:
     indices, values = call.tensor(0), call.tensor(2)
     depth = call.sizes(1)[0]
     axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
-    places = counted(call, indices, depth)
+    places = normalise_indices(call, indices, depth)
     wide = reshaped(call, places, (*indices.shape[:axis], 1, *indices.shape[axis:]))
     numbers = reshaped(
         call,
@@ -117,7 +117,7 @@ def tensor_scatter(call: NodeCall) -> Tensor:
         )
         along = call.op("Add", [along, start])
     if call.attr("mode", "linear") == "circular":
-        along = call.op("Mod", [along, count_of(call, count, "int64")])
+        along = call.op("Mod", [along, size_scalar(call, count, "int64")])
     return call.op(
         "ScatterElements",
         [cache, call.op("Broadcast", [along], {"shape": update.shape}), update],

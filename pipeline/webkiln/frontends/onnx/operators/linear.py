@@ -8,7 +8,7 @@ from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
-def product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+def matrix_product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     """numpy's matmul, of vectors too."""
     left = reshaped(call, a, (1, *a.shape)) if a.type.rank == 1 else a
     right = reshaped(call, b, (*b.shape, 1)) if b.type.rank == 1 else b
@@ -22,7 +22,7 @@ def product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
 
 
 def matmul(call: NodeCall) -> Tensor:
-    return product(call, call.tensor(0), call.tensor(1))
+    return matrix_product(call, call.tensor(0), call.tensor(1))
 
 
 def gemm(call: NodeCall) -> Tensor:
@@ -34,13 +34,13 @@ def gemm(call: NodeCall) -> Tensor:
     attrs = {"transpose_a": bool(call.attr("transA", 0)), "transpose_b": turned}
     whole = a.dtype if not a.dtype.startswith("float") else None
     y = call.op("MatMul", [a, b], attrs)
-    y = scaled(call, y, call.attr("alpha", 1.0), whole)
+    y = scale(call, y, call.attr("alpha", 1.0), whole)
     if not call.has(2):
         return y
-    return call.op("Add", [y, scaled(call, call.tensor(2), call.attr("beta", 1.0), whole)])
+    return call.op("Add", [y, scale(call, call.tensor(2), call.attr("beta", 1.0), whole)])
 
 
-def scaled(call: NodeCall, x: Tensor, factor: float, whole: str | None = None) -> Tensor:
+def scale(call: NodeCall, x: Tensor, factor: float, whole: str | None = None) -> Tensor:
     """x times a factor; integers by way of floats."""
     if factor == 1:
         return x

@@ -5,21 +5,21 @@ operators.
 from math import inf, prod, sqrt
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.attention import apart, together
+from webkiln.frontends.onnx.operators.attention import merge_heads, split_heads
 from webkiln.frontends.onnx.operators.conv import convolved
 from webkiln.frontends.onnx.operators.elementwise import cast, part
-from webkiln.frontends.onnx.operators.linear import gemm, product, scaled
-from webkiln.frontends.onnx.operators.reduce import rms_norm, standardised
+from webkiln.frontends.onnx.operators.linear import gemm, matrix_product, scale
+from webkiln.frontends.onnx.operators.reduce import rms_norm, standardise
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
 def gelu(call: NodeCall) -> Tensor:
-    return call.op("Gelu", [biased(call, call.tensor(0), 1)], {"approximate": False})
+    return call.op("Gelu", [add_bias(call, call.tensor(0), 1)], {"approximate": False})
 
 
 def fast_gelu(call: NodeCall) -> Tensor:
-    return call.op("Gelu", [biased(call, call.tensor(0), 1)], {"approximate": True})
+    return call.op("Gelu", [add_bias(call, call.tensor(0), 1)], {"approximate": True})
 
 
 def quick_gelu(call: NodeCall) -> Tensor:
@@ -27,11 +27,13 @@ def quick_gelu(call: NodeCall) -> Tensor:
     return x * call.op("Sigmoid", [x * call.attr("alpha", 1.702)])
 
 
-def biased(call: NodeCall, x: Tensor, position: int) -> Tensor:
+def add_bias(call: NodeCall, x: Tensor, position: int) -> Tensor:
     return call.op("Add", [x, call.tensor(position)]) if call.has(position) else x
 
 
-def activated(call: NodeCall, x: Tensor, name: str | None, parameters: list[float]) -> Tensor:
+def apply_activation(
+    call: NodeCall, x: Tensor, name: str | None, parameters: list[float]
+) -> Tensor:
     """The activation that an attribute names."""
     first, second = (*parameters, None, None)[:2]
     match name:
@@ -57,8 +59,10 @@ def activated(call: NodeCall, x: Tensor, name: str | None, parameters: list[floa
 
 def fused_conv(call: NodeCall) -> Tensor:
     """A convolution, a sum with the fourth operand, and an activation."""
-    y = biased(call, convolved(call, call.tensor(0), call.tensor(1), call.optional(2)), 3)
-    return activated(call, y, call.attr("activation"), list(call.attr("activation_params") or ()))
+    y = add_bias(call, convolved(call, call.tensor(0), call.tensor(1), call.optional(2)), 3)
+    return apply_activation(
+        call, y, call.attr("activation"), list(call.attr("activation_params") or ())
+    )
 
 
 def fused_gemm(call: NodeCall) -> Tensor:
@@ -67,7 +71,7 @@ def fused_gemm(call: NodeCall) -> Tensor:
         for name in ("activation_alpha", "activation_beta")
         if call.attr(name) is not None
     ]
-    return activated(call, gemm(call), call.attr("activation"), parameters)
+    return apply_activation(call, gemm(call), call.attr("activation"), parameters)
 
 
 def fused_matmul(call: NodeCall) -> Tensor:
@@ -82,22 +86,22 @@ def fused_matmul(call: NodeCall) -> Tensor:
                 call, x, (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)
             )
             a, b = (turned, b) if name == "transA" else (a, turned)
-    return scaled(call, product(call, a, b), call.attr("alpha", 1.0))
+    return scale(call, matrix_product(call, a, b), call.attr("alpha", 1.0))
 
 
 def skip_layer_norm(call: NodeCall) -> list[Tensor]:
     """Operands: x, what is added, scale, bias, and one more bias of the sum, which is an output,
     too.
     """
-    total = biased(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 4)
-    whole, mean, inverse = standardised(
+    total = add_bias(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 4)
+    whole, mean, inverse = standardise(
         call, total, (total.type.rank - 1,), call.attr("epsilon", 1e-12)
     )
-    return [biased(call, call.op("Mul", [whole, call.tensor(2)]), 3), mean, inverse, total]
+    return [add_bias(call, call.op("Mul", [whole, call.tensor(2)]), 3), mean, inverse, total]
 
 
 def skip_rms_norm(call: NodeCall) -> list[Tensor]:
-    total = biased(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 3)
+    total = add_bias(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 3)
     mean = call.op(
         "ReduceMean", [total * total], {"axes": (total.type.rank - 1,), "keepdims": True}
     )
@@ -122,7 +126,7 @@ def embed_layer_norm(call: NodeCall) -> list[Tensor]:
         total = call.op(
             "Add", [total, call.op("Gather", [call.tensor(4), call.tensor(1)], {"axis": 0})]
         )
-    whole, _, _ = standardised(call, total, (2,), call.attr("epsilon", 1e-12))
+    whole, _, _ = standardise(call, total, (2,), call.attr("epsilon", 1e-12))
     y = call.op("Add", [call.op("Mul", [whole, call.tensor(5)]), call.tensor(6)])
     if call.has(7):
         counted = call.op(
@@ -145,7 +149,7 @@ def attended(call: NodeCall, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | Non
         seen = call.op("LessEqual", [iota(call, columns, "int32"), down])
         scores = call.op("Where", [seen, scores, call.like(-inf, scores)])
     weights = call.op("Softmax", [scores], {"axis": 3})
-    return together(call, call.op("MatMul", [weights, v]))
+    return merge_heads(call, call.op("MatMul", [weights, v]))
 
 
 def masked(call: NodeCall, position: int, columns: int, dtype: str) -> Tensor | None:
@@ -191,11 +195,11 @@ def attention(call: NodeCall) -> Tensor:
             "turns queries and keys by their places",
             "Save the model without onnxruntime's optimisations",
         )
-    together_ = biased(call, product(call, x, call.tensor(1)), 2)
+    together_ = add_bias(call, matrix_product(call, x, call.tensor(1)), 2)
     widths = call.attr("qkv_hidden_sizes") or (together_.shape[2] // 3,) * 3
     starts = (0, widths[0], widths[0] + widths[1])
     q, k, v = (
-        apart(call, part(call, together_, 2, start, width), heads)
+        split_heads(call, part(call, together_, 2, start, width), heads)
         for start, width in zip(starts, widths, strict=True)
     )
     return attended(
@@ -226,7 +230,7 @@ def multi_head_attention(call: NodeCall) -> list[Tensor]:
                     "Add", [x, part(call, call.tensor(3), 0, start, x.shape[2])]
                 )
                 start += x.shape[2]
-    q, k, v = (apart(call, x, heads) if x.type.rank == 3 else x for x in inputs)
+    q, k, v = (split_heads(call, x, heads) if x.type.rank == 3 else x for x in inputs)
     if call.has(6):
         k = call.op("Concat", [call.tensor(6), k], {"axis": 2})
         v = call.op("Concat", [call.tensor(7), v], {"axis": 2})
@@ -264,7 +268,7 @@ def matmul_n_bits(call: NodeCall) -> Tensor:
     y = reshaped(
         call, call.op("MatMul", [flat, kernel], {"transpose_b": True}), (*a.shape[:-1], columns)
     )
-    return cast(call, biased(call, y, 5), a.dtype)
+    return cast(call, add_bias(call, y, 5), a.dtype)
 
 
 def nibbles(call: NodeCall, packed: Tensor, bits: int) -> Tensor:

@@ -12,11 +12,11 @@ from webkiln.ir.dim import floordiv, is_symbolic
 from webkiln.ops.builder import Tensor
 
 
-def placed(call: NodeCall, x: Tensor) -> Windows:
+def pool_windows(call: NodeCall, x: Tensor) -> Windows:
     return windows(call, x.shape[2:], call.attr("kernel_shape"))
 
 
-def beyond(call: NodeCall, x: Tensor, place: Windows) -> tuple[int, ...]:
+def ceil_padding(call: NodeCall, x: Tensor, place: Windows) -> tuple[int, ...]:
     """How far the last windows reach behind the padded axis where their number is rounded up; none
     begins in the padding behind.
     """
@@ -40,7 +40,7 @@ def beyond(call: NodeCall, x: Tensor, place: Windows) -> tuple[int, ...]:
     return tuple(result)
 
 
-def attrs_of(x: Tensor, place: Windows, extra: Sequence[int]) -> dict[str, Any]:
+def pool_attributes(x: Tensor, place: Windows, extra: Sequence[int]) -> dict[str, Any]:
     return {
         "axes": tuple(range(2, x.type.rank)),
         "window": place.window,
@@ -56,8 +56,8 @@ def max_pool(call: NodeCall) -> list[Tensor]:
     `storage_order` 1 in its last axes column-major.
     """
     x = call.tensor(0)
-    place = placed(call, x)
-    attrs = attrs_of(x, place, beyond(call, x, place))
+    place = pool_windows(call, x)
+    attrs = pool_attributes(x, place, ceil_padding(call, x, place))
     y = call.op("MaxPool", [x], attrs)
     if not call.is_output_used(1):
         return [y]
@@ -79,8 +79,8 @@ def average_pool(call: NodeCall) -> Tensor:
 
 def average_pool_of(call: NodeCall, x: Tensor) -> Tensor:
     """Padding counts where asked for; what lies behind it, for the last windows, does not."""
-    place = placed(call, x)
-    extra = beyond(call, x, place)
+    place = pool_windows(call, x)
+    extra = ceil_padding(call, x, place)
     if call.attr("count_include_pad", 0) and any((*place.low, *place.high)):
         attrs = {"low": (0, 0, *place.low), "high": (0, 0, *place.high)}
         wide = call.op("Pad", [x], attrs)
@@ -88,20 +88,22 @@ def average_pool_of(call: NodeCall, x: Tensor) -> Tensor:
         return call.op(
             "AvgPool",
             [wide],
-            attrs_of(wide, Windows(place.window, place.strides, place.dilation, none, none), extra),
+            pool_attributes(
+                wide, Windows(place.window, place.strides, place.dilation, none, none), extra
+            ),
         )
-    return call.op("AvgPool", [x], attrs_of(x, place, extra))
+    return call.op("AvgPool", [x], pool_attributes(x, place, extra))
 
 
 def lp_pool(call: NodeCall) -> Tensor:
     x, p = call.tensor(0), call.attr("p", 2)
-    place = placed(call, x)
-    powers = raised(call, call.op("Abs", [x]), p)
-    attrs = attrs_of(x, place, beyond(call, x, place)) | {"count_include_pad": True}
-    return raised(call, call.op("AvgPool", [powers], attrs) * prod(place.window), 1 / p)
+    place = pool_windows(call, x)
+    powers = power(call, call.op("Abs", [x]), p)
+    attrs = pool_attributes(x, place, ceil_padding(call, x, place)) | {"count_include_pad": True}
+    return power(call, call.op("AvgPool", [powers], attrs) * prod(place.window), 1 / p)
 
 
-def raised(call: NodeCall, x: Tensor, p: float) -> Tensor:
+def power(call: NodeCall, x: Tensor, p: float) -> Tensor:
     """x**p of what is not negative."""
     if p in (1, 2):
         return x if p == 1 else x * x
@@ -118,8 +120,8 @@ def global_pool(op: str) -> NodeHandler:
 
 def global_lp_pool(call: NodeCall) -> Tensor:
     p = call.attr("p", 2)
-    return raised(
-        call, spatial(call, "ReduceSum", raised(call, call.op("Abs", [call.tensor(0)]), p)), 1 / p
+    return power(
+        call, spatial(call, "ReduceSum", power(call, call.op("Abs", [call.tensor(0)]), p)), 1 / p
     )
 
 

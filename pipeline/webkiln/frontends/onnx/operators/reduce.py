@@ -5,7 +5,7 @@ from math import prod
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, NodeResult
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
-from webkiln.frontends.onnx.operators.pool import raised
+from webkiln.frontends.onnx.operators.pool import power
 from webkiln.frontends.onnx.operators.shape import axes_of, reshaped
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
@@ -13,7 +13,7 @@ from webkiln.ops.builder import Tensor
 Reduction = Callable[[NodeCall, Tensor], Tensor]
 
 
-def reduced(
+def reduce_axes(
     call: NodeCall, op: str, x: Tensor, axes: Sequence[int], *, keep: bool = True
 ) -> Tensor:
     return call.op(op, [x], {"axes": tuple(axes), "keepdims": keep})
@@ -30,7 +30,7 @@ def reduction(
         changed = before(call, x) if before is not None else x
         if not axes:
             axes = () if call.attr("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
-        y = reduced(call, op, changed, axes, keep=bool(call.attr("keepdims", 1)))
+        y = reduce_axes(call, op, changed, axes, keep=bool(call.attr("keepdims", 1)))
         return after(call, y) if after is not None else y
 
     return handler
@@ -42,10 +42,11 @@ def _log_sum_exp(call: NodeCall) -> Tensor:
     axes = axes_of(call, 1, x.type.rank)
     if not axes:
         axes = () if call.attr("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
-    largest = reduced(call, "ReduceMax", x, axes)
+    largest = reduce_axes(call, "ReduceMax", x, axes)
     finite = call.op("Where", [call.op("IsInf", [largest]), call.like(0, x), largest])
     total = (
-        call.op("Log", [reduced(call, "ReduceSum", call.op("Exp", [x - finite]), axes)]) + finite
+        call.op("Log", [reduce_axes(call, "ReduceSum", call.op("Exp", [x - finite]), axes)])
+        + finite
     )
     if call.attr("keepdims", 1):
         return total
@@ -61,7 +62,7 @@ def _extreme(op: str) -> NodeHandler:
     return lambda call: (numbers if call.type(0).dtype == "bool" else plain)(call)
 
 
-def found(op: str) -> NodeHandler:
+def arg_extreme(op: str) -> NodeHandler:
     """The place of the extreme element, the first or the last of equals."""
 
     def handler(call: NodeCall) -> Tensor:
@@ -86,14 +87,14 @@ def reversed_(call: NodeCall, x: Tensor, axis: int) -> Tensor:
     return call.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": steps})
 
 
-def flattened(call: NodeCall, x: Tensor) -> Tensor:
+def flatten_at(call: NodeCall, x: Tensor) -> Tensor:
     """Two axes: those before the given one, and the others."""
     axis = call.attr("axis", 1)
     axis = call.axis(axis, x.type.rank + (axis >= 0))
     return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
-def along(call: NodeCall, op: str, x: Tensor, axis: int) -> Tensor:
+def softmax_along(call: NodeCall, op: str, x: Tensor, axis: int) -> Tensor:
     """Softmax or its logarithm; of halves as the function that the standard gives for it, each step
     of which is rounded.
     """
@@ -115,8 +116,8 @@ def softmax(op: str) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         if call.version >= 13:
-            return along(call, op, x, call.axis(call.attr("axis", -1), x.type.rank))
-        flat = flattened(call, x)
+            return softmax_along(call, op, x, call.axis(call.attr("axis", -1), x.type.rank))
+        flat = flatten_at(call, x)
         return reshaped(call, call.op(op, [flat], {"axis": 1}), x.shape)
 
     return handler
@@ -126,24 +127,26 @@ def hardmax(call: NodeCall) -> Tensor:
     """1 at the first largest element, 0 elsewhere."""
     x = call.tensor(0)
     if call.version < 13:
-        return reshaped(call, _first_largest(call, flattened(call, x), 1), x.shape)
+        return reshaped(call, _first_largest(call, flatten_at(call, x), 1), x.shape)
     return _first_largest(call, x, call.axis(call.attr("axis", -1), x.type.rank))
 
 
 def _first_largest(call: NodeCall, x: Tensor, axis: int) -> Tensor:
     place = call.op("ArgMax", [x], {"axis": axis, "keepdims": True})
     numbers = call.op("Iota", [], {"size": x.shape[axis], "dtype": "int32"})
-    along = reshaped(call, numbers, [x.shape[axis] if d == axis else 1 for d in range(x.type.rank)])
-    return cast(call, call.op("Equal", [along, place]), x.dtype)
+    softmax_along = reshaped(
+        call, numbers, [x.shape[axis] if d == axis else 1 for d in range(x.type.rank)]
+    )
+    return cast(call, call.op("Equal", [softmax_along, place]), x.dtype)
 
 
-def standardised(
+def standardise(
     call: NodeCall, x: Tensor, axes: Sequence[int], epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(x - mean) / deviation over some axes; the mean; 1 / deviation."""
-    mean = reduced(call, "ReduceMean", x, axes)
+    mean = reduce_axes(call, "ReduceMean", x, axes)
     centred = x - mean
-    inverse = call.op("Rsqrt", [reduced(call, "ReduceMean", centred * centred, axes) + epsilon])
+    inverse = call.op("Rsqrt", [reduce_axes(call, "ReduceMean", centred * centred, axes) + epsilon])
     return centred * inverse, mean, inverse
 
 
@@ -164,7 +167,7 @@ def batch_norm(call: NodeCall) -> Tensor:
 
 def instance_norm(call: NodeCall) -> Tensor:
     x, scale, bias = call.tensors()
-    whole, _, _ = standardised(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
+    whole, _, _ = standardise(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
     return whole * _per_channel(call, scale, x.type.rank) + _per_channel(call, bias, x.type.rank)
 
 
@@ -176,7 +179,7 @@ def group_norm(call: NodeCall) -> Tensor:
     shape = (x.shape[0], groups, channels // groups, prod(x.shape[2:]))
     grouped = reshaped(call, x, shape)
     working = DTYPES[call.attr("stash_type", 1)]
-    whole, _, _ = standardised(
+    whole, _, _ = standardise(
         call, cast(call, grouped, working), (2, 3), call.attr("epsilon", 1e-5)
     )
     parameter = (1, groups, 1, 1) if call.version < 21 else (1, groups, channels // groups, 1)
@@ -191,7 +194,7 @@ def layer_norm(call: NodeCall) -> list[Tensor]:
     x, scale = call.tensor(0), call.tensor(1)
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
     working = DTYPES[call.attr("stash_type", 1)]
-    whole, mean, inverse = standardised(
+    whole, mean, inverse = standardise(
         call, cast(call, x, working), axes, call.attr("epsilon", 1e-5)
     )
     y = cast(call, whole, x.dtype) * scale
@@ -203,7 +206,7 @@ def rms_norm(call: NodeCall) -> Tensor:
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
     wide = cast(call, x, DTYPES[call.attr("stash_type", 1)])
     inverse = call.op(
-        "Rsqrt", [reduced(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)]
+        "Rsqrt", [reduce_axes(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)]
     )
     return cast(call, cast(call, wide * inverse, x.dtype), scale.dtype) * scale
 
@@ -212,8 +215,8 @@ def lp_norm(call: NodeCall) -> Tensor:
     """x over its norm; zeros stay zeros."""
     x, p = call.tensor(0), call.attr("p", 2)
     axis = call.axis(call.attr("axis", -1), x.type.rank)
-    norm = raised(
-        call, reduced(call, "ReduceSum", raised(call, call.op("Abs", [x]), p), (axis,)), 1 / p
+    norm = power(
+        call, reduce_axes(call, "ReduceSum", power(call, call.op("Abs", [x]), p), (axis,)), 1 / p
     )
     return call.op("Where", [call.op("Equal", [norm, call.like(0, x)]), call.like(0, x), x / norm])
 
@@ -221,10 +224,10 @@ def lp_norm(call: NodeCall) -> Tensor:
 def mean_variance_norm(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = call.attr("axes") or (0, 2, 3)
-    mean = reduced(call, "ReduceMean", x, axes)
+    mean = reduce_axes(call, "ReduceMean", x, axes)
     centred = x - mean
     return centred / (
-        call.op("Sqrt", [reduced(call, "ReduceMean", centred * centred, axes)]) + 1e-9
+        call.op("Sqrt", [reduce_axes(call, "ReduceMean", centred * centred, axes)]) + 1e-9
     )
 
 
@@ -307,8 +310,8 @@ REDUCE: dict[str, NodeHandler] = {
     "ReduceSumSquare": reduction("ReduceSum", _square),
     "ReduceLogSum": on_floats(reduction("ReduceSum", None, _logarithm)),
     "ReduceLogSumExp": on_floats(_log_sum_exp),
-    "ArgMax": found("ArgMax"),
-    "ArgMin": found("ArgMin"),
+    "ArgMax": arg_extreme("ArgMax"),
+    "ArgMin": arg_extreme("ArgMin"),
     "Softmax": softmax("Softmax"),
     "LogSoftmax": softmax("LogSoftmax"),
     "Hardmax": hardmax,

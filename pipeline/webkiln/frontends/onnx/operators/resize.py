@@ -26,7 +26,7 @@ def fraction(value: float) -> Fraction:
     return Fraction(float(value)).limit_denominator(FINEST)
 
 
-def line(
+def coordinate_map(
     call: NodeCall, size: int, out: int, scale: Fraction | None, roi: tuple[float, float]
 ) -> dict[str, Any]:
     """The map of output numbers to positions, as integers: (o * scale + start) / unit. Without a
@@ -76,7 +76,7 @@ def _over_one_unit(step: Fraction, begin: Fraction) -> dict[str, Any]:
     return {"scale": int(step * unit), "start": int(begin * unit), "unit": unit}
 
 
-def resized(
+def resize_axis(
     call: NodeCall,
     x: Tensor,
     axis: int,
@@ -88,7 +88,7 @@ def resized(
     attrs = {
         "axis": axis,
         "size": out,
-        **line(call, x.shape[axis], out, scale, roi),
+        **coordinate_map(call, x.shape[axis], out, scale, roi),
         "mode": {"bilinear": "linear"}.get(mode, mode),
         "rounding": ROUNDINGS[
             call.attr("nearest_mode", "round_prefer_floor" if call.version >= 11 else "floor")
@@ -121,7 +121,7 @@ def resize(call: NodeCall) -> Tensor:
     for place, (axis, (out, scale)) in enumerate(zip(axes, pairs, strict=True)):
         window = (roi[place], roi[place + len(axes)])
         if out != x.shape[axis] or scale not in (None, 1) or window != (0.0, 1.0):
-            whole = resized(call, whole, axis, out, scale, window)
+            whole = resize_axis(call, whole, axis, out, scale, window)
     return cast(call, call.op("Round", [whole]) if whole.dtype != dtype else whole, dtype)
 
 
@@ -155,7 +155,7 @@ def upsample(call: NodeCall) -> Tensor:
     )
     for axis, scale in enumerate(map(fraction, scales)):
         if scale != 1:
-            x = resized(call, x, axis, _scaled(x.shape[axis], scale), scale)
+            x = resize_axis(call, x, axis, _scaled(x.shape[axis], scale), scale)
     return x
 
 

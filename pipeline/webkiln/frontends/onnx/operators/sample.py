@@ -4,7 +4,7 @@ from math import prod
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
-from webkiln.frontends.onnx.operators.reduce import reduced, reversed_
+from webkiln.frontends.onnx.operators.reduce import reduce_axes, reversed_
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
@@ -18,7 +18,7 @@ MODES = {
 }
 
 
-def lasting(call: NodeCall, sizes: tuple[int, ...], dtype: str) -> Tensor:
+def size_vector(call: NodeCall, sizes: tuple[int, ...], dtype: str) -> Tensor:
     """Sizes as numbers of a dtype, [len(sizes)]."""
     return call.op("Sizes", [], {"sizes": sizes, "dtype": dtype})
 
@@ -30,7 +30,7 @@ def grid_sample(call: NodeCall) -> Tensor:
     grid = cast(call, grid, working)
     corners = bool(call.attr("align_corners", 0))
     turned = reversed_(call, grid, grid.type.rank - 1)
-    sizes = lasting(call, x.shape[2:], working)
+    sizes = size_vector(call, x.shape[2:], working)
     places = (
         call.op("Mul", [(turned + 1.0) * 0.5, sizes - 1.0])
         if corners
@@ -157,7 +157,7 @@ def roi_align(call: NodeCall) -> Tensor:
     read = call.op(
         "Sample", [chosen, where], {"mode": "largest" if largest else "linear", "padding": "border"}
     )
-    sizes = lasting(call, x.shape[2:], x.dtype)
+    sizes = size_vector(call, x.shape[2:], x.dtype)
     near = call.op(
         "And",
         [
@@ -165,10 +165,10 @@ def roi_align(call: NodeCall) -> Tensor:
             call.op("LessEqual", [where, sizes]),
         ],
     )
-    inside = reduced(call, "ReduceMin", cast(call, near, "int32"), (4,), keep=False)
+    inside = reduce_axes(call, "ReduceMin", cast(call, near, "int32"), (4,), keep=False)
     read = call.op("Where", [cast(call, inside, "bool"), read, call.like(0, x)])
     bins_ = reshaped(call, read, (count, x.shape[1], rows, ratio, columns, ratio))
-    return reduced(call, "ReduceMax" if largest else "ReduceMean", bins_, (3, 5), keep=False)
+    return reduce_axes(call, "ReduceMax" if largest else "ReduceMean", bins_, (3, 5), keep=False)
 
 
 def max_roi_pool(call: NodeCall) -> Tensor:
@@ -208,7 +208,7 @@ def max_roi_pool(call: NodeCall) -> Tensor:
                 call.constant(float("-inf"), x.dtype),
             ],
         )
-        y = reduced(call, "ReduceMax", chosen, (3 + number,), keep=False)
+        y = reduce_axes(call, "ReduceMax", chosen, (3 + number,), keep=False)
     return call.op("Where", [call.op("IsInf", [y]), call.like(0, x), y])
 
 
@@ -224,7 +224,7 @@ def determinant(call: NodeCall) -> Tensor:
         place = call.op("ArgMax", [call.op("Abs", [column])], {"axis": 1, "keepdims": True})
         rows = reshaped(call, iota(call, left, "int32"), (1, left, 1))
         chosen = cast(call, call.op("Equal", [rows, place]), a.dtype)
-        pivot = reduced(call, "ReduceSum", call.op("Mul", [rest, chosen]), (1,))
+        pivot = reduce_axes(call, "ReduceSum", call.op("Mul", [rest, chosen]), (1,))
         head = part(call, pivot, 2, 0, 1)
         sign = cast(call, call.op("Mod", [place, call.constant(2, "int32")]), a.dtype) * -2.0 + 1.0
         total = total * head * sign

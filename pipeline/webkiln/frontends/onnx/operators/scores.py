@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from math import pi, sqrt
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.classical import features, has_width, learned, trained
+from webkiln.frontends.onnx.operators.classical import (
+    cast_operand,
+    check_width,
+    features,
+    optional_operand,
+)
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import transposed
 from webkiln.ops.builder import Tensor
@@ -101,8 +106,8 @@ def of_targets(call: NodeCall, y: Tensor) -> Tensor:
 def affine(call: NodeCall) -> Tensor:
     """The features times the coefficients [targets, features], plus the intercepts."""
     x = features(call)
-    coefficients, intercepts = trained(call, 1, x), learned(call, 2, x)
-    has_width(call, x, coefficients.shape[1])
+    coefficients, intercepts = cast_operand(call, 1, x), optional_operand(call, 2, x)
+    check_width(call, x, coefficients.shape[1])
     y = call.op("MatMul", [x, transposed(call, coefficients, (1, 0))])
     return y if intercepts is None else call.op("Add", [y, intercepts])
 

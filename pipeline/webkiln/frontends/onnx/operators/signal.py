@@ -28,7 +28,7 @@ def window(*weights: float) -> NodeHandler:
     return handler
 
 
-def paired(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
+def complex_dft(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
     """The transform of [..., n, 1 or 2] along the axis before the last: of real or of complex
     numbers, cut or padded to `length`.
     """
@@ -57,7 +57,7 @@ def dft(call: NodeCall) -> Tensor:
     length = call.sizes(1)[0] if call.has(1) else size
     perm = [d for d in range(x.type.rank) if d != axis]
     perm.insert(x.type.rank - 2, axis)
-    y = paired(call, transposed(call, x, perm), length, inverse=inverse, onesided=onesided)
+    y = complex_dft(call, transposed(call, x, perm), length, inverse=inverse, onesided=onesided)
     return transposed(call, y, [perm.index(d) for d in range(x.type.rank)])
 
 
@@ -72,7 +72,7 @@ def stft(call: NodeCall) -> Tensor:
     )
     if call.has(2):
         frames = call.op("Mul", [frames, reshaped(call, call.tensor(2), (length, 1))])
-    return paired(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
+    return complex_dft(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
 
 
 def mel_weight_matrix(call: NodeCall) -> GraphValue:

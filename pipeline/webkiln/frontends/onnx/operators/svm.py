@@ -7,23 +7,28 @@ from itertools import accumulate, combinations
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.classical import features, has_width, learned, trained
+from webkiln.frontends.onnx.operators.classical import (
+    cast_operand,
+    check_width,
+    features,
+    optional_operand,
+)
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.scores import best, of_targets, transformed, two_scores
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, total
 
-LEAST = 1e-7
+MIN_PROBABILITY = 1e-7
 """Probabilities of pairs stay so far from 0 and 1."""
-ROUNDS = 100
-NEAR = 0.005
+MAX_ITERATIONS = 100
+TOLERANCE = 0.005
 
 
 def kernel(call: NodeCall, x: Tensor, vectors: Tensor) -> Tensor:
     """[samples, vectors]."""
     gamma, coef0, degree = (call.attr(name) for name in ("gamma", "coef0", "degree"))
-    has_width(call, x, vectors.shape[1])
+    check_width(call, x, vectors.shape[1])
     products = call.op("MatMul", [x, transposed(call, vectors, (1, 0))])
     match call.attr("kernel"):
         case "POLY":
@@ -50,20 +55,24 @@ def distances(call: NodeCall, x: Tensor, vectors: Tensor) -> Tensor:
     return total(call.builder, apart * apart, 2)
 
 
-def weighted(call: NodeCall) -> Tensor:
+def decision_values(call: NodeCall) -> Tensor:
     """The rows of coefficients applied to the kernel of the support vectors, or to the features
     where there are none, plus rho[0].
     """
     x = features(call)
-    vectors, coefficients, rho = learned(call, 1, x), trained(call, 2, x), trained(call, 3, x)
+    vectors, coefficients, rho = (
+        optional_operand(call, 1, x),
+        cast_operand(call, 2, x),
+        cast_operand(call, 3, x),
+    )
     if vectors is None:
-        has_width(call, x, coefficients.shape[1])
+        check_width(call, x, coefficients.shape[1])
     given = x if vectors is None else kernel(call, x, vectors)
     return call.op("Add", [call.op("MatMul", [given, transposed(call, coefficients, (1, 0))]), rho])
 
 
 def svm_regressor(call: NodeCall) -> Tensor:
-    y = weighted(call)
+    y = decision_values(call)
     if call.attr("one_class"):
         y = call.op(
             "Where", [call.op("Greater", [y, call.like(0, y)]), call.like(1, y), call.like(-1, y)]
@@ -76,7 +85,7 @@ def margins(call: NodeCall) -> Tensor:
     against i, plus rho.
     """
     x, sizes = features(call), call.attr("vectors_per_class")
-    vectors, coefficients, rho = (trained(call, position, x) for position in (1, 2, 3))
+    vectors, coefficients, rho = (cast_operand(call, position, x) for position in (1, 2, 3))
     near, count = kernel(call, x, vectors), len(sizes)
     said = []
     for start, size in zip(accumulate((0, *sizes)), sizes, strict=False):
@@ -111,15 +120,15 @@ def votes(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
     return call.op("Add", [call.op("MatMul", [wins, call.constant(table)]), call.constant(lost)])
 
 
-def coupled(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
+def couple_probabilities(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
     """Probabilities of classes [samples, classes] from margins of pairs: sigmoids of these (Platt),
     and of all that fit them those of least error (Wu, Lin and Weng, 2004, their second method), to
     which libsvm's rounds come as near as it takes for near enough.
     """
     pairs = list(combinations(range(count), 2))
-    slopes, shifts = trained(call, 4, decisions), trained(call, 5, decisions)
+    slopes, shifts = cast_operand(call, 4, decisions), cast_operand(call, 5, decisions)
     raw = call.op("Sigmoid", [-(decisions * slopes + shifts)])
-    won = call.op("Clip", [raw], {"min": LEAST, "max": 1 - LEAST})
+    won = call.op("Clip", [raw], {"min": MIN_PROBABILITY, "max": 1 - MIN_PROBABILITY})
     order = np.zeros((count, count), np.int32)
     for place, (i, j) in enumerate(pairs):
         order[i, j], order[j, i] = place, len(pairs) + place
@@ -144,7 +153,7 @@ def _least_error(call: NodeCall, quadratic: Tensor, count: int) -> Tensor:
     """
     samples, dtype = quadratic.shape[0], quadratic.dtype
     each = call.constant(np.eye(count, dtype=dtype).reshape(1, count, count))
-    near = NEAR / count
+    near = TOLERANCE / count
 
     def products(b: GraphBuilder, p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Q p, p Q p, and which samples are not there yet."""
@@ -186,7 +195,7 @@ def _least_error(call: NodeCall, quadratic: Tensor, count: int) -> Tensor:
         _any(call.builder, products(call.builder, start)[2]),
         [start],
         round_,
-        bound=ROUNDS,
+        bound=MAX_ITERATIONS,
         number="int32",
     )
     return p
@@ -205,14 +214,18 @@ def svm_classifier(call: NodeCall) -> list[Tensor]:
     """The class that wins most pairs, and probabilities, or margins."""
     classes, name = call.attr("classes"), call.attr("post_transform")
     if not call.attr("vectors_per_class"):
-        y = cast(call, weighted(call), "float32")
+        y = cast(call, decision_values(call), "float32")
         return [best(call, y, classes), transformed(call, y, name)]
     decisions = margins(call)
     label = best(call, votes(call, cast(call, decisions, "float32"), len(classes)), classes)
     if call.has(4):
         return [
             label,
-            transformed(call, cast(call, coupled(call, decisions, len(classes)), "float32"), name),
+            transformed(
+                call,
+                cast(call, couple_probabilities(call, decisions, len(classes)), "float32"),
+                name,
+            ),
         ]
     decisions = cast(call, decisions, "float32")
     if len(classes) == 2:

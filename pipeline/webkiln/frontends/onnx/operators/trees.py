@@ -3,7 +3,7 @@ gathering what the nodes that they have reached ask.
 """
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.classical import features, has_width, learned
+from webkiln.frontends.onnx.operators.classical import check_width, features, optional_operand
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.scores import (
     above,
@@ -18,7 +18,7 @@ from webkiln.frontends.onnx.trees import EQUAL, LESS, MISSING, NEUTRAL
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import widened
 
-WRITTEN_OUT = 64
+MAX_UNROLLED = 64
 """Levels beyond which the walk is a repeat of the program."""
 COMPARISONS = {LESS: "Less", EQUAL: "Equal", LESS | EQUAL: "LessEqual"}
 REDUCTIONS = {"SUM": "ReduceSum", "AVERAGE": "ReduceSum", "MIN": "ReduceMin", "MAX": "ReduceMax"}
@@ -27,8 +27,8 @@ REDUCTIONS = {"SUM": "ReduceSum", "AVERAGE": "ReduceSum", "MIN": "ReduceMin", "M
 def scores(call: NodeCall) -> Tensor:
     """What the leaves add up to, [samples, targets]."""
     x = features(call)
-    has_width(call, x, call.attr("features"), at_least=True)
-    at = reached(call, x)
+    check_width(call, x, call.attr("features"), at_least=True)
+    at = leaf_positions(call, x)
     b, samples, trees = call.builder, *at.shape
     targets, aggregate = call.attr("targets"), call.attr("aggregate")
     weights = (
@@ -46,7 +46,7 @@ def scores(call: NodeCall) -> Tensor:
     return y * (1 / trees) if aggregate == "AVERAGE" else y
 
 
-def reached(call: NodeCall, x: Tensor) -> Tensor:
+def leaf_positions(call: NodeCall, x: Tensor) -> Tensor:
     """The leaf of each tree for each sample, as the position of its node, int32 [samples, trees]."""
     roots, depth = cast(call, call.tensor(1), "int32"), call.attr("depth")
     start = widened(
@@ -75,7 +75,7 @@ def reached(call: NodeCall, x: Tensor) -> Tensor:
         )
         return b.op("Add", [at, moved])
 
-    if depth > WRITTEN_OUT:
+    if depth > MAX_UNROLLED:
         levels = iota(call, depth, "int32")
         states, _ = call.builder.scan(
             [start], [levels], lambda b, states, _: ([step(b, states[0])], []), axis=0
@@ -107,13 +107,13 @@ def _holds(
     )
 
 
-def based(call: NodeCall, y: Tensor) -> Tensor:
-    bases = learned(call, 8, y)
+def add_base_values(call: NodeCall, y: Tensor) -> Tensor:
+    bases = optional_operand(call, 8, y)
     return y if bases is None else call.op("Add", [y, bases])
 
 
 def tree_regressor(call: NodeCall) -> Tensor:
-    return of_targets(call, based(call, scores(call)))
+    return of_targets(call, add_base_values(call, scores(call)))
 
 
 def tree_ensemble(call: NodeCall) -> Tensor:
@@ -129,7 +129,7 @@ def tree_classifier(call: NodeCall) -> list[Tensor]:
         call.attr("only"),
         0.5 if call.attr("positive") else 0,
     )
-    y = cast(call, based(call, scores(call)), "float32")
+    y = cast(call, add_base_values(call, scores(call)), "float32")
     if only is None:
         return [best(call, y, classes), transformed(call, y, name)]
     label = above(call, y, bound, classes)
