@@ -182,7 +182,7 @@ def test_versions_of_the_format():
 def test_the_condition_of_a_loop_is_a_bool():
     with pytest.raises(
         ShapeError,
-        match=r"it \(Loop\): the condition that its body gives is float32\[\], expected one bool",
+        match=r"it \(Loop\): the condition that its body returns is float32\[\], expected one bool",
     ):
         converted(loop(condition=TensorProto.FLOAT))
 

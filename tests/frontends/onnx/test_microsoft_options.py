@@ -342,5 +342,5 @@ def test_every_attribute_of_a_schema_is_tried() -> None:
 
 def test_an_attention_that_turns_by_places_is_refused() -> None:
     tried = Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 2, "do_rotary": 1})
-    with pytest.raises(UnsupportedError, match="turns queries and keys by their places"):
+    with pytest.raises(UnsupportedError, match="applies rotary embeddings to queries and keys"):
         converted(tried.model())

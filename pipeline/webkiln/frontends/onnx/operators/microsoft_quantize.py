@@ -1,5 +1,5 @@
-"""Quantised operators of the domain com.microsoft: each is computed on real numbers between
-dequantising and quantising.
+"""Quantised operators of the domain com.microsoft. Each is dequantised, computed on floats, and
+quantised again.
 """
 
 from collections.abc import Callable
@@ -23,14 +23,14 @@ from webkiln.ops.builder import Tensor
 
 
 def dequantized_operand(call: NodeCall, position: int) -> Tensor:
-    """An operand with its scale and zero point behind it, as real numbers."""
+    """The operand at `position`, dequantised with the scale and zero point that follow it."""
     return dequantize(
         call, call.tensor(position), call.tensor(position + 1), call.optional(position + 2)
     )
 
 
 def quantize_result(call: NodeCall, y: Tensor, position: int, dtype: str) -> Tensor:
-    """Quantised by the scale and zero point at `position`."""
+    """Quantise with the scale and zero point at `position`."""
     return quantize(call, y, call.tensor(position), call.optional(position + 1), dtype)
 
 
@@ -58,7 +58,7 @@ def _leaky_relu(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def _softmax(call: NodeCall, x: Tensor) -> Tensor:
-    """Before `opset` 13 over all axes from the given one on."""
+    """A softmax; before `opset` 13, over all axes from `axis` on."""
     axis = call.axis(call.attr("axis", -1), x.type.rank)
     if call.attr("opset", 13) >= 13:
         return call.op("Softmax", [x], {"axis": axis})
@@ -81,7 +81,7 @@ def _global_average_pool(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def channels_first(call: NodeCall, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-    """With channels first, wherever they are."""
+    """Apply a function that needs channels first; transpose if they are last."""
     if not call.attr("channels_last", 0):
         return function(x)
     rank = x.type.rank
@@ -90,15 +90,15 @@ def channels_first(call: NodeCall, x: Tensor, function: Callable[[Tensor], Tenso
 
 
 def concat(call: NodeCall) -> Tensor:
-    """Operands: scale and zero point of the result, then each part with its own."""
+    """Operands: scale and zero point of the result, then each part followed by its own."""
     parts = [dequantized_operand(call, position) for position in range(2, len(call), 3)]
     axis = call.axis(call.attr("axis"), parts[0].type.rank)
     return quantize_result(call, call.op("Concat", parts, {"axis": axis}), 0, call.type(2).dtype)
 
 
 def gemm(call: NodeCall) -> Tensor:
-    """Operands: a, b with scales and zero points, an int32 bias of their product, and scale and
-    zero point of the result, if it has any.
+    """Operands: a and b, each with scale and zero point, an int32 bias, and optionally scale and
+    zero point of the result.
     """
     a, b = (
         subtract_zero_point(call, call.tensor(0), call.optional(2), 1),
@@ -113,10 +113,10 @@ def gemm(call: NodeCall) -> Tensor:
     y = call.op("MatMul", [a, b], attrs)
     if call.has(6):
         y = call.op("Add", [y, call.tensor(6)])
-    whole = cast(call, y, "float32") * call.attr("alpha", 1.0)
+    real = cast(call, y, "float32") * call.attr("alpha", 1.0)
     for position in (1, 4):
-        whole = call.op("Mul", [whole, broadcast_parameter(call, call.tensor(position), y, 1)])
-    return quantize_result(call, whole, 7, call.type(0).dtype) if call.has(7) else whole
+        real = call.op("Mul", [real, broadcast_parameter(call, call.tensor(position), y, 1)])
+    return quantize_result(call, real, 7, call.type(0).dtype) if call.has(7) else real
 
 
 def matmul_to_float(call: NodeCall) -> Tensor:
@@ -140,7 +140,7 @@ def matmul_to_float(call: NodeCall) -> Tensor:
 
 
 def dynamic_matmul(call: NodeCall) -> Tensor:
-    """A real a, quantised by its own range; operands: a, b, scale and zero point of b, a bias."""
+    """Quantise a float a by its own range. Operands: a, b, scale and zero point of b, a bias."""
     a, b = call.tensor(0), call.tensor(1)
     scale, zero = dynamic_scale(call, a)
     left = subtract_zero_point(call, quantize(call, a, scale, zero, "uint8"), zero, 0)

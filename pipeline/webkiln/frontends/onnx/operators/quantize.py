@@ -1,9 +1,9 @@
-"""Quantisation: integers with scales and zero points, and products of integers."""
+"""Quantisation: integers with scales and zero points, and integer products."""
 
 from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.conv import convolved
+from webkiln.frontends.onnx.operators.conv import convolution
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
 from webkiln.frontends.onnx.operators.linear import matrix_product
 from webkiln.frontends.onnx.operators.reduce import reduce_axes
@@ -14,8 +14,8 @@ from webkiln.ops.builder import Tensor
 def broadcast_parameter(
     call: NodeCall, parameter: Tensor, x: Tensor, axis: int, block: int = 0
 ) -> Tensor:
-    """A scale or zero point in a shape that fits x: one, one for each place on an axis, or one for
-    each block of places.
+    """A scale or zero point in a shape that broadcasts to x: one value, one per index of an axis,
+    or one per block of indices.
     """
     if block:
         wide = reshaped(
@@ -98,7 +98,7 @@ def dequantize_linear(call: NodeCall) -> Tensor:
 
 
 def dynamic_scale(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The scale and zero point of uint8 that cover x and 0."""
+    """The uint8 scale and zero point whose range covers x and 0."""
     axes = tuple(range(x.type.rank))
     zero = call.like(0, x)
     high = call.op("Max", [reduce_axes(call, "ReduceMax", x, axes, keep=False), zero])
@@ -124,7 +124,7 @@ def subtract_zero_point(call: NodeCall, x: Tensor, zero: Tensor | None, axis: in
 
 
 def matmul_integer(call: NodeCall) -> Tensor:
-    """Zero points are one, or one for each row of the first and each column of the second."""
+    """Zero points are scalars, or one per row of the first and per column of the second operand."""
     a, b = call.tensor(0), call.tensor(1)
     return matrix_product(
         call,
@@ -135,7 +135,7 @@ def matmul_integer(call: NodeCall) -> Tensor:
 
 def conv_integer(call: NodeCall) -> Tensor:
     x, w = call.tensor(0), call.tensor(1)
-    return convolved(
+    return convolution(
         call,
         subtract_zero_point(call, x, call.optional(2), 1),
         subtract_zero_point(call, w, call.optional(3), 0),
@@ -152,7 +152,9 @@ def requantize(
     dtype: str,
     axis: int,
 ) -> Tensor:
-    """An int32 sum of products, by the scales of its factors over that of the result, as integers."""
+    """Multiply an int32 sum of products by the scales of its factors, and quantise it with that of
+    the result.
+    """
     real = cast(call, y, "float32")
     for scale in scales:
         real = call.op(
@@ -162,7 +164,7 @@ def requantize(
 
 
 def qlinear_matmul(call: NodeCall) -> Tensor:
-    """Operands: a, its scale and zero point, the same of b, scale and zero point of the result."""
+    """Operands: a, its scale and zero point, the same for b, scale and zero point of the result."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = call.tensors()
     rows, columns = max(a.type.rank - 2, 0), b.type.rank - 1
     y = matrix_product(
@@ -181,11 +183,11 @@ def qlinear_matmul(call: NodeCall) -> Tensor:
 
 
 def qlinear_conv(call: NodeCall) -> Tensor:
-    """Operands: x, w and the result with scales and zero points, and an int32 bias."""
+    """Operands: x, w and the result, each with scale and zero point, and an int32 bias."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (
         call.tensor(position) for position in range(8)
     )
-    y = convolved(
+    y = convolution(
         call,
         subtract_zero_point(call, x, x_zero, 1),
         subtract_zero_point(call, w, w_zero, 0),

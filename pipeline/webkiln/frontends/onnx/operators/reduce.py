@@ -22,7 +22,7 @@ def reduce_axes(
 def reduction(
     op: str, before: Reduction | None = None, after: Reduction | None = None
 ) -> NodeHandler:
-    """`before` is done to each element, `after` to each result."""
+    """A reduction; `before` is applied to each element, `after` to each result."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
@@ -37,7 +37,7 @@ def reduction(
 
 
 def _log_sum_exp(call: NodeCall) -> Tensor:
-    """Of the differences to the largest element, so that nothing overflows."""
+    """log(sum(exp(x - max))) + max, which does not overflow."""
     x = call.tensor(0)
     axes = axes_of(call, 1, x.type.rank)
     if not axes:
@@ -54,7 +54,7 @@ def _log_sum_exp(call: NodeCall) -> Tensor:
 
 
 def _extreme(op: str) -> NodeHandler:
-    """Booleans are 0 and 1."""
+    """The maximum or minimum; booleans are reduced as 0 and 1."""
     plain = reduction(op)
     numbers = reduction(
         op, lambda call, x: cast(call, x, "uint8"), lambda call, y: cast(call, y, "bool")
@@ -63,7 +63,7 @@ def _extreme(op: str) -> NodeHandler:
 
 
 def arg_extreme(op: str) -> NodeHandler:
-    """The place of the extreme element, the first or the last of equals."""
+    """The index of the maximum or minimum, the first or the last of equal elements."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
@@ -71,10 +71,10 @@ def arg_extreme(op: str) -> NodeHandler:
         attrs = {"axis": axis, "keepdims": bool(call.attr("keepdims", 1))}
         if not call.attr("select_last_index", 0):
             return cast(call, call.op(op, [x], attrs), "int64")
-        turned = reversed_(call, x, axis)
+        flipped = reversed_(call, x, axis)
         return cast(
             call,
-            call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [turned], attrs),
+            call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [flipped], attrs),
             "int64",
         )
 
@@ -88,30 +88,30 @@ def reversed_(call: NodeCall, x: Tensor, axis: int) -> Tensor:
 
 
 def flatten_at(call: NodeCall, x: Tensor) -> Tensor:
-    """Two axes: those before the given one, and the others."""
+    """Reshape to two axes: those before the attribute `axis`, and the rest."""
     axis = call.attr("axis", 1)
     axis = call.axis(axis, x.type.rank + (axis >= 0))
     return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
 def softmax_along(call: NodeCall, op: str, x: Tensor, axis: int) -> Tensor:
-    """Softmax or its logarithm; of halves as the function that the standard gives for it, each step
-    of which is rounded.
+    """Softmax or its logarithm. In float16, the function body of the standard is used, which rounds
+    each step.
     """
     if x.dtype != "float16":
         return call.op(op, [x], {"axis": axis})
-    near = call.op("Sub", [x, call.op("ReduceMax", [x], {"axes": (axis,), "keepdims": True})])
-    powers = call.op("Exp", [near])
+    shifted = call.op("Sub", [x, call.op("ReduceMax", [x], {"axes": (axis,), "keepdims": True})])
+    powers = call.op("Exp", [shifted])
     total = call.op("ReduceSum", [powers], {"axes": (axis,), "keepdims": True})
     return (
         call.op("Div", [powers, total])
         if op == "Softmax"
-        else call.op("Sub", [near, call.op("Log", [total])])
+        else call.op("Sub", [shifted, call.op("Log", [total])])
     )
 
 
 def softmax(op: str) -> NodeHandler:
-    """Before opset 13 over all axes from the given one on."""
+    """Before opset 13, over all axes from `axis` on."""
 
     def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
@@ -124,7 +124,7 @@ def softmax(op: str) -> NodeHandler:
 
 
 def hardmax(call: NodeCall) -> Tensor:
-    """1 at the first largest element, 0 elsewhere."""
+    """1 at the first maximum, 0 elsewhere."""
     x = call.tensor(0)
     if call.version < 13:
         return reshaped(call, _first_largest(call, flatten_at(call, x), 1), x.shape)
@@ -132,18 +132,18 @@ def hardmax(call: NodeCall) -> Tensor:
 
 
 def _first_largest(call: NodeCall, x: Tensor, axis: int) -> Tensor:
-    place = call.op("ArgMax", [x], {"axis": axis, "keepdims": True})
+    index = call.op("ArgMax", [x], {"axis": axis, "keepdims": True})
     numbers = call.op("Iota", [], {"size": x.shape[axis], "dtype": "int32"})
-    softmax_along = reshaped(
+    positions = reshaped(
         call, numbers, [x.shape[axis] if d == axis else 1 for d in range(x.type.rank)]
     )
-    return cast(call, call.op("Equal", [softmax_along, place]), x.dtype)
+    return cast(call, call.op("Equal", [positions, index]), x.dtype)
 
 
 def standardise(
     call: NodeCall, x: Tensor, axes: Sequence[int], epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) / deviation over some axes; the mean; 1 / deviation."""
+    """(x - mean) / deviation over some axes, the mean, and 1 / deviation."""
     mean = reduce_axes(call, "ReduceMean", x, axes)
     centred = x - mean
     inverse = call.op("Rsqrt", [reduce_axes(call, "ReduceMean", centred * centred, axes) + epsilon])
@@ -167,37 +167,39 @@ def batch_norm(call: NodeCall) -> Tensor:
 
 def instance_norm(call: NodeCall) -> Tensor:
     x, scale, bias = call.tensors()
-    whole, _, _ = standardise(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
-    return whole * _per_channel(call, scale, x.type.rank) + _per_channel(call, bias, x.type.rank)
+    normalised, _, _ = standardise(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
+    return normalised * _per_channel(call, scale, x.type.rank) + _per_channel(
+        call, bias, x.type.rank
+    )
 
 
 def group_norm(call: NodeCall) -> Tensor:
-    """Scale and bias are per group before opset 21, per channel from then on."""
+    """Scale and bias are per group before opset 21, per channel since then."""
     x, scale, bias = call.tensors()
     groups = call.attr("num_groups")
     channels = x.shape[1]
     shape = (x.shape[0], groups, channels // groups, prod(x.shape[2:]))
     grouped = reshaped(call, x, shape)
-    working = DTYPES[call.attr("stash_type", 1)]
-    whole, _, _ = standardise(
-        call, cast(call, grouped, working), (2, 3), call.attr("epsilon", 1e-5)
+    precision = DTYPES[call.attr("stash_type", 1)]
+    normalised, _, _ = standardise(
+        call, cast(call, grouped, precision), (2, 3), call.attr("epsilon", 1e-5)
     )
     parameter = (1, groups, 1, 1) if call.version < 21 else (1, groups, channels // groups, 1)
-    scaled = cast(call, whole, x.dtype) * reshaped(call, scale, parameter) + reshaped(
+    scaled = cast(call, normalised, x.dtype) * reshaped(call, scale, parameter) + reshaped(
         call, bias, parameter
     )
     return reshaped(call, scaled, x.shape)
 
 
 def layer_norm(call: NodeCall) -> list[Tensor]:
-    """Also the mean and 1 / deviation."""
+    """The normalised tensor, the mean, and 1 / deviation."""
     x, scale = call.tensor(0), call.tensor(1)
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
-    working = DTYPES[call.attr("stash_type", 1)]
-    whole, mean, inverse = standardise(
-        call, cast(call, x, working), axes, call.attr("epsilon", 1e-5)
+    precision = DTYPES[call.attr("stash_type", 1)]
+    normalised, mean, inverse = standardise(
+        call, cast(call, x, precision), axes, call.attr("epsilon", 1e-5)
     )
-    y = cast(call, whole, x.dtype) * scale
+    y = cast(call, normalised, x.dtype) * scale
     return [y + call.tensor(2) if call.has(2) else y, mean, inverse]
 
 
@@ -212,7 +214,7 @@ def rms_norm(call: NodeCall) -> Tensor:
 
 
 def lp_norm(call: NodeCall) -> Tensor:
-    """x over its norm; zeros stay zeros."""
+    """x divided by its norm; zeros stay zeros."""
     x, p = call.tensor(0), call.attr("p", 2)
     axis = call.axis(call.attr("axis", -1), x.type.rank)
     norm = power(
@@ -232,7 +234,7 @@ def mean_variance_norm(call: NodeCall) -> Tensor:
 
 
 def local_response_norm(call: NodeCall) -> Tensor:
-    """x (bias + alpha / size * the sum of the squares of neighbouring channels) ** -beta."""
+    """x (bias + alpha / size * sum of the squares of neighbouring channels) ** -beta."""
     x, size = call.tensor(0), call.attr("size")
     before = (size - 1) // 2
     attrs = {
@@ -284,7 +286,7 @@ def _size(call: NodeCall, x: Tensor) -> Tensor:
 
 
 def on_floats(handler: NodeHandler) -> NodeHandler:
-    """Of whole numbers, the logarithm is computed on floats and truncated."""
+    """Compute on floats; for integers, truncate the result."""
 
     def convert(call: NodeCall) -> NodeResult:
         x = call.operand(0)
