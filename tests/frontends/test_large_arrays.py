@@ -1,5 +1,5 @@
-"""Messages without their long arrays: what they say is the same, and what is no message, lies about
-lengths or goes on for ever is left as it is.
+"""Messages without their large arrays have the same content; malformed messages, wrong lengths and
+deep nesting are left unchanged.
 """
 
 import numpy as np
@@ -31,8 +31,8 @@ def constant(name, tensor):
 
 
 def model():
-    """Weights of all kinds of places: initialisers, constants, constants inside branches; raw, and
-    as numbers one by one.
+    """Weights in initialisers, constants, and constants inside branches; as raw data and as typed
+    fields.
     """
     raw, listed = (
         numpy_helper.from_array(LARGE, "a"),
@@ -67,7 +67,7 @@ def model():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def test_a_model_is_read_as_if_it_were_parsed_whole(tmp_path, monkeypatch):
+def test_a_stripped_model_reads_like_the_full_one(tmp_path, monkeypatch):
     path = tmp_path / "model.onnx"
     onnx.save(model(), path)
     assert len(strip_arrays(path, MODEL)) < 4000 < 7 * LARGE.nbytes < path.stat().st_size
@@ -81,7 +81,7 @@ def test_a_model_is_read_as_if_it_were_parsed_whole(tmp_path, monkeypatch):
         np.testing.assert_array_equal(found[1][key], array)
 
 
-def test_an_array_that_is_apart_is_found_in_its_file(tmp_path):
+def test_references_lead_to_the_arrays_in_the_file(tmp_path):
     path = tmp_path / "m\udcff odd name"
     data = bytes(range(256)) * (MIN_BYTES >> 7)
     path.write_bytes(
@@ -90,18 +90,21 @@ def test_an_array_that_is_apart_is_found_in_its_file(tmp_path):
         + encode_field(3, data[1:])
         + encode_field(9, data)
     )
-    kept = strip_arrays(path, LAYOUT)
-    assert kept.startswith(encode_field(7, b"before"))
-    assert kept.endswith(encode_field(9, data))
-    assert encode_field(2, b"short") in kept
-    first = kept.index(MAGIC)
-    second = kept.index(MAGIC, first + 1)
+    stripped = strip_arrays(path, LAYOUT)
+    assert stripped.startswith(encode_field(7, b"before"))
+    assert stripped.endswith(encode_field(9, data))
+    assert encode_field(2, b"short") in stripped
+    first = stripped.index(MAGIC)
+    second = stripped.index(MAGIC, first + 1)
     end = len(MAGIC) + 16 + len(bytes(path))
-    assert [array_length(kept[place : place + end]) for place in (first, second)] == [
+    assert [array_length(stripped[start : start + end]) for start in (first, second)] == [
         len(data),
         len(data) - 1,
     ]
-    assert [array_bytes(kept[place : place + end]) for place in (first, second)] == [data, data[1:]]
+    assert [array_bytes(stripped[start : start + end]) for start in (first, second)] == [
+        data,
+        data[1:],
+    ]
     assert (array_length(data), array_bytes(data)) == (len(data), data)
 
 
@@ -113,13 +116,13 @@ def test_an_array_that_is_apart_is_found_in_its_file(tmp_path):
     ],
     ids=["empty", "short", "no message", "cut off", "groups", "many fields"],
 )  # fmt: skip
-def test_what_stays_as_it_is(data, tmp_path):
+def test_messages_that_are_not_stripped(data, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(data)
     assert strip_arrays(path, LAYOUT) == data
 
 
-def test_messages_in_messages_end(tmp_path):
+def test_nesting_is_limited(tmp_path):
     path, layout = tmp_path / "file", {3: 3}
     layout[1] = layout
     data = encode_field(3, bytes(MIN_BYTES))
@@ -129,7 +132,7 @@ def test_messages_in_messages_end(tmp_path):
     assert strip_arrays(path, layout) == data
 
 
-def test_a_file_that_lies_of_an_array_is_damaged(tmp_path):
+def test_a_wrong_shape_is_an_error(tmp_path):
     path, wrong = tmp_path / "model.onnx", model()
     wrong.graph.initializer[0].dims[:] = [150, 151]
     onnx.save(wrong, path)

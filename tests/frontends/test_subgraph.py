@@ -1,4 +1,6 @@
-"""Parts of models: between the outputs of some layers or nodes and those of others."""
+"""Subgraphs of Keras and ONNX models, between the outputs of some layers or nodes and those of
+others.
+"""
 
 import keras
 import numpy as np
@@ -24,7 +26,7 @@ from webkiln.recipe.sources import PathSource
 
 
 def network():
-    """A step around a convolution, a layer that is called twice, and a second output."""
+    """A skip connection around a convolution, a layer that is called twice, and a second output."""
     x = keras.Input((8, 8, 3), name="x")
     first = L.Conv2D(4, 3, padding="same", name="first")(x)
     both = L.Add(name="both")([first, L.Conv2D(4, 3, padding="same", name="second")(first)])
@@ -69,7 +71,7 @@ def source(request, tmp_path_factory):
     ],
 )
 @pytest.mark.sample(10)
-def test_parts_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
+def test_subgraphs_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
     made, read = source
     spec, blobs = read(Subgraph(tuple(starts), tuple(ends)))
     graph = KerasConverter().convert(spec, blobs)
@@ -135,12 +137,12 @@ def test_parts_of_a_keras_model(source, starts, ends, inputs, outputs, slots):
         ([], ["net/first"], "--to-layer: there is no 'net/first'"),
     ],
 )
-def test_cuts_that_leave_something_undefined(source, starts, ends, message):
+def test_subgraphs_with_undefined_tensors_are_errors(source, starts, ends, message):
     with pytest.raises(RecipeError, match=message):
         source[1](Subgraph(tuple(starts), tuple(ends)))
 
 
-def test_what_is_inside_a_layer_is_not_cut():
+def test_inner_layers_are_no_bounds():
     x = keras.Input((4,), name="x")
     inner = keras.Sequential([keras.Input((4,)), L.Dense(3, name="deep")], name="inner")
     with pytest.raises(
@@ -149,7 +151,7 @@ def test_what_is_inside_a_layer_is_not_cut():
         read_memory(keras.Model(x, L.Dense(2, name="y")(inner(x))), "m", Subgraph(("inner/deep",)))
 
 
-def test_a_sequential_says_what_built_its_layers(tmp_path):
+def test_a_sequential_model_keeps_its_build_config(tmp_path):
     keras.Sequential(
         [keras.Input((6, 4)), L.LSTM(5, name="lstm"), L.Dense(3, name="y"), L.Softmax(name="p")]
     ).save(tmp_path / "m.keras")
@@ -166,7 +168,7 @@ def test_a_sequential_says_what_built_its_layers(tmp_path):
     assert input_table(spec, 1, {"y": [1, 3]}, {}) == {"y": ("float32", (1, 3))}
 
 
-def test_a_mask_that_no_layer_makes_is_no_input(tmp_path):
+def test_an_implicit_mask_is_no_input(tmp_path):
     layers = [
         keras.Input((5,), name="words"),
         L.Embedding(9, 4, mask_zero=True, name="embed"),
@@ -199,7 +201,7 @@ def test_a_mask_that_no_layer_makes_is_no_input(tmp_path):
     }
 
 
-def test_what_is_unsupported_may_be_cut_off(tmp_path):
+def test_unsupported_layers_can_be_excluded(tmp_path):
     x = keras.Input((4,), name="x")
     code = L.Lambda(lambda t: t, name="code")(x)
     keras.Model(x, L.Lambda(lambda t: t, name="last")(L.Dense(3, name="y")(code))).save(
@@ -216,7 +218,9 @@ def test_what_is_unsupported_may_be_cut_off(tmp_path):
 
 
 def branched() -> onnx.ModelProto:
-    """A branch of an If that reads a tensor from around it, and a step around a node."""
+    """An If branch that reads a tensor of the enclosing graph, and a skip connection around a
+    node.
+    """
     node = helper.make_node
     taken = helper.make_graph([node("Mul", ["r", "k"], ["a"])], "taken", [], [floats("a", 1, 4)])
     other = helper.make_graph([node("Identity", ["k"], ["b"])], "other", [], [floats("b", 1, 4)])
@@ -241,7 +245,7 @@ def branched() -> onnx.ModelProto:
         (branched, ["above", "relu"], [], {"c": (), "r": (1, 4)}, ["y"], 1),
     ],
 )
-def test_parts_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, slots):
+def test_subgraphs_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, slots):
     path = tmp_path / "net.onnx"
     onnx.save(make(), path)
     spec, blobs = read_model(path, None, Subgraph(tuple(starts), tuple(ends)))
@@ -289,13 +293,13 @@ def test_parts_of_an_onnx_file(tmp_path, make, starts, ends, inputs, outputs, sl
         (["chioce"], r"net.onnx: --from-layer: there is no 'chioce'; did you mean choice\?"),
     ],
 )
-def test_cuts_of_an_onnx_file_that_leave_something_undefined(tmp_path, starts, message):
+def test_onnx_subgraphs_with_undefined_tensors_are_errors(tmp_path, starts, message):
     onnx.save(branched(), tmp_path / "net.onnx")
     with pytest.raises(RecipeError, match=message):
         read_model(tmp_path / "net.onnx", None, Subgraph(tuple(starts)))
 
 
-def test_an_unsupported_node_may_be_cut_off(tmp_path):
+def test_unsupported_nodes_can_be_excluded(tmp_path):
     made = classifier()
     made.graph.node[0].op_type, made.graph.node[0].domain = "Sharpen", "somebody"
     made.opset_import.append(helper.make_opsetid("somebody", 1))
@@ -317,7 +321,7 @@ def test_an_unsupported_node_may_be_cut_off(tmp_path):
     assert list(OnnxConverter().convert(spec, blobs).inputs) == ["c__12"]
 
 
-def test_a_cut_is_part_of_the_keys(tmp_path):
+def test_the_subgraph_is_part_of_the_cache_key(tmp_path):
     whole = Recipe("net", PathSource(tmp_path / "net.keras"))
     part = Recipe("net", PathSource(tmp_path / "net.keras"), from_layers=("a",), to_layers=("b",))
     before, after = (ModelGraph(recipe, share()) for recipe in (whole, part))

@@ -304,7 +304,7 @@ def test_a_part_of_a_net(tmp_path: Path) -> None:
     assert [item.name for item in model.graph.outputs] == ["b"]
     with pytest.raises(RecipeError, match="--to-layer: there is no 'd'"):
         read_model(path, None, {}, Subgraph((), ("d",)))
-    with pytest.raises(ShapeError, match="give its shape with --input-shape a="):
+    with pytest.raises(ShapeError, match="set its shape with --input-shape a="):
         CaffeConverter().convert(*read_model(path, None, {}, Subgraph(("a",), ())))
 
 

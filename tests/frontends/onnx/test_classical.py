@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from tests.commands.conftest import Command, cache, webkiln  # noqa: F401 - fixtures
-from tests.frontends.corpus import A_PART_AND_ALL, Sample, interpreted, objections
+from tests.frontends.corpus import BACKEND_STRIDES, Sample, mismatches, reference_mismatch
 from tests.frontends.onnx.classical_cases import (
     DOMAIN,
     FAMILIES,
@@ -67,7 +67,7 @@ def test_nodes_are_computed_as_by_onnxruntime(family: str) -> None:
     wrong = {
         tried.name: message
         for tried in FAMILIES[family]()
-        if (message := interpreted(sample(tried)))
+        if (message := reference_mismatch(sample(tried)))
     }
     assert not wrong
 
@@ -76,10 +76,10 @@ def test_every_operator_is_tried() -> None:
     assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIPTIONS.keys()
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_nodes_on_backends(backend: str, every: int, tmp_path: Path) -> None:
     samples = [sample(tried) for family in FAMILIES.values() for tried in list(family())[::every]]
-    assert not objections(samples, backend, tmp_path)
+    assert not mismatches(samples, backend, tmp_path)
 
 
 def one_node(op: str, **attrs: object) -> onnx.ModelProto:
@@ -202,7 +202,7 @@ def test_trees_of_halves(aggregate: int) -> None:
         5,
     )
     assert (
-        interpreted(
+        reference_mismatch(
             Sample(
                 tried.name,
                 converted(narrow.model()),

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.frontends.corpus import (
-    A_PART_AND_ALL,
+    BACKEND_STRIDES,
     Sample,
     corpus,
-    interpreted,
-    objections,
+    mismatches,
     read_sample,
+    reference_mismatch,
 )
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import read_checked
@@ -31,7 +31,7 @@ def test_there_is_a_corpus() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_models_compute_what_onnxruntime_does(path: Path) -> None:
-    assert interpreted(read_sample(path, convert)) is None
+    assert reference_mismatch(read_sample(path, convert)) is None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -45,13 +45,13 @@ def test_one_sample_alone_is_computed_by_the_same_graph(path: Path) -> None:
         }
         for arrays in (sample.inputs, sample.outputs)
     )
-    assert interpreted(Sample(sample.name, sample.graph, inputs, outputs)) is None
+    assert reference_mismatch(Sample(sample.name, sample.graph, inputs, outputs)) is None
 
 
-@pytest.mark.parametrize(("backend", "every"), A_PART_AND_ALL)
+@pytest.mark.parametrize(("backend", "every"), BACKEND_STRIDES)
 def test_models_on_backends(backend: str, every: int, tmp_path: Path) -> None:
     samples = [read_sample(path, convert) for path in FILES[::every]]
-    assert not objections(samples, backend, tmp_path)
+    assert not mismatches(samples, backend, tmp_path)
 
 
 def test_names_of_classes_are_labels() -> None:
