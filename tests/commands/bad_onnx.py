@@ -173,7 +173,7 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "past_end": (external("short.bin", offset=100), "24 bytes at 100 of short.bin, which has 64"),
     "too_long": (
         external("short.bin", length=1 << 40),
-        "its data is said to be 1099511627776 bytes",
+        "its data is declared as 1099511627776 bytes",
     ),
 }
 BYTES = {

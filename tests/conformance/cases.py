@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
-from tests.frontends.onnx.running import inputs_behind
+from tests.frontends.onnx.running import source_inputs
 from webkiln.frontends.nodes.call import DataDependentError
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
@@ -203,7 +203,7 @@ def prepare(case: Conformance) -> list[Prepared]:
                 break
             except DataDependentError as error:
                 behind = [
-                    name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed
+                    name for name in source_inputs(spec.graph, error.tensor) if name not in fixed
                 ]
                 if not behind:
                     raise

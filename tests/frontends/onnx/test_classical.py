@@ -30,12 +30,12 @@ from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 
 ABSENT = ("Binarizer", "OneHotEncoder", "LabelEncoder")
-"""Operators that onnxruntime has for some types only; the onnx package's evaluator computes the
-others.
+"""Operators that onnxruntime supports for some types only; the onnx package's evaluator computes
+the others.
 """
 TWO_WEIGHED = "[[0, 1]]", "[[0], [1]]"
-"""Classifiers of two classes with weights for both, which onnxruntime calls 0 and 1 whatever their
-labels are: labels are the evaluator's.
+"""Classifiers of two classes with weights for both; onnxruntime labels them 0 and 1, whatever their
+labels.
 """
 
 
@@ -63,7 +63,7 @@ def evaluated(model: onnx.ModelProto, tried: Tried) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_nodes_are_computed_as_by_onnxruntime(family: str) -> None:
+def test_nodes_agree_with_onnxruntime(family: str) -> None:
     wrong = {
         tried.name: message
         for tried in FAMILIES[family]()
@@ -72,7 +72,7 @@ def test_nodes_are_computed_as_by_onnxruntime(family: str) -> None:
     assert not wrong
 
 
-def test_every_operator_is_tried() -> None:
+def test_every_operator_has_a_case() -> None:
     assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIPTIONS.keys()
 
 
@@ -110,7 +110,7 @@ def one_node(op: str, **attrs: object) -> onnx.ModelProto:
         ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, r"node \(LabelEncoder\): maps strings \(values_strings\). Encode strings as numbers"),
     ],
 )  # fmt: skip
-def test_what_holds_texts_and_tables_is_refused_with_the_way_to_go(
+def test_strings_and_dictionaries_are_rejected_with_advice(
     op: str, attrs: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UnsupportedError, match=message):
@@ -126,7 +126,7 @@ def forest(**changes: object) -> onnx.ModelProto:
 
 
 def ring() -> list[int]:
-    """Both successors of the nodes of the first tree lead back to the second of them."""
+    """Both successors of the first tree's nodes lead back to its second node."""
     nodes = grown(2, 2, 1)["nodes"]
     return [
         1 if mode != "LEAF" and tree == 0 and node else value
@@ -154,12 +154,12 @@ def ring() -> list[int]:
         ({"aggregate_function": "MEDIAN"}, "its attribute aggregate_function is 'MEDIAN', expected one of SUM, AVERAGE, MIN, MAX"),
     ],
 )  # fmt: skip
-def test_trees_that_do_not_hold_together(changes: dict[str, object], message: str) -> None:
+def test_inconsistent_trees_are_rejected(changes: dict[str, object], message: str) -> None:
     with pytest.raises(SourceError, match=message):
         converted(forest(**changes))
 
 
-def test_too_few_features_are_told() -> None:
+def test_too_few_features_are_an_error() -> None:
     with pytest.raises(
         ShapeError,
         match=r"node .*: was trained on 4 or more features, its operand is float32\[N,3\]",
@@ -167,7 +167,7 @@ def test_too_few_features_are_told() -> None:
         converted(forest())
 
 
-def test_transforms_of_version_5_that_are_read_in_two_ways() -> None:
+def test_ambiguous_post_transforms_are_rejected() -> None:
     tried = next(iter(sets()))
     for code in (1, 2):
         changed = Tried(
@@ -183,9 +183,9 @@ def test_transforms_of_version_5_that_are_read_in_two_ways() -> None:
 
 
 @pytest.mark.parametrize("aggregate", range(4))
-def test_trees_of_halves(aggregate: int) -> None:
-    """onnxruntime has none; what it computes of the same numbers in float32 is what they have to
-    give.
+def test_float16_trees(aggregate: int) -> None:
+    """onnxruntime does not support float16 here; float32 results of the same numbers are
+    expected.
     """
     tried = next(tried for tried in sets() if tried.name == f"sets float32 {aggregate} 0")
     outputs = onnxruntime_outputs(tried.model(), tried.values)
@@ -214,8 +214,8 @@ def test_trees_of_halves(aggregate: int) -> None:
     )
 
 
-def test_trained_numbers_are_slots() -> None:
-    """Another ensemble of the same structure has the same graph."""
+def test_trained_numbers_are_weight_slots() -> None:
+    """Another ensemble of the same structure has an equal graph."""
     first, second = (
         {**weighted(grown(2, 2, 1), "target", [[0]]), "n_targets": 1} for _ in range(2)
     )
@@ -239,7 +239,7 @@ def named(*classes: str, op: str = "LinearClassifier") -> onnx.ModelProto:
     ).model()
 
 
-def test_two_lists_of_names_are_refused() -> None:
+def test_two_lists_of_class_names_are_rejected() -> None:
     model = named("a", "b", "c")
     other = named("x", "y", "z").graph.node[0]
     other.name, other.output[:] = "other", ["y2", "y3"]
@@ -253,7 +253,7 @@ def test_two_lists_of_names_are_refused() -> None:
         converted(model)
 
 
-def test_what_computes_with_names_is_refused() -> None:
+def test_computing_with_class_names_is_rejected() -> None:
     model = named("a", "b", "c")
     model.graph.node.append(helper.make_node("Unique", ["y0"], ["u"], "unique"))
     del model.graph.output[:]
@@ -265,7 +265,7 @@ def test_what_computes_with_names_is_refused() -> None:
         converted(model)
 
 
-def test_names_of_classes_become_labels_of_the_bundle(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+def test_class_names_become_labels_of_the_bundle(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
     """On the command line, and verified against onnxruntime."""
     (tmp_path / "flowers.onnx").write_bytes(named("rose", "tulip", "daisy").SerializeToString())
     done = webkiln("build", "flowers.onnx", "-o", "out", "--backend", "js")
@@ -295,7 +295,10 @@ def test_models_are_verified_against_onnxruntime(
             assert max(row["relative"] for row in result["outputs"]) < 1e-4
 
 
-def test_names_without_a_place_are_refused(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+def test_class_names_without_an_output_are_rejected(
+    webkiln: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     model = named("rose", "tulip", "daisy")
     del model.graph.output[1]
     (tmp_path / "flowers.onnx").write_bytes(model.SerializeToString())

@@ -1,4 +1,4 @@
-"""Every attribute of ONNX's operators with every value, in old and new versions, against
+"""Every attribute of ONNX's operators with every value, in old and new opsets, against
 onnxruntime.
 """
 
@@ -48,7 +48,7 @@ class Row:
 
 
 def softmaxes() -> Iterator[Row]:
-    """Before opset 13 from the axis on, since then along it."""
+    """Before opset 13 over all axes from `axis` on, since then along `axis`."""
     for op, opset in product(("Softmax", "LogSoftmax", "Hardmax"), (9, 11, 13)):
         yield Row(op, opset, (X,))
         for axis in (0, 1, 2) if opset == 9 else (0, 1, 2, -1, -2):
@@ -467,7 +467,7 @@ def recurrent() -> Iterator[Row]:
 
 
 def further() -> Iterator[Row]:
-    """Defaults, and versions whose meaning is another."""
+    """Defaults, and opsets with other semantics."""
     yield Row("MeanVarianceNormalization", 13, (IMAGE,))
     yield Row("LpNormalization", 11, (X,))
     yield Row("LpNormalization", 11, (X,), {"p": 1})
@@ -614,8 +614,8 @@ def test_attributes(family: Any) -> None:
 
 
 @pytest.mark.parametrize("opset", [11, 13])
-def test_hardmax_has_one_one(opset: int) -> None:
-    """Before opset 13, one in all numbers from the axis on."""
+def test_hardmax_selects_one_element(opset: int) -> None:
+    """Before opset 13, one element over all axes from `axis` on."""
     made, inputs = built(Row("Hardmax", opset, (X,), {"axis": 1}))
     graph = converted(made)
     ones = np.stack([np.eye(12, dtype=np.float32)[np.argmax(part)].reshape(3, 4) for part in X])
@@ -625,7 +625,7 @@ def test_hardmax_has_one_one(opset: int) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_an_even_window_of_lrn_reaches_one_channel_further_up(size: int) -> None:
+def test_an_even_lrn_window_extends_upwards(size: int) -> None:
     """Against ONNX's reference: onnxruntime takes odd sizes alone. The reference computes as many
     channels as there are images.
     """

@@ -34,7 +34,8 @@ class UnsupportedFormat:
     fits: Callable[[FileHeader], bool]
 
     def refusal(self, name: str) -> str:
-        return f"{name}: is {self.title}, which webkiln does not read; {self.way.replace('NAME', name)}"
+        way = self.way.replace("NAME", name)
+        return f"{name}: is {self.title}, which webkiln does not read; {way}"
 
 
 def _tf2onnx(option: str) -> str:

@@ -326,14 +326,14 @@ def _drop_large_weights(graph: onnx.GraphProto) -> None:
     large = {
         item.name: item for item in graph.initializer if prod(item.dims) * 8 > MAX_CHECKED_BYTES
     }
-    kept = [item for item in graph.initializer if item.name not in large]
+    small = [item for item in graph.initializer if item.name not in large]
     missing = large.keys() - {item.name for item in graph.input}
     graph.input.extend(
         onnx.helper.make_tensor_value_info(key, large[key].data_type, large[key].dims)
         for key in sorted(missing)
     )
     del graph.initializer[:]
-    graph.initializer.extend(kept)
+    graph.initializer.extend(small)
 
 
 def _load_external(graph: onnx.GraphProto, name: str, folder: Path | None) -> None:

@@ -103,7 +103,7 @@ def _external(
     )
     if length != size or offset + length > path.stat().st_size:
         raise SourceError(
-            f"{where}: needs {size} bytes, its data is said to be {length} bytes at {offset} of"
+            f"{where}: needs {size} bytes, its data is declared as {length} bytes at {offset} of"
             f" {location}, which has {path.stat().st_size}"
         )
     return path, offset, length
